@@ -1,0 +1,57 @@
+"""The only place that reads the clock.  Everything else is given a `Clock`."""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime, timezone
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Wall time for people and epochs, monotonic time for durations."""
+
+    def now(self) -> datetime:
+        """The wall time, in UTC."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds that never run backwards, from an arbitrary start."""
+        ...
+
+    def sleep(self, seconds: float) -> None:
+        """Blocks the calling thread."""
+        ...
+
+
+class SystemClock:
+    """The machine's clock."""
+
+    def now(self) -> datetime:
+        return datetime.now(timezone.utc)
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+
+class ManualClock:
+    """A clock that moves only when it is told to, for tests and simulation."""
+
+    def __init__(self, start: datetime = datetime(2020, 1, 1, tzinfo=timezone.utc)) -> None:
+        self._start = start.timestamp()
+        self._elapsed_s = 0.0
+
+    def now(self) -> datetime:
+        return datetime.fromtimestamp(self._start + self._elapsed_s, timezone.utc)
+
+    def monotonic(self) -> float:
+        return self._elapsed_s
+
+    def sleep(self, seconds: float) -> None:
+        self.advance(seconds)
+
+    def advance(self, seconds: float) -> None:
+        """Moves the time forward; a negative step is a test's way to set the wall clock back."""
+        self._elapsed_s += seconds

@@ -1,0 +1,115 @@
+"""Every error that Slackwater raises on purpose, as one tree.  A leaf says what the caller should do.
+
+    SlackwaterError
+    ├── UsageError                     the call is wrong: correct it
+    │   ├── SettingsError              an option has an unknown name or an impossible value
+    │   ├── SchemaError                a schema cannot be read or cannot be carried to Spark
+    │   ├── ViewError                  a view cannot be built: correct its query
+    │   │   └── NotIncrementalError    the view cannot be maintained epoch by epoch: the operator is named
+    │   ├── DefinitionChangedError     the root was written with other sources or views: declare those, or take another root
+    │   └── RootMismatchError          the root belongs to another pipeline, or is of another format: take another root
+    ├── NotFoundError                  what was asked for does not exist: look at the list that the message names
+    │   ├── StoreNotFoundError         no pipeline has committed anything at this root
+    │   ├── EpochNotFoundError         the epoch is not, or no longer, retained
+    │   └── ViewNotFoundError          no such view at that epoch
+    ├── StorageError                   an object store does not do what it was asked
+    │   ├── BucketNotFoundError        create the bucket or directory, or correct the URL
+    │   ├── AccessDeniedError          correct the credentials or the permissions
+    │   └── StorageUnavailableError    the store did not answer in time: try again later
+    ├── OwnedError                     another process runs on this root: wait, stop it, or take over
+    ├── FencedError                    another process has taken over: this one stops for good
+    ├── CommitRefusedError             nothing was written: recover from what is committed
+    ├── CommitUnknownError             the outcome of a commit is not known: read back before deciding
+    ├── RunFailedError                 a part of a run died: start the run again, it goes on where it stopped
+    └── ProtocolError                  a bug in Slackwater: report it
+"""
+
+from __future__ import annotations
+
+
+class SlackwaterError(Exception):
+    """The root of the tree."""
+
+
+class UsageError(SlackwaterError):
+    """The call is wrong: correct it."""
+
+
+class SettingsError(UsageError):
+    """An option has an unknown name or an impossible value."""
+
+
+class SchemaError(UsageError):
+    """A schema cannot be read, or has a type that cannot be carried to Spark."""
+
+
+class ViewError(UsageError):
+    """A view cannot be built: correct its query."""
+
+
+class NotIncrementalError(ViewError):
+    """A view cannot be maintained epoch by epoch; the message names the operator."""
+
+
+class DefinitionChangedError(UsageError):
+    """The root was written with other sources or views."""
+
+
+class RootMismatchError(UsageError):
+    """The root belongs to another pipeline, or to another format of the store."""
+
+
+class NotFoundError(SlackwaterError):
+    """What was asked for does not exist."""
+
+
+class StoreNotFoundError(NotFoundError):
+    """No pipeline has committed anything at this root."""
+
+
+class EpochNotFoundError(NotFoundError):
+    """The epoch is not, or no longer, retained."""
+
+
+class ViewNotFoundError(NotFoundError):
+    """No such view at that epoch."""
+
+
+class StorageError(SlackwaterError):
+    """An object store does not do what it was asked."""
+
+
+class BucketNotFoundError(StorageError):
+    """The bucket or directory does not exist."""
+
+
+class AccessDeniedError(StorageError):
+    """The store refuses these credentials."""
+
+
+class StorageUnavailableError(StorageError):
+    """The store did not answer within the limit of retries."""
+
+
+class OwnedError(SlackwaterError):
+    """Another living process runs on this root."""
+
+
+class FencedError(SlackwaterError):
+    """Another process has taken the root over; this one stops for good."""
+
+
+class CommitRefusedError(SlackwaterError):
+    """A commit was refused and wrote nothing."""
+
+
+class CommitUnknownError(SlackwaterError):
+    """The outcome of a commit is not known."""
+
+
+class RunFailedError(SlackwaterError):
+    """A part of a run died."""
+
+
+class ProtocolError(SlackwaterError):
+    """An invariant of the barrier protocol is broken: a bug in Slackwater."""

@@ -1,0 +1,94 @@
+"""The values that the store hands out one at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+
+@dataclass(frozen=True)
+class ViewVersion:
+    """Which version of which dataset holds a view at some epoch.
+
+    `path` and `state_path` are relative to the root; the second is None when the view's partials sit beside its rows.
+    """
+
+    name: str
+    path: str
+    version: int
+    state_path: str | None = None
+    state_version: int | None = None
+
+
+@dataclass(frozen=True)
+class Head:
+    """The one row that every commit swaps: whose turn it is, and what is visible."""
+
+    term: int
+    epoch: int
+    views: Mapping[str, ViewVersion] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class EpochCounts:
+    """What one epoch brought: finished files, ingested rows, and the bytes and requests it took to read them."""
+
+    files: int = 0
+    rows: int = 0
+    bytes: int = 0
+    requests: int = 0
+
+
+@dataclass(frozen=True)
+class EpochSeconds:
+    """How long the phases of one epoch took, in seconds.
+
+    `fetch`: from the epoch's opening to its barrier; `align`: until every fetch actor had passed it;
+    `spark`: until every view was written; `collect`: until every actor had reported.
+    """
+
+    fetch: float = 0.0
+    align: float = 0.0
+    spark: float = 0.0
+    collect: float = 0.0
+
+
+@dataclass(frozen=True)
+class EpochRecord:
+    """One committed epoch."""
+
+    epoch: int
+    term: int
+    committed_at: datetime
+    state_version: int
+    counts: EpochCounts
+    seconds: EpochSeconds
+    views: Mapping[str, ViewVersion]
+
+
+@dataclass(frozen=True)
+class CatalogSource:
+    """A source as the catalog keeps it.  `definition` is JSON without secrets; `schema` is Arrow's, None until known."""
+
+    name: str
+    definition: str
+    schema: bytes | None
+
+
+@dataclass(frozen=True)
+class CatalogView:
+    """A view as the catalog keeps it.
+
+    `identity` is what must be equal for the view to go on; `definition` is its text for people; `key` names the
+    columns of the result that a group is looked up by; `frozen_epoch` is set while the view is not declared.
+    """
+
+    name: str
+    view_class: str
+    definition: str
+    identity: str
+    sources: tuple[str, ...]
+    key: tuple[str, ...]
+    created_epoch: int
+    frozen_epoch: int | None = None
