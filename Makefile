@@ -1,0 +1,61 @@
+# Every target sets up what it needs in .venv; nothing is installed on the machine.
+
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help:  ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  %-10s %s\n", $$1, $$2}'
+
+$(READY): requirements.lock pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet -r requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps -e .
+	touch $(READY)
+
+.PHONY: setup
+setup: $(READY)  ## make .venv with everything in it (Java too)
+
+.PHONY: demo
+demo: setup  ## flights into an embedded S3 server, through a crash, compared with DuckDB (about 2 minutes)
+	$(BIN)/slackwater demo
+
+.PHONY: test
+test: setup  ## the tests (at most 10 minutes)
+	$(BIN)/python -m pytest
+
+.PHONY: test-full
+test-full: setup  ## the tests and the long ones
+	$(BIN)/python -m pytest -m ""
+
+.PHONY: lint
+lint: setup  ## ruff, mypy --strict, import-linter
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+.PHONY: format
+format: setup  ## let ruff lay out the code
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+.PHONY: bench
+bench: setup  ## the benchmarks, side by side with others (docs/benchmarks.md)
+	$(BIN)/python -m benchmarks
+
+.PHONY: lock
+lock:  ## resolve requirements.lock anew from pyproject.toml
+	rm -rf build/lock
+	$(PYTHON) -m venv build/lock
+	build/lock/bin/python -m pip install --quiet '.[dev]'
+	{ echo '# Made by `make lock` from pyproject.toml, for Python 3.11.'; \
+	  build/lock/bin/python -m pip freeze --all --exclude slackwater --exclude pip; } > requirements.lock
+
+.PHONY: clean
+clean:  ## remove .venv and everything that was built
+	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find state actors spark_bridge slackwater tests examples benchmarks -name __pycache__ -prune -exec rm -rf {} +
