@@ -1,0 +1,135 @@
+"""What an executor asks of its shell.  Executors decide; shells do, in the order of the list."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Union
+
+import pyarrow as pa
+
+from actors.messages import Barrier, FileVersion, Message
+from actors.reports import CollectReport, EpochBlocks, Progress
+
+
+@dataclass(frozen=True)
+class Send:
+    """Sends a message to one receiver, or to all (`to` is None)."""
+
+    message: Message
+    to: int | None = None
+
+
+@dataclass(frozen=True)
+class Collect:
+    """Reports to the coordinator that this actor has sealed an epoch."""
+
+    report: CollectReport
+
+
+@dataclass(frozen=True)
+class Report:
+    """Tells the coordinator how far this actor is, between barriers."""
+
+    progress: Progress
+
+
+@dataclass(frozen=True)
+class End:
+    """The actor's work is over: a `Stop` has passed."""
+
+
+@dataclass(frozen=True)
+class ReadPage:
+    """Reads the next page of the listing, or the first of a new one."""
+
+    first: bool
+
+
+@dataclass(frozen=True)
+class WakeAt:
+    """Calls the executor again at a time of the monotonic clock."""
+
+    monotonic_s: float
+
+
+@dataclass(frozen=True)
+class ReadPiece:
+    """Reads on in a file, from row `offset_rows` if it is not open yet."""
+
+    file: FileVersion
+    offset_rows: int
+
+
+@dataclass(frozen=True)
+class InferSchema:
+    """Opens a file and infers its schema; the file stays open for reading."""
+
+    file: FileVersion
+
+
+@dataclass(frozen=True)
+class ProposeSchema:
+    """Tells the coordinator what a file of a source without schema looks like; None if it cannot be read."""
+
+    source: str
+    schema: pa.Schema | None
+
+
+@dataclass(frozen=True)
+class CloseFiles:
+    """Drops every open file."""
+
+
+@dataclass(frozen=True)
+class EmitBlock:
+    """Puts tables of one source into the object store as one block and sends its reference on."""
+
+    source: str
+    tables: tuple[pa.Table, ...]
+    rows: int
+    nbytes: int
+
+
+@dataclass(frozen=True)
+class Fail:
+    """The run cannot go on."""
+
+    error: Exception
+
+
+@dataclass(frozen=True)
+class Deliver:
+    """Hands the blocks of one epoch to the materializer."""
+
+    epoch: EpochBlocks
+
+
+@dataclass(frozen=True)
+class Grant:
+    """Gives credit back to the sender of an edge."""
+
+    edge: str
+    nbytes: int
+
+
+Instruction = Union[
+    Send,
+    Collect,
+    Report,
+    End,
+    ReadPage,
+    WakeAt,
+    ReadPiece,
+    InferSchema,
+    ProposeSchema,
+    CloseFiles,
+    EmitBlock,
+    Fail,
+    Deliver,
+    Grant,
+]
+
+
+def pass_on(barrier: Barrier, report: CollectReport) -> list[Instruction]:
+    """Seal, report, pass on: what every executor does with a barrier, in this order."""
+    return [Collect(report), Send(barrier)]

@@ -1,0 +1,183 @@
+"""Finds new files by listing the prefix again and again; `seen` makes that exact.
+
+No cursor decides what is new, so late, out-of-order and back-dated names are found.  A file is marked as seen in the
+epoch in which it is handed on, and the fetch actor queues it in the same epoch: a crash forgets both or neither.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from actors.instructions import Collect, End, Instruction, ReadPage, Report, Send, WakeAt, pass_on
+from actors.messages import Barrier, BarrierKind, ChangedFile, ChangedFiles, FileVersion, NewFiles, Pause, Resume
+from actors.object_store import ListingPage
+from actors.path_filter import PathFilter
+from actors.reports import CollectReport, ListProgress
+from actors.seen_index import SeenIndex
+from state.delta import DeltaBuilder
+from state.errors import ProtocolError
+from state.fingerprint import path_fingerprint, version_fingerprint
+from state.keys import encode_key
+from state.vnode import vnode_of
+
+_SETTLE_S = 1.0
+
+
+class ListExecutor:
+    """The list step of one source: pages of the bucket in, new files out.
+
+    Args:
+        actor: this actor's name in reports.
+        source: the source's name.
+        path_filter: which paths the source takes.
+        interval_s: seconds from the end of one listing to the start of the next.
+        seen: what was handed on before.
+        schema_known: False until the first file has shown the schema; until then only one file is out at a time.
+        must_settle: whether a file is taken only when two listings show the same version of it (local files).
+    """
+
+    def __init__(
+        self,
+        *,
+        actor: str,
+        source: str,
+        path_filter: PathFilter,
+        interval_s: float,
+        seen: SeenIndex,
+        schema_known: bool,
+        must_settle: bool,
+    ) -> None:
+        self._actor, self._source = actor, source
+        self._filter, self._interval_s, self._seen = path_filter, interval_s, seen
+        self._schema_known, self._must_settle = schema_known, must_settle
+        self._probing = False
+        self._epoch: int | None = None
+        self._paused = self._stopped = False
+        self._budget = 0
+        self._held: deque[FileVersion] = deque()
+        self._listing = self._page_asked = False
+        self._next_listing_s = 0.0
+        self._settled: dict[str, bytes] = {}
+        self._settling: dict[str, bytes] = {}
+        self._delta = DeltaBuilder()
+        self._activity = self._sent = self._listings = self._listed = self._listed_now = self._requests = 0
+
+    def on_barrier(self, barrier: Barrier, now_s: float) -> list[Instruction]:
+        """Seals the epoch, passes the barrier on, and goes on with the budget it brings."""
+        if self._epoch is not None and barrier.epoch.prev != self._epoch:
+            raise ProtocolError(f"{self._actor}: barrier {barrier.epoch} does not follow epoch {self._epoch}")
+        instructions = pass_on(barrier, self._seal(barrier))
+        self._epoch = barrier.epoch.curr
+        for source, path in barrier.forget:
+            if source == self._source:
+                self._seen.forget(path_fingerprint(source, path))
+        if barrier.is_stop:
+            self._stopped = True
+            return [*instructions, End()]
+        if isinstance(barrier.mutation, (Pause, Resume)):
+            self._paused = isinstance(barrier.mutation, Pause)
+        self._budget = barrier.list_budget.get(self._source, 0)
+        return [*instructions, *self._go_on(now_s)]
+
+    def on_page(self, page: ListingPage, now_s: float) -> list[Instruction]:
+        """Takes the new and the changed files out of a page."""
+        self._page_asked = False
+        self._requests += page.requests
+        changed = self._sift(page)
+        instructions: list[Instruction] = [Send(ChangedFiles(changed))] if changed else []
+        return [*instructions, *self._go_on(now_s)]
+
+    def on_listing_end(self, now_s: float) -> list[Instruction]:
+        """The last page of this listing has been taken."""
+        self._page_asked = self._listing = False
+        self._listings += 1
+        self._listed, self._listed_now = self._listed_now, 0
+        self._settled, self._settling = self._settling, {}
+        unsettled_pause_s = min(self._interval_s, _SETTLE_S)
+        self._next_listing_s = now_s + (unsettled_pause_s if self._settled else self._interval_s)
+        return self._go_on(now_s)
+
+    def on_schema(self, found: bool, now_s: float) -> list[Instruction]:
+        """The file that was sent ahead has shown the schema, or could not be read: then the next one goes ahead."""
+        self._schema_known = self._schema_known or found
+        self._probing = False
+        return self._go_on(now_s)
+
+    def on_time(self, now_s: float) -> list[Instruction]:
+        """A time that a `WakeAt` named has come."""
+        return self._go_on(now_s)
+
+    def _sift(self, page: ListingPage) -> tuple[ChangedFile, ...]:
+        """Puts the page's new files among the held ones; returns those that changed since they were handed on."""
+        accepts = self._filter.accepts
+        rows = [row for row in zip(page.paths, page.etags, page.sizes, page.last_modified) if accepts(row[0])]
+        self._listed_now += len(rows)
+        keys = [path_fingerprint(self._source, row[0]) for row in rows]
+        changed = []
+        for key, seen, (path, etag, size, last_modified) in zip(keys, self._seen.lookup(keys), rows):
+            version = version_fingerprint(etag, size, last_modified)
+            if seen == version:
+                continue
+            if self._must_settle and self._settled.get(path) != version:
+                self._settling[path] = version
+                continue
+            if seen is None:
+                self._held.append(FileVersion(self._source, path, version, etag, size, last_modified))
+            else:
+                changed.append(ChangedFile(self._source, path, seen))
+                self._mark_seen(path, version)
+        self._activity += len(changed)
+        return tuple(changed)
+
+    def _go_on(self, now_s: float) -> list[Instruction]:
+        """Sends what may be sent, and asks for the next page or for the time of the next listing."""
+        instructions = self._send_held()
+        if self._epoch is None or self._stopped or self._paused or self._page_asked or self._held:
+            pass
+        elif self._listing or now_s >= self._next_listing_s:
+            instructions.append(ReadPage(first=not self._listing))
+            self._listing = self._page_asked = True
+        else:
+            instructions.append(WakeAt(self._next_listing_s))
+        instructions.append(Report(self.progress()))
+        return instructions
+
+    def _send_held(self) -> list[Instruction]:
+        if self._stopped or self._paused or self._probing:
+            return []
+        allowed = min(len(self._held), self._budget if self._schema_known else min(1, self._budget))
+        if allowed <= 0:
+            return []
+        files = tuple(self._held.popleft() for _ in range(allowed))
+        for file in files:
+            self._mark_seen(file.path, file.version)
+        self._budget -= allowed
+        self._sent += allowed
+        self._activity += allowed
+        self._probing = not self._schema_known
+        return [Send(NewFiles(files))]
+
+    def _mark_seen(self, path: str, version: bytes) -> None:
+        key = path_fingerprint(self._source, path)
+        self._seen.put(key, version)
+        self._delta.put("seen", key, vnode_of(path), version=version)
+
+    def _seal(self, barrier: Barrier) -> CollectReport:
+        if barrier.kind is BarrierKind.CHECKPOINT and not self._delta.is_empty:
+            key = encode_key(self._source)
+            self._delta.put("list_state", key, 0, source=self._source, pages=self._listings, requests=self._requests)
+        return CollectReport(self._actor, barrier.epoch.prev, self._delta.build(), activity=self._activity)
+
+    def progress(self) -> ListProgress:
+        """How far this step is."""
+        return ListProgress(
+            actor=self._actor,
+            source=self._source,
+            activity=self._activity,
+            sent=self._sent,
+            held=len(self._held),
+            unsettled=len(self._settled) + len(self._settling),
+            listings=self._listings,
+            listed=max(self._listed, self._listed_now),
+            requests=self._requests,
+        )

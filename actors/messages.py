@@ -1,0 +1,118 @@
+"""What travels between actors.  Barriers and file names travel whole; rows travel as references."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
+from typing import Any, Union
+
+from state.epoch import EpochPair
+
+
+class BarrierKind(Enum):
+    """`INITIAL` opens an attempt and seals nothing; `CHECKPOINT` seals an epoch that is then committed."""
+
+    INITIAL = "initial"
+    CHECKPOINT = "checkpoint"
+
+
+@dataclass(frozen=True)
+class Stop:
+    """Every actor ends after passing the barrier."""
+
+
+@dataclass(frozen=True)
+class Pause:
+    """Sources send nothing more; barriers go on."""
+
+
+@dataclass(frozen=True)
+class Resume:
+    """Takes a `Pause` back."""
+
+
+Mutation = Union[Stop, Pause, Resume]
+"""What changes exactly at a barrier, at all actors.  Every executor passes on also what it does not act on."""
+
+
+@dataclass(frozen=True)
+class Barrier:
+    """The border between two epochs.
+
+    Args:
+        list_budget: source → how many new files its list actor may send until the next barrier.
+        forget: (source, path) of versions of which no row could be read: their next version is a new file.
+    """
+
+    epoch: EpochPair
+    kind: BarrierKind = BarrierKind.CHECKPOINT
+    mutation: Mutation | None = None
+    list_budget: Mapping[str, int] = field(default_factory=dict)
+    forget: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def is_stop(self) -> bool:
+        return isinstance(self.mutation, Stop)
+
+
+@dataclass(frozen=True)
+class FileVersion:
+    """One version of one object.  `path` is relative to its source; `version` is the 8-byte fingerprint."""
+
+    source: str
+    path: str
+    version: bytes
+    etag: str
+    size: int
+    last_modified: datetime
+
+
+@dataclass(frozen=True)
+class NewFiles:
+    """Versions to read, in the order of the listing."""
+
+    files: tuple[FileVersion, ...]
+
+
+@dataclass(frozen=True)
+class ChangedFile:
+    """An object that was handed on before has another version now.  `version` is the one that was handed on."""
+
+    source: str
+    path: str
+    version: bytes
+
+
+@dataclass(frozen=True)
+class ChangedFiles:
+    """Noted in the ledger; not read."""
+
+    files: tuple[ChangedFile, ...]
+
+
+@dataclass(frozen=True)
+class Block:
+    """Rows of one source as one object: Arrow IPC stream bytes.
+
+    `ref` is held until Spark has read it; `origin` is the edge whose credit the bytes have taken.
+    """
+
+    origin: str
+    source: str
+    ref: Any
+    rows: int
+    nbytes: int
+
+
+Message = Union[Barrier, NewFiles, ChangedFiles, Block]
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """One message on one edge.  `sequence` counts from 0 without gaps."""
+
+    edge: str
+    sequence: int
+    message: Message

@@ -1,0 +1,105 @@
+"""What actors tell the coordinator: at a barrier what they sealed, between barriers how far they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Union
+
+from actors.messages import Barrier, Block
+from state.delta import Delta
+from state.records import CatalogView, EpochCounts, ViewVersion
+
+
+@dataclass(frozen=True)
+class CollectReport:
+    """An actor has finished an epoch.
+
+    Args:
+        activity: how many things the actor had done, ever, when it sealed; what it does later is another epoch's.
+        forget: (source, path) of versions that ended without a row, see `Barrier.forget`.
+        views: the materializer's: every view's version as of this epoch.
+        created: the materializer's: views that begin with this epoch.
+    """
+
+    actor: str
+    epoch: int
+    delta: Delta = field(default_factory=Delta)
+    counts: EpochCounts = field(default_factory=EpochCounts)
+    activity: int = 0
+    forget: tuple[tuple[str, str], ...] = ()
+    views: Mapping[str, ViewVersion] | None = None
+    created: tuple[CatalogView, ...] = ()
+
+
+@dataclass(frozen=True)
+class ListProgress:
+    """How far a list actor is.  Counts run from the actor's start.
+
+    Args:
+        sent: files handed on.
+        held: new files of the current page that wait for budget or for a schema.
+        unsettled: local files that have been seen once only.
+        listings: complete listings.
+        listed: objects in the last complete listing that the pattern takes.
+    """
+
+    actor: str
+    source: str
+    activity: int = 0
+    sent: int = 0
+    held: int = 0
+    unsettled: int = 0
+    listings: int = 0
+    listed: int = 0
+    requests: int = 0
+
+
+@dataclass(frozen=True)
+class SourceProgress:
+    """How far a fetch actor is with one source.  Counts run from the actor's start; bytes are bytes read."""
+
+    waiting: int = 0
+    reading: int = 0
+    done: int = 0
+    quarantined: int = 0
+    vanished: int = 0
+    rows: int = 0
+    bytes: int = 0
+    requests: int = 0
+
+
+@dataclass(frozen=True)
+class FetchProgress:
+    """How far a fetch actor is.
+
+    Args:
+        received: files that came from the list actors since the start.
+        unsealed_bytes: Arrow bytes emitted since the last barrier.
+    """
+
+    actor: str
+    activity: int = 0
+    received: int = 0
+    unsealed_bytes: int = 0
+    sources: Mapping[str, SourceProgress] = field(default_factory=dict)
+
+    @property
+    def backlog(self) -> int:
+        """Files that are not finished."""
+        return sum(each.waiting + each.reading for each in self.sources.values())
+
+
+Progress = Union[ListProgress, FetchProgress]
+
+
+@dataclass(frozen=True)
+class EpochBlocks:
+    """The rows of one epoch, by source, in the hands of the materializer."""
+
+    barrier: Barrier
+    blocks: Mapping[str, tuple[Block, ...]]
+
+    @property
+    def epoch(self) -> int:
+        return self.barrier.epoch.prev
