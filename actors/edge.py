@@ -33,9 +33,12 @@ class Outlet:
             return True
         return self._in_flight_bytes + nbytes <= self._credit_bytes
 
-    def send(self, message: Message, nbytes: int = 0) -> Envelope:
-        """The message with its number, ready to travel."""
+    def reserve(self, nbytes: int) -> None:
+        """Takes credit for a message that will be sent."""
         self._in_flight_bytes += nbytes
+
+    def send(self, message: Message) -> Envelope:
+        """The message with its number, ready to travel."""
         envelope = Envelope(self._edge, self._sequence, message)
         self._sequence += 1
         return envelope

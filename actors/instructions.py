@@ -8,7 +8,7 @@ from typing import Union
 import pyarrow as pa
 
 from actors.messages import Barrier, FileVersion, Message
-from actors.reports import CollectReport, EpochBlocks, Progress
+from actors.reports import CollectReport, EpochBlocks
 
 
 @dataclass(frozen=True)
@@ -24,13 +24,6 @@ class Collect:
     """Reports to the coordinator that this actor has sealed an epoch."""
 
     report: CollectReport
-
-
-@dataclass(frozen=True)
-class Report:
-    """Tells the coordinator how far this actor is, between barriers."""
-
-    progress: Progress
 
 
 @dataclass(frozen=True)
@@ -115,7 +108,6 @@ class Grant:
 Instruction = Union[
     Send,
     Collect,
-    Report,
     End,
     ReadPage,
     WakeAt,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from actors.instructions import Collect, End, Instruction, ReadPage, Report, Send, WakeAt, pass_on
+from actors.instructions import End, Instruction, ReadPage, Send, WakeAt, pass_on
 from actors.messages import Barrier, BarrierKind, ChangedFile, ChangedFiles, FileVersion, NewFiles, Pause, Resume
 from actors.object_store import ListingPage
 from actors.path_filter import PathFilter
@@ -68,9 +68,6 @@ class ListExecutor:
             raise ProtocolError(f"{self._actor}: barrier {barrier.epoch} does not follow epoch {self._epoch}")
         instructions = pass_on(barrier, self._seal(barrier))
         self._epoch = barrier.epoch.curr
-        for source, path in barrier.forget:
-            if source == self._source:
-                self._seen.forget(path_fingerprint(source, path))
         if barrier.is_stop:
             self._stopped = True
             return [*instructions, End()]
@@ -121,10 +118,11 @@ class ListExecutor:
             if self._must_settle and self._settled.get(path) != version:
                 self._settling[path] = version
                 continue
+            file = FileVersion(self._source, path, version, etag, size, last_modified)
             if seen is None:
-                self._held.append(FileVersion(self._source, path, version, etag, size, last_modified))
+                self._held.append(file)
             else:
-                changed.append(ChangedFile(self._source, path, seen))
+                changed.append(ChangedFile(seen, file))
                 self._mark_seen(path, version)
         self._activity += len(changed)
         return tuple(changed)
@@ -139,7 +137,6 @@ class ListExecutor:
             self._listing = self._page_asked = True
         else:
             instructions.append(WakeAt(self._next_listing_s))
-        instructions.append(Report(self.progress()))
         return instructions
 
     def _send_held(self) -> list[Instruction]:

@@ -43,14 +43,12 @@ class Barrier:
 
     Args:
         list_budget: source → how many new files its list actor may send until the next barrier.
-        forget: (source, path) of versions of which no row could be read: their next version is a new file.
     """
 
     epoch: EpochPair
     kind: BarrierKind = BarrierKind.CHECKPOINT
     mutation: Mutation | None = None
     list_budget: Mapping[str, int] = field(default_factory=dict)
-    forget: tuple[tuple[str, str], ...] = ()
 
     @property
     def is_stop(self) -> bool:
@@ -78,16 +76,19 @@ class NewFiles:
 
 @dataclass(frozen=True)
 class ChangedFile:
-    """An object that was handed on before has another version now.  `version` is the one that was handed on."""
+    """An object that was handed on before, as `version`, is another one now."""
 
-    source: str
-    path: str
     version: bytes
+    now: FileVersion
+
+    @property
+    def path(self) -> str:
+        return self.now.path
 
 
 @dataclass(frozen=True)
 class ChangedFiles:
-    """Noted in the ledger; not read."""
+    """Noted in the ledger, and read only if no row of the earlier version was."""
 
     files: tuple[ChangedFile, ...]
 

@@ -17,7 +17,6 @@ class CollectReport:
 
     Args:
         activity: how many things the actor had done, ever, when it sealed; what it does later is another epoch's.
-        forget: (source, path) of versions that ended without a row, see `Barrier.forget`.
         views: the materializer's: every view's version as of this epoch.
         created: the materializer's: views that begin with this epoch.
     """
@@ -27,7 +26,6 @@ class CollectReport:
     delta: Delta = field(default_factory=Delta)
     counts: EpochCounts = field(default_factory=EpochCounts)
     activity: int = 0
-    forget: tuple[tuple[str, str], ...] = ()
     views: Mapping[str, ViewVersion] | None = None
     created: tuple[CatalogView, ...] = ()
 

@@ -39,14 +39,6 @@ class SeenIndex:
         if len(self._recent) >= _MERGE_AT:
             self._merge()
 
-    def forget(self, key: bytes) -> None:
-        """The key is new again."""
-        self._recent.pop(key, None)
-        at = self._stored_at(key)
-        if at is not None:
-            keep = np.arange(len(self._high)) != at
-            self._high, self._low, self._versions = self._high[keep], self._low[keep], self._versions[keep]
-
     def _version(self, key: bytes, at: int) -> bytes | None:
         if (recent := self._recent.get(key)) is not None:
             return recent

@@ -1,0 +1,146 @@
+"""Decides when a barrier is injected, and what it carries.  No barrier while there is nothing to commit."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+
+from actors.messages import Barrier, BarrierKind, Mutation, Stop
+from actors.reports import CollectReport, FetchProgress, ListProgress, Progress
+from actors.settings import BarrierSettings
+from state.epoch import EpochPair
+
+
+class BarrierScheduler:
+    """The coordinator's sense of time.
+
+    An actor's `activity` counts everything it ever did.  What it reported beyond what the last barrier covered is
+    something to commit.
+
+    Args:
+        settings: intervals and limits.
+        max_files_waiting: the list actors may have so many files waiting at the fetch actors.
+        committed: the last committed epoch.
+        lists, fetchers: the names of the actors.
+    """
+
+    def __init__(
+        self,
+        *,
+        settings: BarrierSettings,
+        max_files_waiting: int,
+        committed: int,
+        lists: Iterable[str],
+        fetchers: Iterable[str],
+    ) -> None:
+        self._settings, self._max_files_waiting = settings, max_files_waiting
+        self._epoch = committed
+        self._lists = {actor: ListProgress(actor, "") for actor in lists}
+        self._fetchers = {actor: FetchProgress(actor) for actor in fetchers}
+        self._covered = dict.fromkeys([*self._lists, *self._fetchers], 0)
+        self._mutations: deque[Mutation] = deque()
+        self._in_flight: deque[int] = deque()
+        self._last_injection_s = float("-inf")
+        self._declared = False
+        self.stopping = False
+
+    @property
+    def lists(self) -> tuple[ListProgress, ...]:
+        return tuple(self._lists.values())
+
+    @property
+    def fetchers(self) -> tuple[FetchProgress, ...]:
+        return tuple(self._fetchers.values())
+
+    @property
+    def in_flight(self) -> int:
+        """Epochs whose barrier was injected and that are not over."""
+        return len(self._in_flight)
+
+    def on_progress(self, progress: Progress) -> None:
+        """An actor is further; reports may come out of order."""
+        if isinstance(progress, ListProgress):
+            if progress.activity >= self._lists[progress.actor].activity:
+                self._lists[progress.actor] = progress
+        elif progress.activity >= self._fetchers[progress.actor].activity:
+            self._fetchers[progress.actor] = progress
+
+    def on_collect(self, report: CollectReport) -> None:
+        """An actor has sealed an epoch: what it did until then is covered."""
+        if report.actor in self._covered:
+            self._covered[report.actor] = max(self._covered[report.actor], report.activity)
+
+    def on_declared(self) -> None:
+        """There are views to create: that is something to commit, once."""
+        self._declared = True
+
+    def on_epoch_over(self, epoch: int) -> None:
+        """The oldest epoch in flight was committed, or had nothing to commit."""
+        assert self._in_flight.popleft() == epoch
+
+    def request(self, mutation: Mutation) -> None:
+        """Puts a mutation on the next barrier."""
+        self._mutations.append(mutation)
+
+    @property
+    def is_quiet(self) -> bool:
+        """Everything that was listed has been read and emitted."""
+        sent = sum(each.sent for each in self._lists.values())
+        received = sum(each.received for each in self._fetchers.values())
+        return sent == received and not any(each.backlog for each in self._fetchers.values())
+
+    @property
+    def is_dirty(self) -> bool:
+        """There is something that no barrier covers yet."""
+        latest = [*self._lists.values(), *self._fetchers.values()]
+        return self._declared or any(each.activity > self._covered[each.actor] for each in latest)
+
+    @property
+    def is_caught_up(self) -> bool:
+        """Every object of a listing that began after the start is finished and committed."""
+        complete = all(each.listings and not each.held and not each.unsettled for each in self._lists.values())
+        return complete and self.is_quiet and not self.is_dirty and not self._in_flight and not self._mutations
+
+    def next_barrier(self, now_s: float, epoch: int) -> Barrier | None:
+        """The barrier to inject now, if it is time.  `epoch` is the one that begins after it."""
+        if self.stopping or self.wait_s(now_s) > 0:
+            return None
+        initial = self._last_injection_s == float("-inf")
+        mutation = None if initial or not self._mutations else self._mutations.popleft()
+        self.stopping = isinstance(mutation, Stop)
+        pair = EpochPair(prev=self._epoch, curr=epoch)
+        self._epoch, self._last_injection_s, self._declared = epoch, now_s, self._declared and initial
+        self._in_flight.append(pair.prev)
+        for each in (*self._lists.values(), *self._fetchers.values()):
+            self._covered[each.actor] = max(self._covered[each.actor], each.activity)
+        kind = BarrierKind.INITIAL if initial else BarrierKind.CHECKPOINT
+        return Barrier(pair, kind, mutation, self._list_budget())
+
+    def wait_s(self, now_s: float) -> float:
+        """Seconds until the next barrier as things stand; infinity when something has to happen first."""
+        if self._last_injection_s == float("-inf"):
+            return 0.0
+        if len(self._in_flight) >= self._settings.max_in_flight:
+            return float("inf")
+        if self._mutations or self._unsealed_bytes() >= self._settings.max_epoch_bytes:
+            return 0.0
+        elapsed_s = now_s - self._last_injection_s
+        held_back = any(each.held for each in self._lists.values()) and any(self._list_budget().values())
+        if not self.is_dirty and not held_back:
+            return float("inf")
+        soon = held_back or (self.is_quiet and len(self._in_flight) <= 1)
+        interval_s = self._settings.idle_interval_s if soon else self._settings.interval_s
+        return max(0.0, interval_s - elapsed_s)
+
+    def _unsealed_bytes(self) -> int:
+        """Bytes that were emitted since the last barrier.
+
+        A report from before it may still stand; one barrier too early costs a small epoch, no more.
+        """
+        fresh = [each for each in self._fetchers.values() if each.activity > self._covered[each.actor]]
+        return sum(each.unsealed_bytes for each in fresh)
+
+    def _list_budget(self) -> dict[str, int]:
+        waiting = sum(each.backlog for each in self._fetchers.values())
+        share = max(0, self._max_files_waiting - waiting) // max(1, len(self._lists))
+        return {each.source: share for each in self._lists.values() if each.source}

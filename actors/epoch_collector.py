@@ -1,0 +1,100 @@
+"""Knows which actors have collected which epoch, and gives out complete epochs strictly in order."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from actors.messages import Barrier
+from actors.reports import CollectReport
+from state.delta import Delta
+from state.errors import ProtocolError
+from state.records import CatalogView, EpochCounts, EpochSeconds, ViewVersion
+
+
+@dataclass(frozen=True)
+class CollectedEpoch:
+    """Everything that is committed with one epoch."""
+
+    barrier: Barrier
+    delta: Delta
+    counts: EpochCounts
+    seconds: EpochSeconds
+    views: Mapping[str, ViewVersion]
+    created: tuple[CatalogView, ...]
+
+    @property
+    def epoch(self) -> int:
+        return self.barrier.epoch.prev
+
+
+@dataclass
+class _Open:
+    barrier: Barrier
+    reports: dict[str, CollectReport]
+    opened_s: float
+    injected_s: float
+    aligned_s: float = 0.0
+    materialized_s: float = 0.0
+
+
+class EpochCollector:
+    """The barriers in flight and the reports that came for them.
+
+    Args:
+        actors: everybody who must report.
+        merger, materializer: the two among them whose reports end a phase.
+    """
+
+    def __init__(self, *, actors: Iterable[str], merger: str, materializer: str, now_s: float) -> None:
+        self._actors = frozenset(actors)
+        self._merger, self._materializer = merger, materializer
+        self._open: deque[_Open] = deque()
+        self._opened_s = now_s
+
+    def on_barrier(self, barrier: Barrier, now_s: float) -> None:
+        """A barrier was injected."""
+        self._open.append(_Open(barrier, {}, opened_s=self._opened_s, injected_s=now_s))
+        self._opened_s = now_s
+
+    def on_collect(self, report: CollectReport, now_s: float) -> None:
+        """An actor has finished an epoch.
+
+        Raises:
+            ProtocolError: nobody expects this report.
+        """
+        epoch = next((each for each in self._open if each.barrier.epoch.prev == report.epoch), None)
+        if epoch is None or report.actor not in self._actors or report.actor in epoch.reports:
+            raise ProtocolError(f"{report.actor} collected epoch {report.epoch}, which is not expected of it")
+        epoch.reports[report.actor] = report
+        if report.actor == self._merger:
+            epoch.aligned_s = now_s
+        elif report.actor == self._materializer:
+            epoch.materialized_s = now_s
+
+    def take_complete(self, now_s: float) -> CollectedEpoch | None:
+        """The oldest epoch, if everybody has collected it."""
+        if not self._open or len(self._open[0].reports) < len(self._actors):
+            return None
+        epoch = self._open.popleft()
+        reports = [epoch.reports[actor] for actor in sorted(epoch.reports)]
+        materialized = epoch.reports[self._materializer]
+        return CollectedEpoch(
+            barrier=epoch.barrier,
+            delta=Delta.merge([report.delta for report in reports]),
+            counts=EpochCounts(
+                files=sum(report.counts.files for report in reports),
+                rows=sum(report.counts.rows for report in reports),
+                bytes=sum(report.counts.bytes for report in reports),
+                requests=sum(report.counts.requests for report in reports),
+            ),
+            seconds=EpochSeconds(
+                fetch=epoch.injected_s - epoch.opened_s,
+                align=epoch.aligned_s - epoch.injected_s,
+                spark=epoch.materialized_s - epoch.aligned_s,
+                collect=now_s - epoch.injected_s,
+            ),
+            views=materialized.views or {},
+            created=materialized.created,
+        )

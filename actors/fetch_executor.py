@@ -1,0 +1,246 @@
+"""Reads files and emits their rows, with offsets that travel with the rows.
+
+A file's offset moves when its rows are emitted, never when they are read: what is read but not emitted at a barrier
+belongs to a later epoch, and a restart reads it again.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+from actors.edge import Outlet
+from actors.file_progress import Ending, FileKey, FileProgress
+from actors.file_queue import FileQueue
+from actors.instructions import (
+    CloseFiles,
+    EmitBlock,
+    End,
+    Fail,
+    InferSchema,
+    Instruction,
+    ProposeSchema,
+    ReadPiece,
+    WakeAt,
+    pass_on,
+)
+from actors.messages import Barrier, ChangedFiles, FileVersion, Message, NewFiles, Pause, Resume
+from actors.read_buffer import Piece, ReadBuffer
+from actors.reports import CollectReport, FetchProgress
+from actors.settings import FetchSettings
+from state.errors import ProtocolError
+from state.records import EpochCounts
+
+_BACKOFF_S = 0.5
+_BUFFERED_PIECES = 4
+
+
+class FetchExecutor:
+    """The fetch step of one share of the vnodes: file names in, blocks of rows out.
+
+    Args:
+        actor: this actor's name in reports.
+        settings: how much is read at once.
+        outlet: the edge to the merger; its credit decides what may be emitted.
+        queue: the files that were not finished at the last commit.
+        known_schemas: the sources whose schema is decided.
+    """
+
+    def __init__(
+        self,
+        *,
+        actor: str,
+        settings: FetchSettings,
+        outlet: Outlet,
+        queue: FileQueue,
+        known_schemas: Iterable[str],
+    ) -> None:
+        self._actor, self._settings, self._outlet, self._queue = actor, settings, outlet, queue
+        self._schemas = set(known_schemas)
+        self._epoch: int | None = None
+        self._paused = self._stopped = False
+        self._active: dict[FileKey, int] = {}
+        self._partly_read: deque[FileProgress] = deque()
+        self._undecided: dict[FileKey, FileProgress] = {}
+        self._delayed: list[tuple[float, FileProgress]] = []
+        self._buffers: dict[str, ReadBuffer] = {}
+        self._files = self._rows = self._bytes = self._requests = 0
+        self._activity = self._received = self._unsealed_bytes = 0
+
+    def on_message(self, message: Message, now_s: float) -> list[Instruction]:
+        """Takes file names, changes and barriers, in the order of the edge."""
+        if isinstance(message, Barrier):
+            return self._on_barrier(message, now_s)
+        if self._epoch is None:
+            raise ProtocolError(f"{self._actor}: {type(message).__name__} before the initial barrier")
+        if isinstance(message, NewFiles):
+            for file in message.files:
+                self._queue.add(file, self._epoch)
+            self._received += len(message.files)
+        elif isinstance(message, ChangedFiles):
+            for changed in message.files:
+                self._queue.change(changed, self._epoch)
+        else:
+            raise ProtocolError(f"{self._actor}: {type(message).__name__} does not pass here")
+        self._activity += 1
+        return self._go_on(now_s)
+
+    def on_piece(
+        self, file: FileVersion, table: pa.Table, *, last: bool, requests: int, bytes_read: int, now_s: float
+    ) -> list[Instruction]:
+        """Some rows were read; `requests` and `bytes_read` are what they cost."""
+        progress = self._read(file, requests, bytes_read)
+        progress.read_to += table.num_rows
+        self._buffer(Piece(progress, table, progress.read_to, Ending("done") if last else None))
+        if not last:
+            self._partly_read.append(progress)
+        return self._go_on(now_s)
+
+    def on_unreadable(
+        self, file: FileVersion, ending: Ending, *, requests: int, bytes_read: int, now_s: float
+    ) -> list[Instruction]:
+        """The file ends here, `quarantined` or `vanished`.  The rows before stay."""
+        progress = self._read(file, requests, bytes_read)
+        self._buffer(Piece(progress, None, progress.read_to, ending))
+        undecided = file.source not in self._schemas
+        proposal: list[Instruction] = [ProposeSchema(file.source, None)] if undecided else []
+        return proposal + self._go_on(now_s)
+
+    def on_unavailable(
+        self, file: FileVersion, error: Exception, *, requests: int, bytes_read: int, now_s: float
+    ) -> list[Instruction]:
+        """The store did not answer: tried again after a pause; after the last try the run fails."""
+        progress = self._read(file, requests, bytes_read)
+        progress.attempts += 1
+        if progress.attempts >= self._settings.max_attempts:
+            return [Fail(error)]
+        self._delayed.append((now_s + _BACKOFF_S * 2**progress.attempts, progress))
+        return self._go_on(now_s)
+
+    def on_inferred(self, file: FileVersion, schema: pa.Schema) -> list[Instruction]:
+        """The first file of a source has shown its schema; it is read when the schema is decided."""
+        del self._active[file.source, file.path, file.version]
+        progress = self._queue.get(file)
+        self._undecided[progress.key] = progress
+        return [ProposeSchema(file.source, schema)]
+
+    def on_schema(self, source: str, now_s: float) -> list[Instruction]:
+        """The schema of a source is decided."""
+        self._schemas.add(source)
+        for key in [key for key in self._undecided if key[0] == source]:
+            self._partly_read.append(self._undecided.pop(key))
+        return self._go_on(now_s)
+
+    def on_grant(self, nbytes: int, now_s: float) -> list[Instruction]:
+        """Spark has released bytes of this edge."""
+        self._outlet.grant(nbytes)
+        return self._go_on(now_s)
+
+    def on_time(self, now_s: float) -> list[Instruction]:
+        """A time that a `WakeAt` named has come."""
+        return self._go_on(now_s)
+
+    def progress(self) -> FetchProgress:
+        """How far this step is."""
+        sources = {source: tally.as_progress() for source, tally in self._queue.tallies.items()}
+        return FetchProgress(self._actor, self._activity, self._received, self._unsealed_bytes, sources)
+
+    def _on_barrier(self, barrier: Barrier, now_s: float) -> list[Instruction]:
+        if self._epoch is not None and barrier.epoch.prev != self._epoch:
+            raise ProtocolError(f"{self._actor}: barrier {barrier.epoch} does not follow epoch {self._epoch}")
+        instructions = [] if self._epoch is None else self._emit(flush=True)
+        instructions += pass_on(barrier, self._seal(barrier))
+        self._epoch = barrier.epoch.curr
+        if barrier.is_stop:
+            self._stopped = True
+            return [*instructions, CloseFiles(), End()]
+        if isinstance(barrier.mutation, (Pause, Resume)):
+            self._paused = isinstance(barrier.mutation, Pause)
+        return [*instructions, *self._go_on(now_s)]
+
+    def _seal(self, barrier: Barrier) -> CollectReport:
+        counts = EpochCounts(self._files, self._rows, self._bytes, self._requests)
+        self._files = self._rows = self._bytes = self._requests = self._unsealed_bytes = 0
+        return CollectReport(
+            self._actor, barrier.epoch.prev, self._queue.seal(), counts=counts, activity=self._activity
+        )
+
+    def _read(self, file: FileVersion, requests: int, bytes_read: int) -> FileProgress:
+        """Reading a piece of a file has ended, well or not."""
+        progress = self._queue.account(file, requests=requests, bytes_read=bytes_read)
+        del self._active[progress.key]
+        self._requests += requests
+        self._bytes += bytes_read
+        self._activity += 1
+        return progress
+
+    def _buffer(self, piece: Piece) -> None:
+        source = piece.progress.file.source
+        self._buffers.setdefault(source, ReadBuffer()).add(piece)
+        if piece.ending is not None:
+            self._queue.tallies[source].reading -= 1
+
+    def _go_on(self, now_s: float) -> list[Instruction]:
+        """Emits what is full, or what nothing more will join, and starts reads while there is room."""
+        if self._epoch is None or self._stopped:
+            return []
+        due = [progress for at, progress in self._delayed if at <= now_s]
+        self._delayed = [each for each in self._delayed if each[0] > now_s]
+        self._partly_read.extend(due)
+        instructions = self._start_reads()
+        instructions += self._emit(flush=not self._active)
+        instructions += self._start_reads()
+        if self._delayed:
+            instructions.append(WakeAt(min(at for at, _ in self._delayed)))
+        return instructions
+
+    def _start_reads(self) -> list[Instruction]:
+        if self._paused:
+            return []
+        instructions: list[Instruction] = []
+        piece_bytes = self._settings.piece_bytes
+        room = _BUFFERED_PIECES * piece_bytes
+        room -= sum(buffer.nbytes for buffer in self._buffers.values()) + sum(self._active.values())
+        while (self._partly_read or self._queue.waiting) and len(self._active) < self._settings.concurrency and room > 0:
+            progress = self._partly_read.popleft() if self._partly_read else self._open(self._queue.waiting.popleft())
+            self._active[progress.key] = min(progress.file.size, piece_bytes)
+            room -= self._active[progress.key]
+            if progress.file.source in self._schemas:
+                instructions.append(ReadPiece(progress.file, progress.read_to))
+            else:
+                instructions.append(InferSchema(progress.file))
+        return instructions
+
+    def _open(self, progress: FileProgress) -> FileProgress:
+        self._queue.tallies[progress.file.source].reading += 1
+        return progress
+
+    def _emit(self, *, flush: bool) -> list[Instruction]:
+        """Emits full blocks, and with `flush` also the rest, as far as there is credit."""
+        instructions: list[Instruction] = []
+        block_bytes = self._settings.piece_bytes
+        for source, buffer in self._buffers.items():
+            while buffer and not self._paused and (flush or buffer.nbytes >= block_bytes):
+                if not self._outlet.may_send(buffer.next_bytes(block_bytes)):
+                    break
+                pieces = buffer.take(block_bytes)
+                tables = tuple(piece.table for piece in pieces if piece.table is not None and piece.table.num_rows)
+                if tables:
+                    nbytes = sum(table.nbytes for table in tables)
+                    self._outlet.reserve(nbytes)
+                    self._unsealed_bytes += nbytes
+                    instructions.append(EmitBlock(source, tables, sum(t.num_rows for t in tables), nbytes))
+                for piece in pieces:
+                    self._advance(piece)
+        return instructions
+
+    def _advance(self, piece: Piece) -> None:
+        """The piece's rows are emitted: the file's offset moves, or the file ends."""
+        assert self._epoch is not None
+        self._rows += self._queue.advance(piece.progress, piece.end_row, self._epoch)
+        if piece.ending is not None:
+            self._queue.finish(piece.progress, piece.ending, self._epoch)
+            self._files += 1
+        self._activity += 1

@@ -1,0 +1,90 @@
+"""How far one file version is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from actors.messages import FileVersion
+from state.keys import encode_key
+from state.vnode import vnode_of
+
+FileKey = tuple[str, str, bytes]
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a file version ends: `status` (done, quarantined, vanished) and `error` as in the ledger."""
+
+    status: str
+    error: str | None = None
+
+
+@dataclass(eq=False)
+class FileProgress:
+    """One file version between its listing and its end.
+
+    Args:
+        row_offset: rows emitted: the position of the next row to emit.
+        read_to: rows read: the position of the next row to read.
+        requests, bytes_read, attempts: what reading cost so far.
+        changed_epoch: when it was noticed that the object has another version.
+        stored: whether a `queue` row exists in the store, or in a delta that was sealed.
+    """
+
+    file: FileVersion
+    listed_epoch: int
+    first_epoch: int | None = None
+    row_offset: int = 0
+    attempts: int = 0
+    requests: int = 0
+    bytes_read: int = 0
+    changed_epoch: int | None = None
+    stored: bool = False
+
+    def __post_init__(self) -> None:
+        self.read_to = self.row_offset
+
+    @property
+    def key(self) -> FileKey:
+        return self.file.source, self.file.path, self.file.version
+
+    @property
+    def state_key(self) -> bytes:
+        """The key of its rows in `queue` and `ledger`."""
+        return encode_key(*self.key)
+
+    @property
+    def vnode(self) -> int:
+        return vnode_of(self.file.path)
+
+    def queue_row(self) -> dict[str, object]:
+        """What a restart must know to go on."""
+        return self._row() | {"row_offset": self.row_offset, "error": None}
+
+    def ledger_row(self, ending: Ending, epoch: int) -> dict[str, object]:
+        """The file's story, for ever."""
+        return self._row() | {
+            "status": ending.status,
+            "rows_read": self.row_offset,
+            "rows_bad": 0,
+            "done_epoch": epoch,
+            "changed_epoch": self.changed_epoch,
+            "gone_epoch": None,
+            "error": ending.error,
+        }
+
+    def _row(self) -> dict[str, object]:
+        file = self.file
+        return {
+            "source": file.source,
+            "path": file.path,
+            "version": file.version,
+            "etag": file.etag,
+            "size": file.size,
+            "last_modified": file.last_modified,
+            "listed_epoch": self.listed_epoch,
+            "first_epoch": self.first_epoch,
+            "bytes_read": self.bytes_read,
+            "requests": self.requests,
+            "attempts": self.attempts,
+        }

@@ -1,0 +1,132 @@
+"""The files that a fetch actor owns and has not finished, and what it writes about them into the store.
+
+One version of an object is read.  A later one is noted (`changed_epoch`), and is read only when the earlier one ended
+without a row: an empty, unreadable or vanished version never blocks its successor.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+
+from actors.file_progress import Ending, FileKey, FileProgress
+from actors.messages import ChangedFile, FileVersion
+from actors.source_tally import SourceTally
+from state.delta import Delta, DeltaBuilder
+from state.errors import ProtocolError
+from state.keys import encode_key
+from state.vnode import vnode_of
+
+
+class FileQueue:
+    """Waiting and open files of one fetch actor.
+
+    Args:
+        unfinished: what the `queue` table held at the last commit.
+        without_rows: versions in the ledger of which no row was ingested.
+    """
+
+    def __init__(self, unfinished: Iterable[FileProgress], without_rows: Iterable[FileKey]) -> None:
+        self.waiting: deque[FileProgress] = deque()
+        self.tallies: dict[str, SourceTally] = {}
+        self._files: dict[FileKey, FileProgress] = {}
+        self._successors: dict[tuple[str, str], FileProgress] = {}
+        self._without_rows = set(without_rows)
+        self._touched: dict[FileKey, FileProgress] = {}
+        self._delta = DeltaBuilder()
+        current: dict[tuple[str, str], FileKey] = {}
+        for progress in sorted(unfinished, key=lambda each: (each.listed_epoch, each.file.last_modified)):
+            path = progress.key[:2]
+            if path in current:
+                self._successors[path] = progress
+            else:
+                current[path] = progress.key
+                self._enqueue(progress)
+
+    def get(self, file: FileVersion) -> FileProgress:
+        return self._files[file.source, file.path, file.version]
+
+    def add(self, file: FileVersion, epoch: int) -> None:
+        """A new file from the listing."""
+        self._enqueue(self._touch(FileProgress(file, listed_epoch=epoch)))
+
+    def change(self, changed: ChangedFile, epoch: int) -> None:
+        """An object has another version than the one that was handed on."""
+        source, path = changed.now.source, changed.now.path
+        key = (source, path, changed.version)
+        successor = self._successors.get((source, path))
+        if key in self._without_rows:
+            self._without_rows.discard(key)
+            self.add(changed.now, epoch)
+        elif key in self._files or (successor is not None and successor.key == key):
+            if key in self._files:
+                self._touch(self._files[key]).changed_epoch = epoch
+            self._drop_successor(source, path)
+            self._successors[source, path] = self._touch(FileProgress(changed.now, listed_epoch=epoch))
+        else:
+            self._delta.patch("ledger", encode_key(*key), vnode_of(path), changed_epoch=epoch)
+
+    def account(self, file: FileVersion, *, requests: int, bytes_read: int) -> FileProgress:
+        """Reading a file has cost something."""
+        progress = self._touch(self.get(file))
+        progress.requests += requests
+        progress.bytes_read += bytes_read
+        tally = self._tally(file.source)
+        tally.requests += requests
+        tally.bytes += bytes_read
+        return progress
+
+    def advance(self, progress: FileProgress, end_row: int, epoch: int) -> int:
+        """The rows up to `end_row` are emitted.  Returns how many that were."""
+        rows = end_row - progress.row_offset
+        if rows and progress.first_epoch is None:
+            progress.first_epoch = epoch
+        progress.row_offset = end_row
+        self._touch(progress)
+        self._tally(progress.file.source).rows += rows
+        return rows
+
+    def finish(self, progress: FileProgress, ending: Ending, epoch: int) -> None:
+        """The file ends: its row moves from `queue` to `ledger`."""
+        del self._files[progress.key]
+        self._drop(progress)
+        self._delta.put("ledger", progress.state_key, progress.vnode, **progress.ledger_row(ending, epoch))
+        self._tally(progress.file.source).finish(ending.status)
+        if progress.row_offset:
+            self._drop_successor(progress.file.source, progress.file.path)
+        elif (successor := self._successors.pop(progress.key[:2], None)) is not None:
+            self._enqueue(successor)
+        else:
+            self._without_rows.add(progress.key)
+
+    def seal(self) -> Delta:
+        """Everything that changed since the last seal."""
+        for progress in self._touched.values():
+            self._delta.put("queue", progress.state_key, progress.vnode, **progress.queue_row())
+            progress.stored = True
+        self._touched = {}
+        return self._delta.build()
+
+    def _enqueue(self, progress: FileProgress) -> None:
+        if progress.key in self._files:
+            raise ProtocolError(f"{progress.file.path} of {progress.file.source} was sent twice in one version")
+        self._files[progress.key] = progress
+        self.waiting.append(progress)
+        self._tally(progress.file.source).unfinished += 1
+
+    def _touch(self, progress: FileProgress) -> FileProgress:
+        self._touched[progress.key] = progress
+        return progress
+
+    def _drop(self, progress: FileProgress) -> None:
+        self._touched.pop(progress.key, None)
+        if progress.stored:
+            self._delta.delete("queue", progress.state_key, progress.vnode)
+
+    def _drop_successor(self, source: str, path: str) -> None:
+        successor = self._successors.pop((source, path), None)
+        if successor is not None:
+            self._drop(successor)
+
+    def _tally(self, source: str) -> SourceTally:
+        return self.tallies.setdefault(source, SourceTally())
