@@ -41,7 +41,8 @@ class BarrierSettings:
         require_positive(self, "interval_s", "idle_interval_s", "max_in_flight", "max_epoch_bytes")
         if self.idle_interval_s > self.interval_s:
             raise SettingsError(
-                f"BarrierSettings(idle_interval_s={self.idle_interval_s}): it may not be above interval_s={self.interval_s}"
+                f"BarrierSettings(idle_interval_s={self.idle_interval_s}): "
+                f"it may not be above interval_s={self.interval_s}"
             )
 
 

@@ -33,7 +33,8 @@ class RaySettings:
             require_positive(self, "num_cpus")
             if self.address is not None:
                 raise SettingsError(
-                    f"RaySettings(num_cpus={self.num_cpus}): the cluster at {self.address} has its own; leave one of them out"
+                    f"RaySettings(num_cpus={self.num_cpus}): the cluster at {self.address} has its own; "
+                    "leave one of them out"
                 )
         if not self.namespace:
             raise SettingsError("RaySettings(namespace=''): give a name")

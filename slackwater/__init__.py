@@ -1,0 +1,146 @@
+"""Slackwater keeps SQL views up to date over the files that arrive in an object store.
+
+    import slackwater as sw
+
+    pipeline = sw.Pipeline("flights", root="s3://lake/flights")
+    pipeline.source("flights", "s3://raw/flights/", format="parquet")
+    pipeline.view("by_carrier", "SELECT carrier, count(*) AS n FROM flights GROUP BY carrier")
+    report = pipeline.run(until="caught_up")
+
+    sw.open("s3://lake/flights").snapshot().view("by_carrier").to_arrow()
+
+Data flow: a `Pipeline` declares sources and views → `run` or `start` hosts the actors on Ray and the views on Spark,
+and returns a `RunReport` or a `Run` → every epoch is one commit at the root → `open` gives a `Store`, whose `Snapshot`
+of an epoch holds the ledger and every view at that one moment.
+
+Invariants:
+
+* Reading (`open`) needs no Ray, no Spark and no Java.
+* A name is imported when it is first used (PEP 562): `import slackwater` alone loads none of them.
+* Every error on purpose is a `SlackwaterError`; see `state/errors.py` for the tree.
+
+    pipeline.py   Pipeline: sources, views, run, start, explain
+    run.py        Run, RunReport, RunStatus: a run in the background
+    store.py      open, Store: epochs, files, why, owner
+    snapshot.py   Snapshot: one epoch
+    view.py       a view at one epoch: to_arrow, to_pandas, to_polars, to_spark, to_ray, lance, get
+    settings.py   Settings
+    logging.py    structured logs without secrets
+    cli/          the command `slackwater`
+    demo/         `slackwater demo`
+    testing/      the S3 server and the guards that our tests use
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from actors.settings import BarrierSettings, FetchSettings
+    from actors.source import Csv, Json, Listing, Parquet
+    from slackwater.pipeline import Pipeline
+    from slackwater.run import Run, RunReport, RunStatus
+    from slackwater.settings import RaySettings, Settings
+    from slackwater.snapshot import Snapshot
+    from slackwater.store import Store, open
+    from spark_bridge.session import SparkSettings
+    from state.errors import (
+        AccessDeniedError,
+        BucketNotFoundError,
+        CommitRefusedError,
+        CommitUnknownError,
+        DefinitionChangedError,
+        EpochNotFoundError,
+        FencedError,
+        NotFoundError,
+        NotIncrementalError,
+        OwnedError,
+        ProtocolError,
+        RootMismatchError,
+        RunFailedError,
+        SchemaError,
+        SettingsError,
+        SlackwaterError,
+        StorageError,
+        StorageUnavailableError,
+        StoreNotFoundError,
+        UsageError,
+        ViewError,
+        ViewNotFoundError,
+    )
+
+_MODULES = {
+    "BarrierSettings": "actors.settings",
+    "Csv": "actors.source",
+    "FetchSettings": "actors.settings",
+    "Json": "actors.source",
+    "Listing": "actors.source",
+    "Parquet": "actors.source",
+    "Pipeline": "slackwater.pipeline",
+    "RaySettings": "slackwater.settings",
+    "Run": "slackwater.run",
+    "RunReport": "slackwater.run",
+    "RunStatus": "slackwater.run",
+    "Settings": "slackwater.settings",
+    "Snapshot": "slackwater.snapshot",
+    "SparkSettings": "spark_bridge.session",
+    "Store": "slackwater.store",
+    "open": "slackwater.store",
+}
+
+__all__ = [
+    "AccessDeniedError",
+    "BarrierSettings",
+    "BucketNotFoundError",
+    "CommitRefusedError",
+    "CommitUnknownError",
+    "Csv",
+    "DefinitionChangedError",
+    "EpochNotFoundError",
+    "FencedError",
+    "FetchSettings",
+    "Json",
+    "Listing",
+    "NotFoundError",
+    "NotIncrementalError",
+    "OwnedError",
+    "Parquet",
+    "Pipeline",
+    "ProtocolError",
+    "RaySettings",
+    "RootMismatchError",
+    "Run",
+    "RunFailedError",
+    "RunReport",
+    "RunStatus",
+    "SchemaError",
+    "Settings",
+    "SettingsError",
+    "SlackwaterError",
+    "Snapshot",
+    "SparkSettings",
+    "StorageError",
+    "StorageUnavailableError",
+    "Store",
+    "StoreNotFoundError",
+    "UsageError",
+    "ViewError",
+    "ViewNotFoundError",
+    "__version__",
+    "open",
+]
+
+
+def __getattr__(name: str) -> Any:
+    module = _MODULES.get(name, "state.errors" if name in __all__ else None)
+    if module is None:
+        raise AttributeError(f"module 'slackwater' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(module), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,237 @@
+"""The commands of `slackwater`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from datetime import datetime, timezone
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Optional
+
+import typer
+
+from slackwater.cli.edge import reports_errors
+from slackwater.cli.options import Debug, Json, LogJson, LogLevel, Root, StorageOptions, storage_options
+from slackwater.cli.output import Output
+from state.errors import UsageError
+
+if TYPE_CHECKING:
+    from slackwater.snapshot import Snapshot
+    from slackwater.store import Store
+
+app = typer.Typer(
+    name="slackwater",
+    help="Keeps SQL views up to date over the files that arrive in an object store.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Target = Annotated[str, typer.Argument(metavar="APP:PIPELINE", help="e.g. app.py:pipeline or package.module:pipeline")]
+Source = Annotated[Optional[str], typer.Option("--source", help="only files of this source")]  # noqa: UP045
+AtEpoch = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--epoch", help="an epoch, `latest`, a tag, or an ISO time; by default the latest"),
+]
+
+
+class Until(str, Enum):
+    """When `run` ends by itself."""
+
+    CAUGHT_UP = "caught_up"
+
+
+class FileStatus(str, Enum):
+    """What the ledger says of a file."""
+
+    WAITING = "waiting"
+    READING = "reading"
+    DONE = "done"
+    QUARANTINED = "quarantined"
+    VANISHED = "vanished"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The console script: parses `arguments` (by default the process's), runs the command, and exits."""
+    app(args=list(arguments) if arguments is not None else None, prog_name="slackwater")
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from slackwater import __version__
+
+        sys.stdout.write(f"slackwater {__version__}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def _slackwater(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="print the version")
+    ] = False,
+) -> None:
+    """Keeps SQL views up to date over the files that arrive in an object store."""
+
+
+@app.command()
+@reports_errors
+def run(
+    target: Target,
+    until: Annotated[
+        Optional[Until],  # noqa: UP045
+        typer.Option("--until", help="end when everything that was listed is committed; by default run for ever"),
+    ] = None,
+    takeover: Annotated[bool, typer.Option("--takeover", help="take the root over from a living process")] = False,
+    json: Json = False,
+    log_level: LogLevel = "info",
+    log_json: LogJson = False,
+    debug: Debug = False,
+) -> None:
+    """Run a pipeline.  Ctrl-C ends it after a last epoch; a new start goes on where it stopped."""
+    from slackwater.cli.session import print_report, run_in_foreground
+    from slackwater.cli.target import load_pipeline
+    from slackwater.logging import configure
+
+    configure(log_level, log_json)
+    report = run_in_foreground(load_pipeline(target), until.value if until else None, takeover)
+    print_report(report, Output(json))
+
+
+@app.command()
+@reports_errors
+def status(root: Root, option: StorageOptions = None, json: Json = False, debug: Debug = False) -> None:
+    """Who runs, how far the sources are, where the views are, and what is quarantined."""
+    from slackwater.cli.status import print_status
+
+    print_status(_store(root, option), Output(json))
+
+
+@app.command()
+@reports_errors
+def epochs(
+    root: Root,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="the last so many")] = 1_000,
+    option: StorageOptions = None,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """The retained epochs: when, how many files and rows, and the seconds of each phase."""
+    table = _store(root, option).epochs()
+    Output(json).table(table.slice(max(0, table.num_rows - limit)))
+
+
+@app.command()
+@reports_errors
+def files(
+    root: Root,
+    source: Source = None,
+    status: Annotated[
+        Optional[FileStatus],  # noqa: UP045
+        typer.Option("--status", help="only files in this status"),
+    ] = None,
+    option: StorageOptions = None,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """The ledger: one row for each version of each file."""
+    Output(json).table(_store(root, option).files(source, status=status.value if status else None))
+
+
+@app.command()
+@reports_errors
+def why(
+    root: Root,
+    path: Annotated[str, typer.Argument(help="an object: its whole URL or path")],
+    option: StorageOptions = None,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """One object's story: why its rows are in the views, or why not."""
+    output = Output(json)
+    story = _store(root, option).why(path)
+    if json:
+        output.document({"path": path, "text": story.text})
+    else:
+        output.text(story.text)
+
+
+@app.command()
+@reports_errors
+def show(
+    root: Root,
+    view: Annotated[str, typer.Argument(help="the view's name")],
+    limit: Annotated[int, typer.Option("--limit", min=0, help="rows")] = 20,
+    epoch: AtEpoch = None,
+    option: StorageOptions = None,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """The rows of a view at an epoch."""
+    output = Output(json)
+    snapshot = _snapshot(_store(root, option), epoch)
+    rows = snapshot.view(view).to_arrow()
+    output.table(rows.slice(0, limit), title=f"{view} at epoch {snapshot.epoch}")
+    if rows.num_rows > limit:
+        output.text(f"{limit:,} of {rows.num_rows:,} rows; --limit shows more")
+
+
+@app.command()
+@reports_errors
+def explain(
+    target: Annotated[str, typer.Argument(metavar="APP:PIPELINE|ROOT", help="a pipeline, or where one has run")],
+    option: StorageOptions = None,
+    json: Json = False,
+    log_level: LogLevel = "warning",
+    debug: Debug = False,
+) -> None:
+    """The class of each view: how it is kept up to date, or the operator that prevents it."""
+    from slackwater.cli.explain import print_catalog, print_explanations
+    from slackwater.cli.target import load_pipeline
+    from slackwater.logging import configure
+
+    configure(log_level)
+    if "://" in target or Path(target).is_dir():
+        print_catalog(_store(target, option), Output(json))
+    else:
+        print_explanations(load_pipeline(target), Output(json))
+
+
+@app.command()
+@reports_errors
+def demo(
+    local: Annotated[bool, typer.Option("--local", help="a directory instead of the embedded S3 server")] = False,
+    directory: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--directory", help="an empty or new directory to keep everything in; by default a temporary one"),
+    ] = None,
+    debug: Debug = False,
+) -> None:
+    """Flights into S3, through a crash, compared with DuckDB."""
+    from slackwater.demo import run_demo
+
+    if not run_demo(local=local, directory=directory):
+        sys.exit(1)
+
+
+def _store(root: str, option: list[str] | None) -> Store:
+    options = storage_options(option)  # first: a secret on the command line is refused whatever else is wrong
+    from slackwater.store import open as open_store
+
+    return open_store(root, storage_options=options or None)
+
+
+def _snapshot(store: Store, at: str | None) -> Snapshot:
+    if at is None or at == "latest":
+        return store.snapshot()
+    if at.lstrip("-").isdigit():
+        return store.snapshot(epoch=int(at))
+    try:
+        moment = datetime.fromisoformat(at.replace("Z", "+00:00"))
+    except ValueError:
+        return store.snapshot(tag=at)
+    if moment.tzinfo is None:
+        raise UsageError(f"--epoch {at}: say in which time zone, for example {at}Z or {at}+02:00")
+    return store.snapshot(as_of=moment.astimezone(timezone.utc))

@@ -1,0 +1,112 @@
+"""How far a run is: a live table on a terminal, otherwise a log line whenever something has changed."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+import structlog
+from rich.console import Console, Group
+from rich.live import Live
+from rich.spinner import Spinner
+from rich.table import Table
+from rich.text import Text
+
+from state.clock import Clock
+
+if TYPE_CHECKING:
+    from slackwater.run import RunStatus
+
+_LOG_INTERVAL_S = 2.0
+_UNITS = ("B", "kB", "MB", "GB", "TB")
+
+
+def human_bytes(count: float) -> str:
+    """A count of bytes for people, in powers of 1,000."""
+    unit = 0
+    while count >= 1000 and unit < len(_UNITS) - 1:
+        count, unit = count / 1000, unit + 1
+    return f"{count:.0f} {_UNITS[unit]}" if unit == 0 else f"{count:.1f} {_UNITS[unit]}"
+
+
+class Progress:
+    """Shows each status that it is given.  A context manager: the live table stands on stderr until the end.
+
+    Args:
+        name: of the pipeline.
+        clock: for the rate of log lines.
+        console: where a live table goes, if it is a terminal; None takes stderr.
+    """
+
+    def __init__(self, name: str, clock: Clock, console: Console | None = None) -> None:
+        self._name = name
+        self._clock = clock
+        self._console = console or Console(stderr=True)
+        self._live = (
+            Live(console=self._console, refresh_per_second=8, transient=False) if self._console.is_terminal else None
+        )
+        self._spinner = Spinner("dots")
+        self._started = clock.monotonic()
+        self._logged_at = float("-inf")
+        self._logged: object = None
+
+    def __enter__(self) -> Progress:
+        if self._live:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live:
+            self._live.stop()
+
+    def show(self, status: RunStatus) -> None:
+        """Brings the display up to date."""
+        if self._live:
+            self._live.update(self._table(status))
+        else:
+            self._log(status)
+
+    def _table(self, status: RunStatus) -> Group:
+        seconds = self._clock.monotonic() - self._started
+        text = f"{self._name}  {status.phase}  {status.epochs} epochs  Spark {status.spark}  {seconds:.0f} s"
+        if status.message:
+            text += f"  {status.message}"
+        self._spinner.update(text=Text(text))
+        table = Table(show_edge=False, pad_edge=False, header_style="bold")
+        table.add_column("source")
+        for column in ("listed", "waiting", "reading", "done", "quarantined", "rows", "bytes", "requests"):
+            table.add_column(column, justify="right")
+        for name, source in status.sources.items():
+            table.add_row(
+                name,
+                f"{source.listed:,}",
+                f"{source.waiting:,}",
+                f"{source.reading:,}",
+                f"{source.done:,}",
+                Text(f"{source.quarantined:,}", style="red" if source.quarantined else ""),
+                f"{source.rows:,}",
+                human_bytes(source.bytes),
+                f"{source.requests:,}",
+            )
+        return Group(self._spinner, table)
+
+    def _log(self, status: RunStatus) -> None:
+        now = self._clock.monotonic()
+        if status == self._logged or now - self._logged_at < _LOG_INTERVAL_S:
+            return
+        self._logged, self._logged_at = status, now
+        log = structlog.get_logger()
+        log.info("run", phase=status.phase, epoch=status.epoch, epochs=status.epochs, spark=status.spark)
+        for name, source in status.sources.items():
+            log.info(
+                "source",
+                source=name,
+                waiting=source.waiting + source.reading,
+                done=source.done,
+                quarantined=source.quarantined,
+                rows=source.rows,
+                bytes=source.bytes,
+                requests=source.requests,
+            )

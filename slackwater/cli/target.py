@@ -1,0 +1,86 @@
+"""`app.py:pipeline` or `package.module:pipeline` → the pipeline."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from state.errors import UsageError
+
+if TYPE_CHECKING:
+    from slackwater.pipeline import Pipeline
+
+
+def load_pipeline(target: str) -> Pipeline:
+    """Imports the module that `target` names, and returns the pipeline in it.
+
+    Args:
+        target: a Python file or a module, a colon, and the name of a variable that holds a `Pipeline`, or of a function
+            without parameters that makes one.
+
+    Raises:
+        UsageError: there is no such file, module or name, or it is not a pipeline.
+    """
+    place, colon, name = target.rpartition(":")
+    if not colon or not place or not name:
+        raise UsageError(f"{target!r} does not name a pipeline: give FILE.py:NAME or MODULE:NAME, e.g. app.py:pipeline")
+    is_file = place.endswith(".py") or os.sep in place
+    module = _from_file(Path(place)) if is_file else _from_module(place)
+    return _pipeline(module, place, name)
+
+
+def _from_file(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise UsageError(f"there is no file {path} (looked in {Path.cwd()}): correct the part before the colon")
+    _make_importable(path.resolve().parent)
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise UsageError(f"{path} is not a Python file: name it *.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _from_module(name: str) -> ModuleType:
+    _make_importable(Path.cwd())
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        missing = error.name or ""
+        if name != missing and not name.startswith(missing + "."):
+            raise
+        raise UsageError(
+            f"there is no module {name}: give a file (app.py:pipeline), or start where it is found"
+        ) from None
+
+
+def _make_importable(directory: Path) -> None:
+    """Here, and in the processes that run the user's functions: they import the module by its name."""
+    text = str(directory)
+    if text not in sys.path:
+        sys.path.insert(0, text)
+    known = os.environ.get("PYTHONPATH", "")
+    if text not in known.split(os.pathsep):
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (text, known)))
+
+
+def _pipeline(module: ModuleType, place: str, name: str) -> Pipeline:
+    from slackwater.pipeline import Pipeline
+
+    missing = object()
+    found = getattr(module, name, missing)
+    if found is missing:
+        here = sorted(key for key, value in vars(module).items() if isinstance(value, Pipeline))
+        hint = f"it has {', '.join(f'{place}:{key}' for key in here)}" if here else "and no pipeline at all"
+        raise UsageError(f"{place} has no {name!r}; {hint}")
+    if callable(found) and not isinstance(found, (type, Pipeline)):
+        found = found()
+    if not isinstance(found, Pipeline):
+        raise UsageError(f"{place}:{name} is of type {type(found).__name__}: name a slackwater.Pipeline")
+    return found
