@@ -1,0 +1,287 @@
+"""`<root>/owner.json`: which process runs on a root.  A courtesy that saves waiting; safety rests on the head alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import threading
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from typing import Any
+
+import obstore
+import psutil
+from obstore.exceptions import AlreadyExistsError, BaseError, NotFoundError, PreconditionError
+
+from state.clock import Clock
+from state.errors import OwnedError, StorageUnavailableError
+from state.location import Location
+from state.object_client import object_client
+
+STOPPED = "stopped"
+_NAME = "owner.json"
+_POLL_S = 0.5
+_TIMES = ("since", "renewed_at", "last_listing")
+
+
+@dataclass(frozen=True)
+class Owner:
+    """What `owner.json` says.
+
+    Args:
+        run_id: tells this run apart from every other.
+        pipeline: its name.
+        host: the name of the machine.
+        pid: the process on it.
+        pid_started: when that process started, in seconds since 1970: a pid that is used again is another process.
+        since: when the run began.
+        renewed_at: when this was written, by the owner's clock.
+        phase: what the run is doing; `stopped` after a graceful end.
+        term: the term it holds, 0 before it has one.
+        last_listing: when a listing last ended.
+        last_error: one line, or None.
+    """
+
+    run_id: str
+    pipeline: str
+    host: str
+    pid: int
+    pid_started: float
+    since: datetime
+    renewed_at: datetime
+    phase: str = "starting"
+    term: int = 0
+    last_listing: datetime | None = None
+    last_error: str | None = None
+
+    @property
+    def is_stopped(self) -> bool:
+        return self.phase == STOPPED
+
+    def is_dead(self) -> bool:
+        """Whether the process ran on this machine and does so no more."""
+        if self.host != socket.gethostname():
+            return False
+        try:
+            process = psutil.Process(self.pid)
+            same = abs(process.create_time() - self.pid_started) < 1.0
+            return not same or process.status() == psutil.STATUS_ZOMBIE
+        except psutil.NoSuchProcess:
+            return True
+
+
+@dataclass(frozen=True)
+class _Found:
+    owner: Owner
+    version: Mapping[str, str | None]
+
+
+def read_owner(root: Location) -> Owner | None:
+    """The owner that `owner.json` names, living or not; None if there is none.
+
+    Raises:
+        StorageUnavailableError: the root cannot be read.
+    """
+    found = _read(root)
+    return None if found is None else found.owner
+
+
+class Ownership:
+    """Holds `owner.json` for one run, renewed from a thread of its own.
+
+    Args:
+        root: the root that the run writes to.
+        clock: gives the times that are written, and paces the watching of another owner.
+        run_id: tells this run apart from every other.
+        pipeline: its name, for those who are refused.
+        interval_s: seconds between renewals.
+        watch_s: seconds for which another owner must be silent before its root is taken.
+    """
+
+    def __init__(
+        self,
+        root: Location,
+        clock: Clock,
+        *,
+        run_id: str,
+        pipeline: str,
+        interval_s: float = 5.0,
+        watch_s: float = 20.0,
+    ) -> None:
+        self._root = root
+        self._clock = clock
+        self._interval_s = interval_s
+        self._watch_s = watch_s
+        self._lock = threading.Lock()
+        self._version: Mapping[str, str | None] | None = None
+        self._wake = threading.Event()
+        self._ended = threading.Event()
+        self._lost = threading.Event()
+        self._thread: threading.Thread | None = None
+        now = clock.now()
+        pid = os.getpid()
+        started = psutil.Process(pid).create_time()
+        self._owner = Owner(run_id, pipeline, socket.gethostname(), pid, started, now, now)
+
+    @property
+    def lost(self) -> bool:
+        """Whether another run has written itself into `owner.json`."""
+        return self._lost.is_set()
+
+    def acquire(self, *, takeover: bool = False) -> None:
+        """Becomes the owner, and begins to renew.
+
+        Args:
+            takeover: do not ask whether another owner lives.
+
+        Raises:
+            OwnedError: another process runs on this root.
+            StorageUnavailableError: the root cannot be written.
+        """
+        found = _read(self._root)
+        if found is not None and not (takeover or found.owner.is_stopped or found.owner.is_dead()):
+            found = self._watch(found)
+        try:
+            self._write(None if found is None else found.version)
+        except (AlreadyExistsError, PreconditionError):
+            other = _read(self._root)
+            raise self._refusal(self._owner if other is None else other.owner) from None
+        self._thread = threading.Thread(target=self._renew_until_ended, name="owner", daemon=True)
+        self._thread.start()
+
+    def update(
+        self,
+        *,
+        phase: str | None = None,
+        term: int | None = None,
+        last_listing: datetime | None = None,
+        last_error: str | None = None,
+    ) -> None:
+        """Changes what the next renewal writes; a new phase or term is written at once.
+
+        Args:
+            phase: what the run is doing now.
+            term: the term that it holds.
+            last_listing: when a listing last ended.
+            last_error: one line; the empty text clears it.
+        """
+        changes: dict[str, Any] = {"phase": phase, "term": term, "last_listing": last_listing, "last_error": last_error}
+        changes = {name: value for name, value in changes.items() if value is not None}
+        with self._lock:
+            self._owner = replace(self._owner, **changes)
+        if phase is not None or term is not None:
+            self._wake.set()
+
+    def renew(self) -> None:
+        """Writes `owner.json` once, unless another run is in it: then this one is `lost`, and writes no more.
+
+        Raises:
+            StorageUnavailableError: the root cannot be read or written; the next renewal tries again.
+        """
+        found = _read(self._root)
+        if found is not None and found.owner.run_id != self._owner.run_id:
+            self._lost.set()
+        if self.lost:
+            return
+        try:
+            self._write(None if found is None else found.version)
+        except (AlreadyExistsError, PreconditionError):
+            self._lost.set()
+
+    def release(self, phase: str = STOPPED) -> None:
+        """Ends the renewing and writes the last phase, if the root is still ours."""
+        self._ended.set()
+        self._wake.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+        with self._lock:
+            self._owner = replace(self._owner, phase=phase)
+        try:
+            self.renew()
+        except StorageUnavailableError:
+            pass  # the next run watches for a while instead of starting at once
+
+    def _renew_until_ended(self) -> None:
+        while not self._ended.is_set() and not self.lost:
+            self._wake.wait(self._interval_s)
+            self._wake.clear()
+            if self._ended.is_set():
+                return
+            try:
+                self.renew()
+            except StorageUnavailableError:
+                continue  # silence for a while costs at most this courtesy; the head decides
+
+    def _watch(self, found: _Found) -> _Found | None:
+        deadline = self._clock.monotonic() + self._watch_s
+        while self._clock.monotonic() < deadline:
+            self._clock.sleep(_POLL_S)
+            now = _read(self._root)
+            if now is None or now.owner.is_stopped or now.owner.is_dead():
+                return now
+            if now.owner != found.owner:
+                raise self._refusal(now.owner)
+        return found
+
+    def _refusal(self, owner: Owner) -> OwnedError:
+        return OwnedError(
+            f"{self._root} is owned by pipeline {owner.pipeline!r}, pid {owner.pid} on {owner.host}, since "
+            f"{owner.since:%Y-%m-%d %H:%M:%S} UTC ({owner.phase}): stop it, or if it is dead wait "
+            f"{self._watch_s:.0f} s, or take over with --takeover"
+        )
+
+    def _write(self, version: Mapping[str, str | None] | None) -> None:
+        with self._lock:
+            self._owner = replace(self._owner, renewed_at=self._clock.now())
+            owner = self._owner
+        body = _to_json(owner)
+        try:
+            client = object_client(self._root)
+            if version is None:
+                obstore.put(client, _NAME, body, mode="create")
+            elif self._root.is_local:
+                # A local file cannot be replaced on a condition; the caller has just read it.
+                obstore.put(client, _NAME, body, mode="overwrite")
+            else:
+                update: Any = {name: value for name, value in version.items() if value is not None}
+                obstore.put(client, _NAME, body, mode=update)
+        except (AlreadyExistsError, PreconditionError):
+            raise
+        except (BaseError, OSError) as error:
+            raise _unavailable(self._root, error) from None
+
+
+def _read(root: Location) -> _Found | None:
+    if root.is_local and not root.path.is_dir():
+        return None
+    try:
+        result = obstore.get(object_client(root), _NAME)
+        fields = json.loads(bytes(result.bytes()))
+    except (FileNotFoundError, NotFoundError):
+        return None
+    except (BaseError, OSError) as error:
+        raise _unavailable(root, error) from None
+    version = {"e_tag": result.meta.get("e_tag"), "version": result.meta.get("version")}
+    return _Found(_from_json(fields), version)
+
+
+def _unavailable(root: Location, error: Exception) -> StorageUnavailableError:
+    return StorageUnavailableError(
+        f"{root}/{_NAME} cannot be read or written ({type(error).__name__}): check the URL and the credentials, then "
+        "try again"
+    )
+
+
+def _to_json(owner: Owner) -> bytes:
+    fields = {
+        name: value.isoformat() if isinstance(value, datetime) else value for name, value in asdict(owner).items()
+    }
+    return json.dumps(fields, indent=1).encode()
+
+
+def _from_json(fields: dict[str, Any]) -> Owner:
+    times = {name: datetime.fromisoformat(fields[name]) for name in _TIMES if fields.get(name)}
+    return Owner(**{**fields, **times})

@@ -1,0 +1,142 @@
+"""The tables of `state.lance`: what each row holds.
+
+All tables share one dataset, so that one commit is one epoch.  A row is told apart by (table, vnode, key, epoch);
+its fields are in the struct column of its table, and the struct columns of the other tables are null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+DELETE = 0
+PUT = 1
+PATCH = 2
+
+_TIME = pa.timestamp("us", tz="UTC")
+_VERSION = pa.binary(8)
+_VIEW = pa.struct(
+    [
+        ("name", pa.string()),
+        ("path", pa.string()),
+        ("version", pa.int64()),
+        ("state_path", pa.string()),
+        ("state_version", pa.int64()),
+    ]
+)
+
+
+def _schema(**fields: pa.DataType) -> pa.Schema:
+    return pa.schema(list(fields.items()))
+
+
+TABLES: dict[str, pa.Schema] = {
+    "head": _schema(term=pa.int64(), epoch=pa.int64(), views=pa.list_(_VIEW)),
+    "epoch": _schema(
+        term=pa.int64(),
+        committed_at=_TIME,
+        state_version=pa.int64(),
+        files=pa.int64(),
+        rows=pa.int64(),
+        bytes=pa.int64(),
+        requests=pa.int64(),
+        fetch_s=pa.float64(),
+        align_s=pa.float64(),
+        spark_s=pa.float64(),
+        collect_s=pa.float64(),
+        views=pa.list_(_VIEW),
+    ),
+    "catalog": _schema(
+        kind=pa.string(),
+        name=pa.string(),
+        definition=pa.string(),
+        schema=pa.binary(),
+        view_class=pa.string(),
+        identity=pa.string(),
+        sources=pa.list_(pa.string()),
+        view_key=pa.list_(pa.string()),
+        created_epoch=pa.int64(),
+        frozen_epoch=pa.int64(),
+    ),
+    "list_state": _schema(source=pa.string(), listed_at=_TIME, pages=pa.int64(), requests=pa.int64()),
+    "seen": _schema(version=_VERSION),
+    "queue": _schema(
+        source=pa.string(),
+        path=pa.string(),
+        version=_VERSION,
+        etag=pa.string(),
+        size=pa.int64(),
+        last_modified=_TIME,
+        row_offset=pa.int64(),
+        attempts=pa.int64(),
+        listed_epoch=pa.int64(),
+        first_epoch=pa.int64(),
+        bytes_read=pa.int64(),
+        requests=pa.int64(),
+        error=pa.string(),
+    ),
+    "ledger": _schema(
+        source=pa.string(),
+        path=pa.string(),
+        version=_VERSION,
+        etag=pa.string(),
+        size=pa.int64(),
+        last_modified=_TIME,
+        status=pa.string(),
+        rows_read=pa.int64(),
+        rows_bad=pa.int64(),
+        listed_epoch=pa.int64(),
+        first_epoch=pa.int64(),
+        done_epoch=pa.int64(),
+        changed_epoch=pa.int64(),
+        gone_epoch=pa.int64(),
+        bytes_read=pa.int64(),
+        requests=pa.int64(),
+        attempts=pa.int64(),
+        error=pa.string(),
+    ),
+}
+"""Table name -> its fields.  Paths are relative to the URL of their source."""
+
+
+def row_column(table: str) -> str:
+    """The struct column that holds the fields of a table."""
+    return f"{table}_row"
+
+
+def row_type(table: str) -> pa.StructType:
+    """The type of that column."""
+    return pa.struct(list(TABLES[table]))
+
+
+STATE_SCHEMA: pa.Schema = pa.schema(
+    [
+        ("table", pa.string()),
+        ("vnode", pa.uint8()),
+        ("epoch", pa.int64()),
+        ("op", pa.uint8()),
+        ("key", pa.binary()),
+        *((row_column(table), row_type(table)) for table in TABLES),
+    ]
+)
+
+
+def state_rows(parts: Iterable[tuple[str, pa.Table]], epoch: int) -> pa.Table:
+    """Rows of several tables (columns vnode, op, key, row) as rows of the dataset, without the columns of others."""
+    tables = []
+    for table, part in parts:
+        count = part.num_rows
+        tables.append(
+            pa.table(
+                {
+                    "table": pa.repeat(pa.scalar(table), count),
+                    "vnode": part["vnode"],
+                    "epoch": pa.repeat(pa.scalar(epoch, pa.int64()), count),
+                    "op": part["op"],
+                    "key": part["key"],
+                    row_column(table): part["row"],
+                }
+            )
+        )
+    return pa.concat_tables(tables, promote_options="default")
