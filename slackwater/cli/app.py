@@ -210,7 +210,7 @@ def demo(
     debug: Debug = False,
 ) -> None:
     """Flights into S3, through a crash, compared with DuckDB."""
-    from slackwater.demo import run_demo
+    from slackwater.demo.scenario import run_demo
 
     if not run_demo(local=local, directory=directory):
         sys.exit(1)

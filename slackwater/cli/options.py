@@ -53,8 +53,8 @@ def storage_options(pairs: Sequence[str] | None) -> dict[str, str]:
         if secret is not None:
             # The value is not repeated: errors end up in logs.
             raise UsageError(
-                f"-o {key} is refused: secrets are not taken from the command line, where every user of the machine can "
-                f"read them; set the environment variable {_VARIABLES.get(secret, secret.upper())} instead"
+                f"-o {key} is refused: secrets are not taken from the command line, where every user of the machine "
+                f"can read them; set the environment variable {_VARIABLES.get(secret, secret.upper())} instead"
             )
         if not key or not equals:
             raise UsageError("-o takes KEY=VALUE, for example -o region=eu-central-1")

