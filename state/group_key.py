@@ -1,0 +1,70 @@
+r"""The text that names one group of a view: what `__sw_key` holds and what a point look-up asks for.
+
+The text is written into the store, so it is stable for ever: values are joined with `|`, a null is `\N`, and `\` and
+`|` inside a value are escaped with a backslash.  Two groups that Spark keeps apart never share a text: the values have one
+canonical form per type, in which -0.0 is 0.0 and every NaN is the same, as in Spark's grouping.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Union
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from state.errors import SchemaError
+
+KEY_COLUMN = "__sw_key"
+"""The column of every aggregate view that holds the text."""
+
+NULL_TEXT = "\\N"
+GLOBAL_KEY = ""
+"""The key of the one row of a view that groups by nothing."""
+
+_BINARY = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
+_TEXT = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+
+Column = Union[pa.Array, pa.ChunkedArray]
+
+
+def is_group_type(data_type: pa.DataType) -> bool:
+    """Whether values of this type can name a group: everything but nested types."""
+    return not (pa.types.is_nested(data_type) or pa.types.is_null(data_type))
+
+
+def group_keys(columns: Sequence[Column]) -> pa.Array:
+    """One non-null text per row, equal exactly when all the row's values are equal to Spark's grouping.
+
+    Args:
+        columns: the grouping columns in their order, all of one length.  No column at all means one group.
+
+    Raises:
+        SchemaError: a column is of a nested type.
+    """
+    if not columns:
+        return pa.array([GLOBAL_KEY], pa.string())
+    keys = pc.binary_join_element_wise(*[_texts(column) for column in columns], "|")
+    return keys.combine_chunks() if isinstance(keys, pa.ChunkedArray) else keys
+
+
+def _texts(column: Column) -> Any:
+    """The column as escaped text without nulls."""
+    data_type = column.type
+    if pa.types.is_dictionary(data_type):
+        return _texts(column.cast(data_type.value_type))
+    if not is_group_type(data_type):
+        raise SchemaError(f"values of type {data_type} cannot name a group; group by their parts instead")
+    if pa.types.is_floating(data_type):
+        # Adding zero turns -0.0 into 0.0; every NaN prints as "nan".
+        texts = pc.add(column, pa.scalar(0, data_type)).cast(pa.string())
+    elif pa.types.is_timestamp(data_type):
+        texts = column.cast(pa.timestamp("us", data_type.tz)).cast(pa.string())
+    elif any(is_binary(data_type) for is_binary in _BINARY):
+        texts = pa.array([None if value is None else value.hex() for value in column.to_pylist()], pa.string())
+    elif any(is_text(data_type) for is_text in _TEXT):
+        texts = pc.replace_substring(column.cast(pa.string()), "\\", "\\\\")
+        texts = pc.replace_substring(texts, "|", "\\|")
+    else:
+        texts = column.cast(pa.string())
+    return pc.fill_null(texts, NULL_TEXT)
