@@ -35,7 +35,8 @@ Map of files:
     head_swap.py     the commit protocol, and what an unclear answer means
     lance_store.py   StateStore on Lance
     memory_store.py  StateStore in memory
-    lance_access.py  opening and creating Lance datasets; Lance's errors in our words
+    lance_access.py  opening and creating Lance datasets
+    storage_error.py Lance's and obstore's errors in our words
     view_dataset.py  creating, fencing and tagging the datasets of views
     object_client.py an obstore client for a location
     owner.py         owner.json: who runs on this root

@@ -55,8 +55,8 @@ class HeadSwapStore(ABC):
         """
 
     @abstractmethod
-    def _reopen(self, version: int | None = None) -> HeadSwapStore:
-        """A fresh handle on the latest version, or on the given one."""
+    def reopen(self, version: int | None = None) -> HeadSwapStore:
+        """A fresh handle on what is committed now, or on an older version."""
 
     @abstractmethod
     def _adopt(self, fresh: Any) -> None:
@@ -77,11 +77,6 @@ class HeadSwapStore(ABC):
     @property
     def version(self) -> int:
         return self._version
-
-    def refresh(self) -> None:
-        if not self._read_only:
-            raise ProtocolError("a handle that writes is never moved to what others committed: open a new one")
-        self._adopt(self._reopen())
 
     def take_over(self) -> Head:
         self._check_writable()
@@ -137,9 +132,9 @@ class HeadSwapStore(ABC):
 
     def _settle(self, staged: StagedSwap, error: CommitRefusedError | CommitUnknownError) -> None:
         try:
-            fresh = self._reopen()
+            fresh = self.reopen()
             if fresh._swap_name(self._version + 1) == staged.name:
-                self._adopt(self._reopen(self._version + 1))
+                self._adopt(self.reopen(self._version + 1))
                 return
         except StorageError as unreadable:
             raise CommitUnknownError(

@@ -1,4 +1,4 @@
-"""Opening and creating Lance datasets: options, cache limits, and Lance's errors in our words."""
+"""Opening and creating Lance datasets: options and cache limits."""
 
 from __future__ import annotations
 
@@ -7,27 +7,11 @@ import pyarrow as pa
 from lance import LanceOperation
 from lance.fragment import write_fragments
 
-from state.errors import (
-    AccessDeniedError,
-    BucketNotFoundError,
-    CommitRefusedError,
-    NotFoundError,
-    StorageError,
-    StorageUnavailableError,
-    StoreNotFoundError,
-)
-from state.location import SECRET_OPTIONS, Location
+from state.errors import CommitRefusedError, NotFoundError
+from state.location import Location
+from state.storage_error import storage_error
 
 _CACHE_BYTES = 64 << 20
-_DENIED = (
-    "AccessDenied",
-    "InvalidAccessKeyId",
-    "SignatureDoesNotMatch",
-    "Forbidden",
-    "Unauthorized",
-    "ermission denied",
-)
-_NO_BUCKET = ("NoSuchBucket", "bucket does not exist")
 
 
 def open_dataset(location: Location, version: int | str | None = None) -> lance.LanceDataset:
@@ -46,7 +30,7 @@ def open_dataset(location: Location, version: int | str | None = None) -> lance.
             index_cache_size_bytes=_CACHE_BYTES,
         )
     except (OSError, ValueError) as error:
-        raise lance_error(error, location) from None
+        raise storage_error(error, location) from None
 
 
 def create_dataset(location: Location, table: pa.Table, schema: pa.Schema | None = None) -> lance.LanceDataset:
@@ -71,7 +55,7 @@ def create_dataset(location: Location, table: pa.Table, schema: pa.Schema | None
         try:
             open_dataset(location)
         except NotFoundError:
-            raise lance_error(error, location) from None
+            raise storage_error(error, location) from None
         raise CommitRefusedError(f"{location} exists already: it is never created a second time") from None
 
 
@@ -83,18 +67,3 @@ def lance_options(location: Location) -> dict[str, str] | None:
         if options["endpoint"].startswith("http://"):
             options.setdefault("allow_http", "true")
     return options or None
-
-
-def lance_error(error: Exception, location: Location) -> StorageError | NotFoundError:
-    """One of our errors for one of Lance's, in one line and without secrets."""
-    text = str(error)
-    if any(mark in text for mark in _NO_BUCKET):
-        return BucketNotFoundError(f"the bucket of {location} does not exist: create it or correct the URL")
-    if "was not found" in text or "Not found" in text:
-        return StoreNotFoundError(f"there is no dataset at {location}, or not in that version")
-    if any(mark in text for mark in _DENIED):
-        return AccessDeniedError(f"access to {location} is refused: correct the credentials or the permissions")
-    for name in SECRET_OPTIONS & location.storage_options.keys():
-        text = text.replace(location.storage_options[name], "***")
-    first_line = text.partition("\n")[0][:300]
-    return StorageUnavailableError(f"{location} cannot be read or written now ({first_line}): try again later")

@@ -21,10 +21,11 @@ from state.errors import (
     StoreNotFoundError,
 )
 from state.head_swap import HeadSwapStore, StagedSwap
-from state.lance_access import create_dataset, lance_error, open_dataset
+from state.lance_access import create_dataset, open_dataset
 from state.location import Location
 from state.record_rows import head_row, read_head
 from state.records import Head
+from state.storage_error import storage_error
 from state.tables import STATE_SCHEMA, row_column, state_rows
 
 _COMMIT_TIMEOUT = timedelta(seconds=60)
@@ -87,7 +88,7 @@ class LanceStateStore(HeadSwapStore):
             new = [] if rows is None else write_fragments(rows, self._dataset, mode="append")
             new += write_fragments(head_rows, self._dataset, mode="append")
         except (OSError, ValueError, RuntimeError) as error:
-            raise lance_error(error, self._root) from None
+            raise storage_error(error, self._root) from None
         update = LanceOperation.Update(removed_fragment_ids=[self._head_fragment_id], new_fragments=new)
         transaction = Transaction(self._version, update, transaction_properties={"epoch": str(head.epoch)})
         return StagedSwap(transaction.uuid, head, transaction)
@@ -101,7 +102,7 @@ class LanceStateStore(HeadSwapStore):
         except CommitConflictError as error:
             raise CommitRefusedError(f"the head of version {self._version} is no longer the last") from error
         except (OSError, ValueError, RuntimeError) as error:
-            raise CommitUnknownError(str(lance_error(error, self._root))) from None
+            raise CommitUnknownError(str(storage_error(error, self._root))) from None
         if dataset.version != self._version + 1:
             raise ProtocolError(
                 f"{self._root}: the commit after version {self._version} became version {dataset.version}: something "
@@ -112,7 +113,7 @@ class LanceStateStore(HeadSwapStore):
         self._version = dataset.version
         self._head = staged.head
 
-    def _reopen(self, version: int | None = None) -> LanceStateStore:
+    def reopen(self, version: int | None = None) -> LanceStateStore:
         dataset = open_dataset(_dataset_location(self._root), version)
         return LanceStateStore(self._root, self._clock, dataset, read_only=self._read_only)
 
@@ -132,7 +133,7 @@ class LanceStateStore(HeadSwapStore):
         try:
             rows = dataset.to_table(columns=columns, filter=f"`table` = '{table}'")
         except (OSError, ValueError) as error:
-            raise lance_error(error, self._root) from None
+            raise storage_error(error, self._root) from None
         return rows.rename_columns(["vnode", "epoch", "op", "key", "row"])
 
     def _at(self, state_version: int | None) -> lance.LanceDataset:
@@ -141,7 +142,7 @@ class LanceStateStore(HeadSwapStore):
         try:
             return self._dataset.checkout_version(state_version)
         except (OSError, ValueError) as error:
-            reason = lance_error(error, self._root)
+            reason = storage_error(error, self._root)
             if isinstance(reason, NotFoundError):
                 raise EpochNotFoundError(
                     f"version {state_version} of the store at {self._root} is not retained: choose a later epoch"

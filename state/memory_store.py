@@ -97,7 +97,7 @@ class MemoryStateStore(HeadSwapStore):
         self._version += 1
         self._head = staged.head
 
-    def _reopen(self, version: int | None = None) -> MemoryStateStore:
+    def reopen(self, version: int | None = None) -> MemoryStateStore:
         latest = len(self._disk.versions)
         return MemoryStateStore(self._disk, self._clock, version or latest, read_only=self._read_only)
 

@@ -16,9 +16,10 @@ import psutil
 from obstore.exceptions import AlreadyExistsError, BaseError, NotFoundError, PreconditionError
 
 from state.clock import Clock
-from state.errors import OwnedError, StorageUnavailableError
+from state.errors import OwnedError, StorageError
 from state.location import Location
 from state.object_client import object_client
+from state.storage_error import storage_error
 
 STOPPED = "stopped"
 _NAME = "owner.json"
@@ -82,7 +83,7 @@ def read_owner(root: Location) -> Owner | None:
     """The owner that `owner.json` names, living or not; None if there is none.
 
     Raises:
-        StorageUnavailableError: the root cannot be read.
+        StorageError: the root cannot be read.
     """
     found = _read(root)
     return None if found is None else found.owner
@@ -138,7 +139,7 @@ class Ownership:
 
         Raises:
             OwnedError: another process runs on this root.
-            StorageUnavailableError: the root cannot be written.
+            StorageError: the root cannot be written.
         """
         found = _read(self._root)
         if found is not None and not (takeover or found.owner.is_stopped or found.owner.is_dead()):
@@ -178,7 +179,7 @@ class Ownership:
         """Writes `owner.json` once, unless another run is in it: then this one is `lost`, and writes no more.
 
         Raises:
-            StorageUnavailableError: the root cannot be read or written; the next renewal tries again.
+            StorageError: the root cannot be read or written; the next renewal tries again.
         """
         found = _read(self._root)
         if found is not None and found.owner.run_id != self._owner.run_id:
@@ -201,7 +202,7 @@ class Ownership:
             self._owner = replace(self._owner, phase=phase)
         try:
             self.renew()
-        except StorageUnavailableError:
+        except StorageError:
             pass  # the next run watches for a while instead of starting at once
 
     def _renew_until_ended(self) -> None:
@@ -212,7 +213,7 @@ class Ownership:
                 return
             try:
                 self.renew()
-            except StorageUnavailableError:
+            except StorageError:
                 continue  # silence for a while costs at most this courtesy; the head decides
 
     def _watch(self, found: _Found) -> _Found | None:
@@ -251,7 +252,7 @@ class Ownership:
         except (AlreadyExistsError, PreconditionError):
             raise
         except (BaseError, OSError) as error:
-            raise _unavailable(self._root, error) from None
+            raise storage_error(error, self._root) from None
 
 
 def _read(root: Location) -> _Found | None:
@@ -263,16 +264,9 @@ def _read(root: Location) -> _Found | None:
     except (FileNotFoundError, NotFoundError):
         return None
     except (BaseError, OSError) as error:
-        raise _unavailable(root, error) from None
+        raise storage_error(error, root) from None
     version = {"e_tag": result.meta.get("e_tag"), "version": result.meta.get("version")}
     return _Found(_from_json(fields), version)
-
-
-def _unavailable(root: Location, error: Exception) -> StorageUnavailableError:
-    return StorageUnavailableError(
-        f"{root}/{_NAME} cannot be read or written ({type(error).__name__}): check the URL and the credentials, then "
-        "try again"
-    )
 
 
 def _to_json(owner: Owner) -> bytes:

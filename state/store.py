@@ -79,6 +79,6 @@ class StateStore(Protocol):
         """The retained epochs, oldest first."""
         ...
 
-    def refresh(self) -> None:
-        """Moves a handle that only reads to what is committed now."""
+    def reopen(self) -> StateStore:
+        """A fresh handle on what is committed now."""
         ...

@@ -8,9 +8,10 @@ import lance
 import pyarrow as pa
 
 from state.errors import FencedError
-from state.lance_access import create_dataset, lance_error, open_dataset
+from state.lance_access import create_dataset, open_dataset
 from state.location import Location
 from state.records import ViewVersion
+from state.storage_error import storage_error
 
 COMMITTED_TAG = "committed"
 _TERM_TAG = "term-"
@@ -71,7 +72,7 @@ def _restore_dataset(location: Location, version: int, term: int) -> int:
     try:
         dataset.restore()
     except (OSError, ValueError) as error:
-        raise lance_error(error, location) from None
+        raise storage_error(error, location) from None
     _set_tag(dataset, location, f"{_TERM_TAG}{term}", dataset.version)
     for tag, each in terms.items():
         if each < term:
@@ -86,4 +87,4 @@ def _set_tag(dataset: lance.LanceDataset, location: Location, tag: str, version:
         else:
             dataset.tags.create(tag, version)
     except (OSError, ValueError) as error:
-        raise lance_error(error, location) from None
+        raise storage_error(error, location) from None

@@ -1,0 +1,98 @@
+"""The public table of files: the ledger and the queues of one version of the store, as one table."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from state.catalog import Catalog
+from state.errors import NotFoundError, UsageError
+from state.store import StateStore
+from state.tables import TABLES
+
+STATUSES = ("waiting", "reading", "done", "quarantined", "vanished")
+_COLUMNS = (
+    "source",
+    "path",
+    "etag",
+    "size",
+    "last_modified",
+    "status",
+    "rows_read",
+    "rows_bad",
+    "listed_epoch",
+    "first_epoch",
+    "done_epoch",
+    "changed_epoch",
+    "gone_epoch",
+    "bytes_read",
+    "requests",
+    "attempts",
+    "error",
+)
+
+
+def source_url(definition: str) -> str:
+    """The URL of a source, out of its definition in the catalog."""
+    return str(json.loads(definition)["url"])
+
+
+def read_files(store: StateStore, state_version: int | None) -> pa.Table:
+    """Every file version that the ledger or a queue knows, with paths relative to their sources.
+
+    Columns as in the public table; a version that is queued again counts as queued.
+    """
+    ledger = store.scan("ledger", state_version=state_version)
+    queue = store.scan("queue", state_version=state_version)
+    if queue.num_rows:
+        ledger = ledger.filter(pc.invert(pc.is_in(ledger["key"], value_set=queue["key"].combine_chunks())))
+    return pa.concat_tables([ledger.select(_COLUMNS), _as_files(queue)])
+
+
+def file_table(
+    store: StateStore, catalog: Catalog, state_version: int | None, *, source: str | None, status: str | None
+) -> pa.Table:
+    """The public table: `read_files` with whole URLs, of one source or status, ordered by source, path and epoch.
+
+    Raises:
+        NotFoundError: there is no such source.
+        UsageError: there is no such status.
+    """
+    if source is not None and source not in catalog.sources:
+        raise NotFoundError(f"there is no source {source!r}; the sources are: {', '.join(catalog.sources) or 'none'}")
+    if status is not None and status not in STATUSES:
+        raise UsageError(f"{status!r} is no status of a file; take one of {', '.join(STATUSES)}")
+    files = read_files(store, state_version)
+    if source is not None:
+        files = files.filter(pc.equal(files["source"], source))
+    if status is not None:
+        files = files.filter(pc.equal(files["status"], status))
+    files = files.sort_by([("source", "ascending"), ("path", "ascending"), ("listed_epoch", "ascending")])
+    return files.set_column(1, "path", _urls(files, catalog))
+
+
+def _as_files(queue: pa.Table) -> pa.Table:
+    reading = pc.greater(pc.coalesce(queue["row_offset"], 0), 0)
+    known = {
+        "status": pc.if_else(reading, "reading", "waiting"),
+        "rows_read": pc.coalesce(queue["row_offset"], 0),
+    }
+    types = TABLES["ledger"]
+    columns = {}
+    for name in _COLUMNS:
+        if name in known:
+            columns[name] = known[name]
+        elif name in queue.column_names:
+            columns[name] = queue[name]
+        else:
+            columns[name] = pa.nulls(queue.num_rows, types.field(name).type)
+    return pa.table(columns, schema=pa.schema([types.field(name) for name in _COLUMNS]))
+
+
+def _urls(files: pa.Table, catalog: Catalog) -> pa.ChunkedArray:
+    names = pa.array(list(catalog.sources), pa.string())
+    urls = pa.array([source_url(source.definition) for source in catalog.sources.values()], pa.string())
+    prefixes = urls.take(pc.index_in(files["source"].combine_chunks(), value_set=names))
+    return pc.binary_join_element_wise(prefixes, files["path"].combine_chunks(), "/")

@@ -1,0 +1,78 @@
+"""One committed epoch: ledger, queues and all views at the same moment."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import pyarrow as pa
+
+from slackwater.file_table import file_table
+from slackwater.view import View
+from state.catalog import Catalog
+from state.errors import ViewNotFoundError
+from state.location import Location
+from state.records import EpochRecord
+from state.store import StateStore
+
+
+class Snapshot:
+    """Everything as it stood at one epoch; it stays so whatever is committed later.
+
+    Args:
+        root: the root of the pipeline.
+        store: a handle on its store.
+        record: the epoch.
+    """
+
+    def __init__(self, root: Location, store: StateStore, record: EpochRecord) -> None:
+        self._root = root
+        self._store = store
+        self._record = record
+        self._catalog: Catalog | None = None
+
+    def __repr__(self) -> str:
+        return f"Snapshot({str(self._root)!r}, epoch={self.epoch})"
+
+    @property
+    def epoch(self) -> int:
+        return self._record.epoch
+
+    @property
+    def committed_at(self) -> datetime:
+        """In UTC."""
+        return self._record.committed_at
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        """The names of the views that there were."""
+        return tuple(self._record.views)
+
+    def view(self, name: str) -> View:
+        """A view as it stood at this epoch.
+
+        Raises:
+            ViewNotFoundError: there was no such view; the message lists those that there were.
+        """
+        version = self._record.views.get(name)
+        if version is None:
+            raise ViewNotFoundError(
+                f"there is no view {name!r} at epoch {self.epoch} of {self._root}; the views are: "
+                f"{', '.join(self.views) or 'none yet'}"
+            )
+        definition = self._definitions().views.get(name)
+        return View(self._root, version, () if definition is None else definition.key)
+
+    def files(self, source: str | None = None, status: str | None = None) -> pa.Table:
+        """The ledger and the queues as they stood at this epoch; columns as `Store.files`.
+
+        Raises:
+            NotFoundError: there was no such source.
+            UsageError: there is no such status.
+        """
+        version = self._record.state_version
+        return file_table(self._store, self._definitions(), version, source=source, status=status)
+
+    def _definitions(self) -> Catalog:
+        if self._catalog is None:
+            self._catalog = Catalog.of(self._store.scan("catalog", state_version=self._record.state_version))
+        return self._catalog

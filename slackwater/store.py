@@ -1,0 +1,262 @@
+"""Reading a root: epochs, files, views and their story.  Needs neither Ray nor Spark nor a server."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from datetime import datetime, timezone
+
+import pyarrow as pa
+
+from slackwater.file_table import file_table, source_url
+from slackwater.snapshot import Snapshot
+from slackwater.story import Story, tell
+from slackwater.view import View
+from state.catalog import Catalog
+from state.clock import Clock, SystemClock
+from state.errors import EpochNotFoundError, UsageError
+from state.lance_store import LanceStateStore
+from state.location import Location
+from state.owner import Owner, read_owner
+from state.records import EpochRecord
+
+_TIME = pa.timestamp("us", tz="UTC")
+_EPOCHS = pa.schema(
+    [
+        ("epoch", pa.int64()),
+        ("committed_at", _TIME),
+        ("term", pa.int64()),
+        ("files", pa.int64()),
+        ("rows", pa.int64()),
+        ("bytes", pa.int64()),
+        ("requests", pa.int64()),
+        ("views", pa.list_(pa.struct([("name", pa.string()), ("path", pa.string()), ("version", pa.int64())]))),
+        ("fetch_s", pa.float64()),
+        ("align_s", pa.float64()),
+        ("spark_s", pa.float64()),
+        ("collect_s", pa.float64()),
+    ]
+)
+_VIEWS = pa.schema(
+    [
+        ("name", pa.string()),
+        ("class", pa.string()),
+        ("definition", pa.string()),
+        ("key", pa.list_(pa.string())),
+        ("rows", pa.int64()),
+        ("path", pa.string()),
+        ("version", pa.int64()),
+        ("frozen", pa.bool_()),
+    ]
+)
+_SOURCES = pa.schema(
+    [
+        ("name", pa.string()),
+        ("url", pa.string()),
+        ("format", pa.string()),
+        ("pattern", pa.string()),
+        ("schema", pa.string()),
+        ("listed_at", _TIME),
+    ]
+)
+
+
+def open(root: str | os.PathLike[str], storage_options: Mapping[str, str] | None = None) -> Store:
+    """Opens a root for reading.
+
+    Args:
+        root: the URL or directory that a pipeline writes to.
+        storage_options: as for the pipeline; without them the usual environment variables count.
+
+    Raises:
+        StoreNotFoundError: no pipeline has written there.
+        StorageError: the root cannot be read.
+
+    Example:
+        >>> store = open("s3://lake/flights")  # doctest: +SKIP
+        >>> store.snapshot().view("by_carrier").to_arrow()  # doctest: +SKIP
+    """
+    return Store(Location(os.fspath(root), storage_options or {}), SystemClock())
+
+
+class Store:
+    """What a pipeline has committed at a root.  Every call sees the latest epoch.
+
+    Args:
+        root: the root.
+        clock: for the store's handle.
+    """
+
+    def __init__(self, root: Location, clock: Clock) -> None:
+        self._root = root
+        self._state = LanceStateStore.open(root, clock, read_only=True)
+        self._is_fresh = True
+
+    def __repr__(self) -> str:
+        return f"Store({str(self._root)!r})"
+
+    def epochs(self) -> pa.Table:
+        """The retained epochs, oldest first, with counts, view versions, and the seconds of each phase."""
+        return pa.Table.from_pylist([_epoch_row(record) for record in self._latest().epochs()], _EPOCHS)
+
+    def files(self, source: str | None = None, status: str | None = None) -> pa.Table:
+        """One row for every version of every file that was listed.
+
+        Args:
+            source: only this source's.
+            status: only `waiting`, `reading`, `done`, `quarantined` or `vanished`.
+
+        Raises:
+            NotFoundError: there is no such source.
+            UsageError: there is no such status.
+        """
+        state = self._latest()
+        return file_table(state, _catalog(state), None, source=source, status=status)
+
+    def why(self, path: str) -> Story:
+        """What happened to one object, and why its rows are in the views or not.
+
+        Args:
+            path: its whole URL, or its path below a source.
+        """
+        state = self._latest()
+        return tell(path, self._root, state, _catalog(state), self.owner())
+
+    def owner(self) -> Owner | None:
+        """The process that runs on this root, or that ran last; None if there was none.
+
+        Raises:
+            StorageError: the root cannot be read.
+        """
+        return read_owner(self._root)
+
+    def sources(self) -> pa.Table:
+        """One row per source."""
+        state = self._latest()
+        listings = {row["source"]: row["listed_at"] for row in state.scan("list_state").to_pylist()}
+        rows = []
+        for source in _catalog(state).sources.values():
+            definition = json.loads(source.definition)
+            rows.append(
+                {
+                    "name": source.name,
+                    "url": source_url(source.definition),
+                    "format": definition["format"]["name"],
+                    "pattern": definition["pattern"],
+                    "schema": None if source.schema is None else _schema_text(source.schema),
+                    "listed_at": listings.get(source.name),
+                }
+            )
+        return pa.Table.from_pylist(rows, _SOURCES)
+
+    def views(self) -> pa.Table:
+        """One row per view, with where its dataset is; a view without a version has not been committed yet."""
+        state = self._latest()
+        rows = []
+        for view in _catalog(state).views.values():
+            version = state.head.views.get(view.name)
+            rows.append(
+                {
+                    "name": view.name,
+                    "class": view.view_class,
+                    "definition": view.definition,
+                    "key": list(view.key),
+                    "rows": None if version is None else View(self._root, version, view.key).count_rows(),
+                    "path": None if version is None else str(self._root.child(version.path)),
+                    "version": None if version is None else version.version,
+                    "frozen": view.frozen_epoch is not None,
+                }
+            )
+        return pa.Table.from_pylist(rows, _VIEWS)
+
+    def snapshot(
+        self, epoch: int | str | None = None, *, as_of: datetime | None = None, tag: str | None = None
+    ) -> Snapshot:
+        """Everything at one epoch.
+
+        Args:
+            epoch: an epoch; as text also `latest` or an ISO time.  Without any argument: the latest.
+            as_of: the last epoch that was committed up to this time; without a zone it is UTC.
+            tag: a tag; not available yet.
+
+        Raises:
+            EpochNotFoundError: there is no such epoch, or it is no longer retained.
+            UsageError: the epoch is not understood, or more than one argument is given.
+        """
+        if sum(argument is not None for argument in (epoch, as_of, tag)) > 1:
+            raise UsageError("a snapshot is chosen by epoch, as_of or tag: give one of them")
+        if tag is not None:
+            raise UsageError(f"tags are not available in this version: choose by epoch or time, not by tag {tag!r}")
+        state = self._latest()
+        return Snapshot(self._root, state, self._find(state, as_of if as_of is not None else _parsed(epoch)))
+
+    def _find(self, state: LanceStateStore, wanted: int | datetime | None) -> EpochRecord:
+        records = state.epochs()
+        if not records:
+            raise EpochNotFoundError(f"no epoch has been committed at {self._root} yet: run the pipeline")
+        if wanted is None:
+            return records[-1]
+        if isinstance(wanted, datetime):
+            moment = wanted if wanted.tzinfo is not None else wanted.replace(tzinfo=timezone.utc)
+            matching = [record for record in records if record.committed_at <= moment]
+            missing = f"no retained epoch was committed up to {moment.isoformat()}"
+        else:
+            matching = [record for record in records if record.epoch == wanted]
+            missing = f"epoch {wanted} was never committed or is no longer retained"
+        if not matching:
+            first, last = records[0], records[-1]
+            raise EpochNotFoundError(
+                f"{missing} at {self._root}: there are {len(records)} epochs from {first.epoch} "
+                f"({first.committed_at.isoformat()}) to {last.epoch} ({last.committed_at.isoformat()})"
+            )
+        return matching[-1]
+
+    def _latest(self) -> LanceStateStore:
+        if self._is_fresh:
+            self._is_fresh = False
+        else:
+            self._state = self._state.reopen()
+        return self._state
+
+
+def _parsed(epoch: int | str | None) -> int | datetime | None:
+    if epoch is None or isinstance(epoch, int):
+        return epoch
+    if epoch == "latest":
+        return None
+    if epoch.isdigit():
+        return int(epoch)
+    try:
+        return datetime.fromisoformat(epoch[:-1] + "+00:00" if epoch.endswith(("Z", "z")) else epoch)
+    except ValueError:
+        raise UsageError(
+            f"{epoch!r} names no epoch: give its number, `latest`, or a time like 2026-01-31T12:00:00Z"
+        ) from None
+
+
+def _catalog(state: LanceStateStore) -> Catalog:
+    return Catalog.of(state.scan("catalog"))
+
+
+def _epoch_row(record: EpochRecord) -> dict[str, object]:
+    counts, seconds = record.counts, record.seconds
+    return {
+        "epoch": record.epoch,
+        "committed_at": record.committed_at,
+        "term": record.term,
+        "files": counts.files,
+        "rows": counts.rows,
+        "bytes": counts.bytes,
+        "requests": counts.requests,
+        "views": [{"name": v.name, "path": v.path, "version": v.version} for v in record.views.values()],
+        "fetch_s": seconds.fetch,
+        "align_s": seconds.align,
+        "spark_s": seconds.spark,
+        "collect_s": seconds.collect,
+    }
+
+
+def _schema_text(schema: bytes) -> str:
+    fields = pa.ipc.read_schema(pa.py_buffer(schema))
+    return ", ".join(f"{field.name} {field.type}" for field in fields)

@@ -1,0 +1,188 @@
+"""The story of one object: why its rows are in the views, or why not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import obstore
+import pyarrow.compute as pc
+
+from actors.path_filter import PathFilter
+from actors.read_errors import ObjectVanished
+from actors.store_errors import ask_store
+from slackwater.file_table import read_files, source_url
+from state.catalog import Catalog
+from state.epoch import epoch_time
+from state.errors import SlackwaterError
+from state.location import Location
+from state.object_client import object_client
+from state.owner import Owner
+from state.records import CatalogSource
+from state.store import StateStore
+
+_EPOCHS = ("listed_epoch", "first_epoch", "done_epoch", "changed_epoch", "gone_epoch")
+
+
+@dataclass(frozen=True)
+class Story:
+    """What happened to one object.
+
+    Args:
+        path: its whole URL, or what was asked for if no source has it.
+        source: the source it belongs to, or None.
+        status: `waiting`, `reading`, `done`, `quarantined` or `vanished` as in the table of files; `outside` (under
+            no source's URL), `hidden`, `pattern` (the source's pattern leaves it out), `not_listed` (it is there, and
+            no listing has found it yet), `absent` (it is not there), or `unknown` (nobody has listed it, and whether it
+            is there cannot be found out).
+        text: the story for people, one sentence a line.
+        epochs: `listed_epoch`, `first_epoch`, `done_epoch`, `changed_epoch`, `gone_epoch`, those that there are.
+    """
+
+    path: str
+    source: str | None
+    status: str
+    text: str
+    epochs: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """The object as one source would name it."""
+
+    source: CatalogSource
+    relative: str
+
+    @property
+    def url(self) -> str:
+        return f"{source_url(self.source.definition)}/{self.relative}"
+
+
+def tell(path: str, root: Location, store: StateStore, catalog: Catalog, owner: Owner | None) -> Story:
+    """The story of one object.
+
+    Args:
+        path: its whole URL, or its path below a source.
+        root: the root; its options reach the sources of the same scheme.
+        store: a handle on the store.
+        catalog: the sources.
+        owner: who runs on the root, for the time of the last listing.
+    """
+    candidates = _candidates(path, catalog)
+    if not candidates:
+        sources = ", ".join(f"{name} ({source_url(each.definition)})" for name, each in catalog.sources.items())
+        return Story(
+            path, None, "outside", f"{path} is under no source's URL; the sources are: {sources or 'none yet'}."
+        )
+    files = read_files(store, None)
+    for candidate in candidates:
+        mask = pc.and_(pc.equal(files["source"], candidate.source.name), pc.equal(files["path"], candidate.relative))
+        versions = files.filter(mask).sort_by("listed_epoch").to_pylist()
+        if versions:
+            return _of_listed(candidate, versions)
+    stories = [_of_unlisted(candidate, root, store, owner) for candidate in candidates]
+    return next((story for story in stories if story.status == "not_listed"), stories[0])
+
+
+def _candidates(path: str, catalog: Catalog) -> list[_Candidate]:
+    """The sources that the path may belong to, the one with the longest URL first."""
+    url = path if "://" in path else Location(path).url
+    sources = sorted(catalog.sources.values(), key=lambda each: -len(source_url(each.definition)))
+    whole = [
+        _Candidate(each, url[len(source_url(each.definition)) + 1 :])
+        for each in sources
+        if url.startswith(source_url(each.definition) + "/")
+    ]
+    if whole or "://" in path or path.startswith("/"):
+        return whole
+    return [_Candidate(each, path) for each in sources]
+
+
+def _of_listed(candidate: _Candidate, versions: list[dict[str, Any]]) -> Story:
+    latest = versions[-1]
+    lines = [_version_line(candidate.url, version) for version in versions]
+    if len(versions) > 1:
+        lines.append(f"{len(versions)} versions of it were listed; the last line is about the latest.")
+    epochs = {name: latest[name] for name in _EPOCHS if latest[name] is not None}
+    return Story(candidate.url, candidate.source.name, latest["status"], "\n".join(lines), epochs)
+
+
+def _version_line(url: str, version: Mapping[str, Any]) -> str:
+    listed = _at(version["listed_epoch"])
+    status, rows = version["status"], version["rows_read"] or 0
+    error = version["error"] or "no reason was recorded"
+    if status == "waiting":
+        text = f"{url} has been waiting to be read since {listed}."
+        return text if not version["error"] else f"{text} The last of {version['attempts']} attempts failed: {error}."
+    if status == "reading":
+        return f"{url} is being read: the first {rows:,} rows are in the views. It was listed at {listed}."
+    if status == "done":
+        bad = f", {version['rows_bad']:,} of them quarantined" if version["rows_bad"] else ""
+        text = f"{url} was read to its end at {_at(version['done_epoch'])}: {rows:,} rows{bad}."
+        if version["changed_epoch"] is not None:
+            text += f" It was changed later, seen at {_at(version['changed_epoch'])}; its rows are those of before."
+        if version["gone_epoch"] is not None:
+            text += f" It is gone since {_at(version['gone_epoch'])}; its rows stay in the views."
+        return text
+    kept = f"its first {rows:,} rows are in the views" if rows else "none of its rows is in the views"
+    if status == "quarantined":
+        return f"{url} was quarantined at {_at(version['done_epoch'])}: {error}; {kept}."
+    gone = version["gone_epoch"] if version["gone_epoch"] is not None else version["done_epoch"]
+    return f"{url} was listed at {listed} and had vanished at {_at(gone)}, before all of it was read; {kept}."
+
+
+def _of_unlisted(candidate: _Candidate, root: Location, store: StateStore, owner: Owner | None) -> Story:
+    url, name = candidate.url, candidate.source.name
+    pattern = json.loads(candidate.source.definition)["pattern"]
+    reason = PathFilter(pattern).reason(candidate.relative)
+    if reason == "hidden":
+        text = f"{url} is hidden: names that start with `_` or `.` are skipped unless the pattern names them."
+        return Story(url, name, reason, text)
+    if reason is not None:
+        return Story(url, name, reason, f"{url} does not match the pattern {pattern!r} of source {name}.")
+    listing = _last_listing(name, store, owner)
+    modified, trouble = _modified_now(candidate, root)
+    if trouble is not None:
+        return Story(url, name, "unknown", f"{url} was never listed; {listing}. Whether it is there: {trouble}.")
+    if modified is None:
+        return Story(url, name, "absent", f"{url} was never listed, and it is not there now; {listing}.")
+    text = f"{url} is there (written {modified:%Y-%m-%d %H:%M:%S} UTC), but no listing has found it yet; {listing}."
+    return Story(url, name, "not_listed", text)
+
+
+def _last_listing(source: str, store: StateStore, owner: Owner | None) -> str:
+    times = [row["listed_at"] for row in store.scan("list_state").to_pylist() if row["source"] == source]
+    if owner is not None and owner.last_listing is not None:
+        times.append(owner.last_listing)
+    times = [time for time in times if time is not None]
+    last = f"the last listing ended at {max(times):%Y-%m-%d %H:%M:%S} UTC" if times else "nothing was listed yet"
+    return last if owner is not None and not owner.is_stopped else f"{last}, and no pipeline runs on this root now"
+
+
+def _modified_now(candidate: _Candidate, root: Location) -> tuple[datetime | None, str | None]:
+    """When the object was last written, None if there is none; or why that cannot be found out."""
+    location = Location(source_url(candidate.source.definition))
+    if location.scheme == root.scheme:
+        location = Location(location.url, root.storage_options)
+    if location.is_local and not location.path.is_dir():
+        return None, None
+    try:
+        found = ask_store(
+            lambda: obstore.head(object_client(location), candidate.relative), location, candidate.relative
+        )
+        return found["last_modified"], None
+    except ObjectVanished:
+        return None, None
+    except SlackwaterError as error:
+        return None, str(error)
+
+
+def _at(epoch: int | None) -> str:
+    return (
+        "an epoch that was not recorded"
+        if epoch is None
+        else f"epoch {epoch} ({epoch_time(epoch):%Y-%m-%d %H:%M:%S} UTC)"
+    )

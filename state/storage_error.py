@@ -1,0 +1,50 @@
+"""What Lance and obstore say about a store, in our words: one line, without secrets."""
+
+from __future__ import annotations
+
+import re
+
+from state.errors import (
+    AccessDeniedError,
+    BucketNotFoundError,
+    NotFoundError,
+    StorageError,
+    StorageUnavailableError,
+    StoreNotFoundError,
+)
+from state.location import SECRET_OPTIONS, Location
+
+_NO_BUCKET = ("NoSuchBucket", "bucket does not exist")
+_NOT_FOUND = ("was not found", "Not found", "not found")
+_DENIED = (
+    "AccessDenied",
+    "InvalidAccessKeyId",
+    "SignatureDoesNotMatch",
+    "403 Forbidden",
+    "401 Unauthorized",
+    "ermission denied",
+    "CredentialsNotLoaded",
+    "credential provider",
+)
+_QUERY = re.compile(r"\?\S*")  # of a URL: it may hold a signature
+_MAX_CHARACTERS = 300
+
+
+def storage_error(error: Exception, location: Location) -> StorageError | NotFoundError:
+    """The error of our tree for one that was raised at a location.
+
+    Returns:
+        BucketNotFoundError, AccessDeniedError, StoreNotFoundError, or else StorageUnavailableError.
+    """
+    text = str(error)
+    if any(mark in text for mark in _NO_BUCKET):
+        return BucketNotFoundError(f"the bucket of {location} does not exist: create it or correct the URL")
+    if any(mark in text for mark in _DENIED):
+        return AccessDeniedError(f"access to {location} is refused: correct the credentials or the permissions")
+    if any(mark in text for mark in _NOT_FOUND):
+        return StoreNotFoundError(f"there is nothing at {location}, or not in that version: correct the URL")
+    for name in SECRET_OPTIONS & location.storage_options.keys():
+        text = text.replace(location.storage_options[name], "***")
+    text = _QUERY.sub("?...", text)
+    reason = text.partition("\n")[0][:_MAX_CHARACTERS]
+    return StorageUnavailableError(f"{location} cannot be read or written now ({reason}): try again later")
