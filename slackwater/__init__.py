@@ -20,9 +20,11 @@ Invariants:
 * Every error on purpose is a `SlackwaterError`; see `state/errors.py` for the tree.
 
     pipeline.py   Pipeline: sources, views, run, start, explain
-    run.py        Run, RunReport, RunStatus: a run in the background
+    run.py        Run: a run in the background
+    run_status.py RunStatus, RunReport: what a run says of itself
     store.py      open, Store: epochs, files, why, owner
     snapshot.py   Snapshot: one epoch
+    story.py      what happened to one object
     view.py       a view at one epoch: to_arrow, to_pandas, to_polars, to_spark, to_ray, lance, get
     settings.py   Settings
     logging.py    structured logs without secrets
@@ -42,7 +44,8 @@ if TYPE_CHECKING:
     from actors.settings import BarrierSettings, FetchSettings
     from actors.source import Csv, Json, Listing, Parquet
     from slackwater.pipeline import Pipeline
-    from slackwater.run import Run, RunReport, RunStatus
+    from slackwater.run import Run
+    from slackwater.run_status import RunReport, RunStatus, SourceStatus
     from slackwater.settings import RaySettings, Settings
     from slackwater.snapshot import Snapshot
     from slackwater.store import Store, open
@@ -82,10 +85,11 @@ _MODULES = {
     "Pipeline": "slackwater.pipeline",
     "RaySettings": "slackwater.settings",
     "Run": "slackwater.run",
-    "RunReport": "slackwater.run",
-    "RunStatus": "slackwater.run",
+    "RunReport": "slackwater.run_status",
+    "RunStatus": "slackwater.run_status",
     "Settings": "slackwater.settings",
     "Snapshot": "slackwater.snapshot",
+    "SourceStatus": "slackwater.run_status",
     "SparkSettings": "spark_bridge.session",
     "Store": "slackwater.store",
     "open": "slackwater.store",
@@ -121,6 +125,7 @@ __all__ = [
     "SettingsError",
     "SlackwaterError",
     "Snapshot",
+    "SourceStatus",
     "SparkSettings",
     "StorageError",
     "StorageUnavailableError",

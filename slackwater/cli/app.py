@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from datetime import datetime, timezone
+from dataclasses import asdict
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
@@ -14,10 +14,8 @@ import typer
 from slackwater.cli.edge import reports_errors
 from slackwater.cli.options import Debug, Json, LogJson, LogLevel, Root, StorageOptions, storage_options
 from slackwater.cli.output import Output
-from state.errors import UsageError
 
 if TYPE_CHECKING:
-    from slackwater.snapshot import Snapshot
     from slackwater.store import Store
 
 app = typer.Typer(
@@ -34,7 +32,7 @@ Target = Annotated[str, typer.Argument(metavar="APP:PIPELINE", help="e.g. app.py
 Source = Annotated[Optional[str], typer.Option("--source", help="only files of this source")]  # noqa: UP045
 AtEpoch = Annotated[
     Optional[str],  # noqa: UP045
-    typer.Option("--epoch", help="an epoch, `latest`, a tag, or an ISO time; by default the latest"),
+    typer.Option("--epoch", help="an epoch, `latest`, or an ISO time; by default the latest"),
 ]
 
 
@@ -153,7 +151,7 @@ def why(
     output = Output(json)
     story = _store(root, option).why(path)
     if json:
-        output.document({"path": path, "text": story.text})
+        output.document(asdict(story))
     else:
         output.text(story.text)
 
@@ -171,7 +169,7 @@ def show(
 ) -> None:
     """The rows of a view at an epoch."""
     output = Output(json)
-    snapshot = _snapshot(_store(root, option), epoch)
+    snapshot = _store(root, option).snapshot(epoch)
     rows = snapshot.view(view).to_arrow()
     output.table(rows.slice(0, limit), title=f"{view} at epoch {snapshot.epoch}")
     if rows.num_rows > limit:
@@ -221,17 +219,3 @@ def _store(root: str, option: list[str] | None) -> Store:
     from slackwater.store import open as open_store
 
     return open_store(root, storage_options=options or None)
-
-
-def _snapshot(store: Store, at: str | None) -> Snapshot:
-    if at is None or at == "latest":
-        return store.snapshot()
-    if at.lstrip("-").isdigit():
-        return store.snapshot(epoch=int(at))
-    try:
-        moment = datetime.fromisoformat(at.replace("Z", "+00:00"))
-    except ValueError:
-        return store.snapshot(tag=at)
-    if moment.tzinfo is None:
-        raise UsageError(f"--epoch {at}: say in which time zone, for example {at}Z or {at}+02:00")
-    return store.snapshot(as_of=moment.astimezone(timezone.utc))

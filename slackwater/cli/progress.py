@@ -15,7 +15,7 @@ from rich.text import Text
 from state.clock import Clock
 
 if TYPE_CHECKING:
-    from slackwater.run import RunStatus
+    from slackwater.run_status import RunStatus
 
 _LOG_INTERVAL_S = 2.0
 _UNITS = ("B", "kB", "MB", "GB", "TB")

@@ -16,7 +16,7 @@ from state.clock import SystemClock
 
 if TYPE_CHECKING:
     from slackwater.pipeline import Pipeline
-    from slackwater.run import RunReport
+    from slackwater.run_status import RunReport
 
 _POLL_S = 0.25
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)

@@ -112,7 +112,7 @@ class Oracle:
         self._create("__actual", actual.schema)
         types = {name: kind for name, kind, *_ in self._duckdb.execute("DESCRIBE __actual").fetchall()}
         columns = ", ".join(f'CAST("{name}" AS {kind}) AS "{name}"' for name, kind in types.items())
-        expected = self._duckdb.execute(f"SELECT {columns} FROM ({query})").fetch_arrow_table()
+        expected = self._duckdb.sql(f"SELECT {columns} FROM ({query})").to_arrow_table()
         mine, theirs = _sorted_rows(actual), _sorted_rows(expected)
         return Comparison(view, len(mine), len(theirs), _difference(mine, theirs))
 
