@@ -1,0 +1,166 @@
+"""Rows of a file, brought to the schema of their source without losing anything in silence."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as kinds
+
+from actors.read_errors import UnreadableFile, one_line
+from actors.safe_types import safe_type
+from state.errors import SchemaError
+
+_HAS_ZONE = r"\d:?\d\d(:\d\d(\.\d+)?)?\s?(Z|[+-]\d\d(:?\d\d)?)$"
+
+
+def conform(table: pa.Table, schema: pa.Schema, *, first_row: int = 0, parse_text: bool = False) -> pa.Table:
+    """The table with exactly the columns of the schema, in its order and types.
+
+    A missing column is null, one that the schema does not have is left out.  A value may become one of a wider type
+    (int32 → int64, float → double, date → timestamp) that can hold it exactly; a time without a zone counts as UTC.
+
+    Args:
+        table: rows of one file.
+        schema: the safe schema of the source.
+        first_row: how many rows of the file come before the table's.
+        parse_text: whether strings may become dates and instants: for text formats.
+
+    Raises:
+        UnreadableFile: a column is of another kind, or a value does not fit; column, types and row are named.
+    """
+    columns = []
+    for field in schema:
+        index = table.schema.get_field_index(field.name)
+        if index < 0:
+            if field.name in table.schema.names:
+                raise UnreadableFile(f"column {field.name} appears twice")
+            columns.append(pa.nulls(table.num_rows, field.type))
+            continue
+        column = table.column(index)
+        if column.type != field.type and not _fits(column.type, field.type, parse_text):
+            raise UnreadableFile(
+                f"column {field.name}: the source has {field.type}, the file has {column.type}; "
+                "write the file again with the type of the source"
+            )
+        chunks: list[pa.Array] = []
+        row = first_row
+        for chunk in column.chunks:
+            chunks.append(_converted(chunk, field, row))
+            row += len(chunk)
+        columns.append(pa.chunked_array(chunks, field.type))
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _fits(found: pa.DataType, wanted: pa.DataType, parse_text: bool) -> bool:
+    """Whether values of one type can become values of the other, as far as types can tell."""
+    try:
+        found = safe_type(found, "")
+    except SchemaError:
+        return False
+    if kinds.is_struct(found) and kinds.is_struct(wanted):
+        types = {field.name: field.type for field in found}
+        return all(field.name not in types or _fits(types[field.name], field.type, parse_text) for field in wanted)
+    if kinds.is_map(found) and kinds.is_map(wanted):
+        return _fits(found.key_type, wanted.key_type, parse_text) and _fits(
+            found.item_type, wanted.item_type, parse_text
+        )
+    if kinds.is_list(found) and kinds.is_list(wanted):
+        return _fits(found.value_type, wanted.value_type, parse_text)
+    if found == wanted:
+        return True
+    if kinds.is_integer(found):
+        wider = kinds.is_integer(wanted) and wanted.bit_width > found.bit_width
+        return bool(wider or wanted == pa.float64() or kinds.is_decimal(wanted))
+    if kinds.is_decimal(found):
+        return bool(kinds.is_decimal(wanted))
+    if kinds.is_timestamp(wanted):
+        return bool(kinds.is_timestamp(found) or found == pa.date32() or (parse_text and found == pa.string()))
+    if parse_text and found == pa.string():
+        return bool(wanted == pa.date32())
+    return bool(found == pa.float32() and wanted == pa.float64())
+
+
+def _converted(chunk: pa.Array, field: pa.Field, first_row: int) -> pa.Array:
+    try:
+        return _checked(chunk, field.type)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        reason = f"column {field.name}: {one_line(error)}"
+    raise UnreadableFile(reason, first_row + _first_bad(chunk, field.type) + 1)
+
+
+def _checked(array: pa.Array, wanted: pa.DataType) -> pa.Array:
+    result = array if array.type == wanted else _convert(array, wanted)
+    if _has_text(wanted):
+        result.validate(full=True)
+    return result
+
+
+def _first_bad(chunk: pa.Array, wanted: pa.DataType) -> int:
+    """The index of the first value that cannot be converted, by halving."""
+    low, high = 0, len(chunk)
+    while high - low > 1:
+        middle = (low + high) // 2
+        try:
+            _checked(chunk.slice(low, middle - low), wanted)
+            low = middle
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            high = middle
+    return low
+
+
+def _has_text(kind: pa.DataType) -> bool:
+    if kind == pa.string():
+        return True
+    return any(_has_text(kind.field(index).type) for index in range(kind.num_fields))
+
+
+def _convert(array: pa.Array, wanted: pa.DataType) -> pa.Array:
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    if kinds.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    elif kinds.is_run_end_encoded(array.type):
+        array = pc.run_end_decode(array)
+    if array.type == wanted:
+        return array
+    if kinds.is_null(array.type):
+        return pa.nulls(len(array), wanted)
+    if kinds.is_struct(wanted):
+        return _convert_struct(array, wanted)
+    if kinds.is_map(wanted):
+        offsets = pc.add(array.offsets, 0)
+        keys, items = _convert(array.keys, wanted.key_type), _convert(array.items, wanted.item_type)
+        return pa.MapArray.from_arrays(offsets, keys, items, type=wanted, mask=_null_mask(array))
+    if kinds.is_list(wanted):
+        if not kinds.is_list(array.type):
+            array = array.cast(pa.list_(array.type.value_type))
+        offsets, values = pc.add(array.offsets, 0), _convert(array.values, wanted.value_type)
+        return pa.ListArray.from_arrays(offsets, values, type=wanted, mask=_null_mask(array))
+    if kinds.is_timestamp(wanted):
+        return _convert_time(array, wanted)
+    return array.cast(wanted)
+
+
+def _convert_struct(array: pa.StructArray, wanted: pa.StructType) -> pa.Array:
+    children = []
+    for field in wanted:
+        index = array.type.get_field_index(field.name)
+        children.append(pa.nulls(len(array), field.type) if index < 0 else _convert(array.field(index), field.type))
+    return pa.StructArray.from_arrays(children, fields=list(wanted), mask=_null_mask(array))
+
+
+def _convert_time(array: pa.Array, wanted: pa.TimestampType) -> pa.Array:
+    if array.type == pa.string() and wanted.tz:
+        texts = pc.utf8_trim_whitespace(array)
+        texts = pc.if_else(pc.equal(pc.utf8_length(texts), 10), pc.binary_join_element_wise(texts, "00:00", " "), texts)
+        has_zone = pc.match_substring_regex(texts, _HAS_ZONE)
+        array = pc.if_else(has_zone, texts, pc.binary_join_element_wise(texts, "Z", ""))
+        return array.cast(wanted)
+    if kinds.is_timestamp(array.type) and bool(array.type.tz) != bool(wanted.tz):
+        exact = array.cast(pa.timestamp("us", array.type.tz))
+        return exact.cast(pa.int64()).cast(wanted)
+    return array.cast(wanted)
+
+
+def _null_mask(array: pa.Array) -> pa.Array | None:
+    return array.is_null() if array.null_count else None

@@ -1,0 +1,190 @@
+"""One place in an object store, to list and to read."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import obstore
+import pyarrow as pa
+from obstore.store import LocalStore, from_url
+
+from actors.messages import FileVersion
+from actors.object_file import ObjectFile
+from actors.settings import MIB
+from actors.store_errors import ask_store, bucket_not_found
+from state.clock import Clock
+from state.errors import SettingsError, StorageUnavailableError
+from state.location import Location
+
+_PAGE = 1_000
+_DEFAULT_REGION = "us-east-1"
+_ENDPOINT_VARIABLES = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
+_REGION_VARIABLES = ("AWS_REGION", "AWS_DEFAULT_REGION")
+_CLIENT_OPTIONS = frozenset(
+    {"allow_http", "allow_invalid_certificates", "connect_timeout", "timeout", "proxy_url", "user_agent"}
+)
+_EPOCH = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
+
+
+@dataclass(frozen=True)
+class ListingPage:
+    """A page of a listing, one element per object in each list.
+
+    Args:
+        paths: relative to the location.
+        etags: as the store writes them, mostly with quotes; empty where the store has none.
+        sizes: bytes.
+        last_modified: UTC.
+        requests: LIST requests that the page cost.
+    """
+
+    paths: list[str]
+    etags: list[str]
+    sizes: list[int]
+    last_modified: list[datetime]
+    requests: int
+
+
+class ObjectStore:
+    """Lists and opens the objects below a location.  Safe to use from many threads; connects at the first use.
+
+    Args:
+        location: where.
+        clock: measures how long a store was waited for.
+        whole_object_bytes: an object up to this size is read by one GET.
+        block_bytes: a larger one by ranges of this size.
+        max_attempts: tries of one request, within 30 s, before the store counts as unavailable.
+    """
+
+    def __init__(
+        self,
+        location: Location,
+        clock: Clock,
+        *,
+        whole_object_bytes: int = 8 * MIB,
+        block_bytes: int = 8 * MIB,
+        max_attempts: int = 5,
+    ) -> None:
+        self.location, self._clock = location, clock
+        self._whole_object_bytes, self._block_bytes = whole_object_bytes, block_bytes
+        self._max_attempts = max_attempts
+        self._lock = threading.Lock()
+        self._opened: Any = None
+
+    def __repr__(self) -> str:
+        return f"ObjectStore({str(self.location)!r})"
+
+    def check(self) -> None:
+        """Lists at most one page, to learn whether the store can be used at all.
+
+        Raises:
+            BucketNotFoundError: no such bucket or directory.
+            AccessDeniedError: the credentials are not accepted.
+            StorageUnavailableError: the store does not answer.
+            SettingsError: a storage option is wrong.
+        """
+        next(self.list_pages())
+
+    def list_pages(self, prefix: str = "") -> Iterator[ListingPage]:
+        """Lists all objects, a page at a time; a page is asked for when the one before has been taken.
+
+        An empty listing is one empty page.  Empty objects that stand for directories are left out.
+
+        Args:
+            prefix: a directory relative to the location.
+
+        Raises:
+            BucketNotFoundError, AccessDeniedError, StorageUnavailableError, SettingsError: as `check`.
+        """
+        store = self._store()
+        if self.location.is_local and not self.location.path.is_dir():
+            raise bucket_not_found(self.location)
+        stream = obstore.list(store, prefix or None, chunk_size=_PAGE, return_arrow=True)
+        listed = requests = 0
+        while (batch := ask_store(lambda: next(stream, None), self._clock, self.location)) is not None:
+            table = pa.record_batch(batch)
+            listed += table.num_rows
+            total = max(-(-listed // _PAGE), requests)
+            yield _page(table, total - requests)
+            requests = total
+        if not requests:
+            yield ListingPage([], [], [], [], 1)
+
+    def open(self, file: FileVersion) -> ObjectFile:
+        """The content of one version of one object; nothing is requested yet."""
+        return ObjectFile(
+            self._store(),
+            self.location,
+            self._clock,
+            path=file.path,
+            etag=file.etag,
+            size=file.size,
+            whole_object_bytes=self._whole_object_bytes,
+            block_bytes=self._block_bytes,
+        )
+
+    def _store(self) -> Any:
+        with self._lock:
+            if self._opened is None:
+                if self.location.is_local and not self.location.path.is_dir():
+                    raise bucket_not_found(self.location)
+                try:
+                    self._opened = ask_store(self._connect, self._clock, self.location)
+                except StorageUnavailableError:
+                    # Nothing has been asked of the network yet.
+                    raise SettingsError(
+                        f"{self.location}: a storage option has an impossible value; correct it "
+                        f"(given: {', '.join(sorted(self.location.storage_options)) or 'none'})"
+                    ) from None
+            return self._opened
+
+    def _connect(self) -> Any:
+        if self.location.is_local:
+            return LocalStore(self.location.path)
+        given = dict(self.location.storage_options)
+        client: dict[str, Any] = {name: given.pop(name) for name in _CLIENT_OPTIONS & given.keys()}
+        endpoint = self.location.url if self.location.scheme == "http" else _endpoint(given)
+        client["allow_http"] = client.get("allow_http") == "true" or endpoint.startswith("http://")
+        client.setdefault("connect_timeout", "5s")
+        # A request may take long while bytes flow, and is given up when they stop.
+        client.setdefault("timeout", "300s")
+        client.setdefault("read_timeout", "15s")
+        if self.location.scheme == "s3" and "region" not in given and not _environment(_REGION_VARIABLES):
+            given.setdefault("aws_region", _DEFAULT_REGION)
+        backoff = {"init_backoff": timedelta(milliseconds=100), "max_backoff": timedelta(seconds=5), "base": 2}
+        retry = {"max_retries": self._max_attempts - 1, "retry_timeout": timedelta(seconds=30), "backoff": backoff}
+        options: dict[str, Any] = {"config": given or None, "client_options": client, "retry_config": retry}
+        return from_url(self.location.url, **options)
+
+
+def _endpoint(options: dict[str, str]) -> str:
+    names = ("endpoint", "endpoint_url", "aws_endpoint", "aws_endpoint_url")
+    return next((options[name] for name in names if name in options), "") or _environment(_ENDPOINT_VARIABLES)
+
+
+def _environment(names: tuple[str, ...]) -> str:
+    return next((os.environ[name] for name in names if os.environ.get(name)), "")
+
+
+def _page(batch: pa.RecordBatch, requests: int) -> ListingPage:
+    paths = batch.column("path").to_pylist()
+    sizes = batch.column("size").to_pylist()
+    etags = [etag or "" for etag in batch.column("e_tag").to_pylist()]
+    microseconds = batch.column("last_modified").cast(pa.timestamp("us", "UTC")).cast(pa.int64()).to_pylist()
+    times = [_EPOCH + timedelta(microseconds=value) for value in microseconds]
+    if 0 in sizes:
+        kept = [row for row, size in enumerate(sizes) if size or not _is_directory(paths, row)]
+        paths, etags = [paths[row] for row in kept], [etags[row] for row in kept]
+        sizes, times = [sizes[row] for row in kept], [times[row] for row in kept]
+    return ListingPage(paths, etags, sizes, times, requests)
+
+
+def _is_directory(paths: list[str], row: int) -> bool:
+    """Whether an empty object only marks a directory.  obstore has taken the final `/` off its name."""
+    path = paths[row]
+    return not path or (row + 1 < len(paths) and paths[row + 1].startswith(f"{path}/"))

@@ -1,0 +1,46 @@
+"""Which of the listed names belong to a source."""
+
+from __future__ import annotations
+
+from wcmatch import glob
+
+_FLAGS = glob.GLOBSTAR | glob.BRACE | glob.DOTGLOB | glob.CASE | glob.FORCEUNIX
+_EVERYTHING = ("**", "**/*")
+
+
+class PathFilter:
+    """Takes names that match a glob pattern and are not hidden.
+
+    A name is hidden when its last part starts with `_` or `.`, as for Spark; directories such as `_x=1/` hide nothing.
+    A pattern whose last part itself starts with `_` or `.` asks for hidden names.
+
+    Args:
+        pattern: `*` and `?` within a part, `**` over parts, `[ab]`, `{a,b}`; relative to the source's URL.
+
+    Example:
+        >>> PathFilter("**/*.{csv,csv.gz}").accepts("day=1/a.csv")
+        True
+    """
+
+    def __init__(self, pattern: str = "**") -> None:
+        self._pattern = pattern
+        self._takes_hidden = pattern.rpartition("/")[2].startswith(("_", "."))
+        self._matches = None if pattern in _EVERYTHING else glob.compile(pattern, flags=_FLAGS).match
+
+    def accepts(self, relative_path: str) -> bool:
+        """Whether the source takes this name."""
+        name = relative_path[relative_path.rfind("/") + 1 :]
+        if name[:1] in ("_", ".", "") and not (name and self._takes_hidden):
+            return False
+        return self._matches is None or bool(self._matches(relative_path))
+
+    def reason(self, relative_path: str) -> str | None:
+        """Why the source does not take this name: `hidden` or `pattern`; None if it takes it."""
+        if self.accepts(relative_path):
+            return None
+        name = relative_path.rpartition("/")[2]
+        is_hidden = not name or (name.startswith(("_", ".")) and not self._takes_hidden)
+        return "hidden" if is_hidden else "pattern"
+
+    def __repr__(self) -> str:
+        return f"PathFilter({self._pattern!r})"

@@ -1,0 +1,36 @@
+"""What can be wrong with one file while the store as a whole is well.  The fetch step handles all of these."""
+
+from __future__ import annotations
+
+from state.errors import SlackwaterError
+
+
+class ObjectVanished(SlackwaterError):
+    """The object that was listed is no longer there."""
+
+
+class ObjectChanged(SlackwaterError):
+    """The object is there, in another version than the one that was listed."""
+
+
+class UnreadableFile(SlackwaterError):
+    """The file's content cannot be read, or does not fit the schema of its source.
+
+    Args:
+        reason: what is wrong, in one line, without the path.
+        row: the first bad row of the file, counted from 1; None if no single row is to blame.
+    """
+
+    def __init__(self, reason: str, row: int | None = None) -> None:
+        super().__init__(reason, row)
+        self.reason = reason
+        self.row = row
+
+    def __str__(self) -> str:
+        return self.reason if self.row is None else f"row {self.row}: {self.reason}"
+
+
+def one_line(error: Exception, limit: int = 300) -> str:
+    """An error's text in one line of at most about `limit` characters."""
+    text = " ".join(str(error).split())
+    return text if len(text) <= limit else f"{text[:limit]}…"

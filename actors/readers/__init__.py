@@ -1,0 +1,29 @@
+"""Readers: the rows of one file, in file order, in the schema of its source.
+
+    ObjectFile ──► FileReader.infer_schema ──► safe schema        (only for a source that declares none)
+        │
+        └────────► FileReader.read(schema, offset_rows) ──► pieces, each an Arrow table of about `piece_bytes`
+                        parquet: row groups            │
+                        csv, json: blocks of text      └── conform: columns, order and types of the schema
+
+Invariants: the pieces from row k on are exactly the rows that follow the first k, for every k; a row's position in its
+file never depends on where reading started or on the size of the pieces.  A small file is one GET, for inference and
+reading together, and one piece.  What is wrong with the file is an `UnreadableFile`, with the row if there is one;
+pieces that were yielded before it stay valid.  What is wrong with the store passes through as it is.
+
+* `reader.py`: the protocol `FileReader`, and `reader_for` a format.
+* `parquet.py`: `ParquetReader`; groups of rows that lie before the offset are not read.
+* `csv.py`: `CsvReader`.
+* `json.py`: `JsonReader`, one object a line.
+* `text_stream.py`: what both text formats need: decompression by content.
+* `pieces.py`: tables cut to size.
+"""
+
+from __future__ import annotations
+
+from actors.readers.csv import CsvReader
+from actors.readers.json import JsonReader
+from actors.readers.parquet import ParquetReader
+from actors.readers.reader import FileReader, reader_for
+
+__all__ = ["CsvReader", "FileReader", "JsonReader", "ParquetReader", "reader_for"]

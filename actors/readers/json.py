@@ -1,0 +1,115 @@
+"""Newline-delimited JSON files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pyarrow as pa
+import pyarrow.json as arrow_json
+import pyarrow.types as kinds
+
+from actors.conform import conform
+from actors.object_file import ObjectFile
+from actors.read_errors import UnreadableFile, one_line
+from actors.readers.pieces import cut
+from actors.readers.text_stream import text_stream
+from actors.safe_types import safe_schema
+from actors.settings import MIB
+from state.errors import SchemaError
+
+
+class JsonReader:
+    """Reads files of one JSON object a line; see `FileReader`.  Empty lines are not rows."""
+
+    def infer_schema(self, file: ObjectFile) -> pa.Schema:
+        for block in _blocks(file, 8 * MIB):
+            inferred = _located(lambda lines: _parsed(lines, None), block, 0).schema
+            # What has only ever been {} says nothing about its fields.
+            fields = [field for field in inferred if not (kinds.is_struct(field.type) and not field.type.num_fields)]
+            if fields:
+                return safe_schema(pa.schema(fields))
+        raise UnreadableFile("the file is empty: no schema can be taken from it")
+
+    def read(
+        self, file: ObjectFile, schema: pa.Schema, offset_rows: int = 0, piece_bytes: int = 8 * MIB
+    ) -> Iterator[pa.Table]:
+        text_schema = pa.schema([pa.field(f.name, _text_type(f.type, f.name)) for f in schema])
+        row = 0
+        for block in _blocks(file, piece_bytes):
+            table = _located(lambda lines: _parsed(lines, text_schema), block, row)
+            skipped = min(max(offset_rows - row, 0), table.num_rows)
+            row += table.num_rows
+            if skipped < table.num_rows:
+                first_row = row - table.num_rows + skipped
+                yield from cut(conform(table.slice(skipped), schema, first_row=first_row, parse_text=True), piece_bytes)
+
+
+def _blocks(file: ObjectFile, block_bytes: int) -> Iterator[bytes]:
+    """Yields the text in whole lines, about `block_bytes` at a time, more if a line is longer."""
+    if not file.size:
+        return
+    try:
+        stream = text_stream(file)
+        pending: list[bytes] = []
+        while chunk := stream.read(block_bytes):
+            end = chunk.rfind(b"\n") + 1
+            if end:
+                yield b"".join([*pending, chunk[:end]])
+                pending = []
+            pending.append(chunk[end:])
+        yield b"".join(pending)
+        return
+    except (pa.ArrowException, OSError) as error:
+        reason = one_line(error)
+    raise UnreadableFile(reason)
+
+
+def _parsed(block: bytes, schema: pa.Schema | None) -> pa.Table:
+    # Arrow does not look at the bytes of strings.
+    str(block, "utf-8")
+    if not block.strip():
+        return (schema or pa.schema([])).empty_table()
+    return arrow_json.read_json(
+        pa.BufferReader(block),
+        read_options=arrow_json.ReadOptions(use_threads=False, block_size=len(block) + 1),
+        parse_options=arrow_json.ParseOptions(
+            explicit_schema=schema, unexpected_field_behavior="infer" if schema is None else "ignore"
+        ),
+    )
+
+
+def _located(parse: Callable[[bytes], pa.Table], block: bytes, first_row: int) -> pa.Table:
+    """Parses a block; if it cannot be, finds the first line that is to blame, by halving."""
+    try:
+        return parse(block)
+    except (pa.ArrowException, UnicodeDecodeError):
+        lines = [line for line in block.splitlines(keepends=True) if line.strip()]
+    low, high = 0, len(lines)
+    while high - low > 1:
+        middle = (low + high) // 2
+        # From the start, because what a line may hold depends on the lines before when types are inferred.
+        if _error_of(parse, b"".join(lines[:middle])) is None:
+            low = middle
+        else:
+            high = middle
+    reason = _error_of(parse, b"".join(lines[: low + 1])) or "the line is not a JSON object"
+    raise UnreadableFile(reason, first_row + low + 1)
+
+
+def _error_of(parse: Callable[[bytes], pa.Table], block: bytes) -> str | None:
+    try:
+        parse(block)
+        return None
+    except (pa.ArrowException, UnicodeDecodeError) as error:
+        return one_line(error).partition(" in row ")[0]
+
+
+def _text_type(kind: pa.DataType, column: str) -> pa.DataType:
+    """What Arrow's parser can make of JSON for a type; `conform` does the rest."""
+    if kinds.is_map(kind):
+        raise SchemaError(f"column {column}: a JSON object is read as a struct, not as {kind}; name its fields")
+    if kinds.is_struct(kind):
+        return pa.struct([pa.field(f.name, _text_type(f.type, f"{column}.{f.name}")) for f in kind])
+    if kinds.is_list(kind):
+        return pa.list_(_text_type(kind.value_type, f"{column}.element"))
+    return pa.string() if kind == pa.date32() else kind

@@ -1,0 +1,111 @@
+"""Arrow types that arrive in Spark as what they were, and the one that stands in for each of the others.
+
+Some types are corrupted on the way without an error (`large_string`, `timestamp[ns]`), others crash a Spark task
+(dictionary, unsigned 64-bit): every column is brought to a safe type before it leaves its reader.
+
+    null, string_view, large_string            string
+    large_binary, fixed_size_binary, ...       binary
+    uint8 / uint16 / uint32 / uint64           int16 / int32 / int64 / decimal(20, 0)
+    float16                                    float32
+    date64                                     date32
+    timestamp of any unit                      timestamp[us]; with any zone, timestamp[us, UTC]
+    decimals                                   decimal128
+    dictionary, run-end encoded, extensions    the type of their values
+    lists of any kind, structs, maps           list, struct, map of safe types
+
+Everything is nullable, since a file may lack a column.  Arrow's metadata of fields is dropped.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.types as kinds
+
+from state.errors import SchemaError
+
+RESERVED_PREFIX = "__sw_"
+_MAX_PRECISION = 38
+
+
+def safe_schema(schema: pa.Schema) -> pa.Schema:
+    """The schema that the rows of a source have in Spark; a safe schema is left as it is.
+
+    Raises:
+        SchemaError: a column's type cannot be carried to Spark, or two columns have one name; the column is named.
+    """
+    names = list(schema.names)
+    if not names:
+        raise SchemaError("the schema has no columns; declare at least one")
+    for name in names:
+        if names.count(name) > 1:
+            raise SchemaError(f"column {name} appears twice; give each column a name of its own")
+        if name.startswith(RESERVED_PREFIX):
+            raise SchemaError(f"column {name}: names that start with {RESERVED_PREFIX} are reserved; rename it")
+    return pa.schema([pa.field(field.name, safe_type(field.type, field.name)) for field in schema])
+
+
+def safe_type(kind: pa.DataType, column: str) -> pa.DataType:
+    """The safe type for a type.
+
+    Args:
+        kind: any Arrow type.
+        column: named in the error, with dots into nested types.
+
+    Raises:
+        SchemaError: there is none.
+    """
+    if isinstance(kind, pa.BaseExtensionType):
+        return safe_type(kind.storage_type, column)
+    if kinds.is_dictionary(kind) or kinds.is_run_end_encoded(kind):
+        return safe_type(kind.value_type, column)
+    if kinds.is_struct(kind):
+        if not kind.num_fields:
+            raise SchemaError(f"column {column}: a struct without fields has no form in Spark; leave the column out")
+        fields = [pa.field(f.name, safe_type(f.type, f"{column}.{f.name}")) for f in kind]
+        return pa.struct(fields)
+    if kinds.is_map(kind):
+        return pa.map_(safe_type(kind.key_type, f"{column}.key"), safe_type(kind.item_type, f"{column}.value"))
+    if kinds.is_list(kind) or kinds.is_large_list(kind) or kinds.is_fixed_size_list(kind):
+        return pa.list_(safe_type(kind.value_type, f"{column}.element"))
+    if kinds.is_timestamp(kind):
+        return pa.timestamp("us", "UTC" if kind.tz else None)
+    if kinds.is_decimal(kind):
+        return _safe_decimal(kind, column)
+    if kinds.is_fixed_size_binary(kind):
+        return pa.binary()
+    found = _SIMPLE.get(kind)
+    if found is None:
+        raise SchemaError(
+            f"column {column}: {kind} has no form in Spark; declare a schema that leaves the column out, "
+            "or write it as a number or a string"
+        )
+    return found
+
+
+def _safe_decimal(kind: pa.DataType, column: str) -> pa.DataType:
+    precision = max(kind.precision, kind.scale)
+    if precision > _MAX_PRECISION or kind.scale < 0:
+        raise SchemaError(
+            f"column {column}: {kind} has no form in Spark, whose decimals have up to {_MAX_PRECISION} digits and no "
+            "negative scale; declare a schema that leaves the column out"
+        )
+    return pa.decimal128(precision, kind.scale)
+
+
+_UNCHANGED = (pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.float32(), pa.float64(), pa.date32())
+_SIMPLE: dict[pa.DataType, pa.DataType] = {
+    **{kind: kind for kind in _UNCHANGED},
+    pa.null(): pa.string(),
+    pa.string(): pa.string(),
+    pa.large_string(): pa.string(),
+    pa.string_view(): pa.string(),
+    pa.binary(): pa.binary(),
+    pa.large_binary(): pa.binary(),
+    pa.binary_view(): pa.binary(),
+    pa.uint8(): pa.int16(),
+    pa.uint16(): pa.int32(),
+    pa.uint32(): pa.int64(),
+    pa.uint64(): pa.decimal128(20, 0),
+    pa.float16(): pa.float32(),
+    pa.date64(): pa.date32(),
+}
