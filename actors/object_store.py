@@ -17,7 +17,7 @@ from actors.messages import FileVersion
 from actors.object_file import ObjectFile
 from actors.settings import MIB
 from actors.store_errors import ask_store, bucket_not_found
-from state.clock import Clock
+from state.clock import Clock, SystemClock
 from state.errors import SettingsError, StorageUnavailableError
 from state.location import Location
 
@@ -55,7 +55,7 @@ class ObjectStore:
 
     Args:
         location: where.
-        clock: measures how long a store was waited for.
+        clock: measures how long a store was waited for; the machine's if none is given.
         whole_object_bytes: an object up to this size is read by one GET.
         block_bytes: a larger one by ranges of this size.
         max_attempts: tries of one request, within 30 s, before the store counts as unavailable.
@@ -64,13 +64,13 @@ class ObjectStore:
     def __init__(
         self,
         location: Location,
-        clock: Clock,
+        clock: Clock | None = None,
         *,
         whole_object_bytes: int = 8 * MIB,
         block_bytes: int = 8 * MIB,
         max_attempts: int = 5,
     ) -> None:
-        self.location, self._clock = location, clock
+        self.location, self._clock = location, clock or SystemClock()
         self._whole_object_bytes, self._block_bytes = whole_object_bytes, block_bytes
         self._max_attempts = max_attempts
         self._lock = threading.Lock()
