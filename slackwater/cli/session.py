@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
+from slackwater.cli.edge import INTERRUPTED, error_line
 from slackwater.cli.output import Output
 from slackwater.cli.progress import Progress
 from state.clock import SystemClock
@@ -23,14 +26,16 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class _Interruption:
-    """The first signal asks for a last epoch, the second ends at once."""
+    """The first signal asks for a last epoch.  The second ends the process at once, which a root is built to bear."""
 
     def __init__(self) -> None:
         self.asked = threading.Event()
 
     def __call__(self, number: int, _frame: Any) -> None:
         if self.asked.is_set():
-            raise KeyboardInterrupt
+            sys.stderr.write(error_line(KeyboardInterrupt()) + "\n")
+            sys.stderr.flush()
+            os._exit(INTERRUPTED)
         self.asked.set()
         structlog.get_logger().warning("stopping after a last epoch; once more to stop now", signal=number)
 
