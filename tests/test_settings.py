@@ -1,0 +1,43 @@
+"""A setting that cannot be is refused where it is written, by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from actors.settings import BarrierSettings, FetchSettings
+from slackwater.settings import RaySettings
+from state.errors import SettingsError
+
+
+@pytest.mark.parametrize(
+    ("kind", "option", "value"),
+    [
+        (BarrierSettings, "interval_s", 0),
+        (BarrierSettings, "interval_s", float("nan")),
+        (BarrierSettings, "max_in_flight", -1),
+        (BarrierSettings, "max_epoch_bytes", "128 MiB"),
+        (BarrierSettings, "idle_interval_s", 2.0),
+        (FetchSettings, "num_fetchers", 0),
+        (FetchSettings, "concurrency", True),
+        (FetchSettings, "max_attempts", None),
+        (RaySettings, "num_cpus", 0),
+        (RaySettings, "namespace", ""),
+    ],
+)
+def test_an_impossible_value_is_refused_by_name(kind: type[Any], option: str, value: object) -> None:
+    with pytest.raises(SettingsError, match=option):
+        kind(**{option: value})
+
+
+def test_a_cluster_that_runs_already_has_its_own_cpus() -> None:
+    with pytest.raises(SettingsError, match="num_cpus"):
+        RaySettings(address="auto", num_cpus=2)
+
+
+def test_settings_are_keyword_only_and_frozen() -> None:
+    with pytest.raises(TypeError):
+        BarrierSettings(1.0)  # type: ignore[misc]
+    with pytest.raises(AttributeError):
+        BarrierSettings().interval_s = 2.0  # type: ignore[misc]
