@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from actors.messages import Barrier, BarrierKind, Mutation, Stop
 from actors.reports import CollectReport, FetchProgress, ListProgress, Progress
@@ -21,7 +21,8 @@ class BarrierScheduler:
         settings: intervals and limits.
         max_files_waiting: the list actors may have so many files waiting at the fetch actors.
         committed: the last committed epoch.
-        lists, fetchers: the names of the actors.
+        lists: name of each list actor → its source.
+        fetchers: names of the fetch actors.
     """
 
     def __init__(
@@ -30,12 +31,12 @@ class BarrierScheduler:
         settings: BarrierSettings,
         max_files_waiting: int,
         committed: int,
-        lists: Iterable[str],
+        lists: Mapping[str, str],
         fetchers: Iterable[str],
     ) -> None:
         self._settings, self._max_files_waiting = settings, max_files_waiting
         self._epoch = committed
-        self._lists = {actor: ListProgress(actor, "") for actor in lists}
+        self._lists = {actor: ListProgress(actor, source) for actor, source in lists.items()}
         self._fetchers = {actor: FetchProgress(actor) for actor in fetchers}
         self._covered = dict.fromkeys([*self._lists, *self._fetchers], 0)
         self._mutations: deque[Mutation] = deque()
@@ -53,9 +54,9 @@ class BarrierScheduler:
         return tuple(self._fetchers.values())
 
     @property
-    def in_flight(self) -> int:
-        """Epochs whose barrier was injected and that are not over."""
-        return len(self._in_flight)
+    def epoch(self) -> int:
+        """The epoch that is open."""
+        return self._epoch
 
     def on_progress(self, progress: Progress) -> None:
         """An actor is further; reports may come out of order."""
@@ -92,8 +93,7 @@ class BarrierScheduler:
     @property
     def is_dirty(self) -> bool:
         """There is something that no barrier covers yet."""
-        latest = [*self._lists.values(), *self._fetchers.values()]
-        return self._declared or any(each.activity > self._covered[each.actor] for each in latest)
+        return self._declared or any(each.activity > self._covered[each.actor] for each in self._latest())
 
     @property
     def is_caught_up(self) -> bool:
@@ -111,7 +111,7 @@ class BarrierScheduler:
         pair = EpochPair(prev=self._epoch, curr=epoch)
         self._epoch, self._last_injection_s, self._declared = epoch, now_s, self._declared and initial
         self._in_flight.append(pair.prev)
-        for each in (*self._lists.values(), *self._fetchers.values()):
+        for each in self._latest():
             self._covered[each.actor] = max(self._covered[each.actor], each.activity)
         kind = BarrierKind.INITIAL if initial else BarrierKind.CHECKPOINT
         return Barrier(pair, kind, mutation, self._list_budget())
@@ -132,6 +132,9 @@ class BarrierScheduler:
         interval_s = self._settings.idle_interval_s if soon else self._settings.interval_s
         return max(0.0, interval_s - elapsed_s)
 
+    def _latest(self) -> tuple[Progress, ...]:
+        return (*self._lists.values(), *self._fetchers.values())
+
     def _unsealed_bytes(self) -> int:
         """Bytes that were emitted since the last barrier.
 
@@ -143,4 +146,4 @@ class BarrierScheduler:
     def _list_budget(self) -> dict[str, int]:
         waiting = sum(each.backlog for each in self._fetchers.values())
         share = max(0, self._max_files_waiting - waiting) // max(1, len(self._lists))
-        return {each.source: share for each in self._lists.values() if each.source}
+        return {each.source: share for each in self._lists.values()}

@@ -27,7 +27,6 @@ class FileProgress:
         row_offset: rows emitted: the position of the next row to emit.
         read_to: rows read: the position of the next row to read.
         requests, bytes_read, attempts: what reading cost so far.
-        changed_epoch: when it was noticed that the object has another version.
         stored: whether a `queue` row exists in the store, or in a delta that was sealed.
     """
 
@@ -38,7 +37,6 @@ class FileProgress:
     attempts: int = 0
     requests: int = 0
     bytes_read: int = 0
-    changed_epoch: int | None = None
     stored: bool = False
 
     def __post_init__(self) -> None:
@@ -61,14 +59,14 @@ class FileProgress:
         """What a restart must know to go on."""
         return self._row() | {"row_offset": self.row_offset, "error": None}
 
-    def ledger_row(self, ending: Ending, epoch: int) -> dict[str, object]:
+    def ledger_row(self, ending: Ending, *, done_epoch: int, changed_epoch: int | None) -> dict[str, object]:
         """The file's story, for ever."""
         return self._row() | {
             "status": ending.status,
             "rows_read": self.row_offset,
             "rows_bad": 0,
-            "done_epoch": epoch,
-            "changed_epoch": self.changed_epoch,
+            "done_epoch": done_epoch,
+            "changed_epoch": changed_epoch,
             "gone_epoch": None,
             "error": ending.error,
         }

@@ -59,9 +59,8 @@ class FileQueue:
             self._without_rows.discard(key)
             self.add(changed.now, epoch)
         elif key in self._files or (successor is not None and successor.key == key):
-            if key in self._files:
-                self._touch(self._files[key]).changed_epoch = epoch
-            self._drop_successor(source, path)
+            if successor is not None:
+                self._drop(successor)
             self._successors[source, path] = self._touch(FileProgress(changed.now, listed_epoch=epoch))
         else:
             self._delta.patch("ledger", encode_key(*key), vnode_of(path), changed_epoch=epoch)
@@ -90,11 +89,15 @@ class FileQueue:
         """The file ends: its row moves from `queue` to `ledger`."""
         del self._files[progress.key]
         self._drop(progress)
-        self._delta.put("ledger", progress.state_key, progress.vnode, **progress.ledger_row(ending, epoch))
+        successor = self._successors.pop(progress.key[:2], None)
+        changed_epoch = successor.listed_epoch if successor is not None else None
+        row = progress.ledger_row(ending, done_epoch=epoch, changed_epoch=changed_epoch)
+        self._delta.put("ledger", progress.state_key, progress.vnode, **row)
         self._tally(progress.file.source).finish(ending.status)
         if progress.row_offset:
-            self._drop_successor(progress.file.source, progress.file.path)
-        elif (successor := self._successors.pop(progress.key[:2], None)) is not None:
+            if successor is not None:
+                self._drop(successor)
+        elif successor is not None:
             self._enqueue(successor)
         else:
             self._without_rows.add(progress.key)
@@ -122,11 +125,6 @@ class FileQueue:
         self._touched.pop(progress.key, None)
         if progress.stored:
             self._delta.delete("queue", progress.state_key, progress.vnode)
-
-    def _drop_successor(self, source: str, path: str) -> None:
-        successor = self._successors.pop((source, path), None)
-        if successor is not None:
-            self._drop(successor)
 
     def _tally(self, source: str) -> SourceTally:
         return self.tallies.setdefault(source, SourceTally())

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 
 from actors.instructions import End, Instruction, ReadPage, Send, WakeAt, pass_on
-from actors.messages import Barrier, BarrierKind, ChangedFile, ChangedFiles, FileVersion, NewFiles, Pause, Resume
+from actors.messages import Barrier, ChangedFile, ChangedFiles, FileVersion, NewFiles, Pause, Resume
 from actors.object_store import ListingPage
 from actors.path_filter import PathFilter
 from actors.reports import CollectReport, ListProgress
@@ -60,6 +60,7 @@ class ListExecutor:
         self._settled: dict[str, bytes] = {}
         self._settling: dict[str, bytes] = {}
         self._delta = DeltaBuilder()
+        self._marked = False
         self._activity = self._sent = self._listings = self._listed = self._listed_now = self._requests = 0
 
     def on_barrier(self, barrier: Barrier, now_s: float) -> list[Instruction]:
@@ -157,12 +158,14 @@ class ListExecutor:
     def _mark_seen(self, path: str, version: bytes) -> None:
         key = path_fingerprint(self._source, path)
         self._seen.put(key, version)
-        self._delta.put("seen", key, vnode_of(path), version=version)
+        self._delta.put("seen", key, vnode_of(path), source=self._source, version=version)
+        self._marked = True
 
     def _seal(self, barrier: Barrier) -> CollectReport:
-        if barrier.kind is BarrierKind.CHECKPOINT and not self._delta.is_empty:
+        if self._marked:
             key = encode_key(self._source)
             self._delta.put("list_state", key, 0, source=self._source, pages=self._listings, requests=self._requests)
+        self._marked = False
         return CollectReport(self._actor, barrier.epoch.prev, self._delta.build(), activity=self._activity)
 
     def progress(self) -> ListProgress:

@@ -1,0 +1,176 @@
+"""What the shells of the executors share: order on the edges, instructions, progress, and the way out of a failure.
+
+An executor decides and a shell does.  Everything of one actor runs on its one event loop, so a handler is never
+interrupted; what takes long runs in a thread and comes back as an event.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import structlog
+
+from actors.edge import Inlet, Outlet
+from actors.instructions import Collect, End, Fail, Instruction, Send, WakeAt
+from actors.messages import Envelope, Message
+from actors.reports import Progress
+from state.clock import Clock, SystemClock
+from state.errors import ProtocolError
+
+_REPORT_EVERY_S = 0.01
+_GAP_LIMIT_S = 60.0
+_log = structlog.get_logger()
+
+
+class ActorShell:
+    """Hosts one executor on Ray.
+
+    Args:
+        name: the actor's name; its edges out are named after it.
+        edges: names of the edges in.
+        coordinator: handle of the coordinator.
+    """
+
+    def __init__(self, *, name: str, edges: Iterable[str], coordinator: Any) -> None:
+        self._name, self._coordinator = name, coordinator
+        self._clock: Clock = SystemClock()
+        self._inlet = Inlet(edges)
+        self._outlets: list[tuple[Any, Outlet]] = []
+        self._over = asyncio.Event()
+        self._failure: Exception | None = None
+        self._wake: asyncio.TimerHandle | None = None
+        self._report_due = False
+        self._reported: Progress | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def connect(self, receivers: Sequence[Any]) -> None:
+        """Opens the edges out, in the order by which the executor names them."""
+        self._outlets = [(receiver, self.outlet()) for receiver in receivers]
+
+    async def receive(self, envelope: Envelope) -> None:
+        """Takes one message; whatever comes before it on its edge is taken first."""
+        with self._guard():
+            for message in self._inlet.receive(envelope):
+                self.do(self.on_message(envelope.edge, message))
+            if self._inlet.gaps():
+                asyncio.get_running_loop().call_later(_GAP_LIMIT_S, self._check_gaps, self._inlet.gaps())
+
+    async def join(self) -> None:
+        """Returns when the actor has passed a `Stop`; raises what it failed with."""
+        await self._over.wait()
+        if self._failure is not None:
+            raise self._failure
+
+    def outlet(self) -> Outlet:
+        """A new edge out of this actor.  Shells whose data is limited by credit return the one of their executor."""
+        return Outlet(self._name)
+
+    def on_message(self, edge: str, message: Message) -> list[Instruction]:
+        """The executor's answer to a message."""
+        raise NotImplementedError
+
+    def on_time(self) -> list[Instruction]:
+        """The executor's answer to a `WakeAt` that came due."""
+        return []
+
+    def progress(self) -> Progress | None:
+        """How far the executor is, for those that report it."""
+        return None
+
+    def perform(self, instruction: Instruction) -> None:
+        """Instructions of this actor's own kind."""
+        raise ProtocolError(f"{self._name} cannot perform {type(instruction).__name__}")
+
+    def do(self, instructions: Iterable[Instruction]) -> None:
+        """Performs instructions in their order."""
+        for instruction in instructions:
+            if isinstance(instruction, Send):
+                self.send(instruction.message, instruction.to)
+            elif isinstance(instruction, Collect):
+                self._coordinator.collect.options(num_returns=0).remote(instruction.report)
+            elif isinstance(instruction, WakeAt):
+                self._wake_at(instruction.monotonic_s)
+            elif isinstance(instruction, End):
+                self._report()
+                self._over.set()
+            elif isinstance(instruction, Fail):
+                raise instruction.error
+            else:
+                self.perform(instruction)
+        self._report_soon()
+
+    def send(self, message: Message, to: int | None = None) -> None:
+        """Sends on one edge out, or on all."""
+        for receiver, outlet in self._outlets if to is None else [self._outlets[to]]:
+            receiver.receive.options(num_returns=0).remote(outlet.send(message))
+
+    def now_s(self) -> float:
+        return self._clock.monotonic()
+
+    def run_guarded(self, work: Any) -> None:
+        """Runs a coroutine beside the handlers; what it raises ends the actor."""
+
+        async def guarded() -> None:
+            with self._guard():
+                await work
+
+        task = asyncio.get_running_loop().create_task(guarded())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _guard(self) -> _Guard:
+        return _Guard(self)
+
+    def fail(self, error: Exception) -> None:
+        """Ends the actor with an error, which its `join` raises."""
+        if self._failure is None and not self._over.is_set():
+            _log.error("actor failed", actor=self._name, error=str(error))
+            self._failure = error
+            self._over.set()
+
+    def _wake_at(self, monotonic_s: float) -> None:
+        if self._wake is not None:
+            self._wake.cancel()
+        delay_s = max(0.0, monotonic_s - self.now_s())
+        self._wake = asyncio.get_running_loop().call_later(delay_s, self._on_wake)
+
+    def _on_wake(self) -> None:
+        self._wake = None
+        with self._guard():
+            self.do(self.on_time())
+
+    def _report_soon(self) -> None:
+        if not self._report_due and not self._over.is_set():
+            self._report_due = True
+            asyncio.get_running_loop().call_later(_REPORT_EVERY_S, self._report)
+
+    def _report(self) -> None:
+        self._report_due = False
+        progress = self.progress()
+        if progress is not None and progress != self._reported:
+            self._reported = progress
+            self._coordinator.progress.options(num_returns=0).remote(progress)
+
+    def _check_gaps(self, before: dict[str, int]) -> None:
+        lasting = before.items() & self._inlet.gaps().items()
+        if lasting:
+            edge, sequence = sorted(lasting)[0]
+            self.fail(ProtocolError(f"{self._name}: message {sequence} of edge {edge} did not come"))
+
+
+class _Guard:
+    """The edge of a shell: an error ends the actor instead of being swallowed by the event loop."""
+
+    def __init__(self, shell: ActorShell) -> None:
+        self._shell = shell
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> bool:
+        if isinstance(error, Exception):
+            self._shell.fail(error)
+            return True
+        return False

@@ -1,0 +1,89 @@
+"""Reads what is committed, takes the root over, and fences whoever wrote before.  A cold start is the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from actors.catalog_changes import CatalogChanges
+from actors.file_progress import FileKey, FileProgress
+from actors.messages import FileVersion
+from actors.pipeline_definition import PipelineDefinition
+from actors.seen_index import SeenIndex
+from state.catalog import Catalog
+from state.clock import Clock
+from state.lance_store import LanceStateStore
+from state.records import ViewVersion
+from state.store import StateStore
+from state.view_dataset import restore
+
+
+@dataclass(frozen=True)
+class RecoveredState:
+    """What an attempt begins with."""
+
+    store: StateStore
+    catalog: CatalogChanges
+    views: Mapping[str, ViewVersion]
+    seen: Mapping[str, SeenIndex]
+    unfinished: Sequence[FileProgress]
+    without_rows: Sequence[FileKey]
+    ingested: frozenset[str]
+
+
+def recover(definition: PipelineDefinition, clock: Clock) -> RecoveredState:
+    """Opens the store of a pipeline as its only writer.
+
+    The declaration is checked first: a pipeline that does not belong to the root fences nobody.
+
+    Raises:
+        UsageError: the root and the declaration do not go together.
+        FencedError: another process took the root over at the same moment.
+        StorageError: the root cannot be read or written.
+    """
+    store = LanceStateStore.create_or_open(definition.root, clock)
+    catalog = CatalogChanges(Catalog.of(store.scan("catalog")))
+    catalog.declare(definition, store.head.epoch)
+    head = store.take_over()
+    views = {name: restore(definition.root, view, head.term) for name, view in head.views.items()}
+    queue, ledger = store.scan("queue"), store.scan("ledger")
+    rows_read = pc.field("rows_read")
+    ingested = {*ledger.filter(rows_read > 0)["source"].unique().to_pylist()}
+    ingested |= {*queue.filter(pc.field("row_offset") > 0)["source"].unique().to_pylist()}
+    return RecoveredState(
+        store=store,
+        catalog=catalog,
+        views=views,
+        seen=_seen(store.scan("seen"), definition),
+        unfinished=[_progress(row) for row in queue.to_pylist()],
+        without_rows=[
+            (row["source"], row["path"], row["version"])
+            for row in ledger.filter(rows_read == 0).select(["source", "path", "version"]).to_pylist()
+        ],
+        ingested=frozenset(ingested),
+    )
+
+
+def _seen(rows: pa.Table, definition: PipelineDefinition) -> dict[str, SeenIndex]:
+    indexes = {}
+    for source in definition.sources:
+        own = rows.filter(pc.field("source") == source.name)
+        indexes[source.name] = SeenIndex(own["key"].to_pylist(), own["version"].to_pylist())
+    return indexes
+
+
+def _progress(row: Mapping[str, object]) -> FileProgress:
+    file = FileVersion(**{name: row[name] for name in FileVersion.__dataclass_fields__})  # type: ignore[arg-type]
+    return FileProgress(
+        file,
+        listed_epoch=row["listed_epoch"],  # type: ignore[arg-type]
+        first_epoch=row["first_epoch"],  # type: ignore[arg-type]
+        row_offset=row["row_offset"],  # type: ignore[arg-type]
+        attempts=0,
+        requests=row["requests"],  # type: ignore[arg-type]
+        bytes_read=row["bytes_read"],  # type: ignore[arg-type]
+        stored=True,
+    )

@@ -1,0 +1,109 @@
+"""The process that runs a pipeline, as a client of the coordinator and the merger."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import ray
+
+from actors.coordinator import Coordinator
+from actors.messages import Mutation
+from actors.pipeline_definition import PipelineDefinition
+from actors.reports import CollectReport, EpochBlocks
+from actors.run_state import Recovered, RunState
+from state.errors import RunFailedError
+
+_Answer = TypeVar("_Answer")
+
+
+def connect_ray(*, address: str | None, num_cpus: int, namespace: str) -> bool:
+    """Connects this process to Ray, by starting a local one if there is no address.
+
+    Returns:
+        Whether the connection is new, so that whoever asked for it must `disconnect_ray`.
+    """
+    if ray.is_initialized():
+        return False
+    options: dict[str, Any] = {"namespace": namespace, "log_to_driver": False, "logging_level": "error"}
+    if address is not None:
+        ray.init(address=address, **options)
+    else:
+        ray.init(num_cpus=max(num_cpus, os.cpu_count() or 1), include_dashboard=False, **options)
+    return True
+
+
+def disconnect_ray() -> None:
+    """Ends the connection, and Ray itself if it was started for it."""
+    ray.shutdown()
+
+
+class RunClient:
+    """Starts the coordinator and speaks to it.
+
+    Args:
+        definition: the pipeline.
+        name: of the coordinator, unique in its namespace.
+    """
+
+    def __init__(self, definition: PipelineDefinition, name: str) -> None:
+        options = ray.remote(Coordinator).options(name=name, num_cpus=0, max_restarts=0, max_concurrency=1000)
+        self._coordinator = options.remote(definition)
+        self._merger: Any = None
+        self._next: Any = None
+
+    def start(self) -> Recovered:
+        """Takes over the root, recovers, and lets the flow begin.  Errors as `actors.recovery.recover`."""
+        recovered: Recovered = _answer(lambda: ray.get(self._coordinator.start.remote()))
+        self._merger = recovered.merger
+        return recovered
+
+    def watch(self, version: int) -> RunState:
+        """The run's state when it is newer than `version`, at the latest after a second."""
+        state: RunState = _answer(lambda: ray.get(self._coordinator.watch.remote(version)))
+        return state
+
+    def request(self, mutation: Mutation) -> None:
+        """Puts a mutation on the next barrier."""
+        _answer(lambda: ray.get(self._coordinator.request.remote(mutation)))
+
+    def views_declared(self, *, schemas: int, new_views: bool) -> None:
+        """Every view that `schemas` decided schemas allow has been analysed."""
+        _answer(lambda: ray.get(self._coordinator.views_declared.remote(schemas, new_views)))
+
+    def next_epoch(self, timeout_s: float) -> EpochBlocks | None:
+        """The next epoch for the materializer, or None if there is none in that time."""
+        if self._next is None:
+            self._next = self._merger.take.remote()
+        ready, _ = ray.wait([self._next], timeout=timeout_s)
+        if not ready:
+            return None
+        epoch: EpochBlocks = _answer(lambda: ray.get(self._next))
+        self._next = None
+        return epoch
+
+    def collect(self, report: CollectReport) -> None:
+        """The materializer has finished an epoch: its blocks are free, and it may be committed."""
+        self._merger.release.options(num_returns=0).remote(report.epoch)
+        self._coordinator.collect.options(num_returns=0).remote(report)
+
+    def join(self) -> None:
+        """Waits until a stopped run has finished what it does after its last commit."""
+        _answer(lambda: ray.get(self._coordinator.join.remote()))
+
+    def close(self) -> None:
+        """Ends the coordinator; the actors it owns end with it."""
+        self._next = None
+        ray.kill(self._coordinator)
+
+
+def _answer(call: Callable[[], _Answer]) -> _Answer:
+    """The answer of a call, or the error that the actor raised, as it was raised there."""
+    try:
+        return call()
+    except ray.exceptions.RayTaskError as error:
+        raise error.cause from None
+    except ray.exceptions.RayActorError as error:
+        reason = (str(error).strip().splitlines() or ["no reason given"])[0]
+        raise RunFailedError(f"the coordinator died: {reason}; start the run again, it goes on from the last epoch") from error

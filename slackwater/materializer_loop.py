@@ -1,0 +1,116 @@
+"""Takes epochs from the merger to Spark, in the process that holds the Spark session."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from actors.actor_group import MATERIALIZER
+from actors.messages import BarrierKind
+from actors.reports import CollectReport, EpochBlocks
+from actors.run_client import RunClient
+from actors.run_state import Recovered
+from spark_bridge.materializer import Materializer
+from spark_bridge.view_definition import ViewDefinition
+from state.errors import DefinitionChangedError
+from state.location import Location
+
+if TYPE_CHECKING:
+    from spark_bridge.view_plan import ViewPlan
+
+_POLL_S = 0.05
+
+
+class MaterializerLoop:
+    """A thread of its own: what it raises ends the run.
+
+    Args:
+        client: of the coordinator.
+        root: where the views are.
+        definitions: the declared views.
+        spark: the session, as soon as it is up; until then epochs without rows pass.
+        recovered: where the attempt begins.
+        schemas: gives the decided schemas as of now.
+    """
+
+    def __init__(
+        self,
+        *,
+        client: RunClient,
+        root: Location,
+        definitions: Sequence[ViewDefinition],
+        spark: Future[Any],
+        recovered: Recovered,
+        schemas: Callable[[], Mapping[str, pa.Schema]],
+    ) -> None:
+        self._client, self._root, self._definitions = client, root, definitions
+        self._spark, self._recovered, self._schemas = spark, recovered, schemas
+        self._materializer: Materializer | None = None
+        self._declared = -1
+        self._ended = threading.Event()
+        self.plans: Mapping[str, ViewPlan] = {}
+        self.failure: Exception | None = None
+        self._thread = threading.Thread(target=self._run, name="materializer", daemon=True)
+        self._thread.start()
+
+    def end(self) -> None:
+        """Ends the thread; a Spark job that runs is waited for."""
+        self._ended.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            while not self._ended.is_set():
+                self._declare()
+                epoch = self._client.next_epoch(_POLL_S)
+                if epoch is None:
+                    continue
+                self._client.collect(self._materialize(epoch))
+                if epoch.barrier.is_stop:
+                    return
+        except Exception as error:
+            self.failure = error
+
+    def _declare(self) -> None:
+        """Analyses the views that the schemas decided so far allow, each once."""
+        schemas = self._schemas()
+        if len(schemas) == self._declared:
+            return
+        if schemas:
+            materializer = self._started()
+            before = set(self.plans)
+            self.plans = materializer.declare(self._definitions, schemas, self._recovered.catalog_views)
+            new = self.plans.keys() - before - self._recovered.catalog_views.keys()
+            for name in sorted(new):
+                self._check_new(self.plans[name])
+        else:
+            new = set()
+        self._declared = len(schemas)
+        self._client.views_declared(schemas=len(schemas), new_views=bool(new))
+
+    def _check_new(self, plan: ViewPlan) -> None:
+        ingested = sorted(self._recovered.ingested.intersection(plan.sources))
+        if ingested:
+            raise DefinitionChangedError(
+                f"view {plan.name} is new, but rows of {', '.join(ingested)} were already ingested into {self._root}; "
+                "run it on a new root"
+            )
+
+    def _started(self) -> Materializer:
+        if self._materializer is None:
+            self._materializer = Materializer(self._spark.result(), self._root)
+            self._materializer.open(self._recovered.views)
+        return self._materializer
+
+    def _materialize(self, epoch: EpochBlocks) -> CollectReport:
+        if epoch.barrier.kind is BarrierKind.INITIAL or (self._materializer is None and not epoch.blocks):
+            return CollectReport(MATERIALIZER, epoch.epoch)
+        while not epoch.blocks.keys() <= self._schemas().keys():
+            self._ended.wait(_POLL_S)
+        self._declare()
+        done = self._started().run_epoch(epoch.epoch, epoch.blocks)
+        return CollectReport(MATERIALIZER, epoch.epoch, views=done.views, created=done.created)

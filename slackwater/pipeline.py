@@ -1,0 +1,218 @@
+"""The declaration of a pipeline: sources, views, and where the results go."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+import socket
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any, TypeVar, overload
+
+import pyarrow as pa
+
+from actors.ddl import parse_schema
+from actors.object_store import ObjectStore
+from actors.path_filter import PathFilter
+from actors.pipeline_definition import PipelineDefinition
+from actors.safe_types import safe_schema
+from actors.source import FORMATS, Csv, Format, Json, Listing, Parquet, SourceDefinition
+from slackwater.run import Run, RunReport
+from slackwater.settings import Settings
+from spark_bridge.view_definition import ViewDefinition
+from state.clock import Clock, SystemClock
+from state.errors import SettingsError, ViewError
+from state.location import Location
+from state.owner import Ownership
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+class Pipeline:
+    """Views over the files of some sources, kept at a root.
+
+    Args:
+        name: letters, digits and underscores; the root belongs to this name.
+        root: a local path or URL where ledger and views are kept.
+        storage_options: to reach the root, and every source on the same kind of store that has none of its own; in
+            the names that obstore and Lance share (`access_key_id`, `endpoint`, `region`, `allow_http`, ...).
+        settings: see `Settings`.
+
+    Raises:
+        SettingsError: a name or URL cannot be used.
+
+    Example:
+        >>> pipeline = Pipeline("flights", root="/data/flights")
+        >>> pipeline.source("flights", "/data/raw", format="parquet")
+        >>> pipeline.view("by_carrier", "SELECT carrier, count(*) AS n FROM flights GROUP BY carrier")
+        >>> report = pipeline.run(until="caught_up")
+    """
+
+    def __init__(
+        self,
+        name: str,
+        root: str | os.PathLike[str],
+        *,
+        storage_options: Mapping[str, Any] | None = None,
+        settings: Settings | None = None,
+    ) -> None:
+        _check_name("pipeline", name)
+        self.name = name
+        self.root = Location(os.fspath(root), storage_options or {})
+        self.settings = settings or Settings()
+        self._sources: dict[str, SourceDefinition] = {}
+        self._views: dict[str, ViewDefinition] = {}
+        self._clock: Clock = SystemClock()
+
+    def __repr__(self) -> str:
+        return f"Pipeline({self.name!r}, root={str(self.root)!r})"
+
+    def source(
+        self,
+        name: str,
+        url: str | os.PathLike[str],
+        *,
+        format: str | Format,
+        pattern: str = "**",
+        schema: pa.Schema | str | None = None,
+        discovery: Listing = Listing(),
+        storage_options: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Declares a prefix of a bucket, or a directory, whose files are read once each.
+
+        Args:
+            name: what views call it.
+            url: a local path, `file://`, `s3://`, `gs://`, `az://` or `http(s)://`.
+            format: `"parquet"`, `"csv"`, `"json"` (one object a line), or an object with options: `Csv(delimiter=";")`.
+            pattern: which names below the URL are taken; names that start with `_` or `.` are not, unless it asks.
+            schema: a pyarrow schema or DDL text (`"id bigint, at timestamp"`); None takes that of the first file.
+            discovery: how new files are found.
+            storage_options: to reach the URL; see `Pipeline`.
+
+        Raises:
+            SettingsError: an argument cannot be used, or the name is taken.
+            SchemaError: the schema cannot be read or cannot be carried to Spark.
+        """
+        _check_name("source", name)
+        if name in self._sources:
+            raise SettingsError(f"source {name} is declared twice; give the second another name")
+        location = Location(os.fspath(url), storage_options or {})
+        if storage_options is None and location.scheme == self.root.scheme:
+            location = replace(location, storage_options=self.root.storage_options)
+        PathFilter(pattern)
+        self._sources[name] = SourceDefinition(
+            name=name,
+            location=location,
+            format=_format(name, format),
+            pattern=pattern,
+            schema=None if schema is None else safe_schema(parse_schema(schema) if isinstance(schema, str) else schema),
+            discovery=discovery,
+        )
+
+    @overload
+    def view(self, name_or_function: str, query: str, /) -> None: ...
+
+    @overload
+    def view(self, name_or_function: _Function, /) -> _Function: ...
+
+    def view(self, name_or_function: str | _Function, query: str | None = None, /) -> _Function | None:
+        """Declares a view: by name and SQL, or as a decorator of a function.
+
+        A function is named like its view, and its parameters are sources: Spark DataFrames in, a Spark DataFrame out.
+        It is called once per start, with empty frames.
+
+        Raises:
+            ViewError: the name is taken or cannot be used, or the function's parameters are no plain names.
+        """
+        if isinstance(name_or_function, str):
+            if query is None:
+                raise ViewError(f"view {name_or_function}: its query is missing; write view(name, query)")
+            definition = ViewDefinition(name_or_function, query=query)
+        elif inspect.isfunction(name_or_function):
+            definition = ViewDefinition(name_or_function.__name__, function=name_or_function)
+        else:
+            raise ViewError("a view is a name with a query, or a function")
+        if definition.name in self._views:
+            raise ViewError(f"view {definition.name} is declared twice; give the second another name")
+        self._views[definition.name] = definition
+        return None if isinstance(name_or_function, str) else name_or_function
+
+    def run(self, until: str | None = None, *, takeover: bool = False) -> RunReport:
+        """Runs in the foreground; Ctrl-C ends it after a last epoch.
+
+        Args:
+            until: `"caught_up"` to end when every file that was there is committed; None runs for ever.
+            takeover: take the root over from an owner that still seems to live.
+
+        Raises:
+            UsageError: the declaration does not fit the root, or a view cannot be maintained.
+            StorageError: a bucket cannot be reached.
+            OwnedError: another process runs on this root.
+            FencedError: another process has taken the root over.
+            RunFailedError: a part of the run died; start it again.
+        """
+        with self.start(takeover=takeover) as run:
+            try:
+                run.wait(until=until)
+            except KeyboardInterrupt:
+                pass
+            return run.stop()
+
+    def start(self, *, takeover: bool = False) -> Run:
+        """Runs in the background.  Arguments and errors as `run`; those of the run itself are raised by `Run.wait`."""
+        definition = self._definition()
+        with ThreadPoolExecutor(max_workers=8, thread_name_prefix="check") as threads:
+            list(threads.map(lambda source: ObjectStore(source.location).check(), definition.sources))
+        host, pid = socket.gethostname(), os.getpid()
+        run_id = f"{host}-{pid}-{int(self._clock.now().timestamp() * 1000)}"
+        ownership = Ownership(self.root, self._clock, run_id=run_id, pipeline=self.name)
+        ownership.acquire(takeover=takeover)
+        try:
+            return Run(
+                definition=definition,
+                views=tuple(self._views.values()),
+                settings=self.settings,
+                ownership=ownership,
+                clock=self._clock,
+            )
+        except BaseException:
+            ownership.release("failed")
+            raise
+
+    def _definition(self) -> PipelineDefinition:
+        if not self._sources:
+            raise SettingsError(f"pipeline {self.name} has no source; declare one with pipeline.source(...)")
+        if not self._views:
+            raise ViewError(f"pipeline {self.name} has no view; declare one with pipeline.view(...)")
+        for view in self._views.values():
+            for parameter in view.parameters:
+                if parameter not in self._sources:
+                    raise ViewError(
+                        f"view {view.name} names the source {parameter}, which is not declared; "
+                        f"there are {', '.join(sorted(self._sources))}"
+                    )
+        return PipelineDefinition(
+            name=self.name,
+            root=self.root,
+            sources=tuple(self._sources.values()),
+            views=tuple(self._views),
+            ansi=self.settings.spark.ansi,
+            barrier=self.settings.barrier,
+            fetch=self.settings.fetch,
+        )
+
+
+def _check_name(kind: str, name: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise SettingsError(f"{kind} {name!r}: a name has letters, digits and underscores, with a letter first")
+
+
+def _format(source: str, format: str | Format) -> Format:
+    if isinstance(format, (Parquet, Csv, Json)):
+        return format
+    if format not in FORMATS:
+        raise SettingsError(f"source {source}: format {format!r} is not known; there are {', '.join(FORMATS)}")
+    return FORMATS[format]()

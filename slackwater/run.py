@@ -1,0 +1,273 @@
+"""A pipeline that runs in the background of this process."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from types import TracebackType
+from typing import Any
+
+import pyarrow as pa
+import structlog
+
+from actors.messages import Mutation, Pause, Resume, Stop
+from actors.pipeline_definition import PipelineDefinition
+from actors.run_client import RunClient, connect_ray, disconnect_ray
+from actors.run_state import RunState
+from slackwater.materializer_loop import MaterializerLoop
+from slackwater.run_status import RunReport, RunStatus, SourceStatus, source_statuses
+from slackwater.settings import Settings
+from spark_bridge.session import prepare_java, start_session, stop_session
+from spark_bridge.view_definition import ViewDefinition
+from state.clock import Clock
+from state.errors import FencedError, RunFailedError, SettingsError, SlackwaterError
+from state.owner import Ownership
+
+__all__ = ["Run", "RunReport", "RunStatus", "SourceStatus"]
+
+CAUGHT_UP = "caught_up"
+_log = structlog.get_logger()
+
+
+class Run:
+    """One run of a pipeline, made by `Pipeline.start`.  As a context manager it ends with a graceful `stop`.
+
+    Only one can live in a process at a time, since a process holds one Spark session.
+    """
+
+    def __init__(
+        self,
+        *,
+        definition: PipelineDefinition,
+        views: Sequence[ViewDefinition],
+        settings: Settings,
+        ownership: Ownership,
+        clock: Clock,
+    ) -> None:
+        self._definition, self._views, self._settings = definition, views, settings
+        self._ownership, self._clock = ownership, clock
+        self._started_s = clock.monotonic()
+        self._seconds: float | None = None
+        self._news = threading.Condition()
+        self._state = RunState(version=0, phase="starting", epoch=0)
+        self._failure: Exception | None = None
+        self._over = False
+        self._client: RunClient | None = None
+        self._loop: MaterializerLoop | None = None
+        self._requests: list[Mutation] = []
+        self._spark: Future[Any] = Future()
+        prepare_java(settings.spark)
+        spark = settings.spark
+        self._owns_ray = connect_ray(
+            address=settings.ray.address,
+            num_cpus=settings.ray.num_cpus or spark.num_executors * spark.executor_cores + 1,
+            namespace=settings.ray.namespace,
+        )
+        threading.Thread(target=self._start_spark, name="spark-start", daemon=True).start()
+        self._thread = threading.Thread(target=self._control, name="run", daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> Run:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            self.stop()
+        else:
+            self._stop_quietly()
+
+    def status(self) -> RunStatus:
+        """How far the run is, as of a moment ago."""
+        with self._news:
+            state, loop = self._state, self._loop
+        return RunStatus(
+            phase="failed" if self._failure is not None else state.phase,
+            epoch=state.epoch,
+            epochs=state.epochs,
+            sources=source_statuses(state),
+            views={} if loop is None else {name: plan.view_class for name, plan in loop.plans.items()},
+            spark="ready" if self._spark.done() else "starting",
+            message=self._message(state),
+            caught_up=state.caught_up,
+        )
+
+    def wait(self, until: str | None = None, timeout_s: float | None = None) -> bool:
+        """Waits until the run is over, or has caught up.
+
+        Args:
+            until: `"caught_up"`: every object of a listing that began after the start is done, quarantined or
+                vanished, and committed.  None: only the end of the run.
+            timeout_s: seconds to wait at most; None for ever.
+
+        Returns:
+            Whether what was waited for has come.
+
+        Raises:
+            SlackwaterError: what ended the run.
+        """
+        if until not in (None, CAUGHT_UP):
+            raise SettingsError(f"until={until!r}: it is None or {CAUGHT_UP!r}")
+        with self._news:
+            reached = self._news.wait_for(
+                lambda: self._over or (until == CAUGHT_UP and self._state.caught_up), timeout_s
+            )
+        if self._failure is not None:
+            raise self._failure
+        return reached
+
+    def pause(self) -> None:
+        """From the next barrier on nothing is listed or read; what was read is committed."""
+        self._request(Pause())
+
+    def resume(self) -> None:
+        """Takes a `pause` back."""
+        self._request(Resume())
+
+    def stop(self) -> RunReport:
+        """Ends the run after a last epoch; half-read files go on at their row in the next run.
+
+        Raises:
+            SlackwaterError: what ended the run before it could stop.
+        """
+        self._request(Stop())
+        self._thread.join()
+        if self._failure is not None:
+            raise self._failure
+        return self.report()
+
+    def report(self) -> RunReport:
+        """What the run did so far."""
+        with self._news:
+            state = self._state
+        sources = source_statuses(state)
+        return RunReport(
+            epochs=state.epochs,
+            files=state.totals.files,
+            rows=state.totals.rows,
+            bytes=state.totals.bytes,
+            requests=sum(source.requests for source in sources.values()),
+            seconds=self._seconds if self._seconds is not None else self._clock.monotonic() - self._started_s,
+            quarantined=sum(source.quarantined for source in sources.values()),
+            notes=tuple(self._notes(state, sources)),
+        )
+
+    # -- the threads -----------------------------------------------------------------------------------------------
+
+    def _start_spark(self) -> None:
+        """Beside the first listing and fetching: a session takes longer to start than many buckets to read."""
+        try:
+            self._spark.set_result(start_session(self._settings.spark, f"slackwater-{self._definition.name}"))
+        except Exception as error:
+            self._spark.set_exception(RunFailedError(f"Spark does not start: {error}; see the logs of Ray"))
+
+    def _control(self) -> None:
+        try:
+            self._follow()
+        except Exception as error:
+            self._fail(error)
+        finally:
+            self._clean_up()
+
+    def _follow(self) -> None:
+        """Starts the flow and follows it to its end."""
+        client = RunClient(self._definition, f"{self._definition.name}-{self._ownership.run_id}")
+        self._client = client
+        recovered = client.start()
+        self._ownership.update(term=recovered.term, phase="running")
+        self._publish(client.watch(-1))
+        loop = MaterializerLoop(
+            client=client,
+            root=self._definition.root,
+            definitions=self._views,
+            spark=self._spark,
+            recovered=recovered,
+            schemas=self._schemas,
+        )
+        with self._news:
+            self._loop = loop
+            requests, self._requests = self._requests, []
+        for mutation in requests:
+            client.request(mutation)
+        while self._state.phase != "stopped":
+            self._publish(client.watch(self._state.version))
+            failure = self._state.failure or loop.failure
+            if failure is not None:
+                raise failure
+            if self._ownership.lost:
+                raise FencedError(
+                    f"{self._definition.root} was taken over by another process; this run has stopped for good"
+                )
+        client.join()
+
+    def _clean_up(self) -> None:
+        """Ends whatever was started, in the reverse order; the run is over only then."""
+        if self._loop is not None:
+            self._loop.end()
+        if self._client is not None:
+            self._client.close()
+        if self._spark.exception() is None:
+            stop_session()
+        if self._owns_ray:
+            disconnect_ray()
+        if self._failure is not None:
+            self._ownership.update(last_error=str(self._failure))
+        self._ownership.release()
+        with self._news:
+            self._seconds = self._clock.monotonic() - self._started_s
+            self._over = True
+            self._news.notify_all()
+
+    def _fail(self, error: Exception) -> None:
+        if not isinstance(error, SlackwaterError):
+            error = RunFailedError(f"{type(error).__name__}: {error}; start the run again, it goes on where it stopped")
+        _log.debug("run failed", error=str(error))
+        self._failure = error
+
+    def _publish(self, state: RunState) -> None:
+        with self._news:
+            self._state = state
+            self._news.notify_all()
+
+    def _request(self, mutation: Mutation) -> None:
+        with self._news:
+            if self._over or self._failure is not None:
+                return
+            if self._loop is None:
+                self._requests.append(mutation)
+                return
+        try:
+            assert self._client is not None
+            self._client.request(mutation)
+        except RunFailedError:
+            pass  # the control thread meets the same failure and keeps it for `wait` and `stop`
+
+    def _stop_quietly(self) -> None:
+        """Another error is already on its way to the user."""
+        self._request(Stop())
+        self._thread.join()
+
+    def _schemas(self) -> Mapping[str, pa.Schema]:
+        with self._news:
+            return self._state.schemas
+
+    def _message(self, state: RunState) -> str:
+        waiting = [source.name for source in self._definition.sources if source.name not in state.schemas]
+        if not waiting or state.phase != "running" or any(lister.sent for lister in state.lists):
+            return ""
+        return f"waiting for a first file in {', '.join(waiting)}"
+
+    def _notes(self, state: RunState, sources: Mapping[str, SourceStatus]) -> list[str]:
+        notes = [
+            f"source {source.name}: no file has shown a schema yet, so views over it do not exist yet"
+            for source in self._definition.sources
+            if source.name not in state.schemas
+        ]
+        notes += [
+            f"source {name}: {source.quarantined} files are quarantined; see slackwater files ROOT --status quarantined"
+            for name, source in sources.items()
+            if source.quarantined
+        ]
+        return notes

@@ -1,0 +1,80 @@
+"""What a run says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+
+from actors.reports import ListProgress, SourceProgress
+from actors.run_state import RunState
+
+
+@dataclass(frozen=True)
+class SourceStatus:
+    """One source, in numbers of files unless the name says otherwise; counted from the start of the run.
+
+    `listed` is what the last listing found; `requests` are LIST and GET requests; `bytes` are bytes read.
+    """
+
+    listed: int = 0
+    waiting: int = 0
+    reading: int = 0
+    done: int = 0
+    quarantined: int = 0
+    vanished: int = 0
+    rows: int = 0
+    bytes: int = 0
+    requests: int = 0
+    listings: int = 0
+
+
+@dataclass(frozen=True)
+class RunStatus:
+    """How far a run is.
+
+    Args:
+        phase: `starting`, `running`, `paused`, `stopping`, `stopped` or `failed`.
+        epoch: the last committed one, 0 before the first.
+        epochs: committed by this run.
+        sources: by name.
+        views: name → class, of the views that are being maintained.
+        spark: `starting` or `ready`.
+        message: what the run waits for, if anything.
+        caught_up: every object of a listing that began after the start is finished and committed.
+    """
+
+    phase: str = "starting"
+    epoch: int = 0
+    epochs: int = 0
+    sources: Mapping[str, SourceStatus] = field(default_factory=dict)
+    views: Mapping[str, str] = field(default_factory=dict)
+    spark: str = "starting"
+    message: str = ""
+    caught_up: bool = False
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """What a run did.  `files`, `rows` and `bytes` are those of committed epochs; `notes` say what is odd."""
+
+    epochs: int
+    files: int
+    rows: int
+    bytes: int
+    requests: int
+    seconds: float
+    quarantined: int
+    notes: tuple[str, ...] = ()
+
+
+def source_statuses(state: RunState) -> dict[str, SourceStatus]:
+    """Adds up what the list and fetch actors say of each source."""
+    return {each.source: _source_status(each, state) for each in state.lists}
+
+
+def _source_status(lister: ListProgress, state: RunState) -> SourceStatus:
+    shares = [fetcher.sources.get(lister.source, SourceProgress()) for fetcher in state.fetchers]
+    sums = {each.name: sum(getattr(share, each.name) for share in shares) for each in fields(SourceProgress)}
+    sums["waiting"] += lister.held + lister.unsettled
+    sums["requests"] += lister.requests
+    return SourceStatus(listed=lister.listed, listings=lister.listings, **sums)

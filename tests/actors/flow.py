@@ -1,0 +1,90 @@
+"""Short words for the messages of a flow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timezone
+
+import pyarrow as pa
+
+from actors.edge import Outlet
+from actors.fetch_executor import FetchExecutor
+from actors.file_progress import FileKey, FileProgress
+from actors.file_queue import FileQueue
+from actors.instructions import Collect, EmitBlock, Instruction, ReadPiece, Send
+from actors.messages import Barrier, BarrierKind, FileVersion, Mutation, NewFiles
+from actors.object_store import ListingPage
+from actors.reports import CollectReport
+from actors.settings import FetchSettings
+from state.epoch import EpochPair
+from state.fingerprint import version_fingerprint
+
+AT = datetime(2026, 1, 1, tzinfo=timezone.utc)
+INITIAL = Barrier(EpochPair(0, 1), BarrierKind.INITIAL, list_budget={"s": 100})
+
+
+def barrier(prev: int, mutation: Mutation | None = None, budget: int = 100) -> Barrier:
+    return Barrier(EpochPair(prev, prev + 1), mutation=mutation, list_budget={"s": budget})
+
+
+def file(path: str, etag: str = "1", source: str = "s", size: int = 10) -> FileVersion:
+    return FileVersion(source, path, version_fingerprint(etag, size, AT), etag, size, AT)
+
+
+def files(*paths: str) -> NewFiles:
+    return NewFiles(tuple(file(path) for path in paths))
+
+
+def page(*names: str, etag: str = "1") -> ListingPage:
+    count = len(names)
+    return ListingPage(list(names), [etag] * count, [10] * count, [AT] * count, 1)
+
+
+def rows(count: int) -> pa.Table:
+    return pa.table({"x": pa.array(range(count), pa.int64())})
+
+
+def fetcher(
+    *,
+    settings: FetchSettings = FetchSettings(),
+    credit_bytes: int | None = None,
+    unfinished: Iterable[FileProgress] = (),
+    without_rows: Iterable[FileKey] = (),
+    known_schemas: Iterable[str] = ("s",),
+) -> FetchExecutor:
+    return FetchExecutor(
+        actor="fetch-0",
+        settings=settings,
+        outlet=Outlet("fetch-0", credit_bytes),
+        queue=FileQueue(unfinished, without_rows),
+        known_schemas=known_schemas,
+    )
+
+
+def of(kind: type, instructions: Iterable[Instruction]) -> list:  # type: ignore[type-arg]
+    return [each for each in instructions if isinstance(each, kind)]
+
+
+def report(instructions: Iterable[Instruction]) -> CollectReport:
+    (collect,) = of(Collect, instructions)
+    assert isinstance(collect, Collect)
+    return collect.report
+
+
+def delta_rows(instructions: Iterable[Instruction], table: str) -> list[dict[str, object]]:
+    tables = report(instructions).delta.tables
+    if table not in tables:
+        return []
+    return [{"op": row["op"], **(row["row"] or {})} for row in tables[table].to_pylist()]
+
+
+def reads(instructions: Iterable[Instruction]) -> list[tuple[str, int]]:
+    return [(each.file.path, each.offset_rows) for each in of(ReadPiece, instructions)]
+
+
+def emitted(instructions: Iterable[Instruction]) -> list[int]:
+    return [each.rows for each in of(EmitBlock, instructions)]
+
+
+def sent(instructions: Iterable[Instruction]) -> list[object]:
+    return [each.message for each in of(Send, instructions)]

@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from actors import seen_index
+from actors.seen_index import SeenIndex
+
+
+def test_says_what_a_dictionary_says_through_merges(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(seen_index, "_MERGE_AT", 50)
+    rng = random.Random(3)
+    # Few distinct first halves, so that the second half has to decide.
+    keys = [rng.randrange(8).to_bytes(8, "big") + rng.randbytes(8) for _ in range(400)]
+    before = {key: rng.randbytes(8) for key in keys[:200]}
+    index, expected = SeenIndex(list(before), list(before.values())), dict(before)
+    for _ in range(1_000):
+        key, version = rng.choice(keys), rng.randbytes(8)
+        index.put(key, version)
+        expected[key] = version
+    unknown = [rng.randbytes(16) for _ in range(50)]
+    assert index.lookup([*keys, *unknown]) == [expected.get(key) for key in [*keys, *unknown]]
+    assert len(index) == len(expected)
+
+
+def test_an_empty_index_knows_nothing() -> None:
+    assert SeenIndex().lookup([b"0" * 16]) == [None]
+    assert SeenIndex().lookup([]) == []
