@@ -38,6 +38,6 @@ def test_a_cluster_that_runs_already_has_its_own_cpus() -> None:
 
 def test_settings_are_keyword_only_and_frozen() -> None:
     with pytest.raises(TypeError):
-        BarrierSettings(1.0)  # type: ignore[misc]
+        BarrierSettings(1.0)  # type: ignore[call-arg]
     with pytest.raises(AttributeError):
         BarrierSettings().interval_s = 2.0  # type: ignore[misc]

@@ -133,7 +133,7 @@ def _sorted_rows(table: pa.Table) -> list[Mapping[str, Any]]:
     floats = [field.name for field in table.schema if pa.types.is_floating(field.type)]
     order = sorted(table.column_names, key=lambda name: name in floats)
 
-    def key(row: Mapping[str, Any]) -> Sequence[Any]:
+    def key(row: Mapping[str, Any]) -> list[tuple[bool, Any]]:
         return [(row[name] is None, "" if row[name] is None else _comparable(row[name])) for name in order]
 
     return sorted(table.to_pylist(), key=key)
