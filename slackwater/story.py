@@ -159,7 +159,7 @@ def _last_listing(source: str, store: StateStore, owner: Owner | None) -> str:
         times.append(owner.last_listing)
     times = [time for time in times if time is not None]
     last = f"the last listing ended at {max(times):%Y-%m-%d %H:%M:%S} UTC" if times else "nothing was listed yet"
-    return last if owner is not None and not owner.is_stopped else f"{last}, and no pipeline runs on this root now"
+    return last if owner is not None and not owner.released else f"{last}, and no pipeline runs on this root now"
 
 
 def _modified_now(candidate: _Candidate, root: Location) -> tuple[datetime | None, str | None]:

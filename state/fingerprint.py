@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta, timezone
 from hashlib import blake2b
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_MICROSECOND = timedelta(microseconds=1)
 
 
 def path_fingerprint(source: str, path: str) -> bytes:
@@ -19,5 +22,5 @@ def version_fingerprint(etag: str | None, size: int, last_modified: datetime | N
         size: in bytes.
         last_modified: with its time zone.
     """
-    microseconds = "" if last_modified is None else int(last_modified.timestamp() * 1_000_000)
+    microseconds = "" if last_modified is None else (last_modified - _EPOCH) // _MICROSECOND
     return blake2b(f"{etag or ''}\0{size}\0{microseconds}".encode(), digest_size=8).digest()

@@ -16,12 +16,11 @@ import psutil
 from obstore.exceptions import AlreadyExistsError, BaseError, NotFoundError, PreconditionError
 
 from state.clock import Clock
-from state.errors import OwnedError, StorageError
+from state.errors import BucketNotFoundError, OwnedError, StorageError
 from state.location import Location
 from state.object_client import object_client
 from state.storage_error import storage_error
 
-STOPPED = "stopped"
 _NAME = "owner.json"
 _POLL_S = 0.5
 _TIMES = ("since", "renewed_at", "last_listing")
@@ -39,10 +38,11 @@ class Owner:
         pid_started: when that process started, in seconds since 1970: a pid that is used again is another process.
         since: when the run began.
         renewed_at: when this was written, by the owner's clock.
-        phase: what the run is doing; `stopped` after a graceful end.
+        phase: what the run is doing, or how it ended.
         term: the term it holds, 0 before it has one.
         last_listing: when a listing last ended.
         last_error: one line, or None.
+        released: whether the run has ended and let go of the root.
     """
 
     run_id: str
@@ -56,10 +56,7 @@ class Owner:
     term: int = 0
     last_listing: datetime | None = None
     last_error: str | None = None
-
-    @property
-    def is_stopped(self) -> bool:
-        return self.phase == STOPPED
+    released: bool = False
 
     def is_dead(self) -> bool:
         """Whether the process ran on this machine and does so no more."""
@@ -127,6 +124,10 @@ class Ownership:
         self._owner = Owner(run_id, pipeline, socket.gethostname(), pid, started, now, now)
 
     @property
+    def run_id(self) -> str:
+        return self._owner.run_id
+
+    @property
     def lost(self) -> bool:
         """Whether another run has written itself into `owner.json`."""
         return self._lost.is_set()
@@ -142,7 +143,7 @@ class Ownership:
             StorageError: the root cannot be written.
         """
         found = _read(self._root)
-        if found is not None and not (takeover or found.owner.is_stopped or found.owner.is_dead()):
+        if found is not None and not (takeover or found.owner.released or found.owner.is_dead()):
             found = self._watch(found)
         try:
             self._write(None if found is None else found.version)
@@ -191,7 +192,7 @@ class Ownership:
         except (AlreadyExistsError, PreconditionError):
             self._lost.set()
 
-    def release(self, phase: str = STOPPED) -> None:
+    def release(self, phase: str = "stopped") -> None:
         """Ends the renewing and writes the last phase, if the root is still ours."""
         self._ended.set()
         self._wake.set()
@@ -199,7 +200,7 @@ class Ownership:
             self._thread.join()
             self._thread = None
         with self._lock:
-            self._owner = replace(self._owner, phase=phase)
+            self._owner = replace(self._owner, phase=phase, released=True)
         try:
             self.renew()
         except StorageError:
@@ -221,7 +222,7 @@ class Ownership:
         while self._clock.monotonic() < deadline:
             self._clock.sleep(_POLL_S)
             now = _read(self._root)
-            if now is None or now.owner.is_stopped or now.owner.is_dead():
+            if now is None or now.owner.released or now.owner.is_dead():
                 return now
             if now.owner != found.owner:
                 raise self._refusal(now.owner)
@@ -261,7 +262,10 @@ def _read(root: Location) -> _Found | None:
     try:
         result = obstore.get(object_client(root), _NAME)
         fields = json.loads(bytes(result.bytes()))
-    except (FileNotFoundError, NotFoundError):
+    except (FileNotFoundError, NotFoundError) as error:
+        reason = storage_error(error, root)
+        if isinstance(reason, BucketNotFoundError):
+            raise reason from None
         return None
     except (BaseError, OSError) as error:
         raise storage_error(error, root) from None

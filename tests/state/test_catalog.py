@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+
+from state.catalog import Catalog, CatalogPipeline, put_pipeline, put_source, put_view
+from state.clock import ManualClock
+from state.delta import DeltaBuilder
+from state.errors import RootMismatchError
+from state.memory_store import MemoryDisk, MemoryStateStore
+from state.records import CatalogSource, CatalogView, EpochCounts, EpochSeconds
+
+PIPELINE = CatalogPipeline("flights", ansi=True)
+SOURCE = CatalogSource("raw", '{"url": "s3://raw"}', pa.schema([("a", pa.int64())]).serialize().to_pybytes())
+EMPTY_SOURCE = CatalogSource("empty", "{}", None)
+VIEW = CatalogView("totals", "aggregate", "SELECT ...", "plan", ("raw", "empty"), ("user",), 5)
+GLOBAL_VIEW = CatalogView("all", "aggregate", "SELECT ...", "plan", ("raw",), (), 4, frozen_epoch=9)
+
+
+def committed(*deltas: DeltaBuilder) -> Catalog:
+    store = MemoryStateStore.create(MemoryDisk(), ManualClock())
+    for epoch, delta in enumerate(deltas, 1):
+        store.commit(epoch=epoch, delta=delta.build(), views={}, counts=EpochCounts(), seconds=EpochSeconds())
+    return Catalog.of(store.scan("catalog"))
+
+
+def test_what_was_declared_comes_back() -> None:
+    delta = DeltaBuilder()
+    put_pipeline(delta, PIPELINE)
+    for source in (SOURCE, EMPTY_SOURCE):
+        put_source(delta, source)
+    for view in (VIEW, GLOBAL_VIEW):
+        put_view(delta, view)
+    catalog = committed(delta)
+    assert catalog == Catalog(PIPELINE, {"empty": EMPTY_SOURCE, "raw": SOURCE}, {"all": GLOBAL_VIEW, "totals": VIEW})
+
+
+def test_a_later_definition_replaces_an_earlier_one_field_by_field() -> None:
+    first, second = DeltaBuilder(), DeltaBuilder()
+    put_source(first, EMPTY_SOURCE)
+    put_view(first, GLOBAL_VIEW)
+    put_source(second, replace(EMPTY_SOURCE, schema=b"now known"))
+    put_view(second, replace(GLOBAL_VIEW, frozen_epoch=None))
+    catalog = committed(first, second)
+    assert catalog.sources["empty"].schema == b"now known"
+    assert catalog.views["all"].frozen_epoch is None
+
+
+def test_an_empty_store_has_an_empty_catalog() -> None:
+    assert committed() == Catalog()
+
+
+def test_a_format_of_another_version_is_refused() -> None:
+    delta = DeltaBuilder()
+    put_pipeline(delta, CatalogPipeline("flights", ansi=False, format_version=2))
+    with pytest.raises(RootMismatchError, match="has format 2"):
+        committed(delta)

@@ -1,0 +1,117 @@
+"""What only the store on Lance can get wrong."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import lance
+import pyarrow as pa
+import pytest
+
+from slackwater.testing.s3_server import S3Server
+from state.clock import ManualClock
+from state.delta import Delta, DeltaBuilder
+from state.errors import AccessDeniedError, BucketNotFoundError, CommitRefusedError, ProtocolError
+from state.lance_access import create_dataset
+from state.lance_store import LanceStateStore
+from state.location import Location
+from state.records import EpochCounts, EpochSeconds, Head
+
+CLOCK = ManualClock()
+
+
+def commit(store: LanceStateStore, epoch: int, delta: Delta | None = None) -> None:
+    store.commit(epoch=epoch, delta=delta or Delta(), views={}, counts=EpochCounts(), seconds=EpochSeconds())
+
+
+def data_files(root: Location) -> set[Path]:
+    return set((root.path / "state.lance" / "data").iterdir())
+
+
+def test_an_epoch_costs_two_files_and_one_commit_whatever_tables_it_changes(tmp_path: Path) -> None:
+    root = Location(str(tmp_path))
+    store = LanceStateStore.create(root, CLOCK)
+    store.take_over()
+    builder = DeltaBuilder()
+    builder.put("queue", b"a", 1, path="a")
+    builder.put("seen", b"0123456789abcdef", 1, version=b"12345678")
+    builder.put("list_state", b"s", 0, source="s", pages=1)
+    builder.put("ledger", b"a", 1, path="a", status="done")
+    before, version = data_files(root), store.version
+    commit(store, 1, builder.build())
+    assert len(data_files(root) - before) == 2
+    assert store.version == version + 1
+    assert store.scan("seen").select(["key", "version"]).to_pylist() == [
+        {"key": b"0123456789abcdef", "version": b"12345678"}
+    ]
+
+
+def test_the_head_is_one_row_after_any_number_of_commits(tmp_path: Path) -> None:
+    root = Location(str(tmp_path))
+    store = LanceStateStore.create(root, CLOCK)
+    for epoch in range(1, 6):
+        store.take_over()
+        commit(store, epoch)
+        assert lance.dataset(str(tmp_path / "state.lance")).count_rows("`table` = 'head'") == 1
+        assert LanceStateStore.open(root, CLOCK).head == Head(epoch, epoch)
+
+
+def test_of_many_first_starts_at_once_all_get_the_same_store(tmp_path: Path) -> None:
+    root = Location(str(tmp_path))
+    stores: list[LanceStateStore] = []
+    barrier = threading.Barrier(6)
+
+    def start() -> None:
+        barrier.wait()
+        stores.append(LanceStateStore.create_or_open(root, CLOCK))
+
+    threads = [threading.Thread(target=start) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(stores) == 6
+    winners = 0
+    for store in stores:
+        try:
+            store.take_over()
+            winners += 1
+        except CommitRefusedError:
+            raise AssertionError("a first start may lose the head only to a take-over") from None
+        except Exception as error:
+            assert "taken this root over" in str(error)
+    assert winners == 1
+
+
+def test_a_foreign_write_into_the_store_is_noticed(tmp_path: Path) -> None:
+    store = LanceStateStore.create(Location(str(tmp_path)), CLOCK)
+    store.take_over()
+    foreign = pa.table({"table": ["queue"], "key": pa.array([b"x"], pa.binary())})
+    lance.write_dataset(foreign, str(tmp_path / "state.lance"), mode="append")
+    with pytest.raises(ProtocolError, match="something that is not Slackwater writes"):
+        commit(store, 1)
+
+
+def test_a_dataset_is_never_created_over_another(tmp_path: Path) -> None:
+    location = Location(str(tmp_path / "views" / "v.lance"))
+    create_dataset(location, pa.table({"a": [1]}))
+    with pytest.raises(CommitRefusedError):
+        create_dataset(location, pa.table({"a": [2]}))
+    assert lance.dataset(location.lance_uri).to_table().to_pydict() == {"a": [1]}
+
+
+def test_a_root_that_cannot_be_reached_is_told_in_one_line_without_secrets(s3: S3Server, bucket: str) -> None:
+    options = {**s3.storage_options, "secret_access_key": "planted-secret-value"}
+    cases = [
+        (Location(f"s3://{bucket}/root", options), AccessDeniedError),
+        (Location("s3://no-such-bucket/root", s3.storage_options), BucketNotFoundError),
+    ]
+    for root, kind in cases:
+        for attempt in (LanceStateStore.open, LanceStateStore.create, LanceStateStore.create_or_open):
+            with pytest.raises(kind) as raised:
+                attempt(root, CLOCK)
+            assert str(root) in str(raised.value)
+            assert "\n" not in str(raised.value)
+            for secret in (options["secret_access_key"], s3.storage_options["secret_access_key"]):
+                assert secret not in str(raised.value)

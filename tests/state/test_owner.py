@@ -1,0 +1,207 @@
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from datetime import datetime, timezone
+from pathlib import Path
+
+import obstore
+import psutil
+import pytest
+
+from slackwater.testing.s3_server import S3Server
+from state.clock import ManualClock
+from state.errors import AccessDeniedError, BucketNotFoundError, OwnedError
+from state.location import Location
+from state.object_client import object_client
+from state.owner import Owner, Ownership, _to_json, read_owner
+
+MOMENT = datetime(2026, 1, 31, 12, tzinfo=timezone.utc)
+NEVER_S = 3600.0
+
+
+class WatchingClock(ManualClock):
+    """A manual clock that tells when somebody waits on it."""
+
+    def __init__(self, on_sleep: Callable[[float], None] = lambda elapsed_s: None) -> None:
+        super().__init__(MOMENT)
+        self.on_sleep = on_sleep
+
+    def sleep(self, seconds: float) -> None:
+        super().sleep(seconds)
+        self.on_sleep(self.monotonic())
+
+
+@pytest.fixture(params=["local", "s3"])
+def root(request: pytest.FixtureRequest, tmp_path: Path) -> Location:
+    if request.param == "local":
+        return Location(str(tmp_path / "not" / "yet"))
+    server: S3Server = request.getfixturevalue("s3")
+    return Location(f"s3://{request.getfixturevalue('bucket')}/root", server.storage_options)
+
+
+def ownership(root: Location, run_id: str, clock: ManualClock | None = None, interval_s: float = NEVER_S) -> Ownership:
+    return Ownership(root, clock or WatchingClock(), run_id=run_id, pipeline="flights", interval_s=interval_s)
+
+
+def write_foreign(root: Location, **changes: object) -> Owner:
+    """An owner on another machine, as its last renewal left it."""
+    fields: dict[str, object] = {
+        "run_id": "other",
+        "pipeline": "flights",
+        "host": "elsewhere",
+        "pid": 17,
+        "pid_started": 1.0,
+        "since": MOMENT,
+        "renewed_at": MOMENT,
+        "phase": "running",
+    }
+    owner = Owner(**{**fields, **changes})  # type: ignore[arg-type]
+    obstore.put(object_client(root), "owner.json", _to_json(owner))
+    return owner
+
+
+def test_a_free_root_is_taken_and_says_who_has_it(root: Location) -> None:
+    assert read_owner(root) is None
+    mine = ownership(root, "mine")
+    mine.acquire()
+    owner = read_owner(root)
+    assert owner is not None
+    assert (owner.run_id, owner.pipeline, owner.host, owner.pid) == (
+        "mine",
+        "flights",
+        socket.gethostname(),
+        os.getpid(),
+    )
+    assert (owner.since, owner.phase, owner.term, owner.is_dead()) == (MOMENT, "starting", 0, False)
+    mine.release()
+    stopped = read_owner(root)
+    assert stopped is not None and (stopped.phase, stopped.released) == ("stopped", True)
+    ownership(root, "next").acquire()  # at once: a root that was released is not watched
+    assert not mine.lost
+
+
+def test_a_root_whose_owner_shows_life_is_refused_with_its_name(root: Location) -> None:
+    write_foreign(root)
+
+    def renew(elapsed_s: float) -> None:
+        if elapsed_s > 5:
+            write_foreign(root, renewed_at=datetime(2026, 1, 31, 12, 0, 5, tzinfo=timezone.utc))
+
+    clock = WatchingClock(renew)
+    with pytest.raises(OwnedError, match=r"pipeline 'flights', pid 17 on elsewhere, since 2026-01-31 12:00:00 UTC"):
+        ownership(root, "mine", clock).acquire()
+    assert clock.monotonic() < 7
+    owner = read_owner(root)
+    assert owner is not None and owner.run_id == "other"
+
+
+def test_a_silent_owner_is_replaced_after_twenty_seconds_of_our_own_clock(root: Location) -> None:
+    write_foreign(root)
+    clock = WatchingClock()
+    mine = ownership(root, "mine", clock)
+    mine.acquire()
+    assert 20 <= clock.monotonic() < 21
+    owner = read_owner(root)
+    assert owner is not None and owner.run_id == "mine"
+    mine.release()
+
+
+@pytest.mark.parametrize("takeover", [True, False])
+def test_a_dead_process_on_this_machine_or_an_explicit_take_over_skips_the_wait(root: Location, takeover: bool) -> None:
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    started = psutil.Process(child.pid).create_time()
+    child.communicate(b"\n")
+    here = "elsewhere" if takeover else socket.gethostname()
+    assert write_foreign(root, host=here, pid=child.pid, pid_started=started).is_dead() is not takeover
+    clock = WatchingClock()
+    mine = ownership(root, "mine", clock)
+    mine.acquire(takeover=takeover)
+    assert clock.monotonic() == 0
+    mine.release()
+
+
+def test_a_pid_that_another_process_uses_now_is_dead(root: Location) -> None:
+    me = psutil.Process().create_time()
+    assert write_foreign(root, host=socket.gethostname(), pid=os.getpid(), pid_started=me - 100).is_dead()
+    assert not write_foreign(root, host=socket.gethostname(), pid=os.getpid(), pid_started=me).is_dead()
+
+
+def test_renewals_write_what_changed_and_a_new_phase_at_once(root: Location) -> None:
+    mine = ownership(root, "mine")
+    mine.acquire()
+    mine.update(last_listing=MOMENT, last_error="bucket is slow")
+    mine.renew()
+    owner = read_owner(root)
+    assert owner is not None
+    assert (owner.last_listing, owner.last_error, owner.phase) == (MOMENT, "bucket is slow", "starting")
+    mine.update(phase="running", term=4)
+    arrived = threading.Event()
+    for _ in range(500):
+        owner = read_owner(root)
+        if owner is not None and (owner.phase, owner.term) == ("running", 4):
+            break
+        arrived.wait(0.01)
+    else:
+        raise AssertionError(f"the new phase was not written: {owner}")
+    mine.release("failed")
+    owner = read_owner(root)
+    assert owner is not None and owner.phase == "failed"
+
+
+def test_the_thread_renews_on_its_own(root: Location) -> None:
+    clock = WatchingClock()
+    mine = ownership(root, "mine", clock, interval_s=0.02)
+    mine.acquire()
+    clock.advance(60)
+    pause = threading.Event()
+    for _ in range(500):
+        owner = read_owner(root)
+        if owner is not None and owner.renewed_at > MOMENT:
+            break
+        pause.wait(0.01)
+    else:
+        raise AssertionError(f"nothing was renewed: {owner}")
+    mine.release()
+
+
+def test_a_run_that_was_replaced_notices_and_writes_no_more(root: Location) -> None:
+    mine = ownership(root, "mine")
+    mine.acquire()
+    other = ownership(root, "other")
+    other.acquire(takeover=True)
+    before = mine.lost
+    mine.renew()
+    assert (before, mine.lost) == (False, True)
+    mine.release()
+    owner = read_owner(root)
+    assert owner is not None and (owner.run_id, owner.phase) == ("other", "starting")
+    other.release()
+
+
+def test_of_two_that_come_at_once_the_later_is_refused(s3: S3Server, bucket: str) -> None:
+    # On S3 only: a local file cannot be replaced on a condition, there the head alone decides.
+    root = Location(f"s3://{bucket}/root", s3.storage_options)
+    write_foreign(root)
+    fast = ownership(root, "fast")
+    slow = ownership(
+        root, "slow", WatchingClock(lambda elapsed_s: fast.acquire(takeover=True) if elapsed_s == 20 else None)
+    )
+    with pytest.raises(OwnedError):
+        slow.acquire()
+    owner = read_owner(root)
+    assert owner is not None and owner.run_id == "fast"
+    fast.release()
+
+
+def test_a_bucket_that_cannot_be_written_is_told_without_secrets(s3: S3Server, bucket: str) -> None:
+    options = {**s3.storage_options, "secret_access_key": "planted-secret-value"}
+    with pytest.raises(AccessDeniedError) as denied:
+        ownership(Location(f"s3://{bucket}/root", options), "mine").acquire()
+    assert "planted-secret-value" not in str(denied.value)
+    with pytest.raises(BucketNotFoundError, match="no-such-bucket"):
+        ownership(Location("s3://no-such-bucket/root", s3.storage_options), "mine").acquire()

@@ -1,0 +1,304 @@
+"""What every store promises, the one in memory and the one on Lance, on a disk and on S3."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import lance
+import pytest
+
+from slackwater.testing.s3_server import S3Server
+from state.clock import Clock, ManualClock
+from state.delta import Delta, DeltaBuilder
+from state.errors import (
+    CommitRefusedError,
+    CommitUnknownError,
+    EpochNotFoundError,
+    FencedError,
+    ProtocolError,
+    StorageUnavailableError,
+    StoreNotFoundError,
+)
+from state.head_swap import HeadSwapStore
+from state.lance_store import LanceStateStore
+from state.location import Location
+from state.memory_store import MemoryDisk, MemoryStateStore
+from state.records import EpochCounts, EpochRecord, EpochSeconds, Head, ViewVersion
+
+VIEW = ViewVersion("totals", "views/totals-1.lance", 3, "view_state/totals-1.lance", 2)
+COUNTS = EpochCounts(files=1, rows=20, bytes=300, requests=4)
+SECONDS = EpochSeconds(fetch=0.5, align=0.25, spark=1.5, collect=0.125)
+
+
+class Place(ABC):
+    """Somewhere to keep a store, and a way to make the next answer to a commit get lost."""
+
+    clock: Clock = ManualClock()
+
+    @abstractmethod
+    def create(self) -> HeadSwapStore: ...
+
+    @abstractmethod
+    def open(self, *, read_only: bool = False) -> HeadSwapStore: ...
+
+    @abstractmethod
+    def create_or_open(self) -> HeadSwapStore: ...
+
+    @abstractmethod
+    def lose_next_answer(self, when: str, patch: pytest.MonkeyPatch) -> None:
+        """The next commit is cut off `before` it was applied, or `after`."""
+
+
+class MemoryPlace(Place):
+    def __init__(self) -> None:
+        self.disk = MemoryDisk()
+
+    def create(self) -> HeadSwapStore:
+        return MemoryStateStore.create(self.disk, self.clock)
+
+    def open(self, *, read_only: bool = False) -> HeadSwapStore:
+        return MemoryStateStore.open(self.disk, self.clock, read_only=read_only)
+
+    def create_or_open(self) -> HeadSwapStore:
+        return MemoryStateStore.create_or_open(self.disk, self.clock)
+
+    def lose_next_answer(self, when: str, patch: pytest.MonkeyPatch) -> None:
+        def fault(at: str) -> None:
+            if at == when:
+                self.disk.fault = None
+                raise CommitUnknownError("the answer was cut off")
+
+        self.disk.fault = fault
+
+
+class LancePlace(Place):
+    def __init__(self, root: Location) -> None:
+        self.root = root
+
+    def create(self) -> HeadSwapStore:
+        return LanceStateStore.create(self.root, self.clock)
+
+    def open(self, *, read_only: bool = False) -> HeadSwapStore:
+        return LanceStateStore.open(self.root, self.clock, read_only=read_only)
+
+    def create_or_open(self) -> HeadSwapStore:
+        return LanceStateStore.create_or_open(self.root, self.clock)
+
+    def lose_next_answer(self, when: str, patch: pytest.MonkeyPatch) -> None:
+        commit = lance.LanceDataset.commit
+
+        def cut_off(*args: Any, **options: Any) -> Any:
+            patch.setattr(lance.LanceDataset, "commit", staticmethod(commit))
+            if when == "after":
+                commit(*args, **options)
+            raise OSError("the answer was cut off")
+
+        patch.setattr(lance.LanceDataset, "commit", staticmethod(cut_off))
+
+
+@pytest.fixture(params=["memory", "lance", "lance-s3"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    if request.param == "memory":
+        return MemoryPlace()
+    if request.param == "lance":
+        return LancePlace(Location(str(tmp_path / "a root% with")))
+    server: S3Server = request.getfixturevalue("s3")
+    return LancePlace(Location(f"s3://{request.getfixturevalue('bucket')}/root", server.storage_options))
+
+
+@pytest.fixture
+def store(place: Place) -> HeadSwapStore:
+    """A store that was created and taken over once."""
+    made = place.create()
+    made.take_over()
+    return made
+
+
+def queued(*paths: str, **fields: Any) -> Delta:
+    builder = DeltaBuilder()
+    for path in paths:
+        builder.put("queue", path.encode(), 1, source="s", path=path, **fields)
+    return builder.build()
+
+
+def commit(
+    store: HeadSwapStore, epoch: int, delta: Delta | None = None, views: Mapping[str, ViewVersion] | None = None
+) -> EpochRecord:
+    return store.commit(epoch=epoch, delta=delta or Delta(), views=views or {}, counts=COUNTS, seconds=SECONDS)
+
+
+def paths(store: HeadSwapStore, state_version: int | None = None) -> list[str]:
+    return sorted(store.scan("queue", state_version=state_version)["path"].to_pylist())
+
+
+def test_a_store_is_created_once(place: Place) -> None:
+    with pytest.raises(StoreNotFoundError):
+        place.open()
+    first = place.create()
+    assert (first.head, first.epochs(), paths(first)) == (Head(0, 0), [], [])
+    first.take_over()
+    commit(first, 1, queued("a"))
+    with pytest.raises(CommitRefusedError, match="exists"):
+        place.create()
+    assert paths(place.create_or_open()) == ["a"]
+
+
+def test_create_or_open_makes_a_store_where_there_is_none(place: Place) -> None:
+    assert place.create_or_open().head == Head(0, 0)
+    assert place.open().head == Head(0, 0)
+
+
+def test_a_take_over_starts_the_next_term_and_keeps_the_rest(place: Place, store: HeadSwapStore) -> None:
+    commit(store, 7, queued("a"), {"totals": VIEW})
+    taker = place.open()
+    assert taker.take_over() == Head(2, 7, {"totals": VIEW})
+    assert place.open().head == Head(2, 7, {"totals": VIEW})
+    assert paths(place.open()) == ["a"]
+    assert len(taker.epochs()) == 1
+
+
+def test_of_two_takers_one_wins(place: Place, store: HeadSwapStore) -> None:
+    winner, loser = place.open(), place.open()
+    winner.take_over()
+    with pytest.raises(FencedError, match="another process has taken this root over"):
+        loser.take_over()
+    commit(winner, 1)
+    assert place.open().head == Head(2, 1)
+
+
+def test_a_zombie_is_fenced_whatever_it_tries(place: Place, store: HeadSwapStore) -> None:
+    place.open().take_over()
+    with pytest.raises(FencedError, match="term is 2, ours was 1"):
+        commit(store, 1, queued("a"))
+    with pytest.raises(CommitRefusedError):
+        commit(store, 2, queued("a"))
+    with pytest.raises(CommitRefusedError):
+        store.take_over()
+    assert (place.open().head, paths(place.open())) == (Head(2, 0), [])
+
+
+def test_a_stale_handle_of_the_same_term_is_refused_and_may_not_go_on(place: Place, store: HeadSwapStore) -> None:
+    stale = place.open()
+    commit(store, 1, queued("a"))
+    with pytest.raises(CommitRefusedError, match="recover from epoch 1"):
+        commit(stale, 2, queued("b"))
+    with pytest.raises(CommitRefusedError, match="refused before"):
+        commit(stale, 3, queued("b"))
+    commit(store, 4, queued("c"))
+    assert paths(place.open()) == ["a", "c"]
+
+
+def test_an_epoch_is_visible_when_it_is_committed_and_as_a_whole(place: Place, store: HeadSwapStore) -> None:
+    reader = place.open(read_only=True)
+    record = commit(store, 1, queued("a", "b"), {"totals": VIEW})
+    assert (paths(reader), reader.epochs(), reader.head.epoch) == ([], [], 0)
+    fresh = reader.reopen()
+    assert (paths(fresh), fresh.head) == (["a", "b"], Head(1, 1, {"totals": VIEW}))
+    assert fresh.epochs() == [record] == store.epochs()
+    assert record == EpochRecord(1, 1, place.clock.now(), fresh.version, COUNTS, SECONDS, {"totals": VIEW})
+
+
+def test_an_epoch_record_names_the_version_that_shows_its_epoch(store: HeadSwapStore) -> None:
+    records = [commit(store, epoch, queued(f"file-{epoch}")) for epoch in (1, 2, 3)]
+    for epoch, record in enumerate(records, 1):
+        assert paths(store, record.state_version) == [f"file-{each}" for each in range(1, epoch + 1)]
+    with pytest.raises(EpochNotFoundError, match="not retained"):
+        store.scan("queue", state_version=store.version + 5)
+
+
+def test_patches_and_deletes_change_what_earlier_epochs_wrote(place: Place, store: HeadSwapStore) -> None:
+    before = commit(store, 1, queued("a", "b", size=5, row_offset=0))
+    change = DeltaBuilder()
+    change.patch("queue", b"a", 1, row_offset=40)
+    change.delete("queue", b"b", 1)
+    commit(store, 2, change.build())
+    (row,) = place.open().scan("queue").to_pylist()
+    assert (row["path"], row["size"], row["row_offset"], row["epoch"]) == ("a", 5, 40, 2)
+    assert paths(store, before.state_version) == ["a", "b"]
+
+
+def test_epochs_must_grow(store: HeadSwapStore) -> None:
+    commit(store, 5)
+    for epoch in (5, 4):
+        with pytest.raises(ProtocolError, match="does not follow"):
+            commit(store, epoch)
+    assert store.head.epoch == 5
+    commit(store, 6)
+
+
+def test_nothing_but_a_commit_makes_a_version(place: Place, store: HeadSwapStore) -> None:
+    version = place.open().version
+    store.scan("queue")
+    store.epochs()
+    place.open().scan("seen")
+    place.create_or_open()
+    assert place.open().version == version
+    commit(store, 1)
+    assert place.open().version == version + 1
+
+
+def test_a_handle_for_reading_cannot_write(place: Place, store: HeadSwapStore) -> None:
+    reader = place.open(read_only=True)
+    with pytest.raises(ProtocolError, match="opened for reading"):
+        commit(reader, 1)
+    with pytest.raises(ProtocolError, match="opened for reading"):
+        reader.take_over()
+
+
+def test_a_commit_whose_answer_was_lost_is_found_and_counts(
+    place: Place, store: HeadSwapStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place.lose_next_answer("after", monkeypatch)
+    record = commit(store, 1, queued("a"))
+    assert place.open().epochs() == [record]
+    commit(store, 2, queued("b"))
+    assert paths(place.open()) == ["a", "b"]
+
+
+def test_a_commit_that_never_arrived_is_refused(
+    place: Place, store: HeadSwapStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place.lose_next_answer("before", monkeypatch)
+    with pytest.raises(CommitRefusedError, match="wrote nothing"):
+        commit(store, 1, queued("a"))
+    assert place.open().head == Head(1, 0)
+    recovered = store.reopen()
+    recovered.take_over()
+    commit(recovered, 1, queued("b"))
+    assert paths(place.open()) == ["b"]
+
+
+def test_a_lost_answer_after_a_take_over_means_fenced(
+    place: Place, store: HeadSwapStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place.open().take_over()
+    place.lose_next_answer("before", monkeypatch)
+    with pytest.raises(FencedError):
+        commit(store, 1, queued("a"))
+    assert paths(place.open()) == []
+
+
+def test_a_take_over_whose_answer_was_lost_holds(
+    place: Place, store: HeadSwapStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taker = place.open()
+    place.lose_next_answer("after", monkeypatch)
+    assert taker.take_over().term == 2
+    commit(taker, 1)
+    assert place.open().head == Head(2, 1)
+
+
+def test_a_store_that_cannot_be_read_back_leaves_the_outcome_unknown(
+    place: Place, store: HeadSwapStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unreachable(version: int | None = None) -> HeadSwapStore:
+        raise StorageUnavailableError("no route to host")
+
+    place.lose_next_answer("after", monkeypatch)
+    monkeypatch.setattr(store, "reopen", unreachable)
+    with pytest.raises(CommitUnknownError, match="not known whether epoch 1 was committed"):
+        commit(store, 1, queued("a"))
+    assert paths(place.open()) == ["a"]
