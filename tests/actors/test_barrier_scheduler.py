@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from actors.barrier_scheduler import BarrierScheduler
+from actors.messages import BarrierKind, Pause, Stop
+from actors.reports import CollectReport, FetchProgress, ListProgress, SourceProgress
+from actors.settings import BarrierSettings
+from state.epoch import EpochPair
+
+LIST = ListProgress("list-s", "s")
+FETCH = FetchProgress("fetch-0")
+
+
+def scheduler(max_files_waiting: int = 100, max_in_flight: int = 4) -> BarrierScheduler:
+    made = BarrierScheduler(
+        settings=BarrierSettings(interval_s=1.0, idle_interval_s=0.1, max_in_flight=max_in_flight, max_epoch_bytes=1_000),
+        max_files_waiting=max_files_waiting,
+        committed=5,
+        lists={"list-s": "s"},
+        fetchers=["fetch-0"],
+    )
+    barrier = made.next_barrier(0.0, 10)
+    assert barrier is not None and barrier.kind is BarrierKind.INITIAL and barrier.epoch == EpochPair(5, 10)
+    made.on_epoch_over(5)
+    return made
+
+
+def reading(activity: int, waiting: int = 1, received: int = 1, unsealed_bytes: int = 0) -> FetchProgress:
+    return FetchProgress("fetch-0", activity, received, unsealed_bytes, {"s": SourceProgress(waiting=waiting)})
+
+
+def test_nothing_to_commit_makes_no_barrier() -> None:
+    made = scheduler()
+    assert made.wait_s(1_000.0) == float("inf")
+    assert made.next_barrier(1_000.0, 11) is None
+
+
+def test_while_files_are_being_read_an_epoch_lasts_the_interval() -> None:
+    made = scheduler()
+    made.on_progress(replace(LIST, activity=1, sent=1))
+    made.on_progress(reading(1))
+    assert made.wait_s(0.4) == 0.6
+    assert made.next_barrier(0.9, 11) is None
+    barrier = made.next_barrier(1.0, 11)
+    assert barrier is not None and barrier.epoch == EpochPair(10, 11)
+
+
+def test_when_everything_is_read_the_epoch_ends_soon() -> None:
+    made = scheduler()
+    made.on_progress(replace(LIST, activity=1, sent=1))
+    made.on_progress(reading(3, waiting=0))
+    assert made.next_barrier(0.1, 11) is not None
+
+
+def test_a_file_on_its_way_to_the_fetch_actor_is_not_read() -> None:
+    made = scheduler()
+    made.on_progress(replace(LIST, activity=2, sent=2))
+    made.on_progress(reading(3, waiting=0, received=1))
+    assert not made.is_quiet
+    assert made.next_barrier(0.1, 11) is None
+
+
+def test_what_a_barrier_covers_is_not_committed_again() -> None:
+    made = scheduler()
+    made.on_progress(reading(3, waiting=0, received=0))
+    assert made.next_barrier(1.0, 11) is not None
+    made.on_collect(CollectReport("fetch-0", 10, activity=5))
+    made.on_progress(reading(5, waiting=0, received=0))
+    made.on_epoch_over(10)
+    assert made.wait_s(100.0) == float("inf")
+    made.on_progress(reading(6, waiting=0, received=0))
+    assert made.wait_s(100.0) == 0.0
+
+
+def test_an_old_report_does_not_undo_a_newer_one() -> None:
+    made = scheduler()
+    made.on_progress(reading(4, waiting=0))
+    made.on_progress(reading(3, waiting=1))
+    assert not any(each.backlog for each in made.fetchers)
+
+
+def test_many_bytes_end_an_epoch_at_once() -> None:
+    made = scheduler()
+    made.on_progress(replace(LIST, activity=1, sent=1))
+    made.on_progress(reading(2, unsealed_bytes=1_000))
+    assert made.next_barrier(0.01, 11) is not None
+
+
+def test_only_so_many_epochs_are_in_flight() -> None:
+    made = scheduler(max_in_flight=2)
+    for epoch in (11, 12):
+        made.on_progress(reading(epoch))
+        assert made.next_barrier(float(epoch), epoch) is not None
+    made.on_progress(reading(13))
+    assert made.next_barrier(100.0, 13) is None
+    made.on_epoch_over(10)
+    assert made.next_barrier(100.0, 13) is not None
+
+
+def test_a_list_actor_that_is_held_back_gets_a_barrier_as_soon_as_there_is_room() -> None:
+    made = scheduler(max_files_waiting=10)
+    made.on_progress(replace(LIST, activity=10, sent=10, held=5))
+    made.on_progress(reading(10, waiting=10, received=10))
+    barrier = made.next_barrier(1.0, 11)
+    assert barrier is not None and barrier.list_budget == {"s": 0}
+    made.on_collect(CollectReport("fetch-0", 10, activity=10))
+    made.on_collect(CollectReport("list-s", 10, activity=10))
+    made.on_epoch_over(10)
+    assert made.wait_s(50.0) == float("inf"), "nothing moves while the fetch actors have no room"
+    made.on_progress(reading(11, waiting=4, received=10))
+    barrier = made.next_barrier(50.0, 12)
+    assert barrier is not None and barrier.list_budget == {"s": 6}
+
+
+def test_a_held_list_actor_is_enough_for_a_barrier_when_there_is_room() -> None:
+    made = scheduler(max_files_waiting=10)
+    made.on_progress(replace(LIST, held=5))
+    assert made.next_barrier(0.1, 11) is not None
+
+
+def test_a_mutation_goes_at_once_and_nothing_follows_a_stop() -> None:
+    made = scheduler()
+    made.request(Pause())
+    made.request(Stop())
+    first = made.next_barrier(0.0, 11)
+    assert first is not None and first.mutation == Pause()
+    second = made.next_barrier(0.0, 12)
+    assert second is not None and second.is_stop
+    made.on_progress(reading(9))
+    assert made.next_barrier(100.0, 13) is None
+
+
+def test_a_mutation_asked_for_before_the_start_waits_for_the_initial_barrier() -> None:
+    made = BarrierScheduler(
+        settings=BarrierSettings(), max_files_waiting=1, committed=0, lists={"list-s": "s"}, fetchers=["fetch-0"]
+    )
+    made.request(Stop())
+    first, second = made.next_barrier(0.0, 1), made.next_barrier(0.0, 2)
+    assert first is not None and first.mutation is None and first.kind is BarrierKind.INITIAL
+    assert second is not None and second.is_stop
+
+
+def test_caught_up_needs_a_complete_listing_and_everything_read_and_committed() -> None:
+    made = scheduler()
+    assert not made.is_caught_up, "no listing yet"
+    made.on_progress(replace(LIST, activity=1, sent=1, listings=1))
+    assert not made.is_caught_up, "the file is on its way"
+    made.on_progress(reading(3, waiting=0))
+    assert not made.is_caught_up, "not committed"
+    assert made.next_barrier(1.0, 11) is not None
+    assert not made.is_caught_up, "in flight"
+    made.on_epoch_over(10)
+    assert made.is_caught_up
+    made.on_progress(replace(LIST, activity=1, sent=1, listings=2, unsettled=1))
+    assert not made.is_caught_up, "a file is too young"
+
+
+def test_new_views_are_something_to_commit_after_the_initial_barrier_too() -> None:
+    made = BarrierScheduler(
+        settings=BarrierSettings(), max_files_waiting=1, committed=0, lists={"list-s": "s"}, fetchers=["fetch-0"]
+    )
+    made.on_declared()
+    assert made.next_barrier(0.0, 1) is not None
+    assert made.is_dirty
+    assert made.next_barrier(5.0, 2) is not None
+    assert not made.is_dirty

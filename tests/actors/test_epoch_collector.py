@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import pytest
+
+from actors.epoch_collector import EpochCollector
+from actors.reports import CollectReport
+from state.delta import Delta, DeltaBuilder
+from state.errors import ProtocolError
+from state.records import EpochCounts, ViewVersion
+from tests.actors.flow import barrier
+
+ACTORS = ["list-s", "merger", "materializer"]
+
+
+def collector() -> EpochCollector:
+    return EpochCollector(actors=ACTORS, merger="merger", materializer="materializer", now_s=0.0)
+
+
+def delta(key: bytes) -> Delta:
+    builder = DeltaBuilder()
+    builder.put("seen", key, 0, version=b"12345678")
+    return builder.build()
+
+
+def test_an_epoch_is_complete_when_everybody_has_collected_it() -> None:
+    made = collector()
+    made.on_barrier(barrier(1), 2.0)
+    made.on_collect(CollectReport("list-s", 1, delta(b"a"), EpochCounts(files=1, rows=2)), 2.5)
+    made.on_collect(CollectReport("merger", 1, delta(b"b"), EpochCounts(rows=3)), 3.0)
+    assert made.take_complete(3.0) is None
+    views = {"v": ViewVersion("v", "views/v-1.lance", 2)}
+    made.on_collect(CollectReport("materializer", 1, views=views), 7.0)
+    epoch = made.take_complete(8.0)
+    assert epoch is not None
+    assert (epoch.epoch, epoch.views, epoch.counts.files, epoch.counts.rows) == (1, views, 1, 5)
+    assert sorted(epoch.delta.tables["seen"]["key"].to_pylist()) == [b"a", b"b"]
+    seconds = epoch.seconds
+    assert (seconds.fetch, seconds.align, seconds.spark, seconds.collect) == (2.0, 1.0, 4.0, 6.0)
+
+
+def test_a_later_epoch_waits_for_the_earlier_one() -> None:
+    made = collector()
+    made.on_barrier(barrier(1), 0.0)
+    made.on_barrier(barrier(2), 0.0)
+    for actor in ACTORS:
+        made.on_collect(CollectReport(actor, 2), 0.0)
+    assert made.take_complete(0.0) is None
+    for actor in ACTORS:
+        made.on_collect(CollectReport(actor, 1), 0.0)
+    taken = [made.take_complete(0.0), made.take_complete(0.0)]
+    assert [each.epoch for each in taken if each is not None] == [1, 2]
+
+
+@pytest.mark.parametrize("report", [CollectReport("list-s", 9), CollectReport("stranger", 1), CollectReport("merger", 1)])
+def test_a_report_that_nobody_expects_is_an_error(report: CollectReport) -> None:
+    made = collector()
+    made.on_barrier(barrier(1), 0.0)
+    made.on_collect(CollectReport("merger", 1), 0.0)
+    with pytest.raises(ProtocolError, match="not expected"):
+        made.on_collect(report, 0.0)

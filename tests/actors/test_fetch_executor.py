@@ -1,0 +1,249 @@
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from actors.fetch_executor import FetchExecutor
+from actors.file_progress import Ending, FileProgress
+from actors.instructions import EmitBlock, Fail, InferSchema, Instruction, ProposeSchema, WakeAt
+from actors.messages import ChangedFile, ChangedFiles, FileVersion, Pause, Resume, Stop
+from actors.settings import FetchSettings
+from state.errors import ProtocolError, StorageUnavailableError
+from state.tables import DELETE, PATCH, PUT
+from tests.actors.flow import INITIAL, barrier, delta_rows, emitted, fetcher, file, files, of, reads, report, rows
+
+
+def piece(
+    executor: FetchExecutor, version: FileVersion, table: pa.Table, *, last: bool = True
+) -> list[Instruction]:
+    return executor.on_piece(version, table, last=last, requests=1, bytes_read=100, now_s=0.0)
+
+
+def started(**options: object) -> FetchExecutor:
+    executor = fetcher(**options)  # type: ignore[arg-type]
+    executor.on_message(INITIAL, 0.0)
+    return executor
+
+
+def test_a_file_is_read_once_and_ends_in_the_ledger_with_what_it_cost() -> None:
+    executor = started()
+    assert reads(executor.on_message(files("a"), 0.0)) == [("a", 0)]
+    assert emitted(piece(executor, file("a"), rows(3))) == [3]
+    sealed = executor.on_message(barrier(1), 0.0)
+    (row,) = delta_rows(sealed, "ledger")
+    expected = {"op": PUT, "status": "done", "rows_read": 3, "listed_epoch": 1, "first_epoch": 1, "done_epoch": 1}
+    assert row | expected | {"requests": 1, "bytes_read": 100} == row
+    assert delta_rows(sealed, "queue") == [], "a file that ends in its first epoch was never in the queue"
+    counts = report(sealed).counts
+    assert (counts.files, counts.rows, counts.bytes, counts.requests) == (1, 3, 100, 1)
+
+
+def test_an_unread_file_is_in_the_queue_at_the_barrier_and_leaves_it_when_it_ends() -> None:
+    executor = started()
+    executor.on_message(files("a"), 0.0)
+    (row,) = delta_rows(executor.on_message(barrier(1), 0.0), "queue")
+    assert row | {"op": PUT, "path": "a", "row_offset": 0, "listed_epoch": 1} == row
+    piece(executor, file("a"), rows(3))
+    sealed = executor.on_message(barrier(2), 0.0)
+    assert [row["op"] for row in delta_rows(sealed, "queue")] == [DELETE]
+    assert [row["done_epoch"] for row in delta_rows(sealed, "ledger")] == [2]
+
+
+def test_the_offset_moves_when_rows_are_emitted_not_when_they_are_read() -> None:
+    executor = started(credit_bytes=1)
+    executor.on_message(files("a", "b"), 0.0)
+    assert emitted(piece(executor, file("a"), rows(3))) == []
+    assert emitted(piece(executor, file("b"), rows(5))) == [8], "an empty edge takes a block of any size"
+    executor.on_message(barrier(1), 0.0)
+    executor.on_message(files("c"), 0.0)
+    assert emitted(piece(executor, file("c"), rows(7))) == [], "the credit is taken"
+    sealed = executor.on_message(barrier(2), 0.0)
+    assert emitted(sealed) == []
+    assert [row["row_offset"] for row in delta_rows(sealed, "queue")] == [0]
+    assert emitted(executor.on_grant(8 * 8, 0.0)) == [7]
+    sealed = executor.on_message(barrier(3), 0.0)
+    assert [(row["rows_read"], row["first_epoch"]) for row in delta_rows(sealed, "ledger")] == [(7, 3)]
+
+
+def test_a_large_file_moves_by_pieces_and_its_queue_row_says_how_far() -> None:
+    executor = started()
+    executor.on_message(files("a"), 0.0)
+    instructions = piece(executor, file("a"), rows(3), last=False)
+    assert reads(instructions) == [("a", 3)]
+    sealed = executor.on_message(barrier(1), 0.0)
+    assert emitted(sealed) == [3], "the barrier takes along what was read"
+    assert [(row["row_offset"], row["first_epoch"]) for row in delta_rows(sealed, "queue")] == [(3, 1)]
+
+
+def test_a_restart_goes_on_at_the_row_of_the_queue() -> None:
+    half_read = FileProgress(file("a"), listed_epoch=1, first_epoch=1, row_offset=3, stored=True)
+    executor = fetcher(unfinished=[half_read])
+    assert reads(executor.on_message(INITIAL, 0.0)) == [("a", 3)]
+    piece(executor, file("a"), rows(4))
+    sealed = executor.on_message(barrier(1), 0.0)
+    assert [row["rows_read"] for row in delta_rows(sealed, "ledger")] == [7]
+    assert [row["op"] for row in delta_rows(sealed, "queue")] == [DELETE]
+
+
+def test_small_files_leave_as_one_block() -> None:
+    executor = started()
+    executor.on_message(files("a", "b", "c"), 0.0)
+    assert emitted(piece(executor, file("a"), rows(1))) == []
+    assert emitted(piece(executor, file("b"), rows(2))) == []
+    assert emitted(piece(executor, file("c"), rows(3))) == [6]
+
+
+def test_blocks_are_cut_near_their_size() -> None:
+    executor = started(settings=FetchSettings(piece_bytes=80, concurrency=2))
+    executor.on_message(files("a", "b", "c"), 0.0)
+    assert emitted(piece(executor, file("a"), rows(6))) == []
+    assert emitted(piece(executor, file("b"), rows(6))) == [6], "two of 48 bytes are more than 80"
+
+
+def test_reading_waits_while_the_buffers_are_full() -> None:
+    executor = started(settings=FetchSettings(piece_bytes=80, concurrency=50), credit_bytes=1)
+    first = executor.on_message(files(*(f"f{n:02}" for n in range(60))), 0.0)
+    assert len(reads(first)) == 32, "four pieces of 80 bytes, files of 10"
+
+
+def test_an_unreadable_file_is_quarantined_with_its_reason_and_the_others_go_on() -> None:
+    executor = started()
+    executor.on_message(files("bad", "good"), 0.0)
+    ending = Ending("quarantined", "row 7: not a number")
+    executor.on_unreadable(file("bad"), ending, requests=1, bytes_read=5, now_s=0.0)
+    piece(executor, file("good"), rows(2))
+    ledger = delta_rows(executor.on_message(barrier(1), 0.0), "ledger")
+    assert {(row["path"], row["status"], row["error"]) for row in ledger} == {
+        ("bad", "quarantined", "row 7: not a number"),
+        ("good", "done", None),
+    }
+
+
+def test_the_rows_before_a_bad_one_stay() -> None:
+    executor = started()
+    executor.on_message(files("a"), 0.0)
+    piece(executor, file("a"), rows(3), last=False)
+    executor.on_unreadable(file("a"), Ending("quarantined", "bad"), requests=0, bytes_read=0, now_s=0.0)
+    (row,) = delta_rows(executor.on_message(barrier(1), 0.0), "ledger")
+    assert (row["status"], row["rows_read"]) == ("quarantined", 3)
+
+
+def test_a_silent_store_is_asked_again_after_a_pause_and_then_ends_the_run() -> None:
+    executor = started(settings=FetchSettings(max_attempts=2))
+    executor.on_message(files("a"), 0.0)
+    error = StorageUnavailableError("s3://b did not answer")
+    again = executor.on_unavailable(file("a"), error, requests=1, bytes_read=0, now_s=0.0)
+    assert reads(again) == []
+    (wake,) = of(WakeAt, again)
+    assert reads(executor.on_time(wake.monotonic_s)) == [("a", 0)]
+    assert executor.on_unavailable(file("a"), error, requests=1, bytes_read=0, now_s=9.0) == [Fail(error)]
+
+
+def test_the_first_file_of_a_source_shows_its_schema_and_is_read_when_that_is_decided() -> None:
+    executor = started(known_schemas=[])
+    assert [each.file.path for each in of(InferSchema, executor.on_message(files("a"), 0.0))] == ["a"]
+    schema = rows(0).schema
+    assert executor.on_inferred(file("a"), schema) == [ProposeSchema("s", schema)]
+    assert reads(executor.on_schema("s", 0.0)) == [("a", 0)]
+
+
+def test_a_first_file_that_cannot_be_read_lets_the_next_one_show_the_schema() -> None:
+    executor = started(known_schemas=[])
+    executor.on_message(files("a"), 0.0)
+    instructions = executor.on_unreadable(
+        file("a"), Ending("quarantined", "bad"), requests=1, bytes_read=0, now_s=0.0
+    )
+    assert of(ProposeSchema, instructions) == [ProposeSchema("s", None)]
+
+
+def changed(path: str, before: str, now: str) -> ChangedFiles:
+    return ChangedFiles((ChangedFile(file(path, before).version, file(path, now)),))
+
+
+def test_a_change_of_a_file_that_was_read_is_noted_and_not_read() -> None:
+    executor = started()
+    executor.on_message(files("a"), 0.0)
+    piece(executor, file("a"), rows(1))
+    executor.on_message(barrier(1), 0.0)
+    assert reads(executor.on_message(changed("a", "1", "2"), 0.0)) == []
+    (row,) = delta_rows(executor.on_message(barrier(2), 0.0), "ledger")
+    assert (row["op"], row["changed_epoch"], row["status"]) == (PATCH, 2, None)
+
+
+@pytest.mark.parametrize("status", ["done", "quarantined", "vanished"])
+def test_a_version_without_a_row_never_blocks_its_successor(status: str) -> None:
+    executor = started()
+    executor.on_message(files("a"), 0.0)
+    if status == "done":
+        piece(executor, file("a"), rows(0))
+    else:
+        executor.on_unreadable(file("a"), Ending(status, "x"), requests=1, bytes_read=0, now_s=0.0)
+    executor.on_message(barrier(1), 0.0)
+    assert reads(executor.on_message(changed("a", "1", "2"), 0.0)) == [("a", 0)]
+
+
+def test_the_same_holds_after_a_restart() -> None:
+    executor = fetcher(without_rows=[("s", "a", file("a").version)])
+    executor.on_message(INITIAL, 0.0)
+    assert reads(executor.on_message(changed("a", "1", "2"), 0.0)) == [("a", 0)]
+
+
+def test_a_change_while_the_file_waits_is_kept_until_it_is_known_whether_rows_came() -> None:
+    executor = started(settings=FetchSettings(concurrency=1))
+    executor.on_message(files("busy", "a"), 0.0)
+    executor.on_message(changed("a", "1", "2"), 0.0)
+    executor.on_message(changed("a", "2", "3"), 0.0)
+    queued = delta_rows(executor.on_message(barrier(1), 0.0), "queue")
+    assert sorted((row["path"], row["etag"]) for row in queued) == [("a", "1"), ("a", "3"), ("busy", "1")]
+    assert reads(piece(executor, file("busy"), rows(1))) == [("a", 0)]
+    gone = executor.on_unreadable(file("a"), Ending("vanished", "changed"), requests=1, bytes_read=0, now_s=0.0)
+    assert reads(gone) == [("a", 0)]
+    piece(executor, file("a", "3"), rows(2))
+    ledger = delta_rows(executor.on_message(barrier(2), 0.0), "ledger")
+    found = {(row["path"], row["etag"], row["status"], row["rows_read"]) for row in ledger}
+    assert found == {("busy", "1", "done", 1), ("a", "1", "vanished", 0), ("a", "3", "done", 2)}
+
+
+def test_of_two_versions_in_the_queue_the_later_waits_for_the_earlier_after_a_restart() -> None:
+    earlier = FileProgress(file("a", "1"), listed_epoch=1, stored=True)
+    later = FileProgress(file("a", "2"), listed_epoch=2, stored=True)
+    executor = fetcher(unfinished=[later, earlier])
+    executor.on_message(INITIAL, 0.0)
+    piece(executor, file("a", "1"), rows(4))
+    sealed = executor.on_message(barrier(1), 0.0)
+    (row,) = delta_rows(sealed, "ledger")
+    assert (row["etag"], row["rows_read"], row["changed_epoch"]) == ("1", 4, 2)
+    assert [row["op"] for row in delta_rows(sealed, "queue")] == [DELETE, DELETE]
+
+
+def test_nothing_is_read_or_emitted_while_paused() -> None:
+    executor = started()
+    executor.on_message(files("a"), 0.0)
+    executor.on_message(barrier(1, Pause()), 0.0)
+    assert emitted(piece(executor, file("a"), rows(1))) == []
+    assert reads(executor.on_message(files("b"), 0.0)) == []
+    assert emitted(executor.on_message(barrier(2), 0.0)) == []
+    resumed = executor.on_message(barrier(3, Resume()), 0.0)
+    assert (reads(resumed), emitted(resumed)) == ([("b", 0)], [])
+    assert emitted(piece(executor, file("b"), rows(1))) == [2]
+
+
+def test_a_stop_keeps_what_is_not_read_in_the_queue() -> None:
+    executor = started(settings=FetchSettings(concurrency=1))
+    executor.on_message(files("a", "b"), 0.0)
+    sealed = executor.on_message(barrier(1, Stop()), 0.0)
+    assert sorted(str(row["path"]) for row in delta_rows(sealed, "queue")) == ["a", "b"]
+    assert of(EmitBlock, piece(executor, file("a"), rows(1))) == []
+
+
+def test_a_version_that_comes_twice_is_an_error() -> None:
+    executor = started()
+    executor.on_message(files("a"), 0.0)
+    with pytest.raises(ProtocolError, match="sent twice"):
+        executor.on_message(files("a"), 0.0)
+
+
+def test_a_barrier_that_does_not_follow_is_an_error() -> None:
+    executor = started()
+    with pytest.raises(ProtocolError, match="does not follow"):
+        executor.on_message(barrier(5), 0.0)

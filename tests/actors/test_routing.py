@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import pytest
+
+from actors.dispatch_executor import DispatchExecutor
+from actors.instructions import Deliver, Grant, Send
+from actors.merge_executor import MergeExecutor
+from actors.messages import Block, NewFiles
+from actors.vnode_mapping import VnodeMapping
+from state.errors import ProtocolError
+from state.vnode import VNODES
+from tests.actors.flow import INITIAL, barrier, files, of
+
+
+@pytest.mark.parametrize("owners", [1, 2, 3, 7, 256])
+def test_every_vnode_has_one_owner_and_shares_are_even(owners: int) -> None:
+    mapping = VnodeMapping(owners)
+    shares = [mapping.vnodes_of(owner) for owner in range(owners)]
+    assert sum(len(share) for share in shares) == VNODES == len(frozenset().union(*shares))
+    assert max(map(len, shares)) - min(map(len, shares)) <= 1
+
+
+def test_each_file_goes_to_the_owner_of_its_path_and_to_nobody_else() -> None:
+    mapping = VnodeMapping(4)
+    executor = DispatchExecutor(actor="dispatcher", edges=["list-s"], mapping=mapping)
+    message = files(*(f"f{n}" for n in range(100)))
+    sends = of(Send, executor.on_message("list-s", message))
+    routed = [(each.to, file) for each in sends for file in each.message.files]
+    assert sorted(file.path for _, file in routed) == sorted(file.path for file in message.files)
+    assert all(to == mapping.owner_of(file.path) for to, file in routed)
+    assert all(isinstance(each.message, NewFiles) for each in sends)
+
+
+def test_the_blocks_of_an_epoch_are_delivered_by_source_and_their_credit_comes_back_by_edge() -> None:
+    executor = MergeExecutor(actor="merger", edges=["fetch-0", "fetch-1"])
+    for edge in ("fetch-0", "fetch-1"):
+        executor.on_message(edge, INITIAL)
+    first, second = Block("fetch-0", "s", object(), 1, 10), Block("fetch-1", "s", object(), 1, 20)
+    other, late = Block("fetch-0", "t", object(), 1, 5), Block("fetch-0", "s", object(), 1, 99)
+    for block in (first, other):
+        executor.on_message("fetch-0", block)
+    executor.on_message("fetch-0", barrier(1))
+    executor.on_message("fetch-0", late)
+    executor.on_message("fetch-1", second)
+    (delivered,) = of(Deliver, executor.on_message("fetch-1", barrier(1)))
+    assert delivered.epoch.blocks == {"s": (first, second), "t": (other,)}
+    assert sorted(executor.on_release(1), key=str) == [Grant("fetch-0", 15), Grant("fetch-1", 20)]
+    with pytest.raises(ProtocolError, match="not held"):
+        executor.on_release(1)
