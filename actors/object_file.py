@@ -14,7 +14,6 @@ import pyarrow as pa
 from actors.read_errors import ObjectChanged
 from actors.settings import MIB
 from actors.store_errors import ask_store
-from state.clock import Clock
 from state.location import Location
 
 _CACHED_BLOCKS = 4
@@ -30,7 +29,6 @@ class ObjectFile:
     Args:
         store: obstore's store of the location.
         location: named in errors.
-        clock: measures how long a store was waited for.
         path: relative to the location.
         etag: as listed; without one (some HTTP servers) the size is all that is compared.
         size: as listed, in bytes.
@@ -42,7 +40,6 @@ class ObjectFile:
         self,
         store: Any,
         location: Location,
-        clock: Clock,
         *,
         path: str,
         etag: str,
@@ -52,7 +49,7 @@ class ObjectFile:
     ) -> None:
         self.path, self.size = path, size
         self.is_whole = size <= whole_object_bytes
-        self._store, self._location, self._clock, self._etag = store, location, clock, etag
+        self._store, self._location, self._etag = store, location, etag
         self._block_bytes = block_bytes
         self._num_blocks = 1 if self.is_whole else max(1, size // block_bytes)
         self._blocks: OrderedDict[int, pa.Buffer] = OrderedDict()
@@ -120,7 +117,6 @@ class ObjectFile:
         self._requests += 1
         content = ask_store(
             lambda: obstore.get(self._store, self.path, options=options).bytes(),
-            self._clock,
             self._location,
             self.path,
         )

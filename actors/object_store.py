@@ -17,7 +17,6 @@ from actors.messages import FileVersion
 from actors.object_file import ObjectFile
 from actors.settings import MIB
 from actors.store_errors import ask_store, bucket_not_found
-from state.clock import Clock, SystemClock
 from state.errors import SettingsError, StorageUnavailableError
 from state.location import Location
 
@@ -55,7 +54,6 @@ class ObjectStore:
 
     Args:
         location: where.
-        clock: measures how long a store was waited for; the machine's if none is given.
         whole_object_bytes: an object up to this size is read by one GET.
         block_bytes: a larger one by ranges of this size.
         max_attempts: tries of one request, within 30 s, before the store counts as unavailable.
@@ -64,13 +62,12 @@ class ObjectStore:
     def __init__(
         self,
         location: Location,
-        clock: Clock | None = None,
         *,
         whole_object_bytes: int = 8 * MIB,
         block_bytes: int = 8 * MIB,
         max_attempts: int = 5,
     ) -> None:
-        self.location, self._clock = location, clock or SystemClock()
+        self.location = location
         self._whole_object_bytes, self._block_bytes = whole_object_bytes, block_bytes
         self._max_attempts = max_attempts
         self._lock = threading.Lock()
@@ -106,7 +103,7 @@ class ObjectStore:
             raise bucket_not_found(self.location)
         stream = obstore.list(store, prefix or None, chunk_size=_PAGE, return_arrow=True)
         listed = requests = 0
-        while (batch := ask_store(lambda: next(stream, None), self._clock, self.location)) is not None:
+        while (batch := ask_store(lambda: next(stream, None), self.location)) is not None:
             table = pa.record_batch(batch)
             listed += table.num_rows
             total = max(-(-listed // _PAGE), requests)
@@ -120,7 +117,6 @@ class ObjectStore:
         return ObjectFile(
             self._store(),
             self.location,
-            self._clock,
             path=file.path,
             etag=file.etag,
             size=file.size,
@@ -134,7 +130,7 @@ class ObjectStore:
                 if self.location.is_local and not self.location.path.is_dir():
                     raise bucket_not_found(self.location)
                 try:
-                    self._opened = ask_store(self._connect, self._clock, self.location)
+                    self._opened = ask_store(self._connect, self.location)
                 except StorageUnavailableError:
                     # Nothing has been asked of the network yet.
                     raise SettingsError(

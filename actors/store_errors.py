@@ -20,7 +20,6 @@ from obstore.exceptions import (
 )
 
 from actors.read_errors import ObjectChanged, ObjectVanished
-from state.clock import Clock
 from state.errors import (
     AccessDeniedError,
     BucketNotFoundError,
@@ -48,12 +47,11 @@ _NETWORK = (
 _METADATA_HOSTS = ("169.254.169.254", "169.254.170.2", "metadata.google.internal")
 
 
-def ask_store(call: Callable[[], Result], clock: Clock, location: Location, path: str | None = None) -> Result:
+def ask_store(call: Callable[[], Result], location: Location, path: str | None = None) -> Result:
     """Calls the store, and raises its errors as ours, without the original in the context.
 
     Args:
         call: one request, with the retries that obstore makes by itself.
-        clock: measures how long a store was waited for.
         location: named in messages.
         path: of the object that is read, relative to the location; None for a listing.
 
@@ -61,17 +59,14 @@ def ask_store(call: Callable[[], Result], clock: Clock, location: Location, path
         ObjectVanished, ObjectChanged: the object is not, or no longer, what was listed.
         BucketNotFoundError, AccessDeniedError, StorageUnavailableError, SettingsError: see `state.errors`.
     """
-    start = clock.monotonic()
     try:
         return call()
     except (BaseError, OSError, ValueError) as error:
-        ours = translated(error, location, path, waited_s=clock.monotonic() - start)
+        ours = translated(error, location, path)
     raise ours
 
 
-def translated(
-    error: Exception, location: Location, path: str | None = None, *, waited_s: float = 0.0
-) -> SlackwaterError:
+def translated(error: Exception, location: Location, path: str | None = None) -> SlackwaterError:
     """Our error for one of obstore's; see `ask_store`."""
     text = str(error)
     status, code = _found(_STATUS, text), _found(_CODE, text)
@@ -107,11 +102,9 @@ def translated(
         why = f" ({said})" if said else ""
         return AccessDeniedError(f"{place}: access is denied{why}; check the credentials and the permissions")
     if status:
-        return StorageUnavailableError(f"{place}: the store answered {said} for {waited_s:.1f} s; try again later")
+        return StorageUnavailableError(f"{place}: the store answered {said}; try again later")
     why = next((meaning for sign, meaning in _NETWORK if sign in text), "the request failed")
-    return StorageUnavailableError(
-        f"{place}: the store could not be reached for {waited_s:.1f} s: {why}; check the endpoint and the network"
-    )
+    return StorageUnavailableError(f"{place}: the store cannot be reached: {why}; check the endpoint and the network")
 
 
 def bucket_not_found(location: Location) -> BucketNotFoundError:

@@ -1,0 +1,126 @@
+"""What a store refuses arrives as one line that says what and what next, and never with a secret in it."""
+
+from __future__ import annotations
+
+import pickle
+import socket
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from obstore.exceptions import GenericError, NotSupportedError, PreconditionError
+
+from actors.messages import FileVersion
+from actors.object_store import ObjectStore
+from actors.read_errors import ObjectChanged, UnreadableFile
+from actors.store_errors import translated
+from slackwater.testing import S3Server
+from state.clock import SystemClock
+from state.errors import (
+    AccessDeniedError,
+    BucketNotFoundError,
+    SettingsError,
+    SlackwaterError,
+    StorageUnavailableError,
+)
+from state.location import Location
+
+_PLANTED = "PLANTEDsecretPLANTED"
+
+
+@contextmanager
+def _raises_without_secrets(kind: type[SlackwaterError], match: str) -> Iterator[None]:
+    with pytest.raises(kind, match=match) as caught:
+        yield
+    text = "".join(traceback.format_exception(caught.value)) + repr(caught.value)
+    assert _PLANTED not in text
+    assert "\n" not in str(caught.value)
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
+
+
+def test_missing_bucket(s3: S3Server) -> None:
+    with _raises_without_secrets(BucketNotFoundError, "s3://no-such-bucket: there is no such bucket; create it"):
+        ObjectStore(s3.location("no-such-bucket")).check()
+
+
+def test_missing_directory(tmp_path: Path) -> None:
+    with _raises_without_secrets(BucketNotFoundError, f"{tmp_path}/nope: there is no such directory; create it"):
+        ObjectStore(Location(str(tmp_path / "nope"))).check()
+
+
+@pytest.mark.parametrize("option", ["access_key_id", "secret_access_key"])
+def test_wrong_credentials(s3: S3Server, bucket: str, option: str) -> None:
+    store = ObjectStore(Location(f"s3://{bucket}/in", {**s3.storage_options, option: _PLANTED}))
+    with _raises_without_secrets(AccessDeniedError, f"s3://{bucket}/in: access is denied .403 .*check the credentials"):
+        store.check()
+    assert _PLANTED not in repr(store)
+
+
+def test_wrong_credentials_while_reading(s3: S3Server, bucket: str) -> None:
+    s3.put(bucket, "a", b"1")
+    page = next(ObjectStore(s3.location(bucket)).list_pages())
+    file = FileVersion("s", "a", b"", page.etags[0], 1, page.last_modified[0])
+    store = ObjectStore(Location(f"s3://{bucket}", {**s3.storage_options, "secret_access_key": _PLANTED}))
+    with _raises_without_secrets(AccessDeniedError, f"s3://{bucket}/a: access is denied"):
+        store.open(file).stream()
+
+
+def test_unknown_and_impossible_options(s3: S3Server, bucket: str) -> None:
+    with _raises_without_secrets(SettingsError, "storage option acces_key is not known for s3://"):
+        ObjectStore(Location(f"s3://{bucket}", {**s3.storage_options, "acces_key": _PLANTED})).check()
+    options = {**s3.storage_options, "virtual_hosted_style_request": _PLANTED}
+    with _raises_without_secrets(SettingsError, "a storage option has an impossible value"):
+        ObjectStore(Location(f"s3://{bucket}", options)).check()
+
+
+def test_nobody_listens(s3: S3Server) -> None:
+    with socket.socket() as reserved:
+        reserved.bind(("127.0.0.1", 0))
+        endpoint = f"http://127.0.0.1:{reserved.getsockname()[1]}"
+        options = {**s3.storage_options, "endpoint": endpoint, "secret_access_key": _PLANTED}
+        clock = SystemClock()
+        start = clock.monotonic()
+        with _raises_without_secrets(StorageUnavailableError, "cannot be reached: the connection was refused"):
+            ObjectStore(Location("s3://raw", options)).check()
+        assert clock.monotonic() - start < 20
+
+
+@pytest.mark.full
+def test_a_server_that_never_answers_is_given_up_within_a_minute(s3: S3Server) -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen(16)
+        options = {**s3.storage_options, "endpoint": f"http://127.0.0.1:{silent.getsockname()[1]}"}
+        clock = SystemClock()
+        start = clock.monotonic()
+        with _raises_without_secrets(StorageUnavailableError, "did not answer in time"):
+            ObjectStore(Location("s3://raw", options)).check()
+        assert clock.monotonic() - start < 50
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "match"),
+    [
+        (GenericError("Generic S3 error: ... status code: 503 Slow Down"), StorageUnavailableError, "answered 503;"),
+        (GenericError("Generic LocalFileSystem error: Permission denied (os error 13)"), AccessDeniedError, "denied"),
+        (GenericError("... 301 ... status: 301, body: <Code>PermanentRedirect</Code>"), SettingsError, "region"),
+        (GenericError("GET http://169.254.169.254/latest error sending request"), AccessDeniedError, "no credentials"),
+        (GenericError("source: TimedOut"), StorageUnavailableError, "did not answer in time"),
+        (PreconditionError("status: 412"), ObjectChanged, "has changed since it was listed"),
+        (NotSupportedError("no"), StorageUnavailableError, "the request failed"),
+    ],
+)
+def test_what_this_machine_cannot_provoke(error: Exception, kind: type[SlackwaterError], match: str) -> None:
+    error.args = (f"{error.args[0]} https://host/k?X-Amz-Signature={_PLANTED} <AWSAccessKeyId>{_PLANTED}<",)
+    ours = translated(error, Location("s3://raw/in"), "a.csv")
+    assert type(ours) is kind
+    assert match in str(ours) and "s3://raw/in/a.csv" in str(ours)
+    assert _PLANTED not in str(ours)
+
+
+def test_read_errors_travel_between_processes() -> None:
+    error = pickle.loads(pickle.dumps(UnreadableFile("bad", 7)))
+    assert (error.reason, error.row, str(error)) == ("bad", 7, "row 7: bad")
+    assert str(pickle.loads(pickle.dumps(ObjectChanged("x has changed")))) == "x has changed"
