@@ -1,8 +1,8 @@
 r"""The text that names one group of a view: what `__sw_key` holds and what a point look-up asks for.
 
 The text is written into the store, so it is stable for ever: values are joined with `|`, a null is `\N`, and `\` and
-`|` inside a value are escaped with a backslash.  Two groups that Spark keeps apart never share a text: the values have one
-canonical form per type, in which -0.0 is 0.0 and every NaN is the same, as in Spark's grouping.
+`|` inside a value are escaped with a backslash.  Two groups that Spark keeps apart never share a text: the values have
+one canonical form per type, in which -0.0 is 0.0 and every NaN is the same, as in Spark's grouping.
 """
 
 from __future__ import annotations

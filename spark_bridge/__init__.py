@@ -1,0 +1,68 @@
+"""From Arrow blocks to views: Spark computes, Lance keeps, and an epoch costs what it brings.
+
+Data flow of one epoch::
+
+    blocks (references to Arrow IPC bytes)          hand_over: one DataFrame per source, no pandas
+        │
+        ▼  per view, views side by side
+    append     row-by-row plan ── one job ──► rows ────────────────────────────────► append
+    aggregate  partials plan ──── one job ──► partials per touched group
+                                               + stored partials of those groups (look-up by __sw_key)
+                                               ► merge, then the query's own expressions, in the driver ► upsert
+
+How a view gets there: `analyse` lets Spark analyse the query, or call the function, over empty frames; the analysed plan
+decides the class, or the view is refused with the operator named.  The plan is kept.  An epoch puts its rows under the
+plan's leaves, whose attributes stay the same, so nothing is parsed or analysed again.
+
+Invariants:
+
+* Every value in a view is computed by Spark's own expressions; no aggregate is computed in Python.
+* A view at an epoch is its query over all rows so far.  Sums of floating-point numbers may differ in the last digits.
+* The work of an epoch depends on its rows and the groups that they touch, never on the size of the view.
+* One writer: each commit of a view makes exactly the version after the last one, or the run recovers.
+* A view's dataset is created once, at a path with its creation epoch that is never used twice.
+* Nothing is executed when a view is declared.  What cannot be maintained is refused before anything is read.
+* References are held until the last job over them is over.
+
+Map:
+
+    session            Java, the SparkSession on RayDP, warming it up
+    view_definition    what a user declares
+    analysis           definition -> ViewPlan, or a refusal
+      operators        what can be maintained, and what to say about the rest
+      function_source  the Python functions of a view, as text
+      identity         the text by which a view is recognised
+      result_columns   where a result's columns come from
+    view_plan          an analysed view
+    aggregates         one aggregate function: partials, merge, value
+    aggregate_plan     the three plans of an aggregate view
+    append_view, aggregate_view    the maintenance of one view
+    view_table         its Lance dataset
+    materializer       all views, epoch by epoch
+    epoch_rows         what an epoch brings, and what came of it
+    hand_over          blocks to DataFrames
+    arrow_frames       Arrow tables to DataFrames and back
+    leaves, catalyst   Spark's plans from Python
+"""
+
+from spark_bridge.analysis import analyse
+from spark_bridge.epoch_rows import Block, EpochViews
+from spark_bridge.materializer import Declaration, Materializer
+from spark_bridge.session import SparkSettings, prepare_java, start_session, stop_session, warm_up
+from spark_bridge.view_definition import ViewDefinition
+from spark_bridge.view_plan import ViewPlan
+
+__all__ = [
+    "Block",
+    "Declaration",
+    "EpochViews",
+    "Materializer",
+    "SparkSettings",
+    "ViewDefinition",
+    "ViewPlan",
+    "analyse",
+    "prepare_java",
+    "start_session",
+    "stop_session",
+    "warm_up",
+]

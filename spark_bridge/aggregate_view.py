@@ -1,0 +1,105 @@
+"""A view that groups: an epoch's rows change the groups that they touch."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spark_bridge.aggregate_plan import AggregatePlan
+from spark_bridge.catalyst import Catalyst
+from spark_bridge.epoch_rows import EpochRows
+from spark_bridge.view_plan import ViewPlan
+from spark_bridge.view_table import ViewTable, state_path, view_path
+from state.group_key import KEY_COLUMN
+from state.location import Location
+from state.records import ViewVersion
+
+
+class AggregateView:
+    """Maintains one aggregate view.
+
+    Without a filter above the grouping, the view's dataset has one row per group, and what the result does not contain
+    of the partials stands beside it as `__sw_*` columns.  With one (HAVING), the partials of all groups are in a
+    dataset of their own, and the view's has exactly the groups that pass.
+
+    Args:
+        catalyst: of the session.
+        root: where the pipeline writes.
+        plan: the analysed view.
+    """
+
+    def __init__(self, catalyst: Catalyst, root: Location, plan: ViewPlan) -> None:
+        self._root = root
+        self._name = plan.name
+        self._plan = AggregatePlan(catalyst, plan)
+        self._path = ""
+        self._state_path: str | None = None
+        self._table: ViewTable | None = None
+        self._state: ViewTable | None = None
+
+    def create(self, epoch: int, rows: EpochRows) -> ViewVersion:
+        """Makes the datasets in the epoch that creates the view, with that epoch's groups."""
+        partials = self._plan.partials_of(rows.frames, rows.one_partition)
+        merged = self._plan.merge(partials, self._plan.no_stored_rows)
+        self._path = view_path(self._name, epoch)
+        self._table = ViewTable.create(self._root.child(self._path), merged.result)
+        if merged.state is not None:
+            self._state_path = state_path(self._name, epoch)
+            self._state = ViewTable.create(self._root.child(self._state_path), merged.state)
+        return self._version(self._table)
+
+    def open(self, version: ViewVersion) -> None:
+        """Goes on from a recorded version."""
+        self._path, self._state_path = version.path, version.state_path
+        self._table = ViewTable.open(self._root.child(version.path), version.version)
+        if version.state_path is not None and version.state_version is not None:
+            self._state = ViewTable.open(self._root.child(version.state_path), version.state_version)
+
+    def apply(self, rows: EpochRows) -> ViewVersion:
+        """Merges an epoch's rows into their groups; when they touch none there is no new version.
+
+        Raises:
+            CommitRefusedError: somebody else has written to the view.
+        """
+        assert self._table is not None, "create or open comes first"
+        partials = self._plan.partials_of(rows.frames, rows.one_partition)
+        if partials.num_rows == 0:
+            return self._version(self._table)
+        stored = self._stored(partials.column(KEY_COLUMN))
+        merged = self._plan.merge(partials, stored)
+        self._table.tidy()
+        if merged.state is not None:
+            assert self._state is not None, "a view with a filter on its groups has a state"
+            self._state.tidy()
+            self._state.upsert(merged.state)
+            self._take_out(stored.column(KEY_COLUMN), merged.result.column(KEY_COLUMN))
+        if merged.result.num_rows:
+            self._table.upsert(merged.result)
+        return self._version(self._table)
+
+    def _stored(self, keys: pa.ChunkedArray) -> pa.Table:
+        """`__sw_key` and the partials of those of the groups that are stored, under the partials' own names."""
+        columns = self._plan.buffer_columns
+        if self._state is not None:
+            names = [column.name for column in columns]
+            stored = self._state.rows_of(keys.combine_chunks(), names)
+        else:
+            assert self._table is not None
+            names = [column.result_name or column.name for column in columns]
+            stored = self._table.rows_of(keys.combine_chunks(), list(dict.fromkeys(names)))
+        arrays = [stored.column(KEY_COLUMN), *[stored.column(name) for name in names]]
+        return pa.table(arrays, names=[KEY_COLUMN, *[column.name for column in columns]])
+
+    def _take_out(self, stored: pa.ChunkedArray, passing: pa.ChunkedArray) -> None:
+        """Deletes the groups that passed the filter before and do not any more."""
+        assert self._table is not None
+        failing = stored.filter(pc.invert(pc.is_in(stored, value_set=passing.combine_chunks())))
+        if len(failing) == 0:
+            return
+        present = self._table.rows_of(failing.combine_chunks(), []).column(KEY_COLUMN)
+        if len(present):
+            self._table.delete(present.combine_chunks())
+
+    def _version(self, table: ViewTable) -> ViewVersion:
+        state_version = None if self._state is None else self._state.version
+        return ViewVersion(self._name, self._path, table.version, self._state_path, state_version)

@@ -1,0 +1,184 @@
+"""Spark's plans and expressions from Python, over py4j.
+
+A call costs about 0.05 ms, so a plan is taken apart and put together once, when a view is analysed; an epoch only
+replaces its leaves.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.types import DataType, StructType, _parse_datatype_json_string
+
+from spark_bridge.arrow_frames import arrow_schema, spark_schema
+
+# Java objects have no Python type; the aliases say what a signature means.
+Plan = Any
+Expression = Any
+
+
+class Catalyst:
+    """The part of Catalyst that view maintenance needs, for one session."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self.spark = spark
+        self._jvm: Any = spark._jvm
+        self._session: Any = spark._jsparkSession
+        catalyst = self._jvm.org.apache.spark.sql.catalyst
+        self._plans = catalyst.plans.logical
+        self._expressions = catalyst.expressions
+
+    # Scala's collections
+
+    def seq(self, elements: Iterable[Any]) -> Any:
+        """A Scala Seq."""
+        return self._jvm.PythonUtils.toSeq(list(elements))
+
+    def none(self) -> Any:
+        """Scala's None."""
+        return self._jvm.scala.Option.empty()
+
+    @staticmethod
+    def items(seq: Any) -> list[Any]:
+        """The elements of a Scala Seq."""
+        return [seq.apply(index) for index in range(seq.size())]
+
+    def is_instance(self, java_object: Any, class_name: str) -> bool:
+        """Whether a Java object is of a class of `org.apache.spark.sql`, named from there on."""
+        java_class = self._jvm.java.lang.Class.forName(f"org.apache.spark.sql.{class_name}")
+        return bool(java_class.isInstance(java_object))
+
+    # Expressions
+
+    def column(self, expression: Expression) -> Column:
+        """The expression as a Column, to build on with pyspark's functions."""
+        return Column(self._jvm.org.apache.spark.sql.Column(expression))
+
+    @staticmethod
+    def expression(column: Column) -> Expression:
+        return column._jc.expr()
+
+    def alias(self, expression: Expression, name: str) -> Expression:
+        """The expression under a name and a fresh id."""
+        fresh = self._expressions.NamedExpression.newExprId()
+        return self._expressions.Alias(expression, name, fresh, self.seq([]), self.none(), self.seq([]))
+
+    def alias_as(self, expression: Expression, named: Expression) -> Expression:
+        """The expression under another one's name and id."""
+        return self._expressions.Alias(
+            expression, named.name(), named.exprId(), self.seq([]), self.none(), self.seq([])
+        )
+
+    def attributes(self, schema: pa.Schema) -> list[Expression]:
+        """Fresh attributes for the fields of an Arrow schema."""
+        struct = self._session.parseDataType(spark_schema(schema).json())
+        return self.items(self._jvm.org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes(struct))
+
+    def data_type(self, expression: Expression) -> DataType:
+        """The type of an expression, as pyspark has it."""
+        return _parse_datatype_json_string(expression.dataType().json())
+
+    def when(self, condition: Expression, yes: Expression, no: Expression) -> Expression:
+        return self._expressions.If(condition, yes, no)
+
+    def rewrite(self, expression: Expression, replace: Callable[[Expression], Expression | None]) -> Expression:
+        """The expression with every part, from the top, for which `replace` gives something, replaced by that."""
+        replaced = replace(expression)
+        if replaced is not None:
+            return replaced
+        children = self.items(expression.children())
+        if not children:
+            return expression
+        return expression.withNewChildren(self.seq([self.rewrite(child, replace) for child in children]))
+
+    def substitute(self, expression: Expression, attributes: Mapping[int, Expression]) -> Expression:
+        """The expression with the attributes of these ids replaced."""
+        return self.rewrite(expression, lambda part: attributes.get(attribute_id(part)) if is_attribute(part) else None)
+
+    # Plans
+
+    def project(self, expressions: Iterable[Expression], child: Plan) -> Plan:
+        return self._plans.Project(self.seq(expressions), child)
+
+    def aggregate(self, grouping: Iterable[Expression], expressions: Iterable[Expression], child: Plan) -> Plan:
+        return self._plans.Aggregate(self.seq(grouping), self.seq(expressions), child)
+
+    def one_partition(self, child: Plan) -> Plan:
+        """The child's rows in one partition, without a shuffle."""
+        return self._plans.Repartition(1, False, child)
+
+    def local_relation(self, output: Any, data: Any = None) -> Plan:
+        """Rows that are in the driver, under the given attributes (a Seq).  No data means no rows."""
+        return self._plans.LocalRelation(output, self.seq([]) if data is None else data, False)
+
+    def leaf(self, output: Any, frame: DataFrame) -> Plan:
+        """The frame's rows as a leaf under other attributes (a Seq) of the same types."""
+        rows = analysed(frame)
+        if rows.getClass().getSimpleName() == "LocalRelation":
+            return self.local_relation(output, rows.data())
+        logical_rdd = self._jvm.org.apache.spark.sql.execution.LogicalRDD
+        return logical_rdd(
+            output, rows.rdd(), rows.outputPartitioning(), self.seq([]), False, self._session, self.none(), self.none()
+        )
+
+    def with_children(self, plan: Plan, children: Iterable[Plan]) -> Plan:
+        return plan.withNewChildren(self.seq(children))
+
+    def inline_common_tables(self, plan: Plan) -> Plan:
+        """The plan with every WITH expanded where it is used."""
+        return self._jvm.org.apache.spark.sql.catalyst.optimizer.InlineCTE(True).apply(plan)
+
+    def parse(self, query: str) -> Plan:
+        return self._session.sessionState().sqlParser().parsePlan(query)
+
+    def analyse(self, plan: Plan) -> Plan:
+        """The analysed plan.  Commands are not executed."""
+        skip = self._jvm.org.apache.spark.sql.execution.CommandExecutionMode.SKIP()
+        state = self._session.sessionState()
+        execution = state.executePlan(plan, skip)
+        execution.assertAnalyzed()
+        return execution.analyzed()
+
+    def struct_type(self, plan: Plan) -> StructType:
+        """The columns that a plan gives."""
+        return StructType.fromJson(json.loads(plan.schema().json()))
+
+    def arrow_schema(self, plan: Plan) -> pa.Schema:
+        """The columns that a plan gives, as Arrow has them."""
+        return arrow_schema(self.struct_type(plan))
+
+    def frame(self, plan: Plan) -> DataFrame:
+        """A DataFrame that runs an analysed plan."""
+        return DataFrame(self._jvm.org.apache.spark.sql.Dataset.ofRows(self._session, plan), self.spark)
+
+
+def analysed(frame: DataFrame) -> Plan:
+    """The analysed plan of a DataFrame."""
+    return frame._jdf.queryExecution().analyzed()
+
+
+def attribute_id(named: Expression) -> int:
+    """The number that stands for a named expression throughout a plan."""
+    return int(named.exprId().id())
+
+
+def is_attribute(expression: Expression) -> bool:
+    """Whether an expression is a plain reference to a column."""
+    return bool(expression.getClass().getSimpleName() == "AttributeReference")
+
+
+def simple_name(java_object: Any) -> str:
+    """The class of a Java object, without its package."""
+    return str(java_object.getClass().getSimpleName())
+
+
+def one_line(error: BaseException) -> str:
+    """Spark's own message, without the plan and the stack that follow it."""
+    text = str(getattr(error, "desc", None) or error).strip()
+    for end in ("\n== SQL", ";\n'", ";\n\n", "\n\tat ", "\n\nJVM stacktrace", "\n+-"):
+        text = text.split(end)[0]
+    return " ".join(text.split()).rstrip(";")

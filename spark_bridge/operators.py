@@ -1,0 +1,106 @@
+"""Which of Spark's operators and expressions can be maintained epoch by epoch, and what to say about the others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from spark_bridge.catalyst import Catalyst, Expression, Plan, simple_name
+from state.errors import NotIncrementalError
+
+ROW_BY_ROW = frozenset({"Project", "Filter", "Generate", "Union"})
+"""Operators that look at one row at a time; a union only puts rows beside each other."""
+
+_ADVICE = {
+    "Aggregate": "a view can group once, and only filter and compute above that; split it into several views",
+    "Distinct": "write GROUP BY over the columns instead of DISTINCT",
+    "Deduplicate": "write GROUP BY over the columns instead of dropping duplicates",
+    "Except": "subtracting rows needs all the earlier rows; filter instead",
+    "Expand": "write one view per grouping instead of GROUPING SETS, ROLLUP or CUBE",
+    "GlobalLimit": "a limit depends on rows that are still to come; leave it out and limit when reading",
+    "Intersect": "it needs all the earlier rows; filter instead",
+    "Join": "joins are not maintained yet; put the columns into one source",
+    "Limit": "a limit depends on rows that are still to come; leave it out and limit when reading",
+    "LocalLimit": "a limit depends on rows that are still to come; leave it out and limit when reading",
+    "LocalRelation": "constant rows would be added again by every epoch; leave them out",
+    "OneRowRelation": "constant rows would be added again by every epoch; leave them out",
+    "Range": "constant rows would be added again by every epoch; leave them out",
+    "Offset": "an offset depends on rows that are still to come; leave it out",
+    "Sample": "a sample is not deterministic; filter by a hash of a column instead",
+    "Sort": "a view has no order; leave it out and sort when reading",
+    "Window": "window functions need all the earlier rows; group instead",
+}
+_MOMENTS = frozenset(
+    {
+        "current_timestamp",
+        "current_date",
+        "localtimestamp",
+        "now",
+        "current_timezone",
+        "current_user",
+        "current_database",
+    }
+    | {"current_catalog", "curdate", "user", "session_user"}
+)
+
+
+def refuse(view: str, what: str, advice: str) -> NotIncrementalError:
+    """The error for a view that cannot be maintained."""
+    return NotIncrementalError(f"view {view!r} cannot be maintained epoch by epoch because of {what}: {advice}")
+
+
+def refuse_operator(view: str, plan: Plan) -> NotIncrementalError:
+    """The error for an operator that cannot be maintained, with what to write instead."""
+    name = str(plan.nodeName())
+    advice = _ADVICE.get(name, "only SELECT with WHERE, explode, UNION ALL, and one GROUP BY can be maintained")
+    return refuse(view, name, advice)
+
+
+class ExpressionCheck:
+    """Refuses every expression whose value may differ when it is computed again, or that reads other rows.
+
+    Args:
+        view: the name, for the messages.
+        catalyst: of the session.
+    """
+
+    def __init__(self, view: str, catalyst: Catalyst) -> None:
+        self._view = view
+        self._catalyst = catalyst
+
+    def check(self, plan: Plan) -> None:
+        """Looks at all expressions of one operator, not of its children.
+
+        Raises:
+            NotIncrementalError: one of them cannot be maintained.
+        """
+        for expression in self._catalyst.items(plan.expressions()):
+            self._check(expression)
+
+    def _check(self, expression: Expression) -> None:
+        if self._catalyst.is_instance(expression, "catalyst.expressions.SubqueryExpression"):
+            raise refuse(
+                self._view,
+                f"a subquery ({simple_name(expression)})",
+                "its answer changes with rows that are still to come; write its value as a constant, or another view",
+            )
+        for child in self._catalyst.items(expression.children()):
+            self._check(child)
+        name = _pretty_name(expression)
+        if name in _MOMENTS:
+            raise refuse(
+                self._view,
+                f"{name}()",
+                "its value depends on the moment; use a column of the rows, or compute it when reading",
+            )
+        if not expression.deterministic():
+            raise refuse(
+                self._view,
+                f"{name}()",
+                "its value differs each time it is computed; derive it from columns of the rows",
+            )
+
+
+def _pretty_name(expression: Any) -> str:
+    if simple_name(expression) in ("PythonUDF", "PythonUDAF"):
+        return str(expression.name())
+    return str(expression.prettyName())

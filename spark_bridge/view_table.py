@@ -1,0 +1,150 @@
+"""The Lance dataset behind a view, or behind its partials: one writer, one commit after the other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import lance
+import pyarrow as pa
+import pyarrow.compute as pc
+from lance import LanceOperation, Transaction
+from lance.fragment import write_fragments
+
+from state.errors import CommitRefusedError, CommitUnknownError
+from state.group_key import KEY_COLUMN
+from state.lance_access import create_dataset, open_dataset
+from state.location import Location
+from state.storage_error import storage_error
+
+_INDEX_FROM_ROWS = 10_000
+_INDEX_EVERY_COMMITS = 20
+_COMPACT_FROM_FRAGMENTS = 64
+_SCAN_FROM_SHARE = 0.05
+
+
+def view_path(name: str, epoch: int) -> str:
+    """Where the rows of a view are that an epoch created, below the root; a path that is never used twice."""
+    return f"views/{name}-{epoch}.lance"
+
+
+def state_path(name: str, epoch: int) -> str:
+    """Where the partials of a view are that have other rows than the view."""
+    return f"view_state/{name}-{epoch}.lance"
+
+
+class ViewTable:
+    """A handle that only ever stands on the version it wrote last.
+
+    Every commit must make exactly the next version; anything else means that somebody else wrote in between, and is
+    raised as CommitRefusedError.  Nothing is visible to Slackwater's readers before an epoch record names the version.
+
+    Args:
+        location: where the dataset is.
+        dataset: a handle on the version to go on from.
+    """
+
+    def __init__(self, location: Location, dataset: lance.LanceDataset) -> None:
+        self._location = location
+        self._dataset = dataset
+        self._commits = 0
+        self._indexed = any(KEY_COLUMN in index.field_names for index in dataset.describe_indices())
+
+    @classmethod
+    def create(cls, location: Location, rows: pa.Table) -> ViewTable:
+        """Makes the dataset with its first rows.
+
+        Raises:
+            CommitRefusedError: there is one already.
+        """
+        return cls(location, create_dataset(location, rows))
+
+    @classmethod
+    def open(cls, location: Location, version: int) -> ViewTable:
+        """A handle on one version, which must be the latest for anything to be written."""
+        return cls(location, open_dataset(location, version))
+
+    @property
+    def version(self) -> int:
+        return int(self._dataset.version)
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self._dataset.schema
+
+    def append(self, rows: pa.Table) -> None:
+        """Adds rows."""
+        try:
+            fragments = write_fragments(rows, self._dataset, mode="append")
+        except (OSError, RuntimeError) as error:
+            raise _commit_error(self._location, error) from error
+        self._commit(Transaction(self.version, LanceOperation.Append(fragments)))
+
+    def upsert(self, rows: pa.Table) -> None:
+        """Puts rows in by their key, in place of those that have it."""
+        merge = self._dataset.merge_insert(KEY_COLUMN).when_matched_update_all().when_not_matched_insert_all()
+        self._merge(merge, rows)
+
+    def delete(self, keys: pa.Array) -> None:
+        """Takes the rows with these keys out."""
+        merge = self._dataset.merge_insert(KEY_COLUMN).when_matched_delete()
+        self._merge(merge, pa.table({KEY_COLUMN: keys}, schema=pa.schema([pa.field(KEY_COLUMN, pa.string(), False)])))
+
+    def rows_of(self, keys: pa.Array, columns: list[str]) -> pa.Table:
+        """The stored rows with these keys, in any order; a key without a row has none."""
+        wanted = [KEY_COLUMN, *[column for column in columns if column != KEY_COLUMN]]
+        stored = self._dataset.count_rows()
+        if stored == 0:
+            return self._dataset.to_table(columns=wanted, limit=0)
+        if len(keys) >= stored * _SCAN_FROM_SHARE:
+            # So many of the rows are asked for that reading all of them costs less than finding each.
+            rows = self._dataset.to_table(columns=wanted)
+            return rows.filter(pc.is_in(rows.column(KEY_COLUMN), value_set=keys))
+        return self._dataset.to_table(columns=wanted, filter=pc.field(KEY_COLUMN).isin(keys))
+
+    def tidy(self) -> None:
+        """Keeps look-ups and commits as fast as they were: a bounded task, due after a number of commits."""
+        if self._commits < _INDEX_EVERY_COMMITS:
+            return
+        self._commits = 0
+        try:
+            if len(self._dataset.get_fragments()) >= _COMPACT_FROM_FRAGMENTS:
+                self._dataset.optimize.compact_files()
+            if KEY_COLUMN in self._dataset.schema.names:
+                self._index()
+        except (OSError, RuntimeError) as error:
+            raise _commit_error(self._location, error) from error
+
+    def _index(self) -> None:
+        if self._indexed:
+            self._dataset.optimize.optimize_indices(num_indices_to_merge=0)
+        elif self._dataset.count_rows() >= _INDEX_FROM_ROWS:
+            self._dataset.create_scalar_index(KEY_COLUMN, "BTREE")
+            self._indexed = True
+
+    def _merge(self, merge: Any, rows: pa.Table) -> None:
+        try:
+            transaction, _ = merge.execute_uncommitted(rows)
+        except (OSError, RuntimeError) as error:
+            raise _commit_error(self._location, error) from error
+        self._commit(transaction)
+
+    def _commit(self, transaction: Transaction) -> None:
+        expected = self.version + 1
+        try:
+            committed = lance.LanceDataset.commit(self._dataset, transaction, max_retries=0)
+        except (OSError, RuntimeError) as error:
+            raise _commit_error(self._location, error) from error
+        if committed.version != expected:
+            raise CommitRefusedError(
+                f"{self._location}: version {expected} was due and {committed.version} was written, so somebody else "
+                "has written to this view; recover from what is committed"
+            )
+        self._dataset = committed
+        self._commits += 1
+
+
+def _commit_error(location: Location, error: Exception) -> CommitRefusedError | CommitUnknownError:
+    """Refused when Lance says that another commit was in the way; otherwise nobody knows what happened."""
+    if any(word in str(error).lower() for word in ("conflict", "already exists", "too many concurrent")):
+        return CommitRefusedError(f"{location}: somebody else has written to this view; recover from what is committed")
+    return CommitUnknownError(f"{storage_error(error, location)}; whether the view was written is not known")

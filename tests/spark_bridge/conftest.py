@@ -1,0 +1,18 @@
+"""One Spark session per test run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import SparkSession
+
+from spark_bridge.session import SparkSettings, start_local_session
+
+
+@pytest.fixture(scope="session")
+def local_spark() -> Iterator[SparkSession]:
+    """A session in this machine, without Ray."""
+    spark = start_local_session(SparkSettings(), "slackwater-tests")
+    yield spark
+    spark.stop()
