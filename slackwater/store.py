@@ -91,7 +91,6 @@ class Store:
     def __init__(self, root: Location, clock: Clock) -> None:
         self._root = root
         self._state = LanceStateStore.open(root, clock, read_only=True)
-        self._is_fresh = True
 
     def __repr__(self) -> str:
         return f"Store({str(self._root)!r})"
@@ -213,10 +212,7 @@ class Store:
         return matching[-1]
 
     def _latest(self) -> LanceStateStore:
-        if self._is_fresh:
-            self._is_fresh = False
-        else:
-            self._state = self._state.reopen()
+        self._state = self._state.reopen()
         return self._state
 
 

