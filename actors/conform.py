@@ -10,6 +10,8 @@ from actors.read_errors import UnreadableFile, one_line
 from actors.safe_types import safe_type
 from state.errors import SchemaError
 
+_MAX_PRECISION = 38
+_INT64_DIGITS = 19
 _HAS_ZONE = r"\d:?\d\d(:\d\d(\.\d+)?)?\s?(Z|[+-]\d\d(:?\d\d)?)$"
 
 
@@ -51,6 +53,22 @@ def conform(table: pa.Table, schema: pa.Schema, *, first_row: int = 0, parse_tex
     return pa.Table.from_arrays(columns, schema=schema)
 
 
+def require_common_column(names: list[str], schema: pa.Schema) -> None:
+    """Refuses a file that has none of the columns of its source: its rows would be nothing but nulls.
+
+    Raises:
+        UnreadableFile: naming what the file has instead.
+    """
+    if not set(names) & set(schema.names):
+        raise UnreadableFile(
+            f"none of the source's columns ({_few(schema.names)}) is in the file, which has {_few(names)}"
+        )
+
+
+def _few(names: list[str]) -> str:
+    return (", ".join(names[:5]) + (", …" if len(names) > 5 else "")) or "no columns"
+
+
 def _fits(found: pa.DataType, wanted: pa.DataType, parse_text: bool) -> bool:
     """Whether values of one type can become values of the other, as far as types can tell."""
     try:
@@ -70,7 +88,8 @@ def _fits(found: pa.DataType, wanted: pa.DataType, parse_text: bool) -> bool:
         return True
     if kinds.is_integer(found):
         wider = kinds.is_integer(wanted) and wanted.bit_width > found.bit_width
-        return bool(wider or wanted == pa.float64() or kinds.is_decimal(wanted))
+        as_decimal = kinds.is_decimal(wanted) and wanted.scale + _INT64_DIGITS <= _MAX_PRECISION
+        return bool(wider or wanted == pa.float64() or as_decimal)
     if kinds.is_decimal(found):
         return bool(kinds.is_decimal(wanted))
     if kinds.is_timestamp(wanted):
@@ -128,17 +147,28 @@ def _convert(array: pa.Array, wanted: pa.DataType) -> pa.Array:
     if kinds.is_struct(wanted):
         return _convert_struct(array, wanted)
     if kinds.is_map(wanted):
-        offsets = pc.add(array.offsets, 0)
-        keys, items = _convert(array.keys, wanted.key_type), _convert(array.items, wanted.item_type)
+        offsets, within = _own_elements(array)
+        keys = _convert(array.keys[within], wanted.key_type)
+        items = _convert(array.items[within], wanted.item_type)
         return pa.MapArray.from_arrays(offsets, keys, items, type=wanted, mask=_null_mask(array))
     if kinds.is_list(wanted):
         if not kinds.is_list(array.type):
             array = array.cast(pa.list_(array.type.value_type))
-        offsets, values = pc.add(array.offsets, 0), _convert(array.values, wanted.value_type)
+        offsets, within = _own_elements(array)
+        values = _convert(array.values[within], wanted.value_type)
         return pa.ListArray.from_arrays(offsets, values, type=wanted, mask=_null_mask(array))
     if kinds.is_timestamp(wanted):
         return _convert_time(array, wanted)
+    if kinds.is_decimal(wanted) and kinds.is_integer(array.type):
+        # Arrow wants room for every value of the integer type; only those that are there must fit.
+        array = array.cast(pa.decimal128(_MAX_PRECISION, wanted.scale))
     return array.cast(wanted)
+
+
+def _own_elements(array: pa.Array) -> tuple[pa.Array, slice]:
+    """The offsets of a list or map array from 0 on, and where its elements are: a slice shares those of the whole."""
+    first, last = array.offsets[0].as_py(), array.offsets[-1].as_py()
+    return pc.subtract(array.offsets, first), slice(first, last)
 
 
 def _convert_struct(array: pa.StructArray, wanted: pa.StructType) -> pa.Array:

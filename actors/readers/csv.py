@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -10,7 +11,7 @@ import pyarrow as pa
 import pyarrow.csv as arrow_csv
 import pyarrow.types as kinds
 
-from actors.conform import conform
+from actors.conform import conform, require_common_column
 from actors.object_file import ObjectFile
 from actors.read_errors import UnreadableFile, one_line
 from actors.readers.pieces import cut
@@ -21,7 +22,9 @@ from actors.source import Csv
 from state.errors import SchemaError
 
 _MAX_RECORD_BYTES = 512 * MIB
+_MAX_HEADER_BYTES = 64 * 1024
 _ROW = re.compile(r"Row #(\d+): ")
+_COLUMN = re.compile(r"In CSV column #(\d+): ")
 
 
 class CsvReader:
@@ -40,7 +43,7 @@ class CsvReader:
         block_bytes = 8 * MIB
         while True:
             try:
-                reader = self._open(file, None, block_bytes)
+                reader = self._open(file, None, [], block_bytes)
                 break
             except _RecordTooLarge:
                 block_bytes *= 4
@@ -67,10 +70,13 @@ class CsvReader:
                 block_bytes *= 4
 
     def _tables(self, file: ObjectFile, schema: pa.Schema, offset_rows: int, block_bytes: int) -> Iterator[pa.Table]:
-        reader = self._open(file, schema, block_bytes)
+        names = self._names(file, schema)
+        reader = self._open(file, schema, names, block_bytes)
+        if reader is not None:
+            require_common_column(names, schema)
         row = 0
         while reader is not None:
-            batch = self._ask(lambda: next(reader, None), block_bytes)
+            batch = self._ask(lambda: next(reader, None), block_bytes, names)
             if batch is None:
                 return
             skipped = min(max(offset_rows - row, 0), batch.num_rows)
@@ -80,17 +86,17 @@ class CsvReader:
             row += batch.num_rows
 
     def _open(
-        self, file: ObjectFile, schema: pa.Schema | None, block_bytes: int
+        self, file: ObjectFile, schema: pa.Schema | None, names: list[str], block_bytes: int
     ) -> arrow_csv.CSVStreamingReader | None:
         """A reader of the whole file; None if there is nothing in it."""
         if not file.size:
             return None
-        names = schema.names if schema is not None and not self._format.header else None
+        given_names = schema.names if schema is not None and not self._format.header else None
         read_options = arrow_csv.ReadOptions(
             use_threads=False,
             block_size=block_bytes,
-            column_names=names,
-            autogenerate_column_names=not self._format.header and names is None,
+            column_names=given_names,
+            autogenerate_column_names=not self._format.header and given_names is None,
         )
         parse_options = arrow_csv.ParseOptions(
             delimiter=self._format.delimiter, quote_char=self._format.quote, newlines_in_values=True
@@ -101,15 +107,29 @@ class CsvReader:
             **_column_options(schema),
         )
         return self._ask(
-            lambda: arrow_csv.open_csv(text_stream(file), read_options, parse_options, convert_options), block_bytes
+            lambda: arrow_csv.open_csv(text_stream(file), read_options, parse_options, convert_options),
+            block_bytes,
+            names,
         )
 
-    def _ask(self, call: Callable[[], Any], block_bytes: int) -> Any:
+    def _names(self, file: ObjectFile, schema: pa.Schema) -> list[str]:
+        """The names of the file's columns, in its order, as far as its first line tells."""
+        if not self._format.header or not file.size:
+            return list(schema.names)
+        text = (
+            self._ask(lambda: text_stream(file).read(_MAX_HEADER_BYTES), 0, [])
+            .decode("utf-8-sig", "replace")
+            .replace("\0", "")
+        )
+        line = text.lstrip("\r\n").splitlines()[:1]
+        return next(csv.reader(line, delimiter=self._format.delimiter, quotechar=self._format.quote), [])
+
+    def _ask(self, call: Callable[[], Any], block_bytes: int, names: list[str]) -> Any:
         """What Arrow answers; None if it finds nothing in the file."""
         try:
             return call()
         except (pa.ArrowException, OSError) as error:
-            text = _ROW.sub("", one_line(error))
+            text = _COLUMN.sub(lambda match: f"column {_name(names, int(match[1]))}: ", _ROW.sub("", one_line(error)))
             found = _ROW.search(str(error))
         if "Empty CSV file" in text:
             return None
@@ -117,6 +137,10 @@ class CsvReader:
             raise _RecordTooLarge
         lines_before = 1 if self._format.header else 0
         raise UnreadableFile(text, int(found.group(1)) - lines_before if found else None)
+
+
+def _name(names: list[str], index: int) -> str:
+    return names[index] if index < len(names) else f"number {index + 1}"
 
 
 class _RecordTooLarge(Exception):

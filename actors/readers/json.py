@@ -50,14 +50,14 @@ def _blocks(file: ObjectFile, block_bytes: int) -> Iterator[bytes]:
         return
     try:
         stream = text_stream(file)
-        pending: list[bytes] = []
+        text = b""
         while chunk := stream.read(block_bytes):
-            end = chunk.rfind(b"\n") + 1
+            end = text.rfind(b"\n") + 1
             if end:
-                yield b"".join([*pending, chunk[:end]])
-                pending = []
-            pending.append(chunk[end:])
-        yield b"".join(pending)
+                yield text[:end]
+            text = text[end:] + chunk
+        # Only now is it sure which text is the last: a last line without an end belongs to it.
+        yield text
         return
     except (pa.ArrowException, OSError) as error:
         reason = one_line(error)

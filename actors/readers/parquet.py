@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from actors.conform import conform
+from actors.conform import conform, require_common_column
 from actors.object_file import ObjectFile
 from actors.read_errors import UnreadableFile, one_line
 from actors.readers.pieces import cut
@@ -29,6 +29,7 @@ class ParquetReader:
         self, file: ObjectFile, schema: pa.Schema, offset_rows: int = 0, piece_bytes: int = 8 * MIB
     ) -> Iterator[pa.Table]:
         parquet = _open(file)
+        require_common_column(parquet.schema_arrow.names, schema)
         columns = [name for name in parquet.schema_arrow.names if name in schema.names]
         for groups, start in _pieces(parquet.metadata, offset_rows, piece_bytes):
             for table in _tables(parquet, groups, columns, piece_bytes):

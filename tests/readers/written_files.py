@@ -1,0 +1,104 @@
+"""Files of every format, written by the format's own writer, and opened as a listing would."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from actors.messages import FileVersion
+from actors.object_file import ObjectFile
+from actors.object_store import ObjectStore
+from actors.settings import MIB
+from actors.source import Csv, Format, Json, Parquet
+from state.location import Location
+
+
+@dataclass(frozen=True)
+class FileKind:
+    """A format and a way to write it."""
+
+    name: str
+    format: Format
+    write: Callable[[pa.Table], bytes]
+
+    @property
+    def tells_its_end(self) -> bool:
+        """Whether a file that was cut off can be told from a whole one."""
+        return self.name not in ("csv", "csv-bare", "json")
+
+
+def open_written(
+    directory: Path, content: bytes, *, whole_object_bytes: int = 8 * MIB, block_bytes: int = 8 * MIB
+) -> ObjectFile:
+    """Writes a file and opens the version that a listing shows."""
+    (directory / "file").write_bytes(content)
+    store = ObjectStore(Location(str(directory)), whole_object_bytes=whole_object_bytes, block_bytes=block_bytes)
+    page = next(store.list_pages())
+    at = page.paths.index("file")
+    return store.open(FileVersion("s", "file", b"", page.etags[at], page.sizes[at], page.last_modified[at]))
+
+
+def rows_of(pieces: Sequence[pa.Table]) -> list[Mapping[str, Any]]:
+    """The rows of all pieces."""
+    return [row for piece in pieces for row in piece.to_pylist()]
+
+
+def flights(rows: int) -> pa.Table:
+    """Rows with nulls, text that needs quotes, and instants."""
+    start = datetime(2013, 1, 1, tzinfo=timezone.utc).timestamp()
+    return pa.table(
+        {
+            "id": pa.array(range(rows), pa.int64()),
+            "carrier": pa.array([None if n % 7 == 3 else f'"{n}", é\n{n}' for n in range(rows)], pa.string()),
+            "delay": pa.array([None if n % 5 == 0 else n / 8 for n in range(rows)], pa.float64()),
+            "at": pa.array([int((start + n * 60) * 1e6) for n in range(rows)], pa.timestamp("us", "UTC")),
+        }
+    )
+
+
+def write_parquet(table: pa.Table, row_group_size: int | None = None) -> bytes:
+    """One Parquet file."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, row_group_size=row_group_size)
+    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
+
+
+def write_csv(table: pa.Table) -> bytes:
+    """One CSV file with a header."""
+    sink = pa.BufferOutputStream()
+    pyarrow.csv.write_csv(table, sink)
+    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
+
+
+def write_bare_csv(table: pa.Table) -> bytes:
+    """One CSV file without a header, with semicolons."""
+    sink = pa.BufferOutputStream()
+    options = pyarrow.csv.WriteOptions(include_header=False, delimiter=";")
+    pyarrow.csv.write_csv(table, sink, options)
+    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
+
+
+def write_json(table: pa.Table) -> bytes:
+    """One object a line, with an empty line here and there, and no line end at the end."""
+    lines = [json.dumps(row, default=lambda at: at.isoformat()) for row in table.to_pylist()]
+    return "\n".join(line + "\n" * (n % 4 == 0) for n, line in enumerate(lines)).rstrip("\n").encode()
+
+
+KINDS = [
+    FileKind("parquet", Parquet(), write_parquet),
+    FileKind("parquet-groups", Parquet(), lambda table: write_parquet(table, 7)),
+    FileKind("csv", Csv(), write_csv),
+    FileKind("csv-gzip", Csv(), lambda table: gzip.compress(write_csv(table))),
+    FileKind("csv-bare", Csv(header=False, delimiter=";"), write_bare_csv),
+    FileKind("json", Json(), write_json),
+    FileKind("json-zstd", Json(), lambda table: pa.compress(write_json(table), "zstd", asbytes=True)),
+]
