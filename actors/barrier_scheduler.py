@@ -72,7 +72,7 @@ class BarrierScheduler:
             self._covered[report.actor] = max(self._covered[report.actor], report.activity)
 
     def on_declared(self) -> None:
-        """There are views to create: that is something to commit, once."""
+        """The catalog has changed, or a view is to be created: that is something to commit, once."""
         self._declared = True
 
     def on_epoch_over(self, epoch: int) -> None:

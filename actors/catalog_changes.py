@@ -32,6 +32,7 @@ class CatalogChanges:
             if source.schema is not None
         }
         self._delta = DeltaBuilder()
+        self.is_changed = False
 
     def declare(self, definition: PipelineDefinition, committed_epoch: int) -> None:
         """Compares a declaration with what is known, and notes what is new.
@@ -64,11 +65,13 @@ class CatalogChanges:
         """A view begins, or is frozen."""
         self.views[view.name] = view
         put_view(self._delta, view)
+        self.is_changed = True
 
     def take_delta(self, created: Iterable[CatalogView]) -> Delta:
         """What has changed since the last call, with the views that begin with this epoch."""
         for view in created:
             self.put_view(view)
+        self.is_changed = False
         return self._delta.build()
 
     def _declare_pipeline(self, definition: PipelineDefinition) -> None:
@@ -76,6 +79,7 @@ class CatalogChanges:
         if known is None:
             self._pipeline = CatalogPipeline(definition.name, definition.ansi)
             put_pipeline(self._delta, self._pipeline)
+            self.is_changed = True
         elif known.name != definition.name:
             raise RootMismatchError(
                 f"{definition.root} belongs to the pipeline {known.name!r}, not to {definition.name!r}; "
@@ -111,6 +115,7 @@ class CatalogChanges:
     def _put_source(self, source: CatalogSource) -> None:
         self._sources[source.name] = source
         put_source(self._delta, source)
+        self.is_changed = True
 
 
 def _columns(schema: pa.Schema) -> str:

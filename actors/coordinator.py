@@ -18,7 +18,7 @@ from actors.actor_group import MATERIALIZER, MERGER, ActorGroup
 from actors.barrier_scheduler import BarrierScheduler
 from actors.catalog_changes import CatalogChanges
 from actors.epoch_collector import CollectedEpoch, EpochCollector
-from actors.messages import Mutation, Pause, Resume, Stop
+from actors.messages import BarrierKind, Mutation, Pause, Resume, Stop
 from actors.pipeline_definition import PipelineDefinition
 from actors.recovery import RecoveredState, recover
 from actors.reports import CollectReport, Progress
@@ -73,6 +73,8 @@ class Coordinator:
             materializer=MATERIALIZER,
             now_s=self._clock.monotonic(),
         )
+        if self._catalog.is_changed:
+            self._scheduler.on_declared()
         await self._group.connect()
         for loop in (self._inject_barriers(), self._commit_epochs(), self._move_tags()):
             self._run(loop)
@@ -114,6 +116,7 @@ class Coordinator:
             self._group.try_next_file(source)
             return
         self._catalog.set_schema(source, schema)
+        self._scheduler.on_declared()
         self._group.decide_schema(source, schema)
         self._publish()
 
@@ -179,6 +182,8 @@ class Coordinator:
             self._publish()
 
     async def _commit(self, epoch: CollectedEpoch) -> None:
+        if epoch.barrier.kind is BarrierKind.INITIAL:
+            return
         delta = Delta.merge([epoch.delta, self._catalog.take_delta(epoch.created)])
         if delta.is_empty:
             return

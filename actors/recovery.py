@@ -15,6 +15,7 @@ from actors.pipeline_definition import PipelineDefinition
 from actors.seen_index import SeenIndex
 from state.catalog import Catalog
 from state.clock import Clock
+from state.errors import StoreNotFoundError
 from state.lance_store import LanceStateStore
 from state.records import ViewVersion
 from state.store import StateStore
@@ -32,6 +33,20 @@ class RecoveredState:
     unfinished: Sequence[FileProgress]
     without_rows: Sequence[FileKey]
     ingested: frozenset[str]
+
+
+def check(definition: PipelineDefinition, clock: Clock) -> None:
+    """Compares a declaration with the root, without changing anything.
+
+    Raises:
+        UsageError: the root and the declaration do not go together.
+        StorageError: the root cannot be read.
+    """
+    try:
+        store = LanceStateStore.open(definition.root, clock, read_only=True)
+    except StoreNotFoundError:
+        return
+    CatalogChanges(Catalog.of(store.scan("catalog"))).declare(definition, store.head.epoch)
 
 
 def recover(definition: PipelineDefinition, clock: Clock) -> RecoveredState:

@@ -34,7 +34,7 @@ class MaterializerLoop:
         definitions: the declared views.
         spark: the session, as soon as it is up; until then epochs without rows pass.
         recovered: where the attempt begins.
-        schemas: gives the decided schemas as of now.
+        schemas: gives every source's schema as of now, None while it is not decided.
     """
 
     def __init__(
@@ -45,14 +45,15 @@ class MaterializerLoop:
         definitions: Sequence[ViewDefinition],
         spark: Future[Any],
         recovered: Recovered,
-        schemas: Callable[[], Mapping[str, pa.Schema]],
+        schemas: Callable[[], Mapping[str, pa.Schema | None]],
     ) -> None:
         self._client, self._root, self._definitions = client, root, definitions
         self._spark, self._recovered, self._schemas = spark, recovered, schemas
         self._materializer: Materializer | None = None
-        self._declared = -1
+        self._known = dict(recovered.catalog_views)
+        self._declared: Mapping[str, pa.Schema | None] | None = None
         self._ended = threading.Event()
-        self.plans: Mapping[str, ViewPlan] = {}
+        self.view_classes: Mapping[str, str] = {}
         self.failure: Exception | None = None
         self._thread = threading.Thread(target=self._run, name="materializer", daemon=True)
         self._thread.start()
@@ -76,28 +77,28 @@ class MaterializerLoop:
             self.failure = error
 
     def _declare(self) -> None:
-        """Analyses the views that the schemas decided so far allow, each once."""
+        """Analyses the views that the schemas decided so far allow, once for each set of schemas."""
         schemas = self._schemas()
-        if len(schemas) == self._declared:
+        if schemas == self._declared:
             return
-        if schemas:
+        decided = sum(schema is not None for schema in schemas.values())
+        new: tuple[str, ...] = ()
+        if decided:
             materializer = self._started()
-            before = set(self.plans)
-            self.plans = materializer.declare(self._definitions, schemas, self._recovered.catalog_views)
-            new = self.plans.keys() - before - self._recovered.catalog_views.keys()
-            for name in sorted(new):
-                self._check_new(self.plans[name])
-        else:
-            new = set()
-        self._declared = len(schemas)
-        self._client.views_declared(schemas=len(schemas), new_views=bool(new))
+            declaration = materializer.declare(self._definitions, schemas, self._known)
+            new = declaration.new
+            for name in new:
+                self._check_new(declaration.plans[name])
+            self.view_classes = {name: plan.view_class for name, plan in declaration.plans.items()}
+        self._declared = schemas
+        self._client.views_declared(schemas=decided, new_views=bool(new))
 
     def _check_new(self, plan: ViewPlan) -> None:
         ingested = sorted(self._recovered.ingested.intersection(plan.sources))
         if ingested:
             raise DefinitionChangedError(
-                f"view {plan.name} is new, but rows of {', '.join(ingested)} were already ingested into {self._root}; "
-                "run it on a new root"
+                f"view {plan.name} is new, but rows of {', '.join(ingested)} are already in {self._root}; "
+                "declare it on a new root"
             )
 
     def _started(self) -> Materializer:
@@ -109,8 +110,9 @@ class MaterializerLoop:
     def _materialize(self, epoch: EpochBlocks) -> CollectReport:
         if epoch.barrier.kind is BarrierKind.INITIAL or (self._materializer is None and not epoch.blocks):
             return CollectReport(MATERIALIZER, epoch.epoch)
-        while not epoch.blocks.keys() <= self._schemas().keys():
+        while any(self._schemas()[source] is None for source in epoch.blocks):
             self._ended.wait(_POLL_S)
         self._declare()
         done = self._started().run_epoch(epoch.epoch, epoch.blocks)
+        self._known |= {view.name: view for view in done.created}
         return CollectReport(MATERIALIZER, epoch.epoch, views=done.views, created=done.created)

@@ -17,6 +17,7 @@ from actors.ddl import parse_schema
 from actors.object_store import ObjectStore
 from actors.path_filter import PathFilter
 from actors.pipeline_definition import PipelineDefinition
+from actors.recovery import check
 from actors.safe_types import safe_schema
 from actors.source import FORMATS, Csv, Format, Json, Listing, Parquet, SourceDefinition
 from slackwater.run import Run, RunReport
@@ -166,6 +167,7 @@ class Pipeline:
         definition = self._definition()
         with ThreadPoolExecutor(max_workers=8, thread_name_prefix="check") as threads:
             list(threads.map(lambda source: ObjectStore(source.location).check(), definition.sources))
+        check(definition, self._clock)
         host, pid = socket.gethostname(), os.getpid()
         run_id = f"{host}-{pid}-{int(self._clock.now().timestamp() * 1000)}"
         ownership = Ownership(self.root, self._clock, run_id=run_id, pipeline=self.name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from types import TracebackType
@@ -18,7 +19,7 @@ from actors.run_state import RunState
 from slackwater.materializer_loop import MaterializerLoop
 from slackwater.run_status import RunReport, RunStatus, SourceStatus, source_statuses
 from slackwater.settings import Settings
-from spark_bridge.session import prepare_java, start_session, stop_session
+from spark_bridge.session import prepare_java, start_session, stop_session, warm_up
 from spark_bridge.view_definition import ViewDefinition
 from state.clock import Clock
 from state.errors import FencedError, RunFailedError, SettingsError, SlackwaterError
@@ -27,6 +28,8 @@ from state.owner import Ownership
 __all__ = ["Run", "RunReport", "RunStatus", "SourceStatus"]
 
 CAUGHT_UP = "caught_up"
+# Ray and Spark are started by fork and exec: nothing of Lance runs in between.
+warnings.filterwarnings("ignore", message="lance is not fork-safe")
 _log = structlog.get_logger()
 
 
@@ -57,7 +60,7 @@ class Run:
         self._loop: MaterializerLoop | None = None
         self._requests: list[Mutation] = []
         self._spark: Future[Any] = Future()
-        prepare_java(settings.spark)
+        prepare_java()
         spark = settings.spark
         self._owns_ray = connect_ray(
             address=settings.ray.address,
@@ -88,7 +91,7 @@ class Run:
             epoch=state.epoch,
             epochs=state.epochs,
             sources=source_statuses(state),
-            views={} if loop is None else {name: plan.view_class for name, plan in loop.plans.items()},
+            views={} if loop is None else dict(loop.view_classes),
             spark="ready" if self._spark.done() else "starting",
             message=self._message(state),
             caught_up=state.caught_up,
@@ -112,7 +115,7 @@ class Run:
             raise SettingsError(f"until={until!r}: it is None or {CAUGHT_UP!r}")
         with self._news:
             reached = self._news.wait_for(
-                lambda: self._over or (until == CAUGHT_UP and self._state.caught_up), timeout_s
+                lambda: self._over or self._failure is not None or (until == CAUGHT_UP and self._state.caught_up), timeout_s
             )
         if self._failure is not None:
             raise self._failure
@@ -159,9 +162,11 @@ class Run:
     def _start_spark(self) -> None:
         """Beside the first listing and fetching: a session takes longer to start than many buckets to read."""
         try:
-            self._spark.set_result(start_session(self._settings.spark, f"slackwater-{self._definition.name}"))
+            spark = start_session(self._settings.spark, f"slackwater-{self._ownership.run_id}")
+            warm_up(spark)
+            self._spark.set_result(spark)
         except Exception as error:
-            self._spark.set_exception(RunFailedError(f"Spark does not start: {error}; see the logs of Ray"))
+            self._spark.set_exception(error)
 
     def _control(self) -> None:
         try:
@@ -173,7 +178,7 @@ class Run:
 
     def _follow(self) -> None:
         """Starts the flow and follows it to its end."""
-        client = RunClient(self._definition, f"{self._definition.name}-{self._ownership.run_id}")
+        client = RunClient(self._definition, f"slackwater-{self._ownership.run_id}")
         self._client = client
         recovered = client.start()
         self._ownership.update(term=recovered.term, phase="running")
@@ -224,7 +229,9 @@ class Run:
         if not isinstance(error, SlackwaterError):
             error = RunFailedError(f"{type(error).__name__}: {error}; start the run again, it goes on where it stopped")
         _log.debug("run failed", error=str(error))
-        self._failure = error
+        with self._news:
+            self._failure = error
+            self._news.notify_all()
 
     def _publish(self, state: RunState) -> None:
         with self._news:
@@ -249,9 +256,11 @@ class Run:
         self._request(Stop())
         self._thread.join()
 
-    def _schemas(self) -> Mapping[str, pa.Schema]:
+    def _schemas(self) -> Mapping[str, pa.Schema | None]:
+        """Every source's schema, None while it is not decided."""
         with self._news:
-            return self._state.schemas
+            decided = self._state.schemas
+        return {source.name: decided.get(source.name) for source in self._definition.sources}
 
     def _message(self, state: RunState) -> str:
         waiting = [source.name for source in self._definition.sources if source.name not in state.schemas]
