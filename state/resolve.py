@@ -81,7 +81,7 @@ class _Groups:
         starts = np.append(0, ends[:-1] + 1)
         last_full = np.maximum.accumulate(np.where(ops != PATCH, np.arange(count), -1))[ends]
         base = np.maximum(last_full, starts)
-        patched = np.flatnonzero((base < ends) & (ops[base] != DELETE))
+        patched = np.flatnonzero(base < ends)
         return cls(ends, base, patched)
 
 

@@ -23,7 +23,7 @@ from state.location import Location
 from state.records import ViewVersion
 from tests.reading.written_root import WrittenRoot
 
-ROWS = [{"carrier": "AA", "n": 903}, {"carrier": "o'hare|1", "n": 101}, {"carrier": None, "n": 1}]
+ROWS: list[dict[str, Any]] = [{"carrier": "AA", "n": 903}, {"carrier": "o'hare|1", "n": 101}, {"carrier": None, "n": 1}]
 
 
 @pytest.fixture
