@@ -116,11 +116,8 @@ class CsvReader:
         """The names of the file's columns, in its order, as far as its first line tells."""
         if not self._format.header or not file.size:
             return list(schema.names)
-        text = (
-            self._ask(lambda: text_stream(file).read(_MAX_HEADER_BYTES), 0, [])
-            .decode("utf-8-sig", "replace")
-            .replace("\0", "")
-        )
+        start = self._ask(lambda: text_stream(file).read(_MAX_HEADER_BYTES), 0, [])
+        text = start.decode("utf-8-sig", "replace").replace("\0", "")
         line = text.lstrip("\r\n").splitlines()[:1]
         return next(csv.reader(line, delimiter=self._format.delimiter, quotechar=self._format.quote), [])
 

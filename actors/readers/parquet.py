@@ -42,7 +42,7 @@ def _open(file: ObjectFile) -> pq.ParquetFile:
     if not file.size:
         raise UnreadableFile("the file is empty, which no Parquet file is")
     try:
-        return pq.ParquetFile(file.stream(), pre_buffer=True)
+        return pq.ParquetFile(file.stream(), pre_buffer=not file.is_whole)
     except (pa.ArrowException, OSError) as error:
         reason = f"not a Parquet file: {one_line(error)}"
     raise UnreadableFile(reason)
