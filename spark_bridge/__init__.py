@@ -4,15 +4,15 @@ Data flow of one epoch::
 
     blocks (references to Arrow IPC bytes)          hand_over: one DataFrame per source, no pandas
         │
-        ▼  per view, views side by side
-    append     row-by-row plan ── one job ──► rows ────────────────────────────────► append
-    aggregate  partials plan ──── one job ──► partials per touched group
-                                               + stored partials of those groups (look-up by __sw_key)
-                                               ► merge, then the query's own expressions, in the driver ► upsert
+        ↓  per view, views side by side
+    append     row-by-row plan ── one job ──→ rows ────────────────────────────────→ append
+    aggregate  partials plan ──── one job ──→ partials per touched group
+                                          + stored partials of those groups (look-up by __sw_key)
+                                          → merge, then the query's own expressions → upsert
 
-How a view gets there: `analyse` lets Spark analyse the query, or call the function, over empty frames; the analysed plan
-decides the class, or the view is refused with the operator named.  The plan is kept.  An epoch puts its rows under the
-plan's leaves, whose attributes stay the same, so nothing is parsed or analysed again.
+How a view gets there: `analyse` lets Spark analyse the query, or call the function, over empty frames; the analysed
+plan decides the class, or the view is refused with the operator named.  The plan is kept.  An epoch puts its rows under
+the plan's leaves, whose attributes stay the same, so nothing is parsed or analysed again.
 
 Invariants:
 

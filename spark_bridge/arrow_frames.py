@@ -61,8 +61,21 @@ def table_of_frame(frame: DataFrame, schema: pa.Schema) -> pa.Table:
         batches = frame._collect_as_arrow()
     if not batches:
         return schema.empty_table()
-    table = pa.Table.from_batches(batches)
+    table = _in_our_memory(pa.Table.from_batches(batches))
     return table.rename_columns(schema.names).cast(schema)
+
+
+def _in_our_memory(table: pa.Table) -> pa.Table:
+    """The table with those columns copied that Lance cannot read as Java lays them out.
+
+    Java puts buffers at multiples of 8 bytes, and Lance panics at a decimal that is not at a multiple of 16; Java
+    leaves out the offsets of an empty array, and Lance refuses that inside a list.
+    """
+    every_row = pa.array(range(table.num_rows), pa.int64())
+    for index, field in enumerate(table.schema):
+        if pa.types.is_decimal(field.type) or pa.types.is_nested(field.type):
+            table = table.set_column(index, field, table.column(index).take(every_row))
+    return table
 
 
 def _local_rows(frame: DataFrame, plan: Any) -> list[pa.RecordBatch]:

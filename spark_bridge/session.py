@@ -211,7 +211,7 @@ def warm_up(spark: SparkSession) -> None:
 
 @contextmanager
 def _quiet_fork() -> Iterator[None]:
-    """pyspark forks to start Java, and Java at once takes the place of the copy: Lance is not used in between."""
+    """Starting Java forks; the copy becomes Java at once, so Lance is not used in it."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="lance is not fork-safe")
         yield

@@ -1,0 +1,126 @@
+"""After every epoch a view is what Spark computes over all rows so far, however they were cut into epochs."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import DoubleType
+
+from spark_bridge.view_definition import ViewDefinition
+from tests.spark_bridge.followed_view import FollowedView
+from tests.spark_bridge.random_rows import SCHEMA, random_rows
+
+QUERIES = {
+    "counts": "SELECT k, count(*) AS n, count(x) AS nx, count(x, i) AS both FROM t GROUP BY k",
+    "sums": "SELECT k, sum(i) AS si, sum(x) AS sx, sum(f) AS sf, sum(g) AS sg FROM t WHERE NOT isnan(x) GROUP BY k",
+    "nan_sums": "SELECT g, sum(x) AS sx, avg(x) AS ax FROM t GROUP BY g",
+    "decimals": "SELECT k, sum(p) AS sp, avg(p) AS ap, min(p) AS lo, max(p) AS hi FROM t GROUP BY k",
+    "decimal_overflow": "SELECT g, sum(wide * 100000000) AS s, avg(wide) AS a FROM t GROUP BY g",
+    "averages": "SELECT k, avg(x) AS ax, avg(i) AS ai, avg(f) AS af FROM t WHERE x < 1e8 GROUP BY k",
+    "extremes": "SELECT g, min(x) AS a, max(x) AS b, min(k) AS c, max(day) AS d, "
+    "min(at) AS e, max(wall) AS w, max(b) AS y, min(raw) AS z FROM t GROUP BY g",
+    "variances": "SELECT k, var_pop(i) AS vp, var_samp(i) AS vs, stddev_pop(i) AS sp, stddev(i) AS s FROM t GROUP BY k",
+    "with_filter": "SELECT k, count(*) FILTER (WHERE b) AS n, sum(i) FILTER (WHERE i > 0) AS s, "
+    "avg(p) FILTER (WHERE g = 1) AS a, stddev(i) FILTER (WHERE b) AS d FROM t GROUP BY k",
+    "having": "SELECT k, count(*) AS n, sum(i) AS s FROM t GROUP BY k HAVING sum(i) > 0 AND count(*) < 40",
+    "having_without_key": "SELECT sum(i) AS s FROM t GROUP BY k, g HAVING avg(i) > 0",
+    "having_hidden": "SELECT k FROM t GROUP BY k HAVING max(i) > 900",
+    "computed": "SELECT upper(k) AS k, g + 1 AS g1, avg(i) + count(*) * 2 AS v, max(i) - min(i) AS spread, "
+    "sum(i) / count(*) AS mean, 'x' AS c FROM t GROUP BY upper(k), g",
+    "by_expression": "SELECT date_trunc('day', at) AS d, i % 3 AS m, count(*) AS n FROM t GROUP BY 1, i % 3",
+    "double_keys": "SELECT x, f, count(*) AS n FROM t GROUP BY x, f",
+    "typed_keys": "SELECT p, b, day, at, wall, raw, count(*) AS n FROM t WHERE g = 1 GROUP BY p, b, day, at, wall, raw",
+    "keys_not_shown": "SELECT count(*) AS n, sum(i) AS s FROM t GROUP BY k, g",
+    "keys_only": "SELECT k, g FROM t GROUP BY k, g",
+    "key_twice": "SELECT k, k AS again, count(*) AS n, count(*) AS m FROM t GROUP BY k",
+    "one_row": "SELECT count(*) AS n, sum(i) AS s, avg(x) AS a, max(k) AS m, min(p) AS p FROM t",
+    "one_row_having": "SELECT count(*) AS n FROM t HAVING count(*) BETWEEN 10 AND 60",
+    "above": "SELECT k, n * 2 AS n2, a FROM (SELECT k, count(*) AS n, avg(i) AS a FROM t GROUP BY k) WHERE n > 3",
+    "above_unfiltered": "SELECT n, key, hi FROM (SELECT k AS key, count(*) AS n, max(i) AS hi FROM t GROUP BY k) q",
+    "common_table": "WITH u AS (SELECT k, i FROM t WHERE b) SELECT k, count(*) AS n FROM u GROUP BY k",
+    "over_explode": "SELECT tag, count(*) AS n, sum(i) AS s FROM t LATERAL VIEW explode(tags) e AS tag GROUP BY tag",
+    "over_union": "SELECT k, sum(v) AS s FROM (SELECT k, i AS v FROM t UNION ALL SELECT k, g FROM t) GROUP BY k",
+    "append_all": "SELECT * FROM t",
+    "append_some": "SELECT k, x * 2 AS x2, CASE WHEN b THEN 'yes' ELSE 'no' END AS yes FROM t WHERE i > 0",
+    "append_explode": "SELECT k, posexplode_outer(tags) AS (position, tag), place.city FROM t",
+    "append_union": "SELECT k AS name, i FROM t WHERE b UNION ALL SELECT upper(k), -i FROM t WHERE NOT b",
+    "append_nested": "SELECT map('a', i) AS m, array(g, 1) AS a, named_struct('k', k, 'p', place) AS s FROM t",
+}
+
+
+def _twice(x: Any) -> Any:
+    return None if x is None else 2.0 * x
+
+
+twice = F.udf(_twice, DoubleType())
+
+
+def udf_rows(t: DataFrame) -> DataFrame:
+    return t.where("i > 0").select("k", twice("x").alias("doubled"))
+
+
+def udf_groups(t: DataFrame) -> DataFrame:
+    return t.groupBy(F.lower("k").alias("low")).agg(
+        F.count("*").alias("n"), F.sum(twice(F.col("i"))).alias("s"), twice(F.max("i")).alias("above")
+    )
+
+
+def frame_groups(t: DataFrame) -> DataFrame:
+    return t.where(F.col("b")).groupBy("g").agg(F.avg("p").alias("a"), F.stddev("i").alias("d")).where("a IS NOT NULL")
+
+
+DEFINITIONS = [ViewDefinition(name, query) for name, query in QUERIES.items()]
+DEFINITIONS += [ViewDefinition(each.__name__, function=each) for each in (udf_rows, udf_groups, frame_groups)]
+
+
+@pytest.mark.parametrize("definition", DEFINITIONS, ids=lambda definition: definition.name)
+def test_view_is_sparks_answer_after_every_epoch(
+    local_spark: SparkSession, tmp_path: Path, definition: ViewDefinition
+) -> None:
+    chance = random.Random(f"rows of {definition.name}")
+    view = FollowedView(local_spark, tmp_path, definition, {"t": SCHEMA})
+    for rows in (chance.choice([0, 1, 7]), 40, 0, 1, chance.randrange(5, 60)):
+        view.run({"t": random_rows(chance, rows)}, pieces=chance.randrange(1, 4))
+        view.check()
+
+
+def test_view_over_two_sources_follows_each(local_spark: SparkSession, tmp_path: Path) -> None:
+    chance = random.Random(5)
+    query = "SELECT k, count(*) AS n FROM (SELECT k FROM t UNION ALL SELECT k FROM u) GROUP BY k"
+    view = FollowedView(local_spark, tmp_path, ViewDefinition("both", query), {"t": SCHEMA, "u": SCHEMA})
+    for rows in (
+        {"t": random_rows(chance, 9)},
+        {"u": random_rows(chance, 4)},
+        {},
+        {s: random_rows(chance, 3) for s in "tu"},
+    ):
+        view.run(rows)
+        view.check()
+    assert view.plan.sources == ("t", "u")
+
+
+@pytest.mark.parametrize("rows", [0, 30])
+def test_one_row_view_has_its_row_from_creation_on(local_spark: SparkSession, tmp_path: Path, rows: int) -> None:
+    view = FollowedView(local_spark, tmp_path, ViewDefinition("one", "SELECT count(*) AS n FROM t"), {"t": SCHEMA})
+    view.run({"t": random_rows(random.Random(1), rows)})
+    assert view.stored().to_pylist() == [{"n": rows}]
+
+
+def test_many_groups_and_many_epochs_keep_the_view_right(local_spark: SparkSession, tmp_path: Path) -> None:
+    """Enough groups for the index, and enough commits for what keeps it short."""
+    chance = random.Random(3)
+    query = "SELECT concat(k, i) AS ki, count(*) AS n, sum(i) AS s FROM t GROUP BY 1"
+    view = FollowedView(local_spark, tmp_path, ViewDefinition("many", query), {"t": SCHEMA})
+    pool = random_rows(chance, 400)
+    wide = pool.set_column(SCHEMA.get_field_index("k"), SCHEMA.field("k"), [[f"k{n}" for n in range(pool.num_rows)]])
+    for _ in range(3):
+        view.run({"t": wide})
+    for _ in range(70):
+        view.run({"t": wide.slice(chance.randrange(390), 5)})
+    view.check()
+    assert len(view.dataset().get_fragments()) < 70
