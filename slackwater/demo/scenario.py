@@ -26,7 +26,7 @@ from slackwater.demo.place import Place, open_place
 from slackwater.snapshot import Snapshot
 from slackwater.store import open as open_store
 from state.clock import Clock, SystemClock
-from state.errors import RunFailedError, StoreNotFoundError, UsageError
+from state.errors import EpochNotFoundError, RunFailedError, StoreNotFoundError, UsageError
 
 _LAST_WEEKS_DAYS = 28
 _EPOCHS_BEFORE_CRASH = 4
@@ -143,7 +143,7 @@ class _Demo:
     def _snapshot(self) -> Snapshot | None:
         try:
             return open_store(self._place.root, storage_options=self._place.storage_options or None).snapshot()
-        except StoreNotFoundError:
+        except (StoreNotFoundError, EpochNotFoundError):
             return None
 
     def _epochs(self) -> int:
@@ -152,7 +152,7 @@ class _Demo:
             epochs = open_store(self._place.root, storage_options=self._place.storage_options or None).epochs()
         except StoreNotFoundError:
             return 0
-        return int(pc.sum(pc.greater(epochs["files"], 0)).as_py() or 0)
+        return int(pc.sum(pc.greater(epochs["rows"], 0)).as_py() or 0)
 
     def _done(self, snapshot: Snapshot) -> int:
         return sum(
@@ -205,7 +205,7 @@ class _Demo:
             self._say(f"[green]all views equal[/green]: no row lost, none twice; {seconds:.0f} s in all")
 
     def _say(self, text: str) -> None:
-        self._console.print(f"[dim]{self._clock.monotonic() - self._started:5.1f} s[/dim]  {text}")
+        self._console.print(f"[dim]{self._clock.monotonic() - self._started:5.1f} s[/dim]  {text}", soft_wrap=True)
 
     def _last_words(self) -> str:
         return " | ".join(self._log.read_text(errors="replace").splitlines()[-3:])
