@@ -85,7 +85,7 @@ class ActorGroup:
             name=MERGER,
             edges=self.fetch_names,
             coordinator=coordinator,
-            senders=dict(zip(self.fetch_names, self._fetchers)),
+            senders=dict(zip(self.fetch_names, self._fetchers, strict=True)),
         )
         self._barrier_edges = {source: Outlet(_COORDINATOR) for source in self._lists}
 
@@ -98,7 +98,7 @@ class ActorGroup:
     def handles(self) -> dict[str, Any]:
         """Name → actor."""
         handles = [*self._lists.values(), self._dispatcher, *self._fetchers, self.merger]
-        return dict(zip(self.names, handles))
+        return dict(zip(self.names, handles, strict=True))
 
     async def connect(self) -> None:
         """Opens all edges, from the end of the flow to its beginning; returns when every actor is up."""
@@ -132,4 +132,3 @@ class ActorGroup:
 
 def _create(shell: type, **arguments: Any) -> Any:
     return ray.remote(shell).options(num_cpus=0, max_restarts=0, max_concurrency=1000).remote(**arguments)
-

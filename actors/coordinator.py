@@ -16,7 +16,6 @@ import structlog
 
 from actors.actor_group import MATERIALIZER, MERGER, ActorGroup
 from actors.barrier_scheduler import BarrierScheduler
-from actors.catalog_changes import CatalogChanges
 from actors.epoch_collector import CollectedEpoch, EpochCollector
 from actors.messages import BarrierKind, Mutation, Pause, Resume, Stop
 from actors.pipeline_definition import PipelineDefinition

@@ -42,9 +42,7 @@ class DispatchExecutor:
             return self._scatter(message.files, ChangedFiles)
         raise ProtocolError(f"{self._actor}: {type(message).__name__} does not pass here")
 
-    def _scatter(
-        self, files: Sequence[_File], message: Callable[[tuple[_File, ...]], Message]
-    ) -> list[Instruction]:
+    def _scatter(self, files: Sequence[_File], message: Callable[[tuple[_File, ...]], Message]) -> list[Instruction]:
         shares: dict[int, list[_File]] = {}
         for file in files:
             shares.setdefault(self._mapping.owner_of(file.path), []).append(file)

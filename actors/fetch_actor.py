@@ -49,9 +49,7 @@ class FetchActor(ActorShell):
         without_rows: Iterable[FileKey],
     ) -> None:
         super().__init__(name=name, edges=edges, coordinator=coordinator)
-        self._readers = {
-            source.name: SourceReader(source, schemas.get(source.name), settings) for source in sources
-        }
+        self._readers = {source.name: SourceReader(source, schemas.get(source.name), settings) for source in sources}
         self._open: dict[FileVersion, OpenFile] = {}
         self._threads = ThreadPoolExecutor(settings.concurrency, thread_name_prefix="read")
         self._edge = Outlet(name, settings.max_bytes_in_flight)

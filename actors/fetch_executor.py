@@ -203,7 +203,9 @@ class FetchExecutor:
         piece_bytes = self._settings.piece_bytes
         room = _BUFFERED_PIECES * piece_bytes
         room -= sum(buffer.nbytes for buffer in self._buffers.values()) + sum(self._active.values())
-        while (self._partly_read or self._queue.waiting) and len(self._active) < self._settings.concurrency and room > 0:
+        while (
+            (self._partly_read or self._queue.waiting) and len(self._active) < self._settings.concurrency and room > 0
+        ):
             progress = self._partly_read.popleft() if self._partly_read else self._open(self._queue.waiting.popleft())
             self._active[progress.key] = min(progress.file.size, piece_bytes)
             room -= self._active[progress.key]

@@ -28,7 +28,14 @@ class ListActor(ActorShell):
     """
 
     def __init__(
-        self, *, name: str, edges: list[str], coordinator: Any, source: SourceDefinition, seen: SeenIndex, schema_known: bool
+        self,
+        *,
+        name: str,
+        edges: list[str],
+        coordinator: Any,
+        source: SourceDefinition,
+        seen: SeenIndex,
+        schema_known: bool,
     ) -> None:
         super().__init__(name=name, edges=edges, coordinator=coordinator)
         self._store = ObjectStore(source.location)

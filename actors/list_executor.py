@@ -108,11 +108,11 @@ class ListExecutor:
     def _sift(self, page: ListingPage) -> tuple[ChangedFile, ...]:
         """Puts the page's new files among the held ones; returns those that changed since they were handed on."""
         accepts = self._filter.accepts
-        rows = [row for row in zip(page.paths, page.etags, page.sizes, page.last_modified) if accepts(row[0])]
-        self._listed_now += len(rows)
-        keys = [path_fingerprint(self._source, row[0]) for row in rows]
+        objects = [each for each in page.objects() if accepts(each[0])]
+        self._listed_now += len(objects)
+        keys = [path_fingerprint(self._source, path) for path, *_ in objects]
         changed = []
-        for key, seen, (path, etag, size, last_modified) in zip(keys, self._seen.lookup(keys), rows):
+        for seen, (path, etag, size, last_modified) in zip(self._seen.lookup(keys), objects, strict=True):
             version = version_fingerprint(etag, size, last_modified)
             if seen == version:
                 continue

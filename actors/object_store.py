@@ -48,6 +48,10 @@ class ListingPage:
     last_modified: list[datetime]
     requests: int
 
+    def objects(self) -> Iterator[tuple[str, str, int, datetime]]:
+        """Path, etag, size and time of each object."""
+        return zip(self.paths, self.etags, self.sizes, self.last_modified, strict=True)
+
 
 class ObjectStore:
     """Lists and opens the objects below a location.  Safe to use from many threads; connects at the first use.

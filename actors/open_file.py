@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from actors.object_file import ObjectFile
-from actors.readers import FileReader
 from actors.read_errors import UnreadableFile
+from actors.readers import FileReader
 from state.errors import SchemaError
 
 

@@ -35,18 +35,25 @@ class RecoveredState:
     ingested: frozenset[str]
 
 
-def check(definition: PipelineDefinition, clock: Clock) -> None:
+def check(definition: PipelineDefinition, clock: Clock) -> Mapping[str, pa.Schema]:
     """Compares a declaration with the root, without changing anything.
+
+    Returns:
+        The schemas of the sources, as far as they are decided or declared.
 
     Raises:
         UsageError: the root and the declaration do not go together.
         StorageError: the root cannot be read.
     """
+    committed, epoch = Catalog(), 0
     try:
         store = LanceStateStore.open(definition.root, clock, read_only=True)
+        committed, epoch = Catalog.of(store.scan("catalog")), store.head.epoch
     except StoreNotFoundError:
-        return
-    CatalogChanges(Catalog.of(store.scan("catalog"))).declare(definition, store.head.epoch)
+        pass
+    changes = CatalogChanges(committed)
+    changes.declare(definition, epoch)
+    return changes.schemas
 
 
 def recover(definition: PipelineDefinition, clock: Clock) -> RecoveredState:

@@ -108,4 +108,6 @@ def _answer(call: Callable[[], _Answer]) -> _Answer:
         raise error.cause from None
     except ray.exceptions.RayActorError as error:
         reason = (str(error).strip().splitlines() or ["no reason given"])[0]
-        raise RunFailedError(f"the coordinator died: {reason}; start the run again, it goes on from the last epoch") from error
+        raise RunFailedError(
+            f"the coordinator died: {reason}; start the run again, it goes on from the last epoch"
+        ) from error

@@ -32,7 +32,7 @@ class SeenIndex:
             return []
         high = np.frombuffer(b"".join(keys), dtype=">u8")[::2].astype(np.uint64)
         candidates = np.searchsorted(self._high, high)
-        return [self._version(key, int(at)) for key, at in zip(keys, candidates)]
+        return [self._version(key, int(at)) for key, at in zip(keys, candidates, strict=True)]
 
     def put(self, key: bytes, version: bytes) -> None:
         self._recent[key] = version

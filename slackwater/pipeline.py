@@ -20,6 +20,7 @@ from actors.pipeline_definition import PipelineDefinition
 from actors.recovery import check
 from actors.safe_types import safe_schema
 from actors.source import FORMATS, Csv, Format, Json, Listing, Parquet, SourceDefinition
+from slackwater.explanation import ViewExplanation, explain
 from slackwater.run import Run, RunReport
 from slackwater.settings import Settings
 from spark_bridge.view_definition import ViewDefinition
@@ -183,6 +184,14 @@ class Pipeline:
         except BaseException:
             ownership.release("failed")
             raise
+
+    def explain(self) -> tuple[ViewExplanation, ...]:
+        """The class of each view, why, what it stores and what an epoch costs.  Starts a Spark of its own.
+
+        Raises:
+            UsageError, StorageError: as `run`; a view that cannot be maintained is `refused` instead.
+        """
+        return explain(self._definition(), tuple(self._views.values()), self.settings.spark, self._clock)
 
     def _definition(self) -> PipelineDefinition:
         if not self._sources:

@@ -115,7 +115,8 @@ class Run:
             raise SettingsError(f"until={until!r}: it is None or {CAUGHT_UP!r}")
         with self._news:
             reached = self._news.wait_for(
-                lambda: self._over or self._failure is not None or (until == CAUGHT_UP and self._state.caught_up), timeout_s
+                lambda: self._over or self._failure is not None or (until == CAUGHT_UP and self._state.caught_up),
+                timeout_s,
             )
         if self._failure is not None:
             raise self._failure

@@ -22,7 +22,9 @@ def _normalised(url: str | os.PathLike[str]) -> str:
         return "file://" + str(Path(text).expanduser().absolute())
     parts = urlsplit(text)
     if parts.scheme not in _SCHEMES:
-        raise SettingsError(f"{parts.scheme}:// is not a known kind of URL; use a local path or one of {', '.join(_SCHEMES)}")
+        raise SettingsError(
+            f"{parts.scheme}:// is not a known kind of URL; use a local path or one of {', '.join(_SCHEMES)}"
+        )
     if parts.scheme == "file":
         return "file://" + (text[len("file://") :].rstrip("/") or "/")
     if not parts.hostname:

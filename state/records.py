@@ -69,7 +69,7 @@ class EpochRecord:
 
 @dataclass(frozen=True)
 class CatalogSource:
-    """A source as the catalog keeps it.  `definition` is JSON without secrets; `schema` is Arrow's, None until known."""
+    """A source as the catalog keeps it: `definition` is JSON without secrets, `schema` is Arrow's, None until known."""
 
     name: str
     definition: str

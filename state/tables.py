@@ -60,7 +60,7 @@ TABLES: dict[str, pa.Schema] = {
         frozen_epoch=pa.int64(),
     ),
     "list_state": _schema(source=pa.string(), listed_at=_TIME, pages=pa.int64(), requests=pa.int64()),
-    "seen": _schema(version=_VERSION),
+    "seen": _schema(source=pa.string(), version=_VERSION),
     "queue": _schema(
         source=pa.string(),
         path=pa.string(),

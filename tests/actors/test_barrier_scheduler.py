@@ -14,7 +14,9 @@ FETCH = FetchProgress("fetch-0")
 
 def scheduler(max_files_waiting: int = 100, max_in_flight: int = 4) -> BarrierScheduler:
     made = BarrierScheduler(
-        settings=BarrierSettings(interval_s=1.0, idle_interval_s=0.1, max_in_flight=max_in_flight, max_epoch_bytes=1_000),
+        settings=BarrierSettings(
+            interval_s=1.0, idle_interval_s=0.1, max_in_flight=max_in_flight, max_epoch_bytes=1_000
+        ),
         max_files_waiting=max_files_waiting,
         committed=5,
         lists={"list-s": "s"},

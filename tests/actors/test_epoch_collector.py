@@ -51,7 +51,9 @@ def test_a_later_epoch_waits_for_the_earlier_one() -> None:
     assert [each.epoch for each in taken if each is not None] == [1, 2]
 
 
-@pytest.mark.parametrize("report", [CollectReport("list-s", 9), CollectReport("stranger", 1), CollectReport("merger", 1)])
+@pytest.mark.parametrize(
+    "report", [CollectReport("list-s", 9), CollectReport("stranger", 1), CollectReport("merger", 1)]
+)
 def test_a_report_that_nobody_expects_is_an_error(report: CollectReport) -> None:
     made = collector()
     made.on_barrier(barrier(1), 0.0)

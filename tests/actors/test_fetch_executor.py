@@ -13,9 +13,7 @@ from state.tables import DELETE, PATCH, PUT
 from tests.actors.flow import INITIAL, barrier, delta_rows, emitted, fetcher, file, files, of, reads, report, rows
 
 
-def piece(
-    executor: FetchExecutor, version: FileVersion, table: pa.Table, *, last: bool = True
-) -> list[Instruction]:
+def piece(executor: FetchExecutor, version: FileVersion, table: pa.Table, *, last: bool = True) -> list[Instruction]:
     return executor.on_piece(version, table, last=last, requests=1, bytes_read=100, now_s=0.0)
 
 
@@ -150,9 +148,7 @@ def test_the_first_file_of_a_source_shows_its_schema_and_is_read_when_that_is_de
 def test_a_first_file_that_cannot_be_read_lets_the_next_one_show_the_schema() -> None:
     executor = started(known_schemas=[])
     executor.on_message(files("a"), 0.0)
-    instructions = executor.on_unreadable(
-        file("a"), Ending("quarantined", "bad"), requests=1, bytes_read=0, now_s=0.0
-    )
+    instructions = executor.on_unreadable(file("a"), Ending("quarantined", "bad"), requests=1, bytes_read=0, now_s=0.0)
     assert of(ProposeSchema, instructions) == [ProposeSchema("s", None)]
 
 

@@ -1,0 +1,79 @@
+"""What each view of a pipeline is, without running it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from actors.messages import FileVersion
+from actors.object_store import ObjectStore
+from actors.path_filter import PathFilter
+from actors.pipeline_definition import PipelineDefinition
+from actors.recovery import check
+from actors.source import SourceDefinition
+from actors.source_reader import SourceReader
+from spark_bridge.analysis import SourceWithoutSchemaError, analyse
+from spark_bridge.session import SparkSettings, start_local_session
+from spark_bridge.view_definition import ViewDefinition
+from state.clock import Clock
+from state.errors import NotIncrementalError
+from state.fingerprint import version_fingerprint
+
+
+@dataclass(frozen=True)
+class ViewExplanation:
+    """One view.
+
+    Args:
+        view_class: `append`, `aggregate`, `refused`, or `unknown` while a source has neither schema nor file.
+        text: why, what is stored, and what an epoch costs.
+    """
+
+    name: str
+    view_class: str
+    text: str
+
+
+def explain(
+    definition: PipelineDefinition, views: Sequence[ViewDefinition], spark_settings: SparkSettings, clock: Clock
+) -> tuple[ViewExplanation, ...]:
+    """Analyses views with a Spark of their own; reads at most one file per source, for its schema.
+
+    Raises:
+        ViewError: a view cannot be built.
+        UsageError: the declaration does not fit the root.
+        StorageError: a bucket cannot be reached.
+    """
+    schemas = check(definition, clock)
+    found = {
+        source.name: schemas.get(source.name) or _first_file_schema(source, definition) for source in definition.sources
+    }
+    spark = start_local_session(spark_settings, f"slackwater-explain-{definition.name}")
+    try:
+        return tuple(_explain(spark, view, found) for view in views)
+    finally:
+        spark.stop()
+
+
+def _explain(spark: object, view: ViewDefinition, schemas: Mapping[str, pa.Schema | None]) -> ViewExplanation:
+    try:
+        plan = analyse(spark, view, schemas)
+    except NotIncrementalError as error:
+        return ViewExplanation(view.name, "refused", str(error))
+    except SourceWithoutSchemaError as error:
+        return ViewExplanation(view.name, "unknown", str(error))
+    return ViewExplanation(view.name, plan.view_class, plan.explain().partition("\n")[2])
+
+
+def _first_file_schema(source: SourceDefinition, definition: PipelineDefinition) -> pa.Schema | None:
+    """The schema as a run would take it."""
+    accepts = PathFilter(source.pattern).accepts
+    for page in ObjectStore(source.location).list_pages():
+        for path, etag, size, last_modified in page.objects():
+            if accepts(path):
+                version = version_fingerprint(etag, size, last_modified)
+                file = FileVersion(source.name, path, version, etag, size, last_modified)
+                return SourceReader(source, None, definition.fetch).open(file).infer_schema()
+    return None

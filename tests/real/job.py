@@ -1,0 +1,57 @@
+"""The pipeline of the kill tests, as a program of its own: `python job.py ROOT BUCKET_URL`; options in the environment.
+
+Small pieces, small epochs and little credit make many epochs out of little data, and files that are half read at a
+barrier.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import Any
+
+import slackwater as sw
+
+VIEWS = {
+    "by_user": "SELECT user, count(*) AS n, sum(amount) AS total, avg(amount) AS mean, min(note) AS first_note "
+    "FROM orders GROUP BY user",
+    "large": "SELECT user, amount, note FROM clicks WHERE amount > 500",
+    "everything": "SELECT kind, count(*) AS n, max(amount) AS largest FROM "
+    "(SELECT 'order' AS kind, amount FROM orders UNION ALL SELECT 'click' AS kind, amount FROM clicks "
+    "UNION ALL SELECT 'visit' AS kind, amount FROM visits) GROUP BY kind",
+    "busy": "SELECT user, count(*) AS n FROM visits GROUP BY user HAVING count(*) >= 10",
+}
+"""What the views compute; `busy` is declared as a function."""
+
+SCHEMA = "user bigint, amount double, note string"
+FORMATS = {"orders": "parquet", "clicks": "csv", "visits": "json"}
+
+
+def pipeline(root: str, url: str, options: dict[str, Any]) -> sw.Pipeline:
+    made = sw.Pipeline(
+        "killed",
+        root,
+        storage_options=options,
+        settings=sw.Settings(
+            barrier=sw.BarrierSettings(interval_s=0.2, max_epoch_bytes=24 * 1024),
+            fetch=sw.FetchSettings(piece_bytes=1024, max_bytes_in_flight=32 * 1024, max_files_waiting=60),
+        ),
+    )
+    for source, kind in FORMATS.items():
+        schema = SCHEMA if kind != "parquet" else None
+        made.source(source, f"{url}/{source}", format=kind, schema=schema, discovery=sw.Listing(interval_s=0.5))
+    for name in ("by_user", "large", "everything"):
+        made.view(name, VIEWS[name])
+
+    @made.view
+    def busy(visits):  # type: ignore[no-untyped-def]
+        from pyspark.sql import functions
+
+        return visits.groupBy("user").agg(functions.count("*").alias("n")).where("n >= 10")
+
+    return made
+
+
+if __name__ == "__main__":
+    pipeline(sys.argv[1], sys.argv[2], json.loads(os.environ["STORAGE_OPTIONS"])).run(until="caught_up")

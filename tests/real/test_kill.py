@@ -1,0 +1,145 @@
+"""The whole process is killed, again and again, and no row is lost and none comes twice."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import slackwater as sw
+from slackwater.testing.s3_server import S3Server
+from tests.real import job
+from tests.real.ledger_oracle import LedgerOracle
+
+FILES = 240
+START_LIMIT_S = 120.0
+
+
+def fill(s3: S3Server, bucket: str) -> None:
+    """240 files of 20 to 80 rows, in three formats."""
+    rng = random.Random(1)
+    for number in range(FILES):
+        source, kind = list(job.FORMATS.items())[number % 3]
+        count = rng.randint(20, 80)
+        rows = [
+            {"user": rng.randrange(30), "amount": rng.randrange(1000) + 0.25, "note": f"n{rng.randrange(50)}"}
+            for _ in range(count)
+        ]
+        s3.put(bucket, f"in/{source}/{number:04}.{kind}", encoded(kind, rows))
+
+
+def encoded(kind: str, rows: list[dict[str, object]]) -> bytes:
+    if kind == "json":
+        return "".join(json.dumps(row) + "\n" for row in rows).encode()
+    if kind == "csv":
+        return "".join(",".join(map(str, row)) + "\n" for row in [rows[0].keys(), *(r.values() for r in rows)]).encode()
+    sink = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(rows), sink, row_group_size=16)
+    return sink.getvalue()
+
+
+class Job:
+    """One life of the pipeline's process."""
+
+    def __init__(self, root: str, url: str, options: dict[str, str], log: Path) -> None:
+        self._root, self._options = root, options
+        self._log = log.open("ab")
+        self._process = subprocess.Popen(
+            [sys.executable, job.__file__, root, url],
+            env={**os.environ, "STORAGE_OPTIONS": json.dumps(options)},
+            stdout=self._log,
+            stderr=self._log,
+        )
+
+    def kill_when(self, reached: Callable[[int, int], bool]) -> None:
+        """Kills the process when `reached(finished files, half-read files)`, or fails if it ended before."""
+        self._wait(lambda: reached(*self._files()))
+        self._process.send_signal(signal.SIGKILL)
+        assert self._process.wait() == -signal.SIGKILL, "the run was over before it could be killed"
+
+    def finish(self) -> None:
+        """Waits for the end of the run."""
+        assert self._process.wait(timeout=START_LIMIT_S) == 0, Path(self._log.name).read_text()
+
+    def end(self) -> None:
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+        self._log.close()
+
+    def _files(self) -> tuple[int, int]:
+        try:
+            files = sw.open(self._root, self._options).files()
+        except sw.StoreNotFoundError:
+            return 0, 0
+        statuses = files["status"].to_pylist()
+        return statuses.count("done"), statuses.count("reading")
+
+    def _wait(self, condition: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + START_LIMIT_S
+        while not condition():
+            assert self._process.poll() is None, "the run ended by itself:\n" + Path(self._log.name).read_text()
+            assert time.monotonic() < deadline, "nothing happened:\n" + Path(self._log.name).read_text()
+            time.sleep(0.02)
+
+
+def killed_at(
+    s3: S3Server, bucket: str, tmp_path: Path, moments: list[Callable[[int, int], bool]]
+) -> tuple[sw.Store, int]:
+    """Runs the pipeline to its end over one kill per moment; checks every epoch; returns the store and the epochs."""
+    fill(s3, bucket)
+    root, url, options = f"s3://{bucket}/root", f"s3://{bucket}/in", s3.storage_options
+    for number, moment in enumerate([*moments, None]):
+        life = Job(root, url, options, tmp_path / f"life-{number}.log")
+        try:
+            if moment is None:
+                life.finish()
+            else:
+                life.kill_when(moment)
+        finally:
+            life.end()
+    client = s3.client()
+
+    def read(path: str) -> bytes:
+        content: bytes = client.get_object(Bucket=bucket, Key=path.removeprefix(f"s3://{bucket}/"))["Body"].read()
+        return content
+
+    store = sw.open(root, options)
+    epochs = LedgerOracle(job.FORMATS, read, tmp_path).check_every_epoch(store, job.VIEWS)
+    files = store.files()
+    assert files["status"].to_pylist() == ["done"] * FILES
+    assert len(set(files["path"].to_pylist())) == FILES
+    return store, epochs
+
+
+@pytest.mark.ray
+@pytest.mark.timeout(400)
+def test_no_row_is_lost_and_none_comes_twice_over_three_kills(s3: S3Server, bucket: str, tmp_path: Path) -> None:
+    moments = [
+        lambda done, reading: done + reading > 0,
+        lambda done, reading: done > FILES // 3 and reading > 0,
+        lambda done, reading: done > 2 * FILES // 3,
+    ]
+    store, epochs = killed_at(s3, bucket, tmp_path, moments)
+    assert epochs > 10
+    assert len(set(store.epochs()["term"].to_pylist())) == 4, "every life has committed something"
+
+
+@pytest.mark.ray
+@pytest.mark.full
+@pytest.mark.timeout(1_200)
+def test_no_row_is_lost_and_none_comes_twice_over_ten_kills(s3: S3Server, bucket: str, tmp_path: Path) -> None:
+    shares = [0.0, 0.02, 0.1, 0.2, 0.3, 0.45, 0.6, 0.7, 0.8, 0.9]
+    moments = [lambda done, reading, share=share: done + reading > share * FILES for share in shares]
+    killed_at(s3, bucket, tmp_path, moments)
