@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from state.errors import ProtocolError
@@ -14,22 +14,26 @@ BYTES = st.binary() | st.lists(st.sampled_from([b"\x00", b"\xff", b"\x01"])).map
 ROWS = st.lists(st.tuples(TEXTS, BYTES, INTEGERS, TEXTS), min_size=2)
 
 
+@settings(deadline=None)
 @given(ROWS)
 def test_sorting_the_bytes_sorts_the_tuples(rows: list[tuple[str, bytes, int, str]]) -> None:
     assert sorted(rows) == sorted(rows, key=lambda row: encode_key(*row))
 
 
+@settings(deadline=None)
 @given(TEXTS, TEXTS)
 def test_a_prefix_sorts_before_what_it_begins(first: str, second: str) -> None:
     assert encode_key(first) < encode_key(first, second)
     assert encode_key(first) < encode_key(first + "\x00")
 
 
+@settings(deadline=None)
 @given(BYTES | TEXTS | INTEGERS)
 def test_none_sorts_before_everything(part: bytes | str | int) -> None:
     assert encode_key("s", None) < encode_key("s", part)
 
 
+@settings(deadline=None)
 @given(st.lists(st.none() | TEXTS | BYTES | INTEGERS))
 def test_a_key_gives_its_parts_back(parts: list[str | bytes | int | None]) -> None:
     assert decode_key(encode_key(*parts)) == tuple(parts)

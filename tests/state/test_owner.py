@@ -36,6 +36,18 @@ class WatchingClock(ManualClock):
         self.on_sleep(self.monotonic())
 
 
+class InterruptedClock(ManualClock):
+    """A manual clock on which something happens once, after `owner.json` was read and before it is written."""
+
+    before_writing: Callable[[], None] | None = None
+
+    def now(self) -> datetime:
+        action, self.before_writing = self.before_writing, None
+        if action is not None:
+            action()
+        return super().now()
+
+
 @pytest.fixture(params=["local", "s3"])
 def root(request: pytest.FixtureRequest, tmp_path: Path) -> Location:
     if request.param == "local":
@@ -81,8 +93,11 @@ def test_a_free_root_is_taken_and_says_who_has_it(root: Location) -> None:
     mine.release()
     stopped = read_owner(root)
     assert stopped is not None and (stopped.phase, stopped.released) == ("stopped", True)
-    ownership(root, "next").acquire()  # at once: a root that was released is not watched
-    assert not mine.lost
+    clock = WatchingClock()
+    following = ownership(root, "next", clock)
+    following.acquire()
+    assert clock.monotonic() == 0  # a root that was released is not watched
+    following.release()
 
 
 def test_a_root_whose_owner_shows_life_is_refused_with_its_name(root: Location) -> None:
@@ -187,14 +202,27 @@ def test_of_two_that_come_at_once_the_later_is_refused(s3: S3Server, bucket: str
     # On S3 only: a local file cannot be replaced on a condition, there the head alone decides.
     root = Location(f"s3://{bucket}/root", s3.storage_options)
     write_foreign(root)
-    fast = ownership(root, "fast")
-    slow = ownership(
-        root, "slow", WatchingClock(lambda elapsed_s: fast.acquire(takeover=True) if elapsed_s == 20 else None)
-    )
+    fast, clock = ownership(root, "fast"), InterruptedClock()
+    slow = ownership(root, "slow", clock)
+    clock.before_writing = lambda: fast.acquire(takeover=True)
     with pytest.raises(OwnedError):
-        slow.acquire()
+        slow.acquire(takeover=True)
     owner = read_owner(root)
     assert owner is not None and owner.run_id == "fast"
+    fast.release()
+
+
+def test_a_renewal_never_overwrites_a_run_that_came_in_between(s3: S3Server, bucket: str) -> None:
+    root = Location(f"s3://{bucket}/root", s3.storage_options)
+    fast, clock = ownership(root, "fast"), InterruptedClock()
+    slow = ownership(root, "slow", clock)
+    slow.acquire()
+    clock.before_writing = lambda: fast.acquire(takeover=True)
+    slow.renew()
+    owner = read_owner(root)
+    assert owner is not None and owner.run_id == "fast"
+    assert slow.lost
+    slow.release()
     fast.release()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from state.delta import Delta, DeltaBuilder
@@ -60,6 +60,7 @@ def by_key(rows: pa.Table) -> dict[bytes, dict[str, Any]]:
     return {row.pop("key"): row for row in found}
 
 
+@settings(deadline=None)
 @given(CHANGES)
 def test_current_rows_are_those_of_a_plain_replay(changes: list[Change]) -> None:
     changes = sorted(changes, key=lambda change: change[0])
@@ -74,6 +75,7 @@ def test_current_rows_are_those_of_a_plain_replay(changes: list[Change]) -> None
         assert by_key(resolve("ledger", pa.concat_tables(stored))) == model(changes)
 
 
+@settings(deadline=None)
 @given(CHANGES, st.integers(1, 4))
 def test_deltas_of_several_actors_merge_to_what_one_would_have_built(changes: list[Change], actors: int) -> None:
     before = [(0, PUT, key, 9, "before") for key in (b"a", b"b")]
