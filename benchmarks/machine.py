@@ -1,0 +1,20 @@
+"""What a number was measured on."""
+
+from __future__ import annotations
+
+import os
+import platform
+from datetime import datetime, timezone
+from importlib.metadata import version
+
+import psutil
+
+_PACKAGES = ("ray", "raydp", "pyspark", "pyarrow", "pylance", "obstore")
+
+
+def describe_machine() -> str:
+    """One line: date, cores, memory, Python and the packages that matter."""
+    memory = psutil.virtual_memory().total / 2**30
+    packages = ", ".join(f"{name} {version(name)}" for name in _PACKAGES)
+    day = datetime.now(timezone.utc).date()
+    return f"{day}: {os.cpu_count()} cores, {memory:.0f} GiB, Python {platform.python_version()}, {packages}"
