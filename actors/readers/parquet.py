@@ -18,8 +18,8 @@ from actors.settings import MIB
 class ParquetReader:
     """Reads Parquet files; see `FileReader`.
 
-    Row groups that lie before the offset are not read.  The chunks of the columns of a row group are read ahead as
-    coalesced ranges, so that their number costs no requests.
+    Row groups that lie before the offset are not read.  The columns of a row group are read one after the other as they
+    lie in the file, and `ObjectFile` answers from its blocks: their number costs no requests.
     """
 
     def infer_schema(self, file: ObjectFile) -> pa.Schema:
@@ -42,7 +42,7 @@ def _open(file: ObjectFile) -> pq.ParquetFile:
     if not file.size:
         raise UnreadableFile("the file is empty, which no Parquet file is")
     try:
-        return pq.ParquetFile(file.stream(), pre_buffer=not file.is_whole)
+        return pq.ParquetFile(file.stream())
     except (pa.ArrowException, OSError) as error:
         reason = f"not a Parquet file: {one_line(error)}"
     raise UnreadableFile(reason)

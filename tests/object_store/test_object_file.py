@@ -86,6 +86,16 @@ def test_jumping_between_neighbouring_blocks_asks_for_each_once(s3: S3Server, bu
     assert file.requests == 3 and file.bytes_read == 3 * _BLOCK
 
 
+def test_the_block_that_is_dropped_is_the_one_not_used_for_longest(s3: S3Server, bucket: str) -> None:
+    s3.put(bucket, "a", _content(8 * _BLOCK))
+    file = _open(s3.location(bucket), "a")
+    stream = file.stream()
+    for block in [0, 1, 2, 3, 0, 4, 0]:
+        stream.seek(block * _BLOCK)
+        assert stream.read(10) == _content(8 * _BLOCK)[block * _BLOCK :][:10]
+    assert file.requests == 5
+
+
 @pytest.mark.parametrize("whole_object_bytes", [_BLOCK, 100 * _BLOCK])
 @pytest.mark.parametrize("place", ["s3", "local"])
 def test_a_changed_object_is_noticed(

@@ -27,6 +27,8 @@ from actors.path_filter import PathFilter
         ("day=[12]/?.csv", "day=2/a.csv", None),
         ("day=[12]/?.csv", "day=3/a.csv", "pattern"),
         ("**/*.CSV", "a.csv", "pattern"),
+        ("**/*.{csv,gz}", ".staging/a.csv", None),
+        ("*/a.csv", ".staging/a.csv", None),
         ("**/_*.csv", "d/_a.csv", None),
         ("**/.*", ".env", None),
         ("**/_*.csv", "d/a.csv", "pattern"),

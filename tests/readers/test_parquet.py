@@ -45,6 +45,13 @@ def test_row_groups_before_the_offset_are_not_read(tmp_path: Path) -> None:
     assert file.bytes_read < len(content) // 3
 
 
+def test_reading_from_the_end_costs_the_footer_only(tmp_path: Path) -> None:
+    content = write_parquet(_numbers(50_000), 1_000)
+    file = open_written(tmp_path, content, whole_object_bytes=1_000, block_bytes=len(content) // 8)
+    assert list(ParquetReader().read(file, _numbers(0).schema, 50_000)) == []
+    assert file.requests == 1
+
+
 def test_an_empty_file_is_no_parquet_file(tmp_path: Path) -> None:
     file = open_written(tmp_path, b"")
     with pytest.raises(UnreadableFile, match="the file is empty"):
@@ -79,9 +86,11 @@ def test_a_value_that_cannot_be_held_is_named_with_its_row(tmp_path: Path) -> No
     values[777] = 1_001
     table = pa.table({"at": pa.array(values, pa.timestamp("ns"))})
     file = open_written(tmp_path, write_parquet(table, 100))
-    with pytest.raises(UnreadableFile, match=r"row 778: column at: .*lose data") as caught:
-        list(ParquetReader().read(file, pa.schema([("at", pa.timestamp("us"))]), 5, 200))
-    assert caught.value.row == 778
+    for offset_rows in (0, 5, 775):
+        for piece_bytes in (200, 8_000_000):
+            with pytest.raises(UnreadableFile, match=r"row 778: column at: .*lose data") as caught:
+                list(ParquetReader().read(file, pa.schema([("at", pa.timestamp("us"))]), offset_rows, piece_bytes))
+            assert caught.value.row == 778
 
 
 def test_types_that_spark_does_not_take_are_brought_to_those_it_does(tmp_path: Path) -> None:
