@@ -125,6 +125,8 @@ class CsvReader:
         """What Arrow answers; None if it finds nothing in the file."""
         try:
             return call()
+        except pa.ArrowMemoryError:
+            raise  # says nothing about the file
         except (pa.ArrowException, OSError) as error:
             text = _COLUMN.sub(lambda match: f"column {_name(names, int(match[1]))}: ", _ROW.sub("", one_line(error)))
             found = _ROW.search(str(error))

@@ -59,6 +59,8 @@ def _blocks(file: ObjectFile, block_bytes: int) -> Iterator[bytes]:
         # Only now is it sure which text is the last: a last line without an end belongs to it.
         yield text
         return
+    except pa.ArrowMemoryError:
+        raise  # says nothing about the file
     except (pa.ArrowException, OSError) as error:
         reason = one_line(error)
     raise UnreadableFile(reason)
@@ -82,6 +84,8 @@ def _located(parse: Callable[[bytes], pa.Table], block: bytes, first_row: int) -
     """Parses a block; if it cannot be, finds the first line that is to blame, by halving."""
     try:
         return parse(block)
+    except pa.ArrowMemoryError:
+        raise  # says nothing about the file
     except (pa.ArrowException, UnicodeDecodeError):
         lines = [line for line in block.splitlines(keepends=True) if line.strip()]
     low, high = 0, len(lines)
@@ -100,6 +104,8 @@ def _error_of(parse: Callable[[bytes], pa.Table], block: bytes) -> str | None:
     try:
         parse(block)
         return None
+    except pa.ArrowMemoryError:
+        raise  # says nothing about the file
     except (pa.ArrowException, UnicodeDecodeError) as error:
         return one_line(error).partition(" in row ")[0]
 

@@ -43,6 +43,8 @@ def _open(file: ObjectFile) -> pq.ParquetFile:
         raise UnreadableFile("the file is empty, which no Parquet file is")
     try:
         return pq.ParquetFile(file.stream())
+    except pa.ArrowMemoryError:
+        raise  # says nothing about the file
     except (pa.ArrowException, OSError) as error:
         reason = f"not a Parquet file: {one_line(error)}"
     raise UnreadableFile(reason)
@@ -78,6 +80,8 @@ def _tables(parquet: pq.ParquetFile, groups: list[int], columns: list[str], piec
         for batch in parquet.iter_batches(rows, row_groups=groups, columns=columns, use_threads=True):
             yield pa.Table.from_batches([batch])
         return
+    except pa.ArrowMemoryError:
+        raise  # says nothing about the file
     except (pa.ArrowException, OSError) as error:
         reason = f"damaged Parquet file, in row groups {groups[0]} to {groups[-1]}: {one_line(error)}"
     raise UnreadableFile(reason)
