@@ -23,6 +23,7 @@ Invariants:
     run.py        Run: a run in the background
     run_status.py RunStatus, RunReport: what a run says of itself
     store.py      open, Store: epochs, files, why, owner
+    explanation.py ViewExplanation: how a view is kept up to date
     snapshot.py   Snapshot: one epoch
     story.py      what happened to one object
     view.py       a view at one epoch: to_arrow, to_pandas, to_polars, to_spark, to_ray, lance, get
@@ -43,12 +44,15 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from actors.settings import BarrierSettings, FetchSettings
     from actors.source import Csv, Json, Listing, Parquet
+    from slackwater.explanation import ViewExplanation
     from slackwater.pipeline import Pipeline
     from slackwater.run import Run
     from slackwater.run_status import RunReport, RunStatus, SourceStatus
     from slackwater.settings import RaySettings, Settings
     from slackwater.snapshot import Snapshot
     from slackwater.store import Store, open
+    from slackwater.story import Story
+    from slackwater.view import View
     from spark_bridge.session import SparkSettings
     from state.errors import (
         AccessDeniedError,
@@ -92,6 +96,9 @@ _MODULES = {
     "SourceStatus": "slackwater.run_status",
     "SparkSettings": "spark_bridge.session",
     "Store": "slackwater.store",
+    "Story": "slackwater.story",
+    "View": "slackwater.view",
+    "ViewExplanation": "slackwater.explanation",
     "open": "slackwater.store",
 }
 
@@ -131,8 +138,11 @@ __all__ = [
     "StorageUnavailableError",
     "Store",
     "StoreNotFoundError",
+    "Story",
     "UsageError",
+    "View",
     "ViewError",
+    "ViewExplanation",
     "ViewNotFoundError",
     "__version__",
     "open",

@@ -1,0 +1,192 @@
+"""`slackwater run` on real Ray, Spark and Lance, and every command that reads what it left."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from slackwater.store import open as open_store
+from state.clock import SystemClock
+from state.errors import StoreNotFoundError
+from tests.cli.command import Ended, slackwater
+
+pytestmark = pytest.mark.ray
+
+_APP = """
+import slackwater as sw
+
+shop = sw.Pipeline("shop", root="views")
+shop.source("orders", "raw", format="json", schema="item string, price double", discovery=sw.Listing(interval_s=0.2))
+shop.view("by_item", "SELECT item, count(*) AS sold, sum(price) AS earned FROM orders GROUP BY item")
+
+@shop.view
+def dear(orders):
+    return orders.where("price > 5")
+
+joined = sw.Pipeline("joined", root="other")
+joined.source("orders", "raw", format="json", schema="item string, price double")
+joined.view("pairs", "SELECT a.item FROM orders a JOIN orders b ON a.item = b.item")
+"""
+_DAYS = {
+    "monday.json": '{"item": "tea", "price": 2.5}\n{"item": "rum", "price": 9.0}\n',
+    "tuesday.json": '{"item": "tea", "price": 2.5}\n',
+    "broken.json": "this is not JSON\n",
+}
+_SOLD = [{"item": "rum", "sold": 1, "earned": 9.0}, {"item": "tea", "sold": 2, "earned": 5.0}]
+
+
+@dataclass(frozen=True)
+class Shop:
+    """A directory with the application, its files, and how its first run ended."""
+
+    directory: Path
+    ended: Ended
+
+    @property
+    def root(self) -> str:
+        return str(self.directory / "views")
+
+    def read(self, command: str, *arguments: str) -> Any:
+        """What a reading command prints as JSON."""
+        ended = slackwater(command, self.root, *arguments, "--json")
+        assert ended.code == 0, ended.err
+        return json.loads(ended.out)
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
+    directory = tmp_path_factory.mktemp("shop")
+    (directory / "raw").mkdir()
+    (directory / "app.py").write_text(_APP, encoding="utf-8")
+    for name, text in _DAYS.items():
+        (directory / "raw" / name).write_text(text, encoding="utf-8")
+    return Shop(directory, slackwater("run", "app.py:shop", "--until", "caught_up", "--json", cwd=directory))
+
+
+def test_a_run_reports_what_it_did(shop: Shop) -> None:
+    assert shop.ended.code == 0, shop.ended.err
+    report = json.loads(shop.ended.out)
+    assert (report["rows"], report["quarantined"]) == (3, 1)
+    assert report["epochs"] >= 1 and report["requests"] >= 3 and report["seconds"] > 0
+    assert any("quarantined" in note for note in report["notes"])
+
+
+def test_show_prints_the_rows_of_an_epoch(shop: Shop) -> None:
+    assert sorted(shop.read("show", "by_item"), key=lambda row: str(row["item"])) == _SOLD
+    assert shop.read("show", "dear") == [{"item": "rum", "price": 9.0}]
+    last = shop.read("epochs")[-1]["epoch"]
+    assert isinstance(last, str)
+    assert len(shop.read("show", "by_item", "--epoch", last, "--limit", "1")) == 1
+    ended = slackwater("show", shop.root, "by_item")
+    assert ended.out.splitlines()[1] == "item\tsold\tearned"
+
+
+def test_show_of_an_unknown_view_lists_the_known_ones(shop: Shop) -> None:
+    ended = slackwater("show", shop.root, "by_day")
+    assert ended.code == 1
+    assert "by_item" in ended.err and ended.err.count("\n") == 1
+
+
+def test_epochs_count_every_row_once(shop: Shop) -> None:
+    epochs = shop.read("epochs")
+    assert sum(epoch["rows"] for epoch in epochs) == 3
+    assert shop.read("epochs", "--limit", "1") == epochs[-1:]
+
+
+def test_files_are_filtered_by_status_and_source(shop: Shop) -> None:
+    (bad,) = shop.read("files", "--status", "quarantined")
+    assert bad["path"].endswith("raw/broken.json") and bad["error"]
+    assert len(shop.read("files", "--source", "orders")) == 3
+    assert slackwater("files", shop.root, "--source", "nothing").code == 1
+
+
+def test_status_shows_sources_views_and_bad_files(shop: Shop) -> None:
+    status = shop.read("status")
+    (source,) = status["sources"]
+    assert (source["done"], source["quarantined"], source["waiting"], source["rows"]) == (2, 1, 0, 3)
+    assert {view["name"]: view["class"] for view in status["views"]} == {"by_item": "aggregate", "dear": "append"}
+    assert status["owner"]["phase"] == "stopped"
+    shown = slackwater("status", shop.root).out
+    for view in status["views"]:
+        assert Path(view["path"]).is_dir() and view["path"] in shown
+    assert "broken.json" in shown
+
+
+def test_why_tells_a_files_story(shop: Shop) -> None:
+    raw = shop.directory / "raw"
+    assert shop.read("why", str(raw / "monday.json"))["status"] == "done"
+    assert shop.read("why", str(raw / "broken.json"))["status"] == "quarantined"
+    assert slackwater("why", shop.root, str(raw / "never.json")).out.strip()
+
+
+def test_explain_names_the_class_of_each_view(shop: Shop) -> None:
+    assert {row["name"]: row["class"] for row in shop.read("explain")} == {"by_item": "aggregate", "dear": "append"}
+    ended = slackwater("explain", "app.py:shop", "--json", cwd=shop.directory)
+    assert ended.code == 0, ended.err
+    assert {row["name"]: row["class"] for row in json.loads(ended.out)} == {"by_item": "aggregate", "dear": "append"}
+
+
+def test_a_view_that_cannot_be_kept_is_refused_with_its_operator(shop: Shop) -> None:
+    ended = slackwater("run", "app.py:joined", "--until", "caught_up", cwd=shop.directory)
+    assert ended.code == 2
+    last = ended.err.splitlines()[-1]
+    assert last.startswith("error: ") and "pairs" in last and "join" in last.lower()
+
+
+@pytest.fixture
+def running(shop: Shop) -> Iterator[subprocess.Popen[str]]:
+    """A second run of the same application, for ever."""
+    command = [sys.executable, "-m", "slackwater", "run", "app.py:shop", "--json"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent.parent)}
+    process = subprocess.Popen(
+        command, cwd=shop.directory, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_second_process_is_refused_and_a_signal_ends_the_first_gracefully(
+    shop: Shop, running: subprocess.Popen[str]
+) -> None:
+    _until(lambda: _phase(shop) == "running", running)
+    refused = slackwater("run", "app.py:shop", cwd=shop.directory)
+    assert refused.code == 75
+    assert str(running.pid) in refused.err and refused.err.splitlines()[-1].startswith("error: ")
+
+    (shop.directory / "raw" / "wednesday.json").write_text('{"item": "tea", "price": 3.0}\n', encoding="utf-8")
+    _until(lambda: len(shop.read("files", "--status", "done")) == 3, running)
+    running.send_signal(signal.SIGTERM)
+    out, _ = running.communicate(timeout=120)
+    assert running.returncode == 0
+    report = json.loads(out)
+    assert (report["files"], report["rows"]) == (1, 1), "nothing is read twice"
+    assert _phase(shop) == "stopped"
+
+
+def _phase(shop: Shop) -> str | None:
+    try:
+        owner = open_store(shop.root).owner()
+    except StoreNotFoundError:
+        return None
+    return owner.phase if owner else None
+
+
+def _until(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:
+    clock = SystemClock()
+    deadline = clock.monotonic() + 120
+    while not condition():
+        assert process.poll() is None, "the run has ended"
+        assert clock.monotonic() < deadline, "it took too long"
+        clock.sleep(0.1)
