@@ -5,7 +5,8 @@ Spark.  `timestamp` is an instant (microseconds, UTC), `timestamp_ntz` a wall-cl
 
 Grammar:
     schema := field (',' field)*            field  := name [':'] type ['not' 'null'] ['comment' text]
-    type   := word ['(' n [',' n] ')'] | 'array<' type '>' | 'map<' type ',' type '>' | 'struct<' field,* '>'
+    type   := word | 'decimal' ['(' n [',' n] ')']
+              | 'array<' type '>' | 'map<' type ',' type '>' | 'struct<' field,* '>'
 """
 
 from __future__ import annotations
@@ -31,8 +32,6 @@ _TYPES: Mapping[str, pa.DataType] = {
     "real": pa.float32(),
     "double": pa.float64(),
     "string": pa.string(),
-    "varchar": pa.string(),
-    "char": pa.string(),
     "binary": pa.binary(),
     "date": pa.date32(),
     "timestamp": pa.timestamp("us", "UTC"),
@@ -106,12 +105,12 @@ class _Parser:
         while self._accept(","):
             fields.append(self._field(outer=""))
         if self._kind != "end":
-            raise self._error(f"expected ',' or the end, found {self._token!r}")
+            raise self._error(f"expected ',' or the end, found {self._found}")
         return fields
 
     def _field(self, outer: str) -> pa.Field:
         if self._kind not in ("name", "quoted"):
-            raise self._error(f"expected the name of a column, found {self._token or 'the end'!r}")
+            raise self._error(f"expected the name of a column, found {self._found}")
         name = self._take()
         self._column = f"{outer}.{name}" if outer else name
         self._accept(":")
@@ -129,7 +128,7 @@ class _Parser:
 
     def _type(self, column: str) -> pa.DataType:
         if self._kind != "name":
-            raise self._error(f"expected a type, found {self._token or 'the end'!r}")
+            raise self._error(f"expected a type, found {self._found}")
         word = self._take().lower()
         if word == "array":
             self._expect("<")
@@ -157,31 +156,24 @@ class _Parser:
                 f"{word!r} is not a known type; use one of {', '.join(sorted(set(_NAMES.values())))}, "
                 "decimal(p,s), array<...>, map<...,...>, struct<...>"
             )
-        if word in ("varchar", "char"):
-            self._numbers(1)
         return _TYPES[word]
 
     def _decimal(self) -> pa.DataType:
-        numbers = self._numbers(2)
-        precision = numbers[0] if numbers else 10
-        scale = numbers[1] if len(numbers) == 2 else 0
+        precision, scale = 10, 0
+        if self._accept("("):
+            precision = self._number()
+            scale = self._number() if self._accept(",") else 0
+            self._expect(")")
         if not 1 <= precision <= 38 or scale > precision:
             raise self._error(
                 f"decimal({precision},{scale}) does not exist; the precision is 1 to 38, the scale at most that"
             )
         return pa.decimal128(precision, scale)
 
-    def _numbers(self, most: int) -> list[int]:
-        numbers: list[int] = []
-        if self._accept("("):
-            while len(numbers) < most:
-                if self._kind != "number":
-                    raise self._error(f"expected a number, found {self._token or 'the end'!r}")
-                numbers.append(int(self._take()))
-                if not self._accept(","):
-                    break
-            self._expect(")")
-        return numbers
+    def _number(self) -> int:
+        if self._kind != "number":
+            raise self._error(f"expected a number, found {self._found}")
+        return int(self._take())
 
     def _advance(self) -> None:
         match = _TOKEN.match(self._text, self._at)
@@ -195,6 +187,10 @@ class _Parser:
         kinds = ("quoted", "text", "name", "number", "sign")
         self._kind = next(kind for kind, group in zip(kinds, match.groups(), strict=True) if group is not None)
         self._token = match.group(match.lastindex or 0).replace("``", "`")
+
+    @property
+    def _found(self) -> str:
+        return "the end" if self._kind == "end" else repr(self._token)
 
     def _take(self) -> str:
         token = self._token
@@ -215,7 +211,7 @@ class _Parser:
 
     def _expect(self, sign: str) -> None:
         if not self._accept(sign):
-            raise self._error(f"expected {sign!r}, found {self._token or 'the end'!r}")
+            raise self._error(f"expected {sign!r}, found {self._found}")
 
     def _error(self, what: str) -> SchemaError:
         place = f", column {self._column!r}" if self._column else ""

@@ -43,6 +43,7 @@ Map:
     hand_over          blocks to DataFrames
     arrow_frames       Arrow tables to DataFrames and back
     leaves, catalyst   Spark's plans from Python
+    spark_message      Spark's errors in one line
 """
 
 from spark_bridge.analysis import analyse

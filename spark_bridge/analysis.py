@@ -14,11 +14,12 @@ from pyspark.sql.types import ArrayType, MapType, NullType, StructType
 from actors.ddl import format_schema
 from spark_bridge.aggregates import aggregate_calls
 from spark_bridge.arrow_frames import arrow_schema, spark_schema
-from spark_bridge.catalyst import Catalyst, Plan, analysed, attribute_id, one_line, simple_name
+from spark_bridge.catalyst import Catalyst, Plan, analysed, attribute_id, simple_name
 from spark_bridge.function_source import definition_text, identity_texts
 from spark_bridge.identity import identity_text
 from spark_bridge.operators import ROW_BY_ROW, ExpressionCheck, refuse, refuse_operator
 from spark_bridge.result_columns import grouping_columns
+from spark_bridge.spark_message import one_line
 from spark_bridge.view_definition import ViewDefinition
 from spark_bridge.view_plan import AGGREGATE, APPEND, ViewPlan
 from state.errors import SchemaError, ViewError

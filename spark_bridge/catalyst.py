@@ -174,11 +174,3 @@ def is_attribute(expression: Expression) -> bool:
 def simple_name(java_object: Any) -> str:
     """The class of a Java object, without its package."""
     return str(java_object.getClass().getSimpleName())
-
-
-def one_line(error: BaseException) -> str:
-    """Spark's own message, without the plan and the stack that follow it."""
-    text = str(getattr(error, "desc", None) or error).strip()
-    for end in ("\n== SQL", ";\n'", ";\n\n", "\n\tat ", "\n\nJVM stacktrace", "\n+-"):
-        text = text.split(end)[0]
-    return " ".join(text.split()).rstrip(";")

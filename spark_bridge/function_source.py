@@ -32,7 +32,7 @@ def identity_texts(function: Callable[..., Any]) -> list[str]:
     view_function = _plain(function)
     # What the view's own function does is in the plan, and its text would make a mere rewording another view; but a
     # function defined inside it may be a UDF.
-    _follow(view_function, texts, in_plan=not _defines_functions(view_function))
+    _follow(view_function, texts, set(), in_plan=not _defines_functions(view_function))
     return [f"{name}: {text}" for name, text in sorted(texts.items())]
 
 
@@ -42,18 +42,20 @@ def _plain(value: Any) -> Any:
     return inner if isinstance(inner, FunctionType) else value
 
 
-def _follow(function: Any, texts: dict[str, str], in_plan: bool = False) -> None:
+def _follow(function: Any, texts: dict[str, str], seen: set[str], in_plan: bool = False) -> None:
     if not isinstance(function, FunctionType) or _is_library(function):
         return
     # Without the module: one file is `__main__` today and imported by the command line tomorrow.
     name = function.__qualname__
-    if name in texts:
+    if name in seen:
         return
-    texts[name] = "(in the plan)" if in_plan else _canonical(function)
+    seen.add(name)
+    if not in_plan:
+        texts[name] = _canonical(function)
     for used, value in _used(function):
         plain = _plain(value)
         if isinstance(plain, FunctionType):
-            _follow(plain, texts)
+            _follow(plain, texts, seen)
         elif isinstance(value, _CONSTANTS) and not in_plan:
             texts[f"{name}.{used}"] = repr(value)
 

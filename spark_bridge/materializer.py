@@ -15,9 +15,10 @@ from pyspark.sql import SparkSession
 from spark_bridge.aggregate_view import AggregateView
 from spark_bridge.analysis import SourceWithoutSchemaError, analyse
 from spark_bridge.append_view import AppendView
-from spark_bridge.catalyst import Catalyst, one_line
+from spark_bridge.catalyst import Catalyst
 from spark_bridge.epoch_rows import Block, EpochRows, EpochViews
 from spark_bridge.hand_over import frame_of_blocks
+from spark_bridge.spark_message import one_line
 from spark_bridge.view_definition import ViewDefinition
 from spark_bridge.view_plan import APPEND, ViewPlan
 from state.clock import Clock, SystemClock

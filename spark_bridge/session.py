@@ -55,6 +55,11 @@ _OPTION_CONFIGS = (
     "spark.executor.extraJavaOptions",
     "spark.ray.raydp_app_master.extraJavaOptions",
 )
+# A process has one session at most; a list, since it comes and goes.
+_running: list[SparkSession] = []
+_LOG4J_FILE = "log4j2.properties"
+# Ray's library inside the JVM, and Java itself, write past every logger.
+_SPARK_ENV = 'exec 2>>"${SLACKWATER_SPARK_LOG:-/dev/stderr}"\n'
 _LOG4J = """\
 rootLogger.level = error
 rootLogger.appenderRef.console.ref = console
@@ -151,6 +156,11 @@ def prepare_java() -> Path:
     return home
 
 
+def running_session() -> SparkSession | None:
+    """The session of this process, if `start_session` has begun one and nobody has ended it."""
+    return _running[-1] if _running else None
+
+
 def start_session(settings: SparkSettings, app_name: str) -> SparkSession:
     """The session on RayDP; Ray must be up.  One per process.
 
@@ -165,11 +175,11 @@ def start_session(settings: SparkSettings, app_name: str) -> SparkSession:
     import raydp
 
     os.environ["SPARK_LOCAL_IP"] = ray.util.get_node_ip_address()
-    log_config = _log_config()
-    configs = {**settings.spark_configs(), "spark.log4j.config.file.name": f"file:{log_config}"}
+    conf_dir = _conf_dir()
+    configs = {**settings.spark_configs(), "spark.log4j.config.file.name": f"file:{conf_dir / _LOG4J_FILE}"}
     try:
         with _quiet_fork():
-            return raydp.init_spark(
+            spark = raydp.init_spark(
                 app_name=app_name,
                 num_executors=settings.num_executors,
                 executor_cores=settings.executor_cores,
@@ -178,7 +188,9 @@ def start_session(settings: SparkSettings, app_name: str) -> SparkSession:
             )
     except Exception as error:
         # RayDP, Ray, py4j and the JVM each raise their own; what follows is the same.
-        raise RunFailedError(f"Spark did not start on Ray: {error}; look at Ray's logs, and at the memory") from error
+        raise RunFailedError(f"Spark did not start on Ray: {error}; look into {log_file()} and Ray's logs") from error
+    _running.append(spark)
+    return spark
 
 
 def start_local_session(settings: SparkSettings, app_name: str) -> SparkSession:
@@ -186,7 +198,7 @@ def start_local_session(settings: SparkSettings, app_name: str) -> SparkSession:
     prepare_java()
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     configs = settings.spark_configs()
-    configs["spark.driver.extraJavaOptions"] += f" -Dlog4j2.configurationFile=file:{_log_config()}"
+    configs["spark.driver.extraJavaOptions"] += f" -Dlog4j2.configurationFile=file:{_conf_dir() / _LOG4J_FILE}"
     builder = SparkSession.builder.master(f"local[{settings.executor_cores}]").appName(app_name)
     builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
     for name, value in configs.items():
@@ -199,6 +211,7 @@ def stop_session() -> None:
     """Ends the session that `start_session` began, and its executors."""
     import raydp
 
+    _running.clear()
     raydp.stop_spark()
 
 
@@ -251,11 +264,20 @@ def _major(version: str) -> int | None:
     return int(first) if first.isdigit() else None
 
 
-def _log_config() -> Path:
-    """A file that keeps Spark's log off the user's terminal; without one Spark prints how to set its level."""
-    path = Path(tempfile.gettempdir()) / f"slackwater-log4j2-{os.getuid()}.properties"
-    if not path.is_file() or path.read_text() != _LOG4J:
-        part = path.with_suffix(f".{os.getpid()}")
-        part.write_text(_LOG4J)
-        part.replace(path)
+def log_file() -> Path:
+    """Where the JVM of this process writes what would otherwise be on the terminal."""
+    return Path(tempfile.gettempdir()) / f"slackwater-spark-{os.getpid()}.log"
+
+
+def _conf_dir() -> Path:
+    """A configuration directory for Spark that keeps its JVM off the terminal, unless the user has one."""
+    path = Path(tempfile.gettempdir()) / f"slackwater-spark-{os.getuid()}"
+    path.mkdir(exist_ok=True)
+    for name, text in ((_LOG4J_FILE, _LOG4J), ("spark-env.sh", _SPARK_ENV)):
+        # Another process may be reading it.
+        part = path / f"{name}.{os.getpid()}"
+        part.write_text(text)
+        part.replace(path / name)
+    os.environ.setdefault("SPARK_CONF_DIR", str(path))
+    os.environ["SLACKWATER_SPARK_LOG"] = str(log_file())
     return path

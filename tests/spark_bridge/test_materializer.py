@@ -1,0 +1,179 @@
+"""Versions: a view goes on from exactly what was recorded, alone, and changes only when its rows do."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import lance
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from actors.ddl import parse_schema
+from spark_bridge.materializer import Materializer
+from spark_bridge.view_definition import ViewDefinition
+from state import view_dataset
+from state.errors import CommitRefusedError, RunFailedError, SlackwaterError
+from state.location import Location
+from tests.spark_bridge.followed_view import FollowedView, blocks
+from tests.spark_bridge.random_rows import SCHEMA, random_rows
+
+GROUPED = ViewDefinition("grouped", "SELECT k, count(*) AS n, avg(i) AS a FROM t GROUP BY k")
+HAVING = ViewDefinition("having", "SELECT k, sum(i) AS s FROM t GROUP BY k HAVING sum(i) > 0")
+APPENDED = ViewDefinition("appended", "SELECT k, i FROM t WHERE i > 0")
+ALL = [GROUPED, HAVING, APPENDED]
+by_name = pytest.mark.parametrize("definition", ALL, ids=lambda definition: definition.name)
+
+
+@by_name
+def test_restart_goes_on_from_the_recorded_version(
+    local_spark: SparkSession, tmp_path: Path, definition: ViewDefinition
+) -> None:
+    """What was written after the recorded version is not in the view, after any number of epochs."""
+    chance = random.Random(11)
+    view = FollowedView(local_spark, tmp_path, definition, {"t": SCHEMA})
+    for _ in range(3):
+        view.run({"t": random_rows(chance, 20)})
+    recorded, rows = dict(view.views), dict(view.rows)
+    view.run({"t": random_rows(chance, 20)})
+
+    # A take-over: the recorded version becomes the latest, and a new process opens it.
+    taken_over = {name: view_dataset.restore(view.root, each, term=2) for name, each in recorded.items()}
+    view.rows, view.views = rows, taken_over
+    view.materializer = view.new_materializer()
+    view.materializer.open(taken_over)
+    view.check()
+    for _ in range(2):
+        view.run({"t": random_rows(chance, 20)})
+        view.check()
+
+
+@by_name
+def test_view_written_by_somebody_else_is_noticed(
+    local_spark: SparkSession, tmp_path: Path, definition: ViewDefinition
+) -> None:
+    chance = random.Random(12)
+    view = FollowedView(local_spark, tmp_path, definition, {"t": SCHEMA})
+    view.run({"t": random_rows(chance, 20)})
+    lance.dataset(view.root.child(view.version.path).lance_uri).delete("k = 'UA'")
+    with pytest.raises(CommitRefusedError, match="somebody else"):
+        view.run({"t": random_rows(chance, 20)})
+
+
+@by_name
+def test_older_version_is_not_built_upon_unless_it_is_restored(
+    local_spark: SparkSession, tmp_path: Path, definition: ViewDefinition
+) -> None:
+    chance = random.Random(13)
+    view = FollowedView(local_spark, tmp_path, definition, {"t": SCHEMA})
+    view.run({"t": random_rows(chance, 20)})
+    recorded = dict(view.views)
+    view.run({"t": random_rows(chance, 20)})
+    view.materializer.open(recorded)
+    with pytest.raises(CommitRefusedError):
+        view.run({"t": random_rows(chance, 20)})
+
+
+@by_name
+def test_view_without_new_rows_keeps_its_version(
+    local_spark: SparkSession, tmp_path: Path, definition: ViewDefinition
+) -> None:
+    view = FollowedView(local_spark, tmp_path, definition, {"t": SCHEMA, "u": SCHEMA})
+    first = view.run({})
+    assert [each.name for each in first.created] == [definition.name], "a view is created without any rows too"
+    assert first.created[0].created_epoch == 1
+    assert first.views[definition.name].path == f"views/{definition.name}-1.lance"
+    again = view.run({"u": random_rows(random.Random(1), 5)})
+    assert again.views == first.views
+    assert again.created == ()
+    changed = view.run({"t": random_rows(random.Random(1), 30)})
+    assert changed.views[definition.name].version > first.views[definition.name].version
+
+
+def test_rows_that_touch_nothing_make_no_version(local_spark: SparkSession, tmp_path: Path) -> None:
+    query = "SELECT k, count(*) AS n FROM t WHERE i > 1000000 GROUP BY k"
+    view = FollowedView(local_spark, tmp_path, ViewDefinition("v", query), {"t": SCHEMA})
+    first = view.run({})
+    assert view.run({"t": random_rows(random.Random(1), 5)}).views == first.views
+
+
+def test_state_has_all_groups_and_the_view_those_that_pass(local_spark: SparkSession, tmp_path: Path) -> None:
+    schema = parse_schema("k string, i bigint")
+    definition = ViewDefinition("v", "SELECT k, sum(i) AS s FROM t GROUP BY k HAVING sum(i) > 0")
+    view = FollowedView(local_spark, tmp_path, definition, {"t": schema})
+    for values, passing in (([1, -1], {"a"}), ([-2, 5], {"b"}), ([4, -9], {"a"}), ([-9, 0], set())):
+        view.run({"t": pa.table({"k": ["a", "b"], "i": values}, schema=schema)})
+        assert set(view.stored().column("k").to_pylist()) == passing
+        version = view.version
+        assert version.state_path == "view_state/v-1.lance"
+        state = lance.dataset(view.root.child(version.state_path).lance_uri, version=version.state_version)
+        assert sorted(state.to_table().column("__sw_key").to_pylist()) == ["a", "b"]
+
+
+def test_partials_that_the_result_has_are_not_stored_twice(local_spark: SparkSession, tmp_path: Path) -> None:
+    query = "SELECT k, count(*) AS n, max(i) AS hi, avg(i) AS a, sum(i) AS s FROM t GROUP BY k"
+    view = FollowedView(local_spark, tmp_path, ViewDefinition("v", query), {"t": SCHEMA})
+    view.run({"t": random_rows(random.Random(1), 9)})
+    beside = [name for name in view.dataset().schema.names if name not in ("k", "n", "hi", "a", "s")]
+    assert beside == ["__sw_key", "__sw_2_sum", "__sw_2_count"], "only the average's parts and the key"
+    assert view.version.state_path is None
+
+
+def test_views_are_created_when_their_source_gets_a_schema(local_spark: SparkSession, tmp_path: Path) -> None:
+    materializer = Materializer(local_spark, Location(str(tmp_path)))
+    late = ViewDefinition("late", "SELECT count(*) AS n FROM u")
+    rows = random_rows(random.Random(1), 4)
+    assert materializer.declare([*ALL, late], {"t": SCHEMA, "u": None}, {}).waiting == ("late",)
+    first = materializer.run_epoch(1, {"t": blocks(rows)})
+    assert set(first.views) == {"grouped", "having", "appended"}
+    materializer.declare([*ALL, late], {"t": SCHEMA, "u": SCHEMA}, {each.name: each for each in first.created})
+    second = materializer.run_epoch(2, {"t": blocks(rows), "u": blocks(rows)})
+    assert [each.name for each in second.created] == ["late"]
+    assert second.views["late"].path == "views/late-2.lance"
+    assert second.views["grouped"].version == first.views["grouped"].version + 1
+    materializer.close()
+
+
+def test_view_that_is_not_declared_keeps_its_version(local_spark: SparkSession, tmp_path: Path) -> None:
+    materializer = Materializer(local_spark, Location(str(tmp_path)))
+    materializer.declare(ALL, {"t": SCHEMA}, {})
+    rows = random_rows(random.Random(1), 30)
+    first = materializer.run_epoch(1, {"t": blocks(rows)})
+    materializer.declare([APPENDED], {"t": SCHEMA}, {each.name: each for each in first.created})
+    second = materializer.run_epoch(2, {"t": blocks(rows)})
+    assert second.views["grouped"] == first.views["grouped"]
+    assert second.views["appended"].version == first.views["appended"].version + 1
+    materializer.close()
+
+
+@pytest.mark.parametrize("by_udf", [False, True])
+def test_failure_names_the_view_in_one_line(local_spark: SparkSession, tmp_path: Path, by_udf: bool) -> None:
+    schema = parse_schema("k string, i bigint")
+
+    def soak(word: str) -> str:
+        raise ValueError(f"{word} wet")
+
+    def v(t: DataFrame) -> DataFrame:
+        return t.select(F.udf(soak, "string")("k").alias("e"))
+
+    query = "SELECT CAST(raise_error(concat(k, ' wet')) AS string) AS e FROM t WHERE i IS NOT NULL"
+    definition = ViewDefinition("v", function=v) if by_udf else ViewDefinition("v", query)
+    materializer = Materializer(local_spark, Location(str(tmp_path)))
+    materializer.declare([definition], {"t": schema}, {})
+    materializer.run_epoch(1, {})
+    rows = pa.table({"k": ["too"], "i": [1]}, schema=schema)
+    with pytest.raises(RunFailedError) as failed:
+        materializer.run_epoch(2, {"t": blocks(rows)})
+    reason = "ValueError: too wet" if by_udf else "java.lang.RuntimeException: too wet"
+    assert str(failed.value) == f"view 'v': Spark failed over the rows of an epoch: {reason}"
+    materializer.close()
+
+
+def test_recorded_version_that_is_gone_is_said(local_spark: SparkSession, tmp_path: Path) -> None:
+    view = FollowedView(local_spark, tmp_path, GROUPED, {"t": SCHEMA})
+    views = view.run({"t": random_rows(random.Random(1), 3)}).views
+    gone = {name: type(each)(each.name, each.path, 99) for name, each in views.items()}
+    with pytest.raises(SlackwaterError, match=r"grouped-1\.lance"):
+        view.new_materializer().open(gone)

@@ -1,0 +1,154 @@
+"""What cannot be a view is refused in one line that names the view, the reason and what to do."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from spark_bridge.analysis import SourceWithoutSchemaError, analyse
+from spark_bridge.materializer import Materializer
+from spark_bridge.view_definition import ViewDefinition
+from state.errors import NotIncrementalError, ViewError
+from state.location import Location
+from tests.spark_bridge.random_rows import SCHEMA
+
+SCHEMAS = {"t": SCHEMA, "u": SCHEMA, "later": None}
+
+NOT_INCREMENTAL = {
+    "Join": "SELECT t.k FROM t JOIN u ON t.k = u.k",
+    "Window": "SELECT k, rank() OVER (ORDER BY i) AS r FROM t",
+    "Sort": "SELECT k FROM t ORDER BY k",
+    "GlobalLimit": "SELECT k FROM t LIMIT 3",
+    "Distinct": "SELECT DISTINCT k FROM t",
+    "Expand": "SELECT k, g, count(*) AS n FROM t GROUP BY ROLLUP (k, g)",
+    "Except": "SELECT k FROM t EXCEPT SELECT k FROM u",
+    "Sample": "SELECT k FROM t TABLESAMPLE (10 PERCENT)",
+    "OneRowRelation": "SELECT k FROM t UNION ALL SELECT 'x'",
+    "an Aggregate below": "SELECT count(*) AS n FROM (SELECT k FROM t GROUP BY k)",
+    "count(DISTINCT ...)": "SELECT count(DISTINCT k) AS n FROM t",
+    "collect_list": "SELECT g, collect_list(k) AS ks FROM t GROUP BY g",
+    "percentile": "SELECT percentile(i, 0.5) AS p FROM t",
+    "try_sum": "SELECT try_sum(i) AS s FROM t",
+    "sum over an interval": "SELECT extract(DAY FROM sum(at - timestamp'2020-01-01')) AS s FROM t",
+    "grouping by": "SELECT place, count(*) AS n FROM t GROUP BY place",
+    "rand()": "SELECT k, rand() AS r FROM t",
+    "uuid()": "SELECT uuid() AS u FROM t",
+    "current_timestamp()": "SELECT k FROM t WHERE at < current_timestamp()",
+    "now()": "SELECT k, now() AS n FROM t",
+    "current_date()": "SELECT count(*) FILTER (WHERE day = current_date()) AS n FROM t",
+    "a subquery (ScalarSubquery)": "SELECT k FROM t WHERE i > (SELECT max(i) FROM u)",
+    "a subquery (ListQuery)": "SELECT k FROM t WHERE k IN (SELECT k FROM u)",
+    "a subquery (Exists)": "SELECT k, count(*) AS n FROM t GROUP BY k HAVING EXISTS (SELECT 1 FROM u)",
+}
+
+
+@pytest.mark.parametrize("reason", NOT_INCREMENTAL)
+def test_view_that_cannot_be_maintained_is_refused_with_the_reason(local_spark: SparkSession, reason: str) -> None:
+    with pytest.raises(NotIncrementalError) as refused:
+        analyse(local_spark, ViewDefinition("v", NOT_INCREMENTAL[reason]), SCHEMAS)
+    message = str(refused.value)
+    assert message.startswith("view 'v' cannot be maintained epoch by epoch because of ")
+    assert reason in message
+    assert ": " in message.partition(reason)[2], "it says what to do"
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize(
+    ("query", "parts"),
+    [
+        ("SELECT * FROM nope", ["'nope', which is not a source", "declared are later, t, u"]),
+        ("SELEC k FROM t", ["Syntax error", "line 1"]),
+        ("SELECT nope FROM t", ["`nope` cannot be resolved", "line 1 pos 7"]),
+        ("SELECT k + array(1) FROM t", ["DATATYPE_MISMATCH", "line 1"]),
+        ("SELECT k, count(*) AS n FROM t", ["MISSING_GROUP_BY"]),
+        ("SELECT 1 AS one", ["uses no source", "declared are later, t, u"]),
+        ("SELECT k, g AS k FROM t", ["column 'k'", "already", "AS"]),
+        ("SELECT k, g AS K FROM t", ["column 'K'", "'k' already"]),
+        ("SELECT k AS __sw_key FROM t", ["'__sw_key'", "reserved"]),
+        ("SELECT k AS `a.b` FROM t", ["'a.b'", "dot", "AS"]),
+        ("SELECT k, null AS nothing FROM t", ["'nothing'", "null"]),
+        ("SELECT k, at - at AS d FROM t", ["'d'", "duration"]),
+        ("DROP TABLE t", ["not a query"]),
+        ("CREATE TEMPORARY VIEW x AS SELECT k FROM t", ["not a query"]),
+        ("SELECT k FROM parquet.`/nowhere`", ["PATH_NOT_FOUND"]),
+    ],
+)
+def test_view_that_cannot_be_built_is_one_line(local_spark: SparkSession, query: str, parts: list[str]) -> None:
+    with pytest.raises(ViewError) as refused:
+        analyse(local_spark, ViewDefinition("v", query), SCHEMAS)
+    message = str(refused.value)
+    assert message.startswith("view 'v'")
+    assert "\n" not in message
+    assert "JVM" not in message
+    for part in parts:
+        assert part in message
+
+
+def test_commands_are_not_executed(local_spark: SparkSession) -> None:
+    with pytest.raises(ViewError):
+        analyse(local_spark, ViewDefinition("v", "CREATE DATABASE made_by_a_view"), SCHEMAS)
+    assert "made_by_a_view" not in [database.name for database in local_spark.catalog.listDatabases()]
+
+
+def test_analysis_leaves_no_temporary_view_behind(local_spark: SparkSession) -> None:
+    analyse(local_spark, ViewDefinition("v", "SELECT k FROM t"), SCHEMAS)
+    assert [table.name for table in local_spark.catalog.listTables()] == []
+
+
+def test_source_without_schema_is_told_apart(local_spark: SparkSession) -> None:
+    with pytest.raises(SourceWithoutSchemaError, match="'later'"):
+        analyse(local_spark, ViewDefinition("v", "SELECT * FROM later"), SCHEMAS)
+
+    def v(later: DataFrame) -> DataFrame:
+        return later
+
+    with pytest.raises(SourceWithoutSchemaError, match="'later'"):
+        analyse(local_spark, ViewDefinition("v", function=v), SCHEMAS)
+
+
+def test_function_that_reads_an_unknown_source_is_refused(local_spark: SparkSession) -> None:
+    with pytest.raises(ViewError, match="'nope', which is not a source; declared are later, t, u"):
+        analyse(local_spark, ViewDefinition("v", function=lambda nope: nope), SCHEMAS)
+
+
+def test_what_a_function_raises_is_about_the_view(local_spark: SparkSession) -> None:
+    with pytest.raises(ViewError, match="view 'v': its function raised ZeroDivisionError"):
+        analyse(local_spark, ViewDefinition("v", function=lambda t: 1 / 0), SCHEMAS)
+    with pytest.raises(ViewError, match="returned int; it must return"):
+        analyse(local_spark, ViewDefinition("v", function=lambda t: 3), SCHEMAS)
+    with pytest.raises(ViewError, match=r"view 'v': .*nope"):
+        analyse(local_spark, ViewDefinition("v", function=lambda t: t.select("nope")), SCHEMAS)
+
+
+def test_udf_that_is_not_deterministic_is_refused_by_name(local_spark: SparkSession) -> None:
+    def dice(x: int) -> int:
+        return x
+
+    thrown = F.udf(dice, "int").asNondeterministic()
+    with pytest.raises(NotIncrementalError, match=r"because of dice\(\)"):
+        analyse(local_spark, ViewDefinition("v", function=lambda t: t.select(thrown("g").alias("d"))), SCHEMAS)
+
+
+@pytest.mark.parametrize("name", ["", "1st", "a-b", "a b", "../up", "_hidden", "é"])
+def test_name_that_cannot_be_a_path_is_refused(name: str) -> None:
+    with pytest.raises(ViewError, match="rename it"):
+        ViewDefinition(name, "SELECT k FROM t")
+
+
+def test_function_with_parameters_that_are_not_sources_is_refused() -> None:
+    for function in (lambda: None, lambda *t: None, lambda **t: None, lambda t=1: None):
+        with pytest.raises(ViewError, match="view 'v'"):
+            ViewDefinition("v", function=function)
+    with pytest.raises(ViewError, match="either a query or a function"):
+        ViewDefinition("v")
+    with pytest.raises(ViewError, match="empty"):
+        ViewDefinition("v", "  ")
+
+
+def test_two_views_of_one_name_are_refused(local_spark: SparkSession) -> None:
+    definitions = [ViewDefinition("v", "SELECT k FROM t"), ViewDefinition("v", "SELECT g FROM t")]
+    materializer = Materializer(local_spark, Location("/nowhere"))
+    with pytest.raises(ViewError, match="'v' is declared twice"):
+        materializer.declare(definitions, SCHEMAS, {})
+    materializer.close()
