@@ -18,7 +18,7 @@ from actors.file_queue import FileQueue
 from actors.instructions import CloseFiles, EmitBlock, InferSchema, Instruction, ProposeSchema, ReadPiece
 from actors.messages import Block, FileVersion, Message
 from actors.open_file import OpenFile
-from actors.read_errors import ObjectChanged, ObjectVanished, UnreadableFile
+from actors.read_errors import EmptyFile, ObjectChanged, ObjectVanished, UnreadableFile
 from actors.reports import FetchProgress
 from actors.settings import FetchSettings
 from actors.source import SourceDefinition
@@ -143,8 +143,10 @@ class FetchActor(ActorShell):
         if isinstance(error, StorageUnavailableError):
             self.do(self._executor.on_unavailable(file, error, **cost, now_s=self.now_s()))
         elif isinstance(error, (ObjectVanished, ObjectChanged)):
-            self.do(self._executor.on_unreadable(file, Ending("vanished", str(error)), **cost, now_s=self.now_s()))
+            self.do(self._executor.on_ending(file, Ending("vanished", str(error)), **cost, now_s=self.now_s()))
+        elif isinstance(error, EmptyFile):
+            self.do(self._executor.on_ending(file, Ending("done"), **cost, now_s=self.now_s()))
         elif isinstance(error, (UnreadableFile, AccessDeniedError)):
-            self.do(self._executor.on_unreadable(file, Ending("quarantined", str(error)), **cost, now_s=self.now_s()))
+            self.do(self._executor.on_ending(file, Ending("quarantined", str(error)), **cost, now_s=self.now_s()))
         else:
             raise error

@@ -98,10 +98,10 @@ class FetchExecutor:
             self._partly_read.append(progress)
         return self._go_on(now_s)
 
-    def on_unreadable(
+    def on_ending(
         self, file: FileVersion, ending: Ending, *, requests: int, bytes_read: int, now_s: float
     ) -> list[Instruction]:
-        """The file ends here, `quarantined` or `vanished`.  The rows before stay."""
+        """The file ends here without its last rows, or before it showed a schema.  The rows before stay."""
         progress = self._read(file, requests, bytes_read)
         self._buffer(Piece(progress, None, progress.read_to, ending))
         undecided = file.source not in self._schemas

@@ -13,6 +13,10 @@ class ObjectChanged(SlackwaterError):
     """The object is there, in another version than the one that was listed."""
 
 
+class EmptyFile(SlackwaterError):
+    """The file has no content that a schema could be taken from; read with a schema it is a file of no rows."""
+
+
 class UnreadableFile(SlackwaterError):
     """The file's content cannot be read, or does not fit the schema of its source.
 

@@ -26,8 +26,6 @@ def connect_ray(*, address: str | None, num_cpus: int, namespace: str) -> bool:
     """
     if ray.is_initialized():
         return False
-    # Ray's native parts, in Spark's JVM too, would write their progress on the user's terminal.
-    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "error")
     options: dict[str, Any] = {"namespace": namespace, "log_to_driver": False, "logging_level": "error"}
     if address is not None:
         ray.init(address=address, **options)

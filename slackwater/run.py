@@ -19,7 +19,7 @@ from actors.run_state import RunState
 from slackwater.materializer_loop import MaterializerLoop
 from slackwater.run_status import RunReport, RunStatus, SourceStatus, source_statuses
 from slackwater.settings import Settings
-from spark_bridge.session import prepare_java, start_session, stop_session, warm_up
+from spark_bridge.session import prepare_java, running_session, start_session, stop_session, warm_up
 from spark_bridge.view_definition import ViewDefinition
 from state.clock import Clock
 from state.errors import FencedError, RunFailedError, SettingsError, SlackwaterError
@@ -36,7 +36,7 @@ _log = structlog.get_logger()
 class Run:
     """One run of a pipeline, made by `Pipeline.start`.  As a context manager it ends with a graceful `stop`.
 
-    Only one can live in a process at a time, since a process holds one Spark session.
+    It starts Ray and Spark if this process has none yet, and ends what it started.
     """
 
     def __init__(
@@ -60,6 +60,7 @@ class Run:
         self._loop: MaterializerLoop | None = None
         self._requests: list[Mutation] = []
         self._spark: Future[Any] = Future()
+        self._borrowed_spark = running_session()
         prepare_java()
         spark = settings.spark
         self._owns_ray = connect_ray(
@@ -90,7 +91,7 @@ class Run:
             phase="failed" if self._failure is not None else state.phase,
             epoch=state.epoch,
             epochs=state.epochs,
-            sources=source_statuses(state),
+            sources={source.name: SourceStatus() for source in self._definition.sources} | source_statuses(state),
             views={} if loop is None else dict(loop.view_classes),
             spark="ready" if self._spark.done() else "starting",
             message=self._message(state),
@@ -163,8 +164,10 @@ class Run:
     def _start_spark(self) -> None:
         """Beside the first listing and fetching: a session takes longer to start than many buckets to read."""
         try:
-            spark = start_session(self._settings.spark, f"slackwater-{self._ownership.run_id}")
-            warm_up(spark)
+            spark = self._borrowed_spark
+            if spark is None:
+                spark = start_session(self._settings.spark, f"slackwater-{self._ownership.run_id}")
+                warm_up(spark)
             self._spark.set_result(spark)
         except Exception as error:
             self._spark.set_exception(error)
@@ -214,7 +217,7 @@ class Run:
             self._loop.end()
         if self._client is not None:
             self._client.close()
-        if self._spark.exception() is None:
+        if self._spark.exception() is None and self._borrowed_spark is None:
             stop_session()
         if self._owns_ray:
             disconnect_ray()

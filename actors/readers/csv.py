@@ -13,7 +13,7 @@ import pyarrow.types as kinds
 
 from actors.conform import conform, require_common_column
 from actors.object_file import ObjectFile
-from actors.read_errors import UnreadableFile, one_line
+from actors.read_errors import EmptyFile, UnreadableFile, one_line
 from actors.readers.pieces import cut
 from actors.readers.text_stream import text_stream
 from actors.safe_types import safe_schema
@@ -48,7 +48,7 @@ class CsvReader:
             except _RecordTooLarge:
                 block_bytes *= 4
         if reader is None:
-            raise UnreadableFile("the file is empty: no schema can be taken from it")
+            raise EmptyFile("the file is empty: no schema can be taken from it")
         # A time of day has no form in Spark; its text has.
         fields = [field.with_type(pa.string()) if kinds.is_time(field.type) else field for field in reader.schema]
         return safe_schema(pa.schema(fields))

@@ -10,7 +10,7 @@ import pyarrow.types as kinds
 
 from actors.conform import conform
 from actors.object_file import ObjectFile
-from actors.read_errors import UnreadableFile, one_line
+from actors.read_errors import EmptyFile, UnreadableFile, one_line
 from actors.readers.pieces import cut
 from actors.readers.text_stream import text_stream
 from actors.safe_types import safe_schema
@@ -28,7 +28,7 @@ class JsonReader:
             fields = [field for field in inferred if not (kinds.is_struct(field.type) and not field.type.num_fields)]
             if fields:
                 return safe_schema(pa.schema(fields))
-        raise UnreadableFile("the file is empty: no schema can be taken from it")
+        raise EmptyFile("the file is empty: no schema can be taken from it")
 
     def read(
         self, file: ObjectFile, schema: pa.Schema, offset_rows: int = 0, piece_bytes: int = 8 * MIB

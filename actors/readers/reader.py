@@ -22,7 +22,8 @@ class FileReader(Protocol):
         """The safe schema that the file suggests for its source; text is judged by its first block.
 
         Raises:
-            UnreadableFile: it cannot be read, or is empty and suggests nothing.
+            EmptyFile: it is empty and suggests nothing.
+            UnreadableFile: it cannot be read.
             SchemaError: a column cannot be carried to Spark.
         """
         ...

@@ -108,7 +108,7 @@ def test_an_unreadable_file_is_quarantined_with_its_reason_and_the_others_go_on(
     executor = started()
     executor.on_message(files("bad", "good"), 0.0)
     ending = Ending("quarantined", "row 7: not a number")
-    executor.on_unreadable(file("bad"), ending, requests=1, bytes_read=5, now_s=0.0)
+    executor.on_ending(file("bad"), ending, requests=1, bytes_read=5, now_s=0.0)
     piece(executor, file("good"), rows(2))
     ledger = delta_rows(executor.on_message(barrier(1), 0.0), "ledger")
     assert {(row["path"], row["status"], row["error"]) for row in ledger} == {
@@ -121,7 +121,7 @@ def test_the_rows_before_a_bad_one_stay() -> None:
     executor = started()
     executor.on_message(files("a"), 0.0)
     piece(executor, file("a"), rows(3), last=False)
-    executor.on_unreadable(file("a"), Ending("quarantined", "bad"), requests=0, bytes_read=0, now_s=0.0)
+    executor.on_ending(file("a"), Ending("quarantined", "bad"), requests=0, bytes_read=0, now_s=0.0)
     (row,) = delta_rows(executor.on_message(barrier(1), 0.0), "ledger")
     assert (row["status"], row["rows_read"]) == ("quarantined", 3)
 
@@ -148,7 +148,7 @@ def test_the_first_file_of_a_source_shows_its_schema_and_is_read_when_that_is_de
 def test_a_first_file_that_cannot_be_read_lets_the_next_one_show_the_schema() -> None:
     executor = started(known_schemas=[])
     executor.on_message(files("a"), 0.0)
-    instructions = executor.on_unreadable(file("a"), Ending("quarantined", "bad"), requests=1, bytes_read=0, now_s=0.0)
+    instructions = executor.on_ending(file("a"), Ending("quarantined", "bad"), requests=1, bytes_read=0, now_s=0.0)
     assert of(ProposeSchema, instructions) == [ProposeSchema("s", None)]
 
 
@@ -173,7 +173,7 @@ def test_a_version_without_a_row_never_blocks_its_successor(status: str) -> None
     if status == "done":
         piece(executor, file("a"), rows(0))
     else:
-        executor.on_unreadable(file("a"), Ending(status, "x"), requests=1, bytes_read=0, now_s=0.0)
+        executor.on_ending(file("a"), Ending(status, "x"), requests=1, bytes_read=0, now_s=0.0)
     executor.on_message(barrier(1), 0.0)
     assert reads(executor.on_message(changed("a", "1", "2"), 0.0)) == [("a", 0)]
 
@@ -192,7 +192,7 @@ def test_a_change_while_the_file_waits_is_kept_until_it_is_known_whether_rows_ca
     queued = delta_rows(executor.on_message(barrier(1), 0.0), "queue")
     assert sorted((row["path"], row["etag"]) for row in queued) == [("a", "1"), ("a", "3"), ("busy", "1")]
     assert reads(piece(executor, file("busy"), rows(1))) == [("a", 0)]
-    gone = executor.on_unreadable(file("a"), Ending("vanished", "changed"), requests=1, bytes_read=0, now_s=0.0)
+    gone = executor.on_ending(file("a"), Ending("vanished", "changed"), requests=1, bytes_read=0, now_s=0.0)
     assert reads(gone) == [("a", 0)]
     piece(executor, file("a", "3"), rows(2))
     ledger = delta_rows(executor.on_message(barrier(2), 0.0), "ledger")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from actors.read_errors import UnreadableFile
+from actors.read_errors import EmptyFile, UnreadableFile
 from actors.readers import CsvReader
 from actors.source import Csv
 from state.errors import SchemaError
@@ -21,7 +21,7 @@ def test_files_without_rows(content: bytes, tmp_path: Path) -> None:
 
 
 def test_an_empty_file_suggests_no_schema(tmp_path: Path) -> None:
-    with pytest.raises(UnreadableFile, match="the file is empty"):
+    with pytest.raises(EmptyFile, match="the file is empty"):
         CsvReader(Csv()).infer_schema(open_written(tmp_path, b""))
 
 

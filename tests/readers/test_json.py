@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from actors.read_errors import UnreadableFile
+from actors.read_errors import EmptyFile, UnreadableFile
 from actors.readers import JsonReader
 from state.errors import SchemaError
 from tests.readers.written_files import open_written, rows_of
@@ -18,7 +18,7 @@ _A = pa.schema([("a", pa.int64())])
 @pytest.mark.parametrize("content", [b"", b"\n", b" \n\n "])
 def test_files_without_rows(content: bytes, tmp_path: Path) -> None:
     assert list(JsonReader().read(open_written(tmp_path, content), _A)) == []
-    with pytest.raises(UnreadableFile, match="the file is empty"):
+    with pytest.raises(EmptyFile, match="the file is empty"):
         JsonReader().infer_schema(open_written(tmp_path, content))
 
 

@@ -1,0 +1,281 @@
+"""Whole runs on Ray, Spark, Lance and a local directory or a real S3 server."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import lance
+import pytest
+
+import slackwater as sw
+from slackwater.testing.s3_server import S3Server
+from tests.real.conftest import events, parquet, write
+from tests.real.ledger_oracle import LedgerOracle
+
+pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]
+
+TOTALS = "SELECT user, count(*) AS n, sum(amount) AS total FROM events GROUP BY user"
+FAST = sw.Listing(interval_s=0.1)
+
+
+def local(tmp_path: Path, **options: Any) -> sw.Pipeline:
+    (tmp_path / "in").mkdir(exist_ok=True)
+    pipeline = sw.Pipeline("events", tmp_path / "root")
+    pipeline.source("events", tmp_path / "in", **{"format": "parquet", "discovery": FAST, **options})
+    pipeline.view("totals", TOTALS)
+    return pipeline
+
+
+def totals(root: str | Path, **options: Any) -> dict[int, tuple[int, float]]:
+    rows = sw.open(root, **options).snapshot().view("totals").to_arrow().to_pylist()
+    return {row["user"]: (row["n"], row["total"]) for row in rows}
+
+
+def expected(rows: list[dict[str, Any]]) -> dict[int, tuple[int, float]]:
+    amounts: dict[int, list[float]] = {}
+    for row in rows:
+        amounts.setdefault(row["user"], []).append(row["amount"])
+    return {user: (len(each), sum(each)) for user, each in amounts.items()}
+
+
+def eventually(condition: Callable[[], bool], limit_s: float = 30.0) -> None:
+    deadline = time.monotonic() + limit_s
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come true"
+        time.sleep(0.01)
+
+
+def test_small_files_are_one_get_each_and_none_when_they_were_seen(s3: S3Server, bucket: str) -> None:
+    for number in range(30):
+        s3.put(bucket, f"in/{number}.parquet", parquet(events(number)))
+    with closing(s3.proxy()) as proxy:
+        pipeline = sw.Pipeline("events", f"s3://{bucket}/root", storage_options=s3.storage_options)
+        pipeline.source(
+            "events", f"s3://{bucket}/in", format="parquet", discovery=FAST, storage_options=proxy.storage_options
+        )
+        pipeline.view("totals", TOTALS)
+        with proxy.recording() as first:
+            report = pipeline.run(until="caught_up")
+        gets = [request.key for request in first if request.method == "GET" and not request.is_list]
+        assert sorted(gets) == sorted(f"in/{number}.parquet" for number in range(30))
+        assert not [request for request in first if request.method not in ("GET",)], "the source is only read"
+        # The start looks once whether the bucket can be listed at all; that is not part of the run.
+        assert report.requests == len(first) - 1
+
+        s3.put(bucket, "in/late.parquet", parquet(events(99)))
+        with proxy.recording() as second:
+            pipeline.run(until="caught_up")
+        gets = [request.key for request in second if request.method == "GET" and not request.is_list]
+        assert gets == ["in/late.parquet"]
+    files = sw.open(pipeline.root.url, s3.storage_options).files()
+    assert set(files["requests"].to_pylist()) == {1}
+    everything = [row for number in [*range(30), 99] for row in events(number)]
+    assert totals(pipeline.root.url, storage_options=s3.storage_options) == expected(everything)
+
+
+def test_a_run_without_anything_new_commits_nothing(tmp_path: Path) -> None:
+    write(tmp_path / "in", "a.parquet", parquet(events(0)))
+    pipeline = local(tmp_path)
+    assert pipeline.run(until="caught_up").rows == 10
+    before = sw.open(tmp_path / "root").epochs().num_rows
+    report = pipeline.run(until="caught_up")
+    assert (report.epochs, report.files, report.rows) == (0, 0, 0)
+    assert sw.open(tmp_path / "root").epochs().num_rows == before
+
+
+def test_files_that_arrive_while_it_runs_are_in_the_views_and_each_epoch_is_whole(tmp_path: Path) -> None:
+    pipeline = local(tmp_path)
+    rows: list[dict[str, Any]] = []
+    with pipeline.start() as run:
+        for number in range(5):
+            rows += events(number * 100, 20)
+            write(tmp_path / "in", f"{number}.parquet", parquet(events(number * 100, 20)))
+            eventually(lambda: run.report().files == number + 1)  # noqa: B023
+            assert totals(tmp_path / "root") == expected(rows)
+    store = sw.open(tmp_path / "root")
+    oracle = LedgerOracle({"events": "parquet"}, lambda url: Path(url[len("file://") :]).read_bytes(), tmp_path)
+    assert oracle.check_every_epoch(store, {"totals": TOTALS}) >= 5
+
+
+def test_a_stop_in_the_middle_of_a_file_and_the_next_run_goes_on_at_its_row(tmp_path: Path) -> None:
+    rows = events(0, 60_000)
+    write(tmp_path / "in", "large.parquet", parquet(rows, row_group_size=500))
+    settings = sw.Settings(
+        fetch=sw.FetchSettings(piece_bytes=8 * 1024, max_bytes_in_flight=8 * 1024, whole_object_bytes=64 * 1024),
+        barrier=sw.BarrierSettings(max_epoch_bytes=8 * 1024),
+    )
+
+    def pipeline() -> sw.Pipeline:
+        made = sw.Pipeline("events", tmp_path / "root", settings=settings)
+        made.source("events", tmp_path / "in", format="parquet", discovery=FAST)
+        made.view("totals", TOTALS)
+        return made
+
+    with pipeline().start() as run:
+        eventually(lambda: run.report().rows > 1_000)
+    (file,) = sw.open(tmp_path / "root").files("events").to_pylist()
+    assert file["status"] == "reading"
+    half = file["rows_read"]
+    assert 1_000 < half < 60_000
+    assert totals(tmp_path / "root") == expected(rows[:half])
+    with pipeline().start() as run:
+        eventually(lambda: run.report().rows > 1_000)
+    (file,) = sw.open(tmp_path / "root").files("events").to_pylist()
+    assert half < file["rows_read"]
+    assert totals(tmp_path / "root") == expected(rows[: file["rows_read"]])
+
+
+def test_a_paused_run_reads_nothing_and_goes_on_when_it_is_resumed(tmp_path: Path) -> None:
+    write(tmp_path / "in", "a.parquet", parquet(events(0)))
+    with local(tmp_path).start() as run:
+        run.wait(until="caught_up")
+        run.pause()
+        eventually(lambda: run.status().phase == "paused")
+        listings = run.status().sources["events"].listings
+        write(tmp_path / "in", "b.parquet", parquet(events(50)))
+        assert not run.wait(until="caught_up", timeout_s=1.0)
+        assert run.status().sources["events"].listings <= listings + 1
+        assert run.report().files == 1
+        run.resume()
+        eventually(lambda: run.report().files == 2)
+    assert totals(tmp_path / "root") == expected(events(0) + events(50))
+
+
+def test_a_bad_file_is_quarantined_with_its_reason_and_the_others_go_on(tmp_path: Path) -> None:
+    write(tmp_path / "in", "0-bad.parquet", b"PAR1 is not enough")
+    write(tmp_path / "in", "1-good.parquet", parquet(events(0)))
+    write(tmp_path / "in", "2-other.parquet", parquet([{"user": "a text", "amount": 1.0}]))
+    report = local(tmp_path).run(until="caught_up")
+    assert (report.quarantined, report.rows) == (2, 10)
+    assert "2 files are quarantined" in " ".join(report.notes)
+    store = sw.open(tmp_path / "root")
+    bad = {Path(row["path"]).name: row["error"] for row in store.files(status="quarantined").to_pylist()}
+    assert bad.keys() == {"0-bad.parquet", "2-other.parquet"}
+    assert "user" in bad["2-other.parquet"] and all(bad.values())
+    assert "quarantined" in store.why(str(tmp_path / "in" / "0-bad.parquet")).text
+    assert totals(tmp_path / "root") == expected(events(0))
+
+
+def test_a_bad_file_that_is_replaced_is_read(tmp_path: Path) -> None:
+    write(tmp_path / "in", "a.parquet", b"half")
+    with local(tmp_path, schema="user bigint, amount double").start() as run:
+        eventually(lambda: run.status().sources["events"].quarantined == 1)
+        write(tmp_path / "in", "a.parquet", parquet(events(0)))
+        eventually(lambda: run.report().rows == 10)
+    statuses = sw.open(tmp_path / "root").files("events")["status"].to_pylist()
+    assert sorted(statuses) == ["done", "quarantined"]
+
+
+def test_a_changed_file_is_noted_and_not_read_again(tmp_path: Path) -> None:
+    write(tmp_path / "in", "a.parquet", parquet(events(0)))
+    with local(tmp_path).start() as run:
+        run.wait(until="caught_up")
+        write(tmp_path / "in", "a.parquet", parquet(events(50)))
+        store = sw.open(tmp_path / "root")
+        eventually(lambda: store.files("events")["changed_epoch"].to_pylist()[0] is not None)
+    assert totals(tmp_path / "root") == expected(events(0))
+    assert sw.open(tmp_path / "root").files("events").num_rows == 1
+
+
+def test_an_empty_source_without_schema_ends_well_and_says_so(tmp_path: Path) -> None:
+    report = local(tmp_path).run(until="caught_up")
+    assert report.rows == 0
+    assert "events" in " ".join(report.notes)
+    assert sw.open(tmp_path / "root").views().num_rows == 0
+
+
+def test_an_empty_source_with_a_schema_has_empty_views(tmp_path: Path) -> None:
+    local(tmp_path, schema="user bigint, amount double").run(until="caught_up")
+    assert totals(tmp_path / "root") == {}
+
+
+def test_the_schema_comes_from_the_first_file_and_is_kept(tmp_path: Path) -> None:
+    write(tmp_path / "in", "a.parquet", parquet(events(0)))
+    write(tmp_path / "in", "b.parquet", parquet([{"user": 7, "amount": 1.0, "extra": "x"}]))
+    local(tmp_path).run(until="caught_up")
+    write(tmp_path / "in", "c.parquet", parquet([{"user": 8}]))
+    local(tmp_path).run(until="caught_up")
+    assert totals(tmp_path / "root") == expected(events(0)) | {7: (1, 1.0), 8: (1, None)}
+    with pytest.raises(sw.DefinitionChangedError, match="schema"):
+        local(tmp_path, schema="user string, amount double").run(until="caught_up")
+
+
+def test_a_view_that_cannot_be_maintained_is_refused_before_anything_is_committed(tmp_path: Path) -> None:
+    write(tmp_path / "in", "a.parquet", parquet(events(0)))
+    pipeline = local(tmp_path)
+    pipeline.view("ranked", "SELECT user, rank() OVER (ORDER BY amount) AS r FROM events")
+    with pytest.raises(sw.NotIncrementalError, match=r"ranked.*Window"):
+        pipeline.run(until="caught_up")
+    assert sum(sw.open(tmp_path / "root").epochs()["rows"].to_pylist()) == 0
+    local(tmp_path).run(until="caught_up")
+    assert totals(tmp_path / "root") == expected(events(0)), "the root is still good"
+
+
+def test_a_view_that_names_no_source_lists_the_sources(tmp_path: Path) -> None:
+    write(tmp_path / "in", "a.parquet", parquet(events(0)))
+    pipeline = local(tmp_path)
+    pipeline.view("wrong", "SELECT * FROM evnts")
+    with pytest.raises(sw.ViewError, match=r"wrong.*events"):
+        pipeline.run(until="caught_up")
+
+
+def test_a_view_that_changes_or_comes_late_is_refused_and_the_old_one_stays(tmp_path: Path) -> None:
+    write(tmp_path / "in", "a.parquet", parquet(events(0)))
+    local(tmp_path).run(until="caught_up")
+    late = local(tmp_path)
+    late.view("late", "SELECT user FROM events")
+    with pytest.raises(sw.DefinitionChangedError, match="late"):
+        late.run(until="caught_up")
+    other = sw.Pipeline("events", tmp_path / "root")
+    other.source("events", tmp_path / "in", format="parquet", discovery=FAST)
+    other.view("totals", TOTALS.replace("sum", "max"))
+    with pytest.raises(sw.DefinitionChangedError, match=r"totals.*sum\(amount\).*max\(amount\)"):
+        other.run(until="caught_up")
+    assert totals(tmp_path / "root") == expected(events(0))
+
+
+def test_a_view_that_is_not_declared_is_kept_and_frozen(tmp_path: Path) -> None:
+    write(tmp_path / "in", "a.parquet", parquet(events(0)))
+    pipeline = local(tmp_path)
+    pipeline.view("rows", "SELECT user FROM events")
+    pipeline.run(until="caught_up")
+    write(tmp_path / "in", "b.parquet", parquet(events(50)))
+    local(tmp_path).run(until="caught_up")
+    snapshot = sw.open(tmp_path / "root").snapshot()
+    assert snapshot.view("rows").count_rows() == 10
+    assert totals(tmp_path / "root") == expected(events(0) + events(50))
+    with pytest.raises(sw.DefinitionChangedError, match="missed rows"):
+        pipeline.run(until="caught_up")
+
+
+def test_a_plain_lance_reader_opens_a_view_at_its_tag(tmp_path: Path) -> None:
+    write(tmp_path / "in", "a.parquet", parquet(events(0)))
+    local(tmp_path).run(until="caught_up")
+    (view,) = sw.open(tmp_path / "root").views().to_pylist()
+    dataset = lance.dataset(str(tmp_path / "root" / view["path"]), version="committed")
+    rows = dataset.to_table(columns=["user", "n", "total"]).to_pylist()
+    assert {row["user"]: (row["n"], row["total"]) for row in rows} == expected(events(0))
+
+
+def test_a_second_run_on_the_root_is_refused_by_the_name_of_the_owner(tmp_path: Path) -> None:
+    with local(tmp_path).start() as run:
+        run.wait(until="caught_up")
+        with pytest.raises(sw.OwnedError, match=r"pipeline 'events', pid \d+"):
+            local(tmp_path).start()
+
+
+def test_a_run_whose_root_was_taken_over_stops_for_good(tmp_path: Path) -> None:
+    pipeline = local(tmp_path, schema="user bigint, amount double")
+    with pytest.raises(sw.FencedError), pipeline.start() as first:
+        first.wait(until="caught_up")
+        with local(tmp_path, schema="user bigint, amount double").start(takeover=True) as second:
+            second.wait(until="caught_up")
+            write(tmp_path / "in", "a.parquet", parquet(events(0)))
+            eventually(lambda: second.report().rows == 10)
+            eventually(lambda: first.status().phase == "failed")
+            first.wait()
+    assert totals(tmp_path / "root") == expected(events(0))
