@@ -6,6 +6,9 @@ READY := .venv/.ready
 
 .DEFAULT_GOAL := help
 
+# A process has one Spark session: tests on RayDP (the marker `ray`) and those on a Spark of their own run one after the
+# other.
+
 .PHONY: help
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  %-10s %s\n", $$1, $$2}'
@@ -25,11 +28,13 @@ demo: setup  ## flights into an embedded S3 server, through a crash, compared wi
 
 .PHONY: test
 test: setup  ## the tests (at most 10 minutes)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -m "not ray and not full"
+	$(BIN)/python -m pytest -m "ray and not full"
 
 .PHONY: test-full
 test-full: setup  ## the tests and the long ones
-	$(BIN)/python -m pytest -m ""
+	$(BIN)/python -m pytest -m "not ray"
+	$(BIN)/python -m pytest -m "ray"
 
 .PHONY: lint
 lint: setup  ## ruff, mypy --strict, import-linter

@@ -1,0 +1,46 @@
+"""The flow: from names in a bucket to epochs of rows, cut by barriers.
+
+                    barriers (epoch, mutation, list budget)
+      Coordinator ──────────────┬─────────────────────────────────────────────┐
+          ▲                     ▼                                             │ grants
+          │                 ListActor ──► DispatcherActor ──► FetchActor × N ──► MergerActor ──► materializer
+          │                 new files     by vnode of path    blocks of rows     one epoch        (its process)
+          └── collect(epoch, delta) from every actor, and from the materializer ◄─────────────────────┘
+
+What decides is a plain class without Ray, event loop, clock or chance: an *executor*.  Messages go in, instructions
+come out.  A *shell* hosts each on Ray: it orders what arrives, performs instructions, and times them.
+
+Invariants:
+
+* An executor seals its epoch, reports it, and only then passes the barrier on; each barrier once.
+* A file is marked as seen, and queued by its fetch actor, in one epoch: a crash forgets both or neither.
+* A file's offset moves when its rows are emitted, never when they are read.  What was not emitted at a barrier belongs
+  to a later epoch.
+* Every edge numbers its messages; the receiver puts them in order.  References travel nested, rows never travel.
+* Names are limited by the list budget of each barrier, rows by credit in bytes; barriers by neither.
+* Epochs are committed strictly in their order, by the coordinator alone.
+* Handles belong to one attempt: nothing of an old attempt can write into a new one.
+
+The executors and what they are made of:
+
+    list_executor.py       which names are new           seen_index.py       what was handed on, 24 bytes a name
+    dispatch_executor.py   who reads them                vnode_mapping.py    who owns what
+    fetch_executor.py      reading, buffering, emitting  file_queue.py       files and their rows of state
+                                                         file_progress.py    one file
+                                                         read_buffer.py      rows that wait to be emitted
+    merge_executor.py      one epoch's blocks            barrier_aligner.py  no data crosses a barrier
+    barrier_scheduler.py   when a barrier is due         epoch_collector.py  who has collected what
+    catalog_changes.py     what a declaration may change
+
+What they say: `messages.py` (between actors), `reports.py` (to the coordinator), `instructions.py` (to the shell),
+`run_state.py` (to whoever runs the pipeline), `edge.py` (both ends of an edge).
+
+The shells, which alone import ray: `actor_shell.py` and under it `list_actor.py`, `dispatcher_actor.py`,
+`fetch_actor.py`, `merger_actor.py`; `coordinator.py`, with the actors of one attempt in `actor_group.py`; and
+`run_client.py`, for the process that runs a pipeline.  `recovery.py` is where an attempt begins.
+
+Reading files: `source.py` (what a source is), `object_store.py` and `object_file.py` (listing and content),
+`path_filter.py`, `readers/` (formats), `source_reader.py` and `open_file.py` (a file piece by piece), `safe_types.py`
+and `conform.py` (types that survive the way to Spark), `ddl.py` (schemas as text), `store_errors.py`, `read_errors.py`.
+`settings.py` has what can be set.
+"""
