@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import timedelta
 from typing import Any
 
@@ -9,6 +10,7 @@ from obstore.store import LocalStore, ObjectStore, from_url
 
 from state.location import Location
 
+_ENDPOINT_VARIABLES = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
 _RETRY: Any = {"max_retries": 3, "retry_timeout": timedelta(seconds=10)}
 
 
@@ -17,7 +19,9 @@ def object_client(location: Location) -> ObjectStore:
     if location.is_local:
         return LocalStore(location.path, mkdir=True)
     options = dict(location.storage_options)
-    insecure = options.pop("allow_http", "false") == "true" or options.get("endpoint", "").startswith("http://")
+    # With options for the client, obstore no longer looks at AWS_ALLOW_HTTP; an http endpoint says it anyway.
+    endpoint = options.get("endpoint") or next(filter(None, map(os.environ.get, _ENDPOINT_VARIABLES)), "")
+    insecure = options.pop("allow_http", "false") == "true" or endpoint.startswith("http://")
     if "endpoint" in options:
         options.setdefault("region", "us-east-1")
     client_options: Any = {"allow_http": insecure, "timeout": timedelta(seconds=10)}

@@ -8,7 +8,10 @@ import pytest
 
 from slackwater import __version__
 from slackwater.cli.options import storage_options
+from slackwater.testing import S3Server
 from state.errors import UsageError
+from state.location import Location
+from state.owner import read_owner
 from tests.cli.command import slackwater
 
 
@@ -90,6 +93,19 @@ def test_secrets_on_the_command_line_are_refused_and_not_repeated(option: str, v
     assert ended.code == 2
     assert variable in ended.err
     assert "hunter2" not in ended.err + ended.out
+
+
+def test_the_usual_variables_of_the_environment_reach_a_bucket(
+    s3: S3Server, bucket: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = s3.storage_options
+    monkeypatch.setenv("AWS_ENDPOINT_URL", options["endpoint"])
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", options["access_key_id"])
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", options["secret_access_key"])
+    monkeypatch.setenv("AWS_ALLOW_HTTP", "true")
+    assert read_owner(Location(f"s3://{bucket}/root")) is None
+    ended = slackwater("status", f"s3://{bucket}/root")
+    assert ended.code == 1 and f"s3://{bucket}/root" in ended.err and "cannot be" not in ended.err
 
 
 def test_storage_options_are_read_in_pairs() -> None:
