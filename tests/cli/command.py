@@ -21,7 +21,9 @@ class Ended:
     err: str
 
 
-def slackwater(*arguments: str, cwd: Path | None = None, environment: Mapping[str, str] | None = None) -> Ended:
+def slackwater(
+    *arguments: str, cwd: Path | None = None, environment: Mapping[str, str] | None = None, timeout_s: float = 240
+) -> Ended:
     """Runs `slackwater ARGUMENTS` to its end."""
     ended = subprocess.run(
         [sys.executable, "-m", "slackwater", *arguments],
@@ -29,6 +31,6 @@ def slackwater(*arguments: str, cwd: Path | None = None, environment: Mapping[st
         env={**os.environ, "PYTHONPATH": str(_REPOSITORY), "NO_COLOR": "1", **(environment or {})},
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=timeout_s,
     )
     return Ended(ended.returncode, ended.stdout, ended.stderr)
