@@ -47,14 +47,13 @@ Map:
 """
 
 from spark_bridge.analysis import analyse
-from spark_bridge.epoch_rows import Block, EpochViews
+from spark_bridge.epoch_rows import EpochViews
 from spark_bridge.materializer import Declaration, Materializer
 from spark_bridge.session import SparkSettings, prepare_java, start_session, stop_session, warm_up
 from spark_bridge.view_definition import ViewDefinition
 from spark_bridge.view_plan import ViewPlan
 
 __all__ = [
-    "Block",
     "Declaration",
     "EpochViews",
     "Materializer",

@@ -4,27 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from spark_bridge.leaves import Leaves
 from state.records import CatalogView, ViewVersion
 
 _ONE_PARTITION_BYTES = 4 << 20
-
-
-@dataclass(frozen=True)
-class Block:
-    """A piece of a source's new rows.
-
-    Args:
-        ref: a Ray object reference to Arrow IPC stream bytes, or a `pyarrow.Table` when there is no Ray.
-        rows: how many there are.
-        nbytes: their size as Arrow.
-    """
-
-    ref: Any
-    rows: int
-    nbytes: int
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from actors.messages import Block
 from spark_bridge.arrow_frames import frame_of_table
-from spark_bridge.epoch_rows import Block
 
 
 def frame_of_blocks(spark: SparkSession, schema: pa.Schema, blocks: Sequence[Block]) -> DataFrame:
@@ -19,7 +19,7 @@ def frame_of_blocks(spark: SparkSession, schema: pa.Schema, blocks: Sequence[Blo
     Args:
         spark: the session; one that RayDP started when the blocks are Ray's.
         schema: of the blocks, with types that survive the hand-over.
-        blocks: at least one.
+        blocks: at least one; a block may be a `pyarrow.Table` itself when there is no Ray.
     """
     tables = [block.ref for block in blocks if isinstance(block.ref, pa.Table)]
     if tables:

@@ -12,11 +12,12 @@ from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from actors.messages import Block
 from spark_bridge.aggregate_view import AggregateView
 from spark_bridge.analysis import SourceWithoutSchemaError, analyse
 from spark_bridge.append_view import AppendView
 from spark_bridge.catalyst import Catalyst
-from spark_bridge.epoch_rows import Block, EpochRows, EpochViews
+from spark_bridge.epoch_rows import EpochRows, EpochViews
 from spark_bridge.hand_over import frame_of_blocks
 from spark_bridge.spark_message import one_line
 from spark_bridge.view_definition import ViewDefinition

@@ -68,16 +68,6 @@ appender.console.name = console
 appender.console.target = SYSTEM_ERR
 appender.console.layout.type = PatternLayout
 appender.console.layout.pattern = spark: %p %c{1}: %m%n%ex{0}
-# A task that fails reaches the user as an error that names the view; its stacks would come before that.
-# The gateway announces its level unless it has the root's by its own name.
-logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
-logger.gateway.level = error
-logger.task.name = org.apache.spark.executor.Executor
-logger.task.level = off
-logger.taskset.name = org.apache.spark.scheduler.TaskSetManager
-logger.taskset.level = off
-logger.codegen.name = org.apache.spark.sql.catalyst.expressions.codegen
-logger.codegen.level = off
 """
 
 

@@ -11,10 +11,12 @@ import lance
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from actors.messages import Block
 from spark_bridge.arrow_frames import arrow_schema, frame_of_table, table_of_frame
-from spark_bridge.epoch_rows import Block, EpochViews
+from spark_bridge.epoch_rows import EpochViews
 from spark_bridge.materializer import Materializer
 from spark_bridge.view_definition import ViewDefinition
+from state.lance_access import open_dataset
 from state.location import Location
 from state.records import ViewVersion
 
@@ -23,7 +25,7 @@ def blocks(table: pa.Table, pieces: int = 1) -> list[Block]:
     """The table as blocks, cut into pieces of about one size."""
     step = max(1, -(-table.num_rows // pieces))
     cuts = [table.slice(start, step) for start in range(0, table.num_rows, step)]
-    return [Block(each, each.num_rows, each.nbytes) for each in cuts]
+    return [Block("test", "any", each, each.num_rows, each.nbytes) for each in cuts]
 
 
 class FollowedView:
@@ -63,7 +65,7 @@ class FollowedView:
         return self.views[self.definition.name]
 
     def dataset(self) -> lance.LanceDataset:
-        return lance.dataset(self.root.child(self.version.path).lance_uri, version=self.version.version)
+        return open_dataset(self.root.child(self.version.path), self.version.version)
 
     def stored(self) -> pa.Table:
         """The view's rows without what is stored beside them."""

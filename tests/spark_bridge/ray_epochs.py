@@ -17,7 +17,7 @@ import lance
 import pyarrow as pa
 import ray
 
-from spark_bridge.epoch_rows import Block
+from actors.messages import Block
 from spark_bridge.materializer import Materializer
 from spark_bridge.session import SparkSettings, prepare_java, start_session, stop_session, warm_up
 from spark_bridge.view_definition import ViewDefinition
@@ -38,7 +38,7 @@ def ipc_bytes(table: pa.Table) -> bytes:
 def blocks(table: pa.Table, pieces: int) -> list[Block]:
     step = -(-table.num_rows // pieces)
     cuts = [table.slice(start, step) for start in range(0, table.num_rows, step)]
-    return [Block(ray.put(ipc_bytes(each)), each.num_rows, each.nbytes) for each in cuts]
+    return [Block("test", "t", ray.put(ipc_bytes(each)), each.num_rows, each.nbytes) for each in cuts]
 
 
 def main() -> None:

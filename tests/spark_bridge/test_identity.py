@@ -78,6 +78,11 @@ def test_identity_sees_what_is_computed(local_spark: SparkSession, old: str, new
     assert identity(local_spark, QUERY.replace(old, new)) != identity(local_spark, QUERY)
 
 
+def test_identity_sees_where_a_literal_ends(local_spark: SparkSession) -> None:
+    query = "SELECT k FROM t WHERE array_contains(array('a', 'b'), k)"
+    assert identity(local_spark, query.replace("'a', 'b'", "'a, b'")) != identity(local_spark, query)
+
+
 def test_identity_sees_the_types_of_the_columns_it_uses_and_no_others(local_spark: SparkSession) -> None:
     query = "SELECT count(a) AS n FROM t"
     known = identity(local_spark, query, parse_schema("a int, b int"))

@@ -23,6 +23,7 @@ from tests.spark_bridge.random_rows import SCHEMA, random_rows
 GROUPED = ViewDefinition("grouped", "SELECT k, count(*) AS n, avg(i) AS a FROM t GROUP BY k")
 HAVING = ViewDefinition("having", "SELECT k, sum(i) AS s FROM t GROUP BY k HAVING sum(i) > 0")
 APPENDED = ViewDefinition("appended", "SELECT k, i FROM t WHERE i > 0")
+ONE_ROW = ViewDefinition("one_row", "SELECT count(*) AS n FROM t")
 ALL = [GROUPED, HAVING, APPENDED]
 by_name = pytest.mark.parametrize("definition", ALL, ids=lambda definition: definition.name)
 
@@ -76,7 +77,7 @@ def test_older_version_is_not_built_upon_unless_it_is_restored(
         view.run({"t": random_rows(chance, 20)})
 
 
-@by_name
+@pytest.mark.parametrize("definition", [*ALL, ONE_ROW], ids=lambda definition: definition.name)
 def test_view_without_new_rows_keeps_its_version(
     local_spark: SparkSession, tmp_path: Path, definition: ViewDefinition
 ) -> None:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import random
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType
 
+from slackwater.testing.s3_server import S3Server
 from spark_bridge.view_definition import ViewDefinition
+from state.location import Location
 from tests.spark_bridge.followed_view import FollowedView
 from tests.spark_bridge.random_rows import SCHEMA, random_rows
 
@@ -89,6 +93,21 @@ def test_view_is_sparks_answer_after_every_epoch(
         view.check()
 
 
+def test_nulls_before_and_after_values_leave_no_trace(local_spark: SparkSession, tmp_path: Path) -> None:
+    """An aggregate over nothing but nulls, merged with one over values, in both orders."""
+    query = """SELECT k, count(p) AS n, sum(p) AS sp, avg(p) AS ap, sum(i) AS si, avg(i) AS ai, min(i) AS lo,
+        max(p) AS hi, stddev(i) AS d, var_pop(i) AS v, sum(p) FILTER (WHERE b) AS f FROM t GROUP BY k"""
+    view = FollowedView(local_spark, tmp_path, ViewDefinition("v", query), {"t": SCHEMA})
+    nulls = [{"k": "a"}, {"k": "b"}]
+    values = [
+        {"k": "a", "p": Decimal("1.25"), "i": 3, "b": True},
+        {"k": "a", "p": Decimal("-2.00"), "i": 5, "b": False},
+    ]
+    for rows in (nulls, values, nulls, values, nulls[1:]):
+        view.run({"t": pa.Table.from_pylist(rows, schema=SCHEMA)})
+        view.check()
+
+
 def test_view_over_two_sources_follows_each(local_spark: SparkSession, tmp_path: Path) -> None:
     chance = random.Random(5)
     query = "SELECT k, count(*) AS n FROM (SELECT k FROM t UNION ALL SELECT k FROM u) GROUP BY k"
@@ -124,3 +143,21 @@ def test_many_groups_and_many_epochs_keep_the_view_right(local_spark: SparkSessi
         view.run({"t": wide.slice(chance.randrange(390), 5)})
     view.check()
     assert len(view.dataset().get_fragments()) < 70
+
+
+def test_view_in_an_object_store_is_followed_and_reopened(
+    local_spark: SparkSession, s3: S3Server, bucket: str, tmp_path: Path
+) -> None:
+    chance = random.Random(4)
+    query = "SELECT k, count(*) AS n, sum(i) AS s FROM t GROUP BY k HAVING sum(i) > 0"
+    view = FollowedView(local_spark, tmp_path, ViewDefinition("v", query), {"t": SCHEMA})
+    view.root = Location(f"s3://{bucket}/root", s3.storage_options)
+    view.materializer = view.new_materializer()
+    for _ in range(2):
+        view.run({"t": random_rows(chance, 30)})
+        view.check()
+    recorded = view.views
+    view.materializer = view.new_materializer()
+    view.materializer.open(recorded)
+    view.run({"t": random_rows(chance, 30)})
+    view.check()

@@ -1,0 +1,48 @@
+"""What the analysis says about a view: its class, its key, its sources, and how it explains itself."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import SparkSession
+
+from spark_bridge.analysis import analyse
+from spark_bridge.view_definition import ViewDefinition
+from spark_bridge.view_plan import ViewPlan
+from tests.spark_bridge.random_rows import SCHEMA
+
+
+def plan(spark: SparkSession, query: str) -> ViewPlan:
+    return analyse(spark, ViewDefinition("v", query), {"t": SCHEMA, "u": SCHEMA})
+
+
+@pytest.mark.parametrize(
+    ("query", "view_class", "key"),
+    [
+        ("SELECT k FROM t", "append", ()),
+        ("SELECT k, count(*) AS n FROM t GROUP BY k", "aggregate", ("k",)),
+        ("SELECT count(*) AS n, g AS b, k AS a FROM t GROUP BY k, g", "aggregate", ("a", "b")),
+        ("SELECT count(*) AS n, k FROM t GROUP BY k, g", "aggregate", ()),
+        ("SELECT upper(k) AS u, count(*) AS n FROM t GROUP BY upper(k)", "aggregate", ("u",)),
+        ("SELECT upper(k) AS u, count(*) AS n FROM t GROUP BY k", "aggregate", ()),
+        ("SELECT n, z FROM (SELECT k AS z, count(*) AS n FROM t GROUP BY k) WHERE n > 1", "aggregate", ("z",)),
+        ("SELECT n, z || '' AS z FROM (SELECT k AS z, count(*) AS n FROM t GROUP BY k)", "aggregate", ()),
+        ("SELECT count(*) AS n FROM t", "aggregate", ()),
+    ],
+)
+def test_class_and_key(local_spark: SparkSession, query: str, view_class: str, key: tuple[str, ...]) -> None:
+    view = plan(local_spark, query)
+    assert (view.view_class, view.key) == (view_class, key)
+
+
+def test_sources_are_those_that_are_read(local_spark: SparkSession) -> None:
+    assert plan(local_spark, "SELECT k FROM u").sources == ("u",)
+    assert plan(local_spark, "SELECT k FROM u UNION ALL SELECT k FROM t").sources == ("u", "t")
+    assert plan(local_spark, "WITH t AS (SELECT k FROM u) SELECT k FROM t").sources == ("u",)
+
+
+def test_explanation_says_class_reason_stored_and_cost(local_spark: SparkSession) -> None:
+    text = plan(local_spark, "SELECT k, sum(i) AS s FROM t GROUP BY k HAVING sum(i) > 0").explain()
+    assert text.splitlines()[0] == "v: aggregate"
+    for part in ("groups once, by 1 expression, with a filter on the groups", "reads      t", "by (k)", "upsert"):
+        assert part in text
+    assert "append" in plan(local_spark, "SELECT k FROM t").explain()
