@@ -102,7 +102,10 @@ class ViewTable:
         return self._dataset.to_table(columns=wanted, filter=pc.field(KEY_COLUMN).isin(keys))
 
     def tidy(self) -> None:
-        """Keeps look-ups and commits as fast as they were: a bounded task, due after a number of commits."""
+        """Keeps look-ups and commits as fast as they were: a bounded task, due after a number of commits.
+
+        Lance refuses each of these after a take-over has restored the view, as it refuses any other commit.
+        """
         if self._commits < _INDEX_EVERY_COMMITS:
             return
         self._commits = 0
@@ -145,6 +148,8 @@ class ViewTable:
 
 def _commit_error(location: Location, error: Exception) -> CommitRefusedError | CommitUnknownError:
     """Refused when Lance says that another commit was in the way; otherwise nobody knows what happened."""
-    if any(word in str(error).lower() for word in ("conflict", "already exists", "too many concurrent")):
+    if any(
+        word in str(error).lower() for word in ("incompatible", "conflict", "already exists", "too many concurrent")
+    ):
         return CommitRefusedError(f"{location}: somebody else has written to this view; recover from what is committed")
     return CommitUnknownError(f"{storage_error(error, location)}; whether the view was written is not known")

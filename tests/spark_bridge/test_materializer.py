@@ -64,6 +64,19 @@ def test_view_written_by_somebody_else_is_noticed(
 
 
 @by_name
+def test_writer_of_before_a_take_over_is_refused(
+    local_spark: SparkSession, tmp_path: Path, definition: ViewDefinition
+) -> None:
+    chance = random.Random(14)
+    view = FollowedView(local_spark, tmp_path, definition, {"t": SCHEMA})
+    view.run({"t": random_rows(chance, 20)})
+    taken_over = view_dataset.restore(view.root, view.version, term=2)
+    with pytest.raises(CommitRefusedError, match="somebody else"):
+        view.run({"t": random_rows(chance, 20)})
+    assert lance.dataset(view.root.child(taken_over.path).lance_uri).version == taken_over.version
+
+
+@by_name
 def test_older_version_is_not_built_upon_unless_it_is_restored(
     local_spark: SparkSession, tmp_path: Path, definition: ViewDefinition
 ) -> None:

@@ -1,0 +1,87 @@
+"""One view's dataset: found by key at any size, kept tidy, and written by one only."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import lance
+import pyarrow as pa
+import pytest
+
+from spark_bridge.view_table import ViewTable
+from state.errors import CommitRefusedError
+from state.group_key import KEY_COLUMN
+from state.location import Location
+
+SCHEMA = pa.schema([pa.field(KEY_COLUMN, pa.string(), nullable=False), ("n", pa.int64())])
+
+
+def groups(*numbers: int, n: int = 0) -> pa.Table:
+    return pa.table({KEY_COLUMN: [f"it's {number}" for number in numbers], "n": [n] * len(numbers)}, schema=SCHEMA)
+
+
+def keys(*numbers: int) -> pa.Array:
+    return groups(*numbers).column(KEY_COLUMN).combine_chunks()
+
+
+def found(table: ViewTable, *numbers: int) -> dict[str, int]:
+    rows = table.rows_of(keys(*numbers), ["n"])
+    return dict(zip(rows.column(KEY_COLUMN).to_pylist(), rows.column("n").to_pylist(), strict=True))
+
+
+@pytest.mark.parametrize("size", [3, 12_000], ids=["read whole", "looked up"])
+def test_rows_are_found_by_key(tmp_path: Path, size: int) -> None:
+    table = ViewTable.create(Location(str(tmp_path / "v.lance")), groups(*range(size)))
+    table.upsert(groups(1, size, n=7))
+    table.delete(keys(2))
+    assert found(table, 1, 2, size, size + 1) == {"it's 1": 7, f"it's {size}": 7}
+    assert table.version == 3
+
+
+def test_large_view_gets_an_index_that_new_rows_are_found_by(tmp_path: Path) -> None:
+    location = Location(str(tmp_path / "v.lance"))
+    table = ViewTable.create(location, groups(*range(12_000)))
+    for epoch in range(70):
+        table.upsert(groups(epoch, 12_000 + epoch, n=epoch + 1))
+        table.tidy()
+    assert found(table, 0, 69, 12_069) == {"it's 0": 1, "it's 69": 70, "it's 12069": 70}
+    dataset = lance.dataset(location.lance_uri, version=table.version)
+    assert [index.field_names for index in dataset.describe_indices()] == [[KEY_COLUMN]]
+    [index] = dataset.describe_indices()
+    assert dataset.stats.index_stats(index.name)["num_unindexed_rows"] < 50
+    plan = dataset.scanner(columns=["n"], filter=f"{KEY_COLUMN} = 'x'").explain_plan()
+    assert "ScalarIndexQuery" in plan
+    reopened = ViewTable.open(location, table.version)
+    assert found(reopened, 12_069) == {"it's 12069": 70}
+
+
+def test_small_pieces_are_put_together(tmp_path: Path) -> None:
+    location = Location(str(tmp_path / "v.lance"))
+    table = ViewTable.create(location, groups(0))
+    for number in range(1, 100):
+        table.append(groups(number))
+        table.tidy()
+    dataset = lance.dataset(location.lance_uri, version=table.version)
+    assert dataset.count_rows() == 100
+    assert len(dataset.get_fragments()) < 64
+
+
+@pytest.mark.parametrize(("size", "commits"), [(1, 70), (12_000, 20)], ids=["by compaction", "by an index"])
+def test_tidying_after_a_take_over_is_refused(tmp_path: Path, size: int, commits: int) -> None:
+    location = Location(str(tmp_path / "v.lance"))
+    table = ViewTable.create(location, groups(*range(size)))
+    for number in range(commits):
+        table.append(groups(size + number))
+    taker = lance.dataset(location.lance_uri, version=table.version)
+    taker.restore()
+    with pytest.raises(CommitRefusedError, match="somebody else"):
+        table.tidy()
+    assert lance.dataset(location.lance_uri).version == taker.version
+
+
+def test_dataset_is_created_once(tmp_path: Path) -> None:
+    location = Location(str(tmp_path / "v.lance"))
+    ViewTable.create(location, groups(1))
+    with pytest.raises(CommitRefusedError):
+        ViewTable.create(location, groups(2))
+    assert found(ViewTable.open(location, 1), 1, 2) == {"it's 1": 0}
