@@ -5,7 +5,7 @@ import random
 import pytest
 
 from actors.barrier_aligner import BarrierAligner
-from actors.messages import Barrier, NewFiles
+from actors.messages import Barrier, Message, NewFiles
 from state.epoch import EpochPair
 from state.errors import ProtocolError
 from tests.actors.flow import barrier, files
@@ -44,10 +44,11 @@ def test_barriers_of_different_epochs_do_not_align() -> None:
 def test_no_data_crosses_a_barrier_in_any_interleaving(seed: int) -> None:
     rng = random.Random(seed)
     edges = [f"edge-{n}" for n in range(rng.randint(1, 5))]
-    streams = {
-        edge: [m for epoch in range(1, 6) for m in [*[files(f"{epoch}")] * rng.randint(0, 3), barrier(epoch)]]
-        for edge in edges
-    }
+    streams: dict[str, list[Message]] = {edge: [] for edge in edges}
+    for stream in streams.values():
+        for epoch in range(1, 6):
+            stream += [files(f"{epoch}")] * rng.randint(0, 3)
+            stream.append(barrier(epoch))
     aligner, passed, total = BarrierAligner(edges), [], sum(len(each) for each in streams.values())
     while any(streams.values()):
         edge = rng.choice([each for each in edges if streams[each]])

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import pytest
 
-from actors.barrier_aligner import BarrierAligner
 from actors.dispatch_executor import DispatchExecutor
 from actors.instructions import Collect, Deliver, End, Instruction, Send
 from actors.list_executor import ListExecutor
@@ -94,7 +93,9 @@ def test_ends_after_passing_a_stop_and_not_before(feed: Feed) -> None:
     assert passed(instructions)[0] < len(instructions) - 1
 
 
-def test_the_aligner_is_what_dispatch_and_merge_trust() -> None:
-    executor = MergeExecutor(actor="merger", edges=["fetch-0", "fetch-1"])
-    assert executor.on_message("fetch-0", INITIAL) == BarrierAligner(["a", "b"]).on_message("a", INITIAL) == []
-    assert of(Deliver, executor.on_message("fetch-1", INITIAL))
+def test_a_step_with_two_inputs_passes_a_barrier_when_both_have_delivered_it() -> None:
+    merge = MergeExecutor(actor="merger", edges=["a", "b"])
+    dispatch = DispatchExecutor(actor="dispatcher", edges=["a", "b"], mapping=VnodeMapping(2))
+    for on_message in (merge.on_message, dispatch.on_message):
+        assert on_message("a", INITIAL) == []
+        assert len(passed(on_message("b", INITIAL))) == 1

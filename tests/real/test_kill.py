@@ -10,7 +10,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -43,7 +44,8 @@ def encoded(kind: str, rows: list[dict[str, object]]) -> bytes:
     if kind == "json":
         return "".join(json.dumps(row) + "\n" for row in rows).encode()
     if kind == "csv":
-        return "".join(",".join(map(str, row)) + "\n" for row in [rows[0].keys(), *(r.values() for r in rows)]).encode()
+        lines: list[list[object]] = [[*rows[0]], *([*row.values()] for row in rows)]
+        return "".join(",".join(map(str, line)) + "\n" for line in lines).encode()
     sink = io.BytesIO()
     pq.write_table(pa.Table.from_pylist(rows), sink, row_group_size=16)
     return sink.getvalue()
@@ -91,11 +93,11 @@ class Job:
         while not condition():
             assert self._process.poll() is None, "the run ended by itself:\n" + Path(self._log.name).read_text()
             assert time.monotonic() < deadline, "nothing happened:\n" + Path(self._log.name).read_text()
-            time.sleep(0.02)
+            time.sleep(0.05)
 
 
 def killed_at(
-    s3: S3Server, bucket: str, tmp_path: Path, moments: list[Callable[[int, int], bool]]
+    s3: S3Server, bucket: str, tmp_path: Path, moments: Sequence[Callable[[int, int], bool]]
 ) -> tuple[sw.Store, int]:
     """Runs the pipeline to its end over one kill per moment; checks every epoch; returns the store and the epochs."""
     fill(s3, bucket)
@@ -136,10 +138,13 @@ def test_no_row_is_lost_and_none_comes_twice_over_three_kills(s3: S3Server, buck
     assert len(set(store.epochs()["term"].to_pylist())) == 4, "every life has committed something"
 
 
+def beyond(share: float, done: int, reading: int) -> bool:
+    return done + reading > share * FILES
+
+
 @pytest.mark.ray
 @pytest.mark.full
 @pytest.mark.timeout(1_200)
 def test_no_row_is_lost_and_none_comes_twice_over_ten_kills(s3: S3Server, bucket: str, tmp_path: Path) -> None:
     shares = [0.0, 0.02, 0.1, 0.2, 0.3, 0.45, 0.6, 0.7, 0.8, 0.9]
-    moments = [lambda done, reading, share=share: done + reading > share * FILES for share in shares]
-    killed_at(s3, bucket, tmp_path, moments)
+    killed_at(s3, bucket, tmp_path, [partial(beyond, share) for share in shares])
