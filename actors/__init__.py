@@ -42,5 +42,5 @@ The shells, which alone import ray: `actor_shell.py` and under it `list_actor.py
 Reading files: `source.py` (what a source is), `object_store.py` and `object_file.py` (listing and content),
 `path_filter.py`, `readers/` (formats), `source_reader.py` and `open_file.py` (a file piece by piece), `safe_types.py`
 and `conform.py` (types that survive the way to Spark), `ddl.py` (schemas as text), `store_errors.py`, `read_errors.py`.
-`settings.py` has what can be set.
+`settings.py` has what can be set, `logging.py` how logs look and what they never show.
 """

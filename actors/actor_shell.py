@@ -14,6 +14,7 @@ import structlog
 
 from actors.edge import Inlet, Outlet
 from actors.instructions import Collect, End, Fail, Instruction, Send, WakeAt
+from actors.logging import configure_default
 from actors.messages import Envelope, Message
 from actors.reports import Progress
 from state.clock import Clock, SystemClock
@@ -21,7 +22,6 @@ from state.errors import ProtocolError
 
 _REPORT_EVERY_S = 0.01
 _GAP_LIMIT_S = 60.0
-_log = structlog.get_logger()
 
 
 class ActorShell:
@@ -35,6 +35,8 @@ class ActorShell:
 
     def __init__(self, *, name: str, edges: Iterable[str], coordinator: Any) -> None:
         self._name, self._coordinator = name, coordinator
+        configure_default()
+        self._log = structlog.get_logger().bind(actor=name)
         self._clock: Clock = SystemClock()
         self._inlet = Inlet(edges)
         self._outlets: list[tuple[Any, Outlet]] = []
@@ -126,7 +128,7 @@ class ActorShell:
     def fail(self, error: Exception) -> None:
         """Ends the actor with an error, which its `join` raises."""
         if self._failure is None and not self._over.is_set():
-            _log.error("actor failed", actor=self._name, error=str(error))
+            self._log.error("actor failed", error=str(error))
             self._failure = error
             self._over.set()
 

@@ -17,6 +17,7 @@ import structlog
 from actors.actor_group import MATERIALIZER, MERGER, ActorGroup
 from actors.barrier_scheduler import BarrierScheduler
 from actors.epoch_collector import CollectedEpoch, EpochCollector
+from actors.logging import configure_default
 from actors.messages import BarrierKind, Mutation, Pause, Resume, Stop
 from actors.pipeline_definition import PipelineDefinition
 from actors.recovery import RecoveredState, recover
@@ -30,7 +31,6 @@ from state.records import EpochCounts, ViewVersion
 from state.view_dataset import tag_committed
 
 _WATCH_S = 1.0
-_log = structlog.get_logger()
 
 
 class Coordinator:
@@ -41,6 +41,8 @@ class Coordinator:
     """
 
     def __init__(self, definition: PipelineDefinition) -> None:
+        configure_default()
+        self._log = structlog.get_logger().bind(actor="coordinator")
         self._definition = definition
         self._clock = SystemClock()
         self._changed = asyncio.Event()
@@ -199,13 +201,7 @@ class Coordinator:
         )
         self._untagged |= changed
         self._tags_due.set()
-        _log.info(
-            "epoch committed",
-            epoch=record.epoch,
-            rows=record.counts.rows,
-            files=record.counts.files,
-            commit_s=round(self._clock.monotonic() - started_s, 4),
-        )
+        self._log.info("epoch committed", epoch=record.epoch, commit_s=round(self._clock.monotonic() - started_s, 4))
         totals = self._state.totals
         totals = EpochCounts(
             files=totals.files + epoch.counts.files,
@@ -264,7 +260,7 @@ class Coordinator:
     def _fail(self, error: Exception) -> None:
         if self._state.phase in ("failed", "stopped"):
             return
-        _log.error("run failed", error=str(error))
+        self._log.error("run failed", error=str(error))
         if not isinstance(error, SlackwaterError):
             error = RunFailedError(f"{type(error).__name__}: {_first_line(error)}; start the run again")
         self._publish(phase="failed", failure=error)

@@ -28,7 +28,6 @@ Invariants:
     story.py      what happened to one object
     view.py       a view at one epoch: to_arrow, to_pandas, to_polars, to_spark, to_ray, lance, get
     settings.py   Settings
-    logging.py    structured logs without secrets
     cli/          the command `slackwater`
     demo/         `slackwater demo`
     testing/      the S3 server and the guards that our tests use

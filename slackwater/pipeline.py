@@ -14,6 +14,7 @@ from typing import Any, TypeVar, overload
 import pyarrow as pa
 
 from actors.ddl import parse_schema
+from actors.logging import configure_default
 from actors.object_store import ObjectStore
 from actors.path_filter import PathFilter
 from actors.pipeline_definition import PipelineDefinition
@@ -165,6 +166,7 @@ class Pipeline:
 
     def start(self, *, takeover: bool = False) -> Run:
         """Runs in the background.  Arguments and errors as `run`; those of the run itself are raised by `Run.wait`."""
+        configure_default()
         definition = self._definition()
         with ThreadPoolExecutor(max_workers=8, thread_name_prefix="check") as threads:
             list(threads.map(lambda source: ObjectStore(source.location).check(), definition.sources))
@@ -191,6 +193,7 @@ class Pipeline:
         Raises:
             UsageError, StorageError: as `run`; a view that cannot be maintained is `refused` instead.
         """
+        configure_default()
         return explain(self._definition(), tuple(self._views.values()), self.settings.spark, self._clock)
 
     def _definition(self) -> PipelineDefinition:

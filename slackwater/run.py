@@ -238,9 +238,13 @@ class Run:
             self._news.notify_all()
 
     def _publish(self, state: RunState) -> None:
+        before = self._state
         with self._news:
             self._state = state
             self._news.notify_all()
+        if state.epochs > before.epochs:
+            rows, files = state.totals.rows - before.totals.rows, state.totals.files - before.totals.files
+            _log.info("committed", epoch=state.epoch, rows=rows, files=files, epochs=state.epochs - before.epochs)
 
     def _request(self, mutation: Mutation) -> None:
         with self._news:

@@ -12,8 +12,6 @@ from state.errors import ProtocolError
 from state.resolve import fold
 from state.tables import DELETE, PATCH, PUT, TABLES, row_type
 
-_DELETES_THAT_WIN = frozenset({"seen"})
-
 
 @dataclass(frozen=True)
 class Delta:
@@ -34,15 +32,14 @@ class Delta:
     def merge(cls, deltas: Sequence[Delta]) -> Delta:
         """One delta out of several of the same epoch.
 
-        Of two changes of one key the later in the list wins, and a patch is laid over what comes before it; but a
-        delete of `seen` always wins, so that a file that must be read again is listed again.
+        Of two changes of one key the later in the list wins, and a patch is laid over what comes before it.
         """
         tables = {}
         for table in TABLES:
             parts = [delta.tables[table] for delta in deltas if table in delta.tables]
             if parts:
                 rows = parts[0] if len(parts) == 1 else pa.concat_tables(parts)
-                tables[table] = fold(table, rows, delete_wins=table in _DELETES_THAT_WIN)
+                tables[table] = fold(table, rows)
         return cls(tables)
 
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from state.tables import DELETE, PATCH, TABLES, row_type
+from state.tables import PATCH, TABLES, row_type
 
 Indices = npt.NDArray[np.int64]
 
@@ -35,13 +35,12 @@ def resolve(table: str, rows: pa.Table) -> pa.Table:
     return pa.table({**columns, **fields})
 
 
-def fold(table: str, rows: pa.Table, *, delete_wins: bool = False) -> pa.Table:
+def fold(table: str, rows: pa.Table) -> pa.Table:
     """One row per key: the last put or delete with the patches after it, or the patches alone as one patch.
 
     Args:
         table: a name of `TABLES`.
         rows: columns vnode, op, key, row and perhaps epoch; among equal epochs the later row is the newer.
-        delete_wins: a delete counts as newer than every other row of its epoch.
     """
     count = rows.num_rows
     codes = rows["key"].combine_chunks().dictionary_encode()
@@ -51,8 +50,6 @@ def fold(table: str, rows: pa.Table, *, delete_wins: bool = False) -> pa.Table:
     ranks = [codes.indices.to_numpy()]
     if "epoch" in rows.column_names:
         ranks.insert(0, rows["epoch"].to_numpy())
-    if delete_wins:
-        ranks.insert(0, ops == DELETE)
     order = np.lexsort(ranks)  # stable: ties stay in the order of the rows
     groups = _Groups.of(ranks[-1][order], ops[order])
     result = rows.take(order[groups.base])

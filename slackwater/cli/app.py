@@ -89,9 +89,9 @@ def run(
     debug: Debug = False,
 ) -> None:
     """Run a pipeline.  Ctrl-C ends it after a last epoch; a new start goes on where it stopped."""
+    from actors.logging import configure
     from slackwater.cli.session import print_report, run_in_foreground
     from slackwater.cli.target import load_pipeline
-    from slackwater.logging import configure
 
     configure(log_level, log_json)
     report = run_in_foreground(load_pipeline(target), until.value if until else None, takeover)
@@ -186,9 +186,9 @@ def explain(
     debug: Debug = False,
 ) -> None:
     """The class of each view: how it is kept up to date, or the operator that prevents it."""
+    from actors.logging import configure
     from slackwater.cli.explain import print_catalog, print_explanations
     from slackwater.cli.target import load_pipeline
-    from slackwater.logging import configure
 
     configure(log_level)
     if "://" in target or Path(target).is_dir():

@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from slackwater.logging import redact
+from actors.logging import redact
 from state.errors import OwnedError, SlackwaterError, UsageError
 
 FAILURE = 1

@@ -9,16 +9,15 @@ from typing import Any
 
 import pytest
 
-from slackwater.logging import configure, redact
+from actors.logging import configure, redact
 from state.errors import SettingsError
 from state.location import SECRET_OPTIONS
 
 _PROGRAM = """
 import structlog
-from slackwater.logging import bind, configure
+from actors.logging import configure
 configure({level!r}, json=True)
-log = structlog.get_logger()
-bind(actor="fetch-0", epoch=7)
+log = structlog.get_logger().bind(actor="fetch-0", epoch=7)
 log.debug("quiet")
 log.info("read", path="s3://u:hunter2@raw/a.csv", storage_options={{"Secret_Access_Key": "hunter2", "region": "x"}})
 try:

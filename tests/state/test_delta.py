@@ -7,7 +7,7 @@ import pytest
 
 from state.delta import Delta, DeltaBuilder
 from state.errors import ProtocolError
-from state.tables import DELETE, PATCH, PUT
+from state.tables import PATCH, PUT
 
 MOMENT = datetime(2026, 1, 31, tzinfo=timezone.utc)
 
@@ -58,13 +58,6 @@ def test_a_patch_of_an_earlier_row_stays_a_patch() -> None:
     builder.patch("ledger", b"k", 1, changed_epoch=4)
     (row,) = builder.build().tables["ledger"].to_pylist()
     assert (row["op"], row["row"]["gone_epoch"], row["row"]["changed_epoch"]) == (PATCH, 5, 4)
-
-
-@pytest.mark.parametrize("order", [("put", "delete"), ("delete", "put")])
-def test_a_delete_of_seen_wins_over_a_put_whatever_the_order(order: tuple[str, str]) -> None:
-    merged = Delta.merge([built((order[0], b"k")), built((order[1], b"k"), ("put", b"l"))])
-    ops = {row["key"]: row["op"] for row in merged.tables["seen"].to_pylist()}
-    assert ops == {b"k": DELETE, b"l": PUT}
 
 
 def test_a_delta_travels_between_processes() -> None:

@@ -81,7 +81,6 @@ def configure(level: str = "info", json: bool = False) -> None:
         renderer = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), pad_event_to=0)
     structlog.configure(
         processors=[
-            structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             # Before the redaction: a traceback quotes the texts of errors.
@@ -99,8 +98,3 @@ def configure_default() -> None:
     """For a run that a program started: as its environment says, else warnings; never over its own configuration."""
     if not structlog.is_configured():
         configure(os.environ.get(_LEVEL_VARIABLE) or "warning", bool(os.environ.get(_JSON_VARIABLE)))
-
-
-def bind(**context: Any) -> None:
-    """Adds to every later line of this thread or task: `bind(actor="fetch-0")`, `bind(epoch=...)`."""
-    structlog.contextvars.bind_contextvars(**context)
