@@ -120,6 +120,11 @@ class ActorGroup:
             fetcher.schema.options(num_returns=0).remote(source, schema)
         self._lists[source].schema.options(num_returns=0).remote(True)
 
+    def mark(self, mark: int) -> None:
+        """Asks every list actor for word of when it has handed on what is there now."""
+        for lister in self._lists.values():
+            lister.mark.options(num_returns=0).remote(mark)
+
     def try_next_file(self, source: str) -> None:
         """The file that was to show a source's schema could not be read: the next one goes ahead."""
         self._lists[source].schema.options(num_returns=0).remote(False)

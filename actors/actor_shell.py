@@ -45,6 +45,7 @@ class ActorShell:
         self._wake: asyncio.TimerHandle | None = None
         self._report_due = False
         self._reported: Progress | None = None
+        self._reports = 0
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def connect(self, receivers: Sequence[Any]) -> None:
@@ -53,6 +54,8 @@ class ActorShell:
 
     async def receive(self, envelope: Envelope) -> None:
         """Takes one message; whatever comes before it on its edge is taken first."""
+        if self._failure is not None:
+            return
         with self._guard():
             for message in self._inlet.receive(envelope):
                 self.do(self.on_message(envelope.edge, message))
@@ -87,6 +90,8 @@ class ActorShell:
 
     def do(self, instructions: Iterable[Instruction]) -> None:
         """Performs instructions in their order."""
+        if self._failure is not None:
+            return
         for instruction in instructions:
             if isinstance(instruction, Send):
                 self.send(instruction.message, instruction.to)
@@ -153,7 +158,8 @@ class ActorShell:
         progress = self.progress()
         if progress is not None and progress != self._reported:
             self._reported = progress
-            self._coordinator.progress.options(num_returns=0).remote(progress)
+            self._reports += 1
+            self._coordinator.progress.options(num_returns=0).remote(progress, self._reports)
 
     def _check_gaps(self, before: dict[str, int]) -> None:
         lasting = before.items() & self._inlet.gaps().items()

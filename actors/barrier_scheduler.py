@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping
 
-from actors.messages import Barrier, BarrierKind, Mutation, Stop
+from actors.messages import Barrier, BarrierKind, Mutation, Stop, Vanished
 from actors.reports import CollectReport, FetchProgress, ListProgress, Progress
 from actors.settings import BarrierSettings
 from state.epoch import EpochPair
@@ -23,6 +23,8 @@ class BarrierScheduler:
         committed: the last committed epoch.
         lists: name of each list actor → its source.
         fetchers: names of the fetch actors.
+
+    Sources that are `closed` get no list budget.
     """
 
     def __init__(
@@ -39,11 +41,14 @@ class BarrierScheduler:
         self._lists = {actor: ListProgress(actor, source) for actor, source in lists.items()}
         self._fetchers = {actor: FetchProgress(actor) for actor in fetchers}
         self._covered = dict.fromkeys([*self._lists, *self._fetchers], 0)
+        self._reports = dict.fromkeys(self._covered, 0)
+        self._vanished: list[Vanished] = []
         self._mutations: deque[Mutation] = deque()
         self._in_flight: deque[int] = deque()
         self._last_injection_s = float("-inf")
         self._declared = False
         self.stopping = False
+        self.closed: frozenset[str] = frozenset()
 
     @property
     def lists(self) -> tuple[ListProgress, ...]:
@@ -58,18 +63,21 @@ class BarrierScheduler:
         """The epoch that is open."""
         return self._epoch
 
-    def on_progress(self, progress: Progress) -> None:
-        """An actor is further; reports may come out of order."""
+    def on_progress(self, progress: Progress, number: int) -> None:
+        """An actor is further.  Its reports are numbered from 1, and may come out of order."""
+        if number <= self._reports[progress.actor]:
+            return
+        self._reports[progress.actor] = number
         if isinstance(progress, ListProgress):
-            if progress.activity >= self._lists[progress.actor].activity:
-                self._lists[progress.actor] = progress
-        elif progress.activity >= self._fetchers[progress.actor].activity:
+            self._lists[progress.actor] = progress
+        else:
             self._fetchers[progress.actor] = progress
 
     def on_collect(self, report: CollectReport) -> None:
         """An actor has sealed an epoch: what it did until then is covered."""
         if report.actor in self._covered:
             self._covered[report.actor] = max(self._covered[report.actor], report.activity)
+            self._vanished += report.vanished
 
     def on_declared(self) -> None:
         """The catalog has changed, or a view is to be created: that is something to commit, once."""
@@ -95,12 +103,6 @@ class BarrierScheduler:
         """There is something that no barrier covers yet."""
         return self._declared or any(each.activity > self._covered[each.actor] for each in self._latest())
 
-    @property
-    def is_caught_up(self) -> bool:
-        """Every object of a listing that began after the start is finished and committed."""
-        complete = all(each.listings and not each.held and not each.unsettled for each in self._lists.values())
-        return complete and self.is_quiet and not self.is_dirty and not self._in_flight and not self._mutations
-
     def next_barrier(self, now_s: float, epoch: int) -> Barrier | None:
         """The barrier to inject now, if it is time.  `epoch` is the one that begins after it."""
         if self.stopping or self.wait_s(now_s) > 0:
@@ -114,7 +116,8 @@ class BarrierScheduler:
         for each in self._latest():
             self._covered[each.actor] = max(self._covered[each.actor], each.activity)
         kind = BarrierKind.INITIAL if initial else BarrierKind.CHECKPOINT
-        return Barrier(pair, kind, mutation, self._list_budget())
+        vanished, self._vanished = tuple(self._vanished), []
+        return Barrier(pair, kind, mutation, self._list_budget(), vanished)
 
     def wait_s(self, now_s: float) -> float:
         """Seconds until the next barrier as things stand; infinity when something has to happen first."""
@@ -125,7 +128,8 @@ class BarrierScheduler:
         if self._mutations or self._unsealed_bytes() >= self._settings.max_epoch_bytes:
             return 0.0
         elapsed_s = now_s - self._last_injection_s
-        held_back = any(each.held for each in self._lists.values()) and any(self._list_budget().values())
+        budget = self._list_budget()
+        held_back = any(each.held and budget[each.source] for each in self._lists.values())
         if not self.is_dirty and not held_back:
             return float("inf")
         soon = held_back or (self.is_quiet and len(self._in_flight) <= 1)
@@ -146,4 +150,4 @@ class BarrierScheduler:
     def _list_budget(self) -> dict[str, int]:
         waiting = sum(each.backlog for each in self._fetchers.values())
         share = max(0, self._max_files_waiting - waiting) // max(1, len(self._lists))
-        return {each.source: share for each in self._lists.values()}
+        return {each.source: 0 if each.source in self.closed else share for each in self._lists.values()}

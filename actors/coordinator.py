@@ -23,6 +23,7 @@ from actors.pipeline_definition import PipelineDefinition
 from actors.recovery import RecoveredState, recover
 from actors.reports import CollectReport, Progress
 from actors.run_state import Recovered, RunState
+from actors.watermark import Watermark
 from state.clock import SystemClock
 from state.delta import Delta
 from state.epoch import next_epoch
@@ -53,19 +54,26 @@ class Coordinator:
         self._untagged: dict[str, ViewVersion] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._state = RunState(version=0, phase="running", epoch=0)
-        self._declared_schemas = -1
+        self._declared_sources: frozenset[str] | None = None
+        self._marks = 1
 
     async def start(self) -> Recovered:
         """Takes the root over, recovers what is committed, and lets the flow begin."""
         recovered = await asyncio.to_thread(recover, self._definition, self._clock)
         self._store, self._catalog = recovered.store, recovered.catalog
         self._views: dict[str, ViewVersion] = dict(recovered.views)
+        # The tag may be older than the last commit, if that was just before a crash.
+        self._untagged = dict(recovered.views)
+        self._tags_due.set()
+        self._closed = self._definition.closed_sources(self._catalog.schemas.keys())
         self._group = self._create_group(recovered)
+        lists = {f"list-{source.name}": source.name for source in self._definition.sources}
+        self._watermark = Watermark(lists)
         self._scheduler = BarrierScheduler(
             settings=self._definition.barrier,
             max_files_waiting=self._definition.fetch.max_files_waiting,
             committed=self._store.head.epoch,
-            lists={f"list-{source.name}": source.name for source in self._definition.sources},
+            lists=lists,
             fetchers=self._group.fetch_names,
         )
         self._collector = EpochCollector(
@@ -74,6 +82,9 @@ class Coordinator:
             materializer=MATERIALIZER,
             now_s=self._clock.monotonic(),
         )
+        self._scheduler.closed = self._closed
+        # An epoch of a term that committed nothing must not come again: datasets are named after epochs.
+        self._first_epoch = self._store.head.epoch + (self._store.head.term << 16)
         if self._catalog.is_changed:
             self._scheduler.on_declared()
         await self._group.connect()
@@ -94,9 +105,9 @@ class Coordinator:
 
     # -- what the actors and the materializer say ---------------------------------------------------------------
 
-    async def progress(self, progress: Progress) -> None:
-        """An actor is further."""
-        self._scheduler.on_progress(progress)
+    async def progress(self, progress: Progress, number: int) -> None:
+        """An actor is further; its reports are numbered."""
+        self._scheduler.on_progress(progress, number)
         self._publish()
 
     async def collect(self, report: CollectReport) -> None:
@@ -118,12 +129,15 @@ class Coordinator:
             return
         self._catalog.set_schema(source, schema)
         self._scheduler.on_declared()
-        self._group.decide_schema(source, schema)
+        before, self._closed = self._closed, self._definition.closed_sources(self._catalog.schemas.keys())
+        self._scheduler.closed = self._closed
+        for opened in (before | {source}) - self._closed:
+            self._group.decide_schema(opened, self._catalog.schemas[opened])
         self._publish()
 
-    async def views_declared(self, schemas: int, new_views: bool) -> None:
-        """The materializer has analysed every view that `schemas` decided schemas allow."""
-        self._declared_schemas = schemas
+    async def views_declared(self, sources: frozenset[str], new_views: bool) -> None:
+        """The materializer has analysed every view that the schemas of these sources allow."""
+        self._declared_sources = sources
         if new_views:
             self._scheduler.on_declared()
         self._publish()
@@ -136,6 +150,12 @@ class Coordinator:
         phases: Mapping[type, str] = {Pause: "paused", Resume: "running", Stop: "stopping"}
         if self._state.phase not in ("failed", "stopped"):
             self._publish(phase=phases[type(mutation)])
+
+    async def mark(self) -> int:
+        """Makes a mark, see `Watermark`."""
+        self._marks += 1
+        self._group.mark(self._marks)
+        return self._marks
 
     async def watch(self, version: int) -> RunState:
         """The state of the run, as soon as it is newer than `version`, at the latest after a second."""
@@ -154,9 +174,10 @@ class Coordinator:
     # -- the loops -----------------------------------------------------------------------------------------------
 
     async def _inject_barriers(self) -> None:
-        while not self._scheduler.stopping:
+        while not self._scheduler.stopping and self._state.phase != "failed":
             now_s = self._clock.monotonic()
-            barrier = self._scheduler.next_barrier(now_s, next_epoch(self._clock, self._scheduler.epoch))
+            last = max(self._scheduler.epoch, self._first_epoch)
+            barrier = self._scheduler.next_barrier(now_s, next_epoch(self._clock, last))
             if barrier is not None:
                 self._collector.on_barrier(barrier, now_s)
                 self._group.inject(barrier)
@@ -168,7 +189,7 @@ class Coordinator:
                 pass
 
     async def _commit_epochs(self) -> None:
-        while True:
+        while self._state.phase != "failed":
             epoch = self._collector.take_complete(self._clock.monotonic())
             if epoch is None:
                 self._complete.clear()
@@ -176,6 +197,7 @@ class Coordinator:
                 continue
             await self._commit(epoch)
             self._scheduler.on_epoch_over(epoch.epoch)
+            self._watermark.on_epoch_over(epoch.epoch, epoch.reports, self._closed)
             if epoch.barrier.is_stop:
                 self._tags_due.set()
                 self._publish(phase="stopped")
@@ -212,15 +234,18 @@ class Coordinator:
         self._publish(epoch=record.epoch, epochs=self._state.epochs + 1, totals=totals)
 
     async def _move_tags(self) -> None:
-        """Tags are a courtesy to plain Lance readers: only the latest version of a view needs one."""
+        """Tags are a courtesy to plain Lance readers: only the latest version needs one, and no run fails for it."""
         while True:
             await self._tags_due.wait()
             self._tags_due.clear()
             views, self._untagged = self._untagged, {}
-            await asyncio.gather(
-                *(asyncio.to_thread(tag_committed, self._definition.root, view) for view in views.values())
-            )
-            if self._state.phase == "stopped" and not self._untagged:
+            for name, view in views.items():
+                try:
+                    await asyncio.to_thread(tag_committed, self._definition.root, view)
+                except Exception as error:
+                    self._untagged.setdefault(name, view)
+                    self._log.warning("a view's tag stays behind until the next epoch", view=name, error=str(error))
+            if self._state.phase == "stopped":
                 self._over.set()
                 return
 
@@ -239,7 +264,7 @@ class Coordinator:
             coordinator=ray.get_runtime_context().current_actor,
             definition=self._definition,
             seen=recovered.seen,
-            schemas=self._catalog.schemas,
+            schemas={name: each for name, each in self._catalog.schemas.items() if name not in self._closed},
             unfinished=recovered.unfinished,
             without_rows=recovered.without_rows,
         )
@@ -268,18 +293,17 @@ class Coordinator:
 
     def _publish(self, **changes: object) -> None:
         """Makes a new state for those who watch, and wakes the scheduler."""
-        caught_up = (
-            self._scheduler.is_caught_up
-            and self._declared_schemas == len(self._catalog.schemas)
-            and self._state.phase == "running"
-        )
+        sources = (source.name for source in self._definition.sources)
+        declared = frozenset(name for name in sources if name in self._catalog.schemas)
+        every_view_is_there = self._declared_sources == declared
         self._state = replace(
             self._state,
             version=self._state.version + 1,
             lists=self._scheduler.lists,
             fetchers=self._scheduler.fetchers,
             schemas=dict(self._catalog.schemas),
-            caught_up=caught_up,
+            reached_mark=self._watermark.reached if every_view_is_there else self._state.reached_mark,
+            closed=self._closed,
             **changes,  # type: ignore[arg-type]
         )
         self._changed.set()

@@ -23,6 +23,7 @@ class CollectedEpoch:
     seconds: EpochSeconds
     views: Mapping[str, ViewVersion]
     created: tuple[CatalogView, ...]
+    reports: Mapping[str, CollectReport]
 
     @property
     def epoch(self) -> int:
@@ -97,4 +98,5 @@ class EpochCollector:
             ),
             views=materialized.views or {},
             created=materialized.created,
+            reports=epoch.reports,
         )

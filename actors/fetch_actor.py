@@ -115,7 +115,7 @@ class FetchActor(ActorShell):
                 self._threads, open_file.next_piece, reader.schema, offset_rows
             )
         except Exception as error:
-            self._on_read_error(file, open_file, error)
+            await self._on_read_error(file, open_file, error)
             return
         if last:
             self._open.pop(file, None)
@@ -131,13 +131,16 @@ class FetchActor(ActorShell):
         try:
             schema = await asyncio.get_running_loop().run_in_executor(self._threads, open_file.infer_schema)
         except Exception as error:
-            self._on_read_error(file, open_file, error)
+            await self._on_read_error(file, open_file, error)
             return
-        self.do(self._executor.on_inferred(file, schema))
+        self.do(self._executor.on_inferred(file, schema, self.now_s()))
 
-    def _on_read_error(self, file: FileVersion, open_file: OpenFile, error: Exception) -> None:
+    async def _on_read_error(self, file: FileVersion, open_file: OpenFile, error: Exception) -> None:
         """What the file gets for an error; one that no file is to blame for ends the actor."""
         self._open.pop(file, None)
+        if isinstance(error, AccessDeniedError):
+            # Refused for this file alone, or for all of them: then this raises, and no file is marked.
+            await asyncio.to_thread(self._readers[file.source].check)
         requests, bytes_read = open_file.take_cost()
         cost = {"requests": requests, "bytes_read": bytes_read}
         if isinstance(error, StorageUnavailableError):

@@ -119,10 +119,13 @@ class FetchExecutor:
         self._delayed.append((now_s + _BACKOFF_S * 2**progress.attempts, progress))
         return self._go_on(now_s)
 
-    def on_inferred(self, file: FileVersion, schema: pa.Schema) -> list[Instruction]:
+    def on_inferred(self, file: FileVersion, schema: pa.Schema, now_s: float) -> list[Instruction]:
         """The first file of a source has shown its schema; it is read when the schema is decided."""
-        del self._active[file.source, file.path, file.version]
         progress = self._queue.get(file)
+        del self._active[progress.key]
+        if file.source in self._schemas:
+            self._partly_read.append(progress)
+            return self._go_on(now_s)
         self._undecided[progress.key] = progress
         return [ProposeSchema(file.source, schema)]
 
@@ -164,7 +167,13 @@ class FetchExecutor:
         counts = EpochCounts(self._files, self._rows, self._bytes, self._requests)
         self._files = self._rows = self._bytes = self._requests = self._unsealed_bytes = 0
         return CollectReport(
-            self._actor, barrier.epoch.prev, self._queue.seal(), counts=counts, activity=self._activity
+            self._actor,
+            barrier.epoch.prev,
+            self._queue.seal(),
+            counts=counts,
+            activity=self._activity,
+            vanished=self._queue.take_vanished(),
+            unfinished_since=self._queue.unfinished_since(),
         )
 
     def _read(self, file: FileVersion, requests: int, bytes_read: int) -> FileProgress:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
+from datetime import datetime
 
 from actors.file_progress import Ending, FileKey, FileProgress
-from actors.messages import ChangedFile, FileVersion
+from actors.messages import ChangedFile, FileVersion, Vanished
 from actors.source_tally import SourceTally
 from state.delta import Delta, DeltaBuilder
 from state.errors import ProtocolError
@@ -33,9 +34,10 @@ class FileQueue:
         self._successors: dict[tuple[str, str], FileProgress] = {}
         self._without_rows = set(without_rows)
         self._touched: dict[FileKey, FileProgress] = {}
+        self._vanished: list[Vanished] = []
         self._delta = DeltaBuilder()
         current: dict[tuple[str, str], FileKey] = {}
-        for progress in sorted(unfinished, key=lambda each: (each.listed_epoch, each.file.last_modified)):
+        for progress in sorted(unfinished, key=_reading_order):
             path = progress.key[:2]
             if path in current:
                 self._successors[path] = progress
@@ -48,6 +50,7 @@ class FileQueue:
 
     def add(self, file: FileVersion, epoch: int) -> None:
         """A new file from the listing."""
+        self._without_rows.discard((file.source, file.path, file.version))
         self._enqueue(self._touch(FileProgress(file, listed_epoch=epoch)))
 
     def change(self, changed: ChangedFile, epoch: int) -> None:
@@ -60,8 +63,10 @@ class FileQueue:
             self.add(changed.now, epoch)
         elif key in self._files or (successor is not None and successor.key == key):
             if successor is not None:
-                self._drop(successor)
-            self._successors[source, path] = self._touch(FileProgress(changed.now, listed_epoch=epoch))
+                self._drop(self._successors.pop((source, path)))
+            later = FileProgress(changed.now, listed_epoch=epoch)
+            if later.key not in self._files:
+                self._successors[source, path] = self._touch(later)
         else:
             self._delta.patch("ledger", encode_key(*key), vnode_of(path), changed_epoch=epoch)
 
@@ -101,6 +106,8 @@ class FileQueue:
             self._enqueue(successor)
         else:
             self._without_rows.add(progress.key)
+            if ending.status == "vanished":
+                self._vanished.append(Vanished(*progress.key))
 
     def seal(self) -> Delta:
         """Everything that changed since the last seal."""
@@ -109,6 +116,19 @@ class FileQueue:
             progress.stored = True
         self._touched = {}
         return self._delta.build()
+
+    def take_vanished(self) -> tuple[Vanished, ...]:
+        """The versions that have vanished without a row since the last call."""
+        vanished, self._vanished = tuple(self._vanished), []
+        return vanished
+
+    def unfinished_since(self) -> dict[str, int]:
+        """Source → the epoch in which the oldest of its unfinished files was listed."""
+        since: dict[str, int] = {}
+        for each in (*self._files.values(), *self._successors.values()):
+            source = each.file.source
+            since[source] = min(each.listed_epoch, since.get(source, each.listed_epoch))
+        return since
 
     def _enqueue(self, progress: FileProgress) -> None:
         if progress.key in self._files:
@@ -128,3 +148,8 @@ class FileQueue:
 
     def _tally(self, source: str) -> SourceTally:
         return self.tallies.setdefault(source, SourceTally())
+
+
+def _reading_order(progress: FileProgress) -> tuple[bool, int, datetime]:
+    """Of several versions of a path the one with rows is being read, or else the first that was listed."""
+    return progress.row_offset == 0, progress.listed_epoch, progress.file.last_modified

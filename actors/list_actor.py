@@ -66,6 +66,11 @@ class ListActor(ActorShell):
         with self._guard():
             self.do(self._executor.on_schema(found, self.now_s()))
 
+    async def mark(self, mark: int) -> None:
+        """Asks for word of when everything that is there now has been handed on."""
+        with self._guard():
+            self.do(self._executor.on_mark(mark))
+
     def perform(self, instruction: Instruction) -> None:
         if isinstance(instruction, ReadPage):
             self.run_guarded(self._read_page(instruction.first))

@@ -59,9 +59,13 @@ class ListExecutor:
         self._next_listing_s = 0.0
         self._settled: dict[str, bytes] = {}
         self._settling: dict[str, bytes] = {}
+        self._unsettled: set[str] = set()
+        self._mark, self._listing_mark, self._pending_mark, self._complete_mark = 1, 0, 0, 0
+        self._pending: set[str] = set()
         self._delta = DeltaBuilder()
         self._marked = False
         self._activity = self._sent = self._listings = self._listed = self._listed_now = self._requests = 0
+        self._num_unsettled = 0
 
     def on_barrier(self, barrier: Barrier, now_s: float) -> list[Instruction]:
         """Seals the epoch, passes the barrier on, and goes on with the budget it brings."""
@@ -69,6 +73,9 @@ class ListExecutor:
             raise ProtocolError(f"{self._actor}: barrier {barrier.epoch} does not follow epoch {self._epoch}")
         instructions = pass_on(barrier, self._seal(barrier))
         self._epoch = barrier.epoch.curr
+        for vanished in barrier.vanished:
+            if vanished.source == self._source:
+                self._seen.forget(path_fingerprint(vanished.source, vanished.path), vanished.version)
         if barrier.is_stop:
             self._stopped = True
             return [*instructions, End()]
@@ -91,9 +98,15 @@ class ListExecutor:
         self._listings += 1
         self._listed, self._listed_now = self._listed_now, 0
         self._settled, self._settling = self._settling, {}
+        self._complete_listing()
         unsettled_pause_s = min(self._interval_s, _SETTLE_S)
         self._next_listing_s = now_s + (unsettled_pause_s if self._settled else self._interval_s)
         return self._go_on(now_s)
+
+    def on_mark(self, mark: int) -> list[Instruction]:
+        """Asks for word of when everything is handed on that the next listing to begin finds."""
+        self._mark = max(self._mark, mark)
+        return []
 
     def on_schema(self, found: bool, now_s: float) -> list[Instruction]:
         """The file that was sent ahead has shown the schema, or could not be read: then the next one goes ahead."""
@@ -118,6 +131,8 @@ class ListExecutor:
                 continue
             if self._must_settle and self._settled.get(path) != version:
                 self._settling[path] = version
+                if seen is None:
+                    self._unsettled.add(path)
                 continue
             file = FileVersion(self._source, path, version, etag, size, last_modified)
             if seen is None:
@@ -134,11 +149,25 @@ class ListExecutor:
         if self._epoch is None or self._stopped or self._paused or self._page_asked or self._held:
             pass
         elif self._listing or now_s >= self._next_listing_s:
+            if not self._listing:
+                self._listing_mark = self._mark
             instructions.append(ReadPage(first=not self._listing))
             self._listing = self._page_asked = True
         else:
             instructions.append(WakeAt(self._next_listing_s))
         return instructions
+
+    def _complete_listing(self) -> None:
+        """A mark is complete when a listing that began after it has ended, and what was too young in it is sent."""
+        unsettled, self._unsettled = self._unsettled, set()
+        self._num_unsettled = len(unsettled)
+        if self._pending_mark > self._complete_mark:
+            self._pending &= unsettled
+        elif self._listing_mark > self._complete_mark:
+            self._pending_mark, self._pending = self._listing_mark, unsettled
+        if self._pending_mark > self._complete_mark and not self._pending:
+            self._complete_mark = self._pending_mark
+            self._activity += 1
 
     def _send_held(self) -> list[Instruction]:
         if self._stopped or self._paused or self._probing:
@@ -166,7 +195,13 @@ class ListExecutor:
             key = encode_key(self._source)
             self._delta.put("list_state", key, 0, source=self._source, pages=self._listings, requests=self._requests)
         self._marked = False
-        return CollectReport(self._actor, barrier.epoch.prev, self._delta.build(), activity=self._activity)
+        return CollectReport(
+            self._actor,
+            barrier.epoch.prev,
+            self._delta.build(),
+            activity=self._activity,
+            complete_mark=self._complete_mark,
+        )
 
     def progress(self) -> ListProgress:
         """How far this step is."""
@@ -176,7 +211,7 @@ class ListExecutor:
             activity=self._activity,
             sent=self._sent,
             held=len(self._held),
-            unsettled=len(self._settled) + len(self._settling),
+            unsettled=self._num_unsettled,
             listings=self._listings,
             listed=max(self._listed, self._listed_now),
             requests=self._requests,

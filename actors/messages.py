@@ -38,17 +38,28 @@ Mutation = Union[Stop, Pause, Resume]
 
 
 @dataclass(frozen=True)
+class Vanished:
+    """A version that was not there any more when it was to be read, and of which no row was."""
+
+    source: str
+    path: str
+    version: bytes
+
+
+@dataclass(frozen=True)
 class Barrier:
     """The border between two epochs.
 
     Args:
         list_budget: source → how many new files its list actor may send until the next barrier.
+        vanished: versions that are new files if they are listed again.
     """
 
     epoch: EpochPair
     kind: BarrierKind = BarrierKind.CHECKPOINT
     mutation: Mutation | None = None
     list_budget: Mapping[str, int] = field(default_factory=dict)
+    vanished: tuple[Vanished, ...] = ()
 
     @property
     def is_stop(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
 from actors.settings import BarrierSettings, FetchSettings
@@ -14,14 +15,29 @@ class PipelineDefinition:
     """Everything the coordinator needs.
 
     Args:
-        views: the names of the declared views.
+        views: name of each declared view → the sources that it may read.
         ansi: whether Spark runs in ANSI mode; kept in the catalog.
     """
 
     name: str
     root: Location
     sources: tuple[SourceDefinition, ...]
-    views: tuple[str, ...]
+    views: Mapping[str, frozenset[str]]
     ansi: bool
     barrier: BarrierSettings
     fetch: FetchSettings
+
+    def closed_sources(self, decided: Set[str]) -> frozenset[str]:
+        """Sources that have a schema and must wait for another one's.
+
+        A view over several sources begins with the first row of any of them, and can be analysed only when all of
+        their schemas are decided.
+        """
+        waiting = {source.name for source in self.sources} - decided
+        closed: set[str] = set()
+        while True:
+            blocked = waiting | closed
+            further = {name for read in self.views.values() if read & blocked for name in read} - blocked
+            if not further:
+                return frozenset(closed)
+            closed |= further

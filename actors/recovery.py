@@ -16,7 +16,9 @@ from actors.seen_index import SeenIndex
 from state.catalog import Catalog
 from state.clock import Clock
 from state.errors import StoreNotFoundError
+from state.fingerprint import path_fingerprint
 from state.lance_store import LanceStateStore
+from state.location import Location
 from state.records import ViewVersion
 from state.store import StateStore
 from state.view_dataset import restore
@@ -56,6 +58,11 @@ def check(definition: PipelineDefinition, clock: Clock) -> Mapping[str, pa.Schem
     return changes.schemas
 
 
+def is_fenced(root: Location, term: int, clock: Clock) -> bool:
+    """Whether another process has taken the root over since `term`."""
+    return LanceStateStore.open(root, clock, read_only=True).head.term != term
+
+
 def recover(definition: PipelineDefinition, clock: Clock) -> RecoveredState:
     """Opens the store of a pipeline as its only writer.
 
@@ -73,27 +80,35 @@ def recover(definition: PipelineDefinition, clock: Clock) -> RecoveredState:
     views = {name: restore(definition.root, view, head.term) for name, view in head.views.items()}
     queue, ledger = store.scan("queue"), store.scan("ledger")
     rows_read = pc.field("rows_read")
+    vanished = ledger.filter((rows_read == 0) & (pc.field("status") == "vanished"))
+    is_declared = pc.field("source").isin([source.name for source in definition.sources])
     ingested = {*ledger.filter(rows_read > 0)["source"].unique().to_pylist()}
     ingested |= {*queue.filter(pc.field("row_offset") > 0)["source"].unique().to_pylist()}
     return RecoveredState(
         store=store,
         catalog=catalog,
         views=views,
-        seen=_seen(store.scan("seen"), definition),
-        unfinished=[_progress(row) for row in queue.to_pylist()],
-        without_rows=[
-            (row["source"], row["path"], row["version"])
-            for row in ledger.filter(rows_read == 0).select(["source", "path", "version"]).to_pylist()
-        ],
+        seen=_seen(store.scan("seen"), definition, vanished),
+        unfinished=[_progress(row) for row in queue.filter(is_declared).to_pylist()],
+        without_rows=_file_keys(ledger.filter(is_declared & (rows_read == 0))),
         ingested=frozenset(ingested),
     )
 
 
-def _seen(rows: pa.Table, definition: PipelineDefinition) -> dict[str, SeenIndex]:
+def _file_keys(rows: pa.Table) -> list[FileKey]:
+    columns = [rows[name].to_pylist() for name in ("source", "path", "version")]
+    return list(zip(*columns, strict=True))
+
+
+def _seen(rows: pa.Table, definition: PipelineDefinition, vanished: pa.Table) -> dict[str, SeenIndex]:
+    """What was handed on, by source; a version that had vanished before a row of it was read is new if it is back."""
     indexes = {}
     for source in definition.sources:
         own = rows.filter(pc.field("source") == source.name)
         indexes[source.name] = SeenIndex(own["key"].to_pylist(), own["version"].to_pylist())
+    for source_name, path, version in _file_keys(vanished):
+        if source_name in indexes:
+            indexes[source_name].forget(path_fingerprint(source_name, path), version)
     return indexes
 
 

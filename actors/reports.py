@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Union
 
-from actors.messages import Barrier, Block
+from actors.messages import Barrier, Block, Vanished
 from state.delta import Delta
 from state.records import CatalogView, EpochCounts, ViewVersion
 
@@ -17,6 +17,9 @@ class CollectReport:
 
     Args:
         activity: how many things the actor had done, ever, when it sealed; what it does later is another epoch's.
+        vanished: a fetch actor's, see `Barrier.vanished`.
+        unfinished_since: a fetch actor's: source → the epoch in which the oldest unfinished file was listed.
+        complete_mark: a list actor's: everything that was there at this mark has been handed on.
         views: the materializer's: every view's version as of this epoch.
         created: the materializer's: views that begin with this epoch.
     """
@@ -26,6 +29,9 @@ class CollectReport:
     delta: Delta = field(default_factory=Delta)
     counts: EpochCounts = field(default_factory=EpochCounts)
     activity: int = 0
+    vanished: tuple[Vanished, ...] = ()
+    unfinished_since: Mapping[str, int] = field(default_factory=dict)
+    complete_mark: int = 0
     views: Mapping[str, ViewVersion] | None = None
     created: tuple[CatalogView, ...] = ()
 
@@ -37,7 +43,7 @@ class ListProgress:
     Args:
         sent: files handed on.
         held: new files of the current page that wait for budget or for a schema.
-        unsettled: local files that have been seen once only.
+        unsettled: new local files that have been seen once only.
         listings: complete listings.
         listed: objects in the last complete listing that the pattern takes.
     """

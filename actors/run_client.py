@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import Any, TypeVar
 
 import ray
@@ -68,9 +68,14 @@ class RunClient:
         """Puts a mutation on the next barrier."""
         _answer(lambda: ray.get(self._coordinator.request.remote(mutation)))
 
-    def views_declared(self, *, schemas: int, new_views: bool) -> None:
-        """Every view that `schemas` decided schemas allow has been analysed."""
-        _answer(lambda: ray.get(self._coordinator.views_declared.remote(schemas, new_views)))
+    def mark(self) -> int:
+        """Makes a mark: `RunState.reached_mark` comes to it when what is in the buckets now is committed."""
+        mark: int = _answer(lambda: ray.get(self._coordinator.mark.remote()))
+        return mark
+
+    def views_declared(self, *, sources: Set[str], new_views: bool) -> None:
+        """Every view that the schemas of these sources allow has been analysed."""
+        _answer(lambda: ray.get(self._coordinator.views_declared.remote(frozenset(sources), new_views)))
 
     def next_epoch(self, timeout_s: float) -> EpochBlocks | None:
         """The next epoch for the materializer, or None if there is none in that time."""

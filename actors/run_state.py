@@ -36,6 +36,8 @@ class RunState:
     """How far a run is.  `version` grows with every change; `totals` are those of the epochs that this run committed.
 
     Args:
+        reached_mark: the highest `Watermark` that is reached, 0 before the first.
+        closed: sources whose files wait for the schema of another source.
         phase: `running`, `paused`, `stopping`, `stopped` or `failed`.
         epoch: the last committed one.
         failure: what ended the run, in phase `failed`.
@@ -49,5 +51,6 @@ class RunState:
     lists: tuple[ListProgress, ...] = ()
     fetchers: tuple[FetchProgress, ...] = ()
     schemas: Mapping[str, pa.Schema] = field(default_factory=dict)
-    caught_up: bool = False
+    reached_mark: int = 0
+    closed: frozenset[str] = frozenset()
     failure: Exception | None = None

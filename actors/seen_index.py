@@ -20,6 +20,9 @@ class SeenIndex:
 
     def __init__(self, keys: Sequence[bytes] = (), versions: Sequence[bytes] = ()) -> None:
         self._recent: dict[bytes, bytes] = {}
+        self._high: _Words
+        self._low: _Words
+        self._versions: _Words
         pairs = np.frombuffer(b"".join(keys), dtype=">u8").reshape(-1, 2).astype(np.uint64)
         self._store(pairs[:, 0], pairs[:, 1], np.frombuffer(b"".join(versions), dtype=">u8").astype(np.uint64))
 
@@ -38,6 +41,16 @@ class SeenIndex:
         self._recent[key] = version
         if len(self._recent) >= _MERGE_AT:
             self._merge()
+
+    def forget(self, key: bytes, version: bytes) -> None:
+        """The key is new again, if this is its version."""
+        if self.lookup([key]) != [version]:
+            return
+        self._recent.pop(key, None)
+        at = self._stored_at(key)
+        if at is not None:
+            keep = np.arange(len(self._high)) != at
+            self._high, self._low, self._versions = self._high[keep], self._low[keep], self._versions[keep]
 
     def _version(self, key: bytes, at: int) -> bytes | None:
         if (recent := self._recent.get(key)) is not None:
@@ -62,6 +75,8 @@ class SeenIndex:
 
     def _merge(self) -> None:
         recent, self._recent = self._recent, {}
+        # What came through Ray's object store is read-only.
+        self._versions = self._versions.copy()
         added = []
         for key, version in recent.items():
             at = self._stored_at(key)

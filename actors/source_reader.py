@@ -32,6 +32,10 @@ class SourceReader:
         self._reader = reader_for(source.format)
         self._piece_bytes = settings.piece_bytes
 
+    def check(self) -> None:
+        """Whether the source can be used at all.  Errors as `ObjectStore.check`."""
+        self._store.check()
+
     def open(self, file: FileVersion) -> OpenFile:
         """A file, at its start; nothing is requested yet."""
         return OpenFile(self._store.open(file), self._reader, self._piece_bytes)

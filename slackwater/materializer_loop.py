@@ -66,11 +66,15 @@ class MaterializerLoop:
     def _run(self) -> None:
         try:
             while not self._ended.is_set():
-                self._declare()
+                if self._spark.done() or not any(self._schemas().values()):
+                    self._declare()
                 epoch = self._client.next_epoch(_POLL_S)
                 if epoch is None:
                     continue
-                self._client.collect(self._materialize(epoch))
+                report = self._materialize(epoch)
+                if report is None:
+                    return
+                self._client.collect(report)
                 if epoch.barrier.is_stop:
                     return
         except Exception as error:
@@ -81,7 +85,7 @@ class MaterializerLoop:
         schemas = self._schemas()
         if schemas == self._declared:
             return
-        decided = sum(schema is not None for schema in schemas.values())
+        decided = {name for name, schema in schemas.items() if schema is not None}
         new: tuple[str, ...] = ()
         if decided:
             materializer = self._started()
@@ -91,7 +95,7 @@ class MaterializerLoop:
                 self._check_new(declaration.plans[name])
             self.view_classes = {name: plan.view_class for name, plan in declaration.plans.items()}
         self._declared = schemas
-        self._client.views_declared(schemas=decided, new_views=bool(new))
+        self._client.views_declared(sources=decided, new_views=bool(new))
 
     def _check_new(self, plan: ViewPlan) -> None:
         ingested = sorted(self._recovered.ingested.intersection(plan.sources))
@@ -107,11 +111,13 @@ class MaterializerLoop:
             self._materializer.open(self._recovered.views)
         return self._materializer
 
-    def _materialize(self, epoch: EpochBlocks) -> CollectReport:
+    def _materialize(self, epoch: EpochBlocks) -> CollectReport | None:
+        """What became of an epoch; None if the run has ended before it could be."""
         if epoch.barrier.kind is BarrierKind.INITIAL or (self._materializer is None and not epoch.blocks):
             return CollectReport(MATERIALIZER, epoch.epoch)
-        while any(self._schemas()[source] is None for source in epoch.blocks):
-            self._ended.wait(_POLL_S)
+        while not self._spark.done() or any(self._schemas()[source] is None for source in epoch.blocks):
+            if self._ended.wait(_POLL_S):
+                return None
         self._declare()
         done = self._started().run_epoch(epoch.epoch, epoch.blocks)
         self._known |= {view.name: view for view in done.created}

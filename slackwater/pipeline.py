@@ -31,6 +31,7 @@ from state.location import Location
 from state.owner import Ownership
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+_WORD = re.compile(r"\w+")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
@@ -212,11 +213,16 @@ class Pipeline:
             name=self.name,
             root=self.root,
             sources=tuple(self._sources.values()),
-            views=tuple(self._views),
+            views={view.name: self._may_read(view) for view in self._views.values()},
             ansi=self.settings.spark.ansi,
             barrier=self.settings.barrier,
             fetch=self.settings.fetch,
         )
+
+    def _may_read(self, view: ViewDefinition) -> frozenset[str]:
+        """The sources that a view reads; for a query every one that it mentions, since nothing is parsed here."""
+        names = view.parameters if view.query is None else _WORD.findall(view.query)
+        return frozenset(name for name in self._sources if name.lower() in {each.lower() for each in names})
 
 
 def _check_name(kind: str, name: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from types import TracebackType
 from typing import Any
@@ -14,6 +14,7 @@ import structlog
 
 from actors.messages import Mutation, Pause, Resume, Stop
 from actors.pipeline_definition import PipelineDefinition
+from actors.recovery import is_fenced
 from actors.run_client import RunClient, connect_ray, disconnect_ray
 from actors.run_state import RunState
 from slackwater.materializer_loop import MaterializerLoop
@@ -22,7 +23,7 @@ from slackwater.settings import Settings
 from spark_bridge.session import prepare_java, running_session, start_session, stop_session, warm_up
 from spark_bridge.view_definition import ViewDefinition
 from state.clock import Clock
-from state.errors import FencedError, RunFailedError, SettingsError, SlackwaterError
+from state.errors import CommitRefusedError, FencedError, RunFailedError, SettingsError, SlackwaterError
 from state.owner import Ownership
 
 __all__ = ["Run", "RunReport", "RunStatus", "SourceStatus"]
@@ -59,6 +60,8 @@ class Run:
         self._client: RunClient | None = None
         self._loop: MaterializerLoop | None = None
         self._requests: list[Mutation] = []
+        self._mark = 1
+        self._mark_was_reached = False
         self._spark: Future[Any] = Future()
         self._borrowed_spark = running_session()
         prepare_java()
@@ -95,7 +98,7 @@ class Run:
             views={} if loop is None else dict(loop.view_classes),
             spark="ready" if self._spark.done() else "starting",
             message=self._message(state),
-            caught_up=state.caught_up,
+            caught_up=state.reached_mark >= self._mark,
         )
 
     def wait(self, until: str | None = None, timeout_s: float | None = None) -> bool:
@@ -103,7 +106,8 @@ class Run:
 
         Args:
             until: `"caught_up"`: every object of a listing that began after the start is done, quarantined or
-                vanished, and committed.  None: only the end of the run.
+                vanished, and committed; once that was so, the next call means a listing that begins after it.
+                None: only the end of the run.
             timeout_s: seconds to wait at most; None for ever.
 
         Returns:
@@ -114,14 +118,18 @@ class Run:
         """
         if until not in (None, CAUGHT_UP):
             raise SettingsError(f"until={until!r}: it is None or {CAUGHT_UP!r}")
+        if until == CAUGHT_UP and self._mark_was_reached and self._client is not None and not self._over:
+            self._mark, self._mark_was_reached = self._client.mark(), False
         with self._news:
-            reached = self._news.wait_for(
-                lambda: self._over or self._failure is not None or (until == CAUGHT_UP and self._state.caught_up),
-                timeout_s,
-            )
+            reached = self._news.wait_for(lambda: self._is_over(until), timeout_s)
+            self._mark_was_reached = reached and until == CAUGHT_UP
         if self._failure is not None:
             raise self._failure
         return reached
+
+    def _is_over(self, until: str | None) -> bool:
+        caught_up = until == CAUGHT_UP and self._state.reached_mark >= self._mark
+        return self._over or self._failure is not None or caught_up
 
     def pause(self) -> None:
         """From the next barrier on nothing is listed or read; what was read is committed."""
@@ -203,31 +211,44 @@ class Run:
         while self._state.phase != "stopped":
             self._publish(client.watch(self._state.version))
             failure = self._state.failure or loop.failure
-            if failure is not None:
-                raise failure
-            if self._ownership.lost:
+            refused = isinstance(failure, CommitRefusedError)
+            if self._ownership.lost or (refused and is_fenced(self._definition.root, recovered.term, self._clock)):
                 raise FencedError(
                     f"{self._definition.root} was taken over by another process; this run has stopped for good"
                 )
+            if failure is not None:
+                raise failure
         client.join()
 
     def _clean_up(self) -> None:
         """Ends whatever was started, in the reverse order; the run is over only then."""
+        steps: list[Callable[[], None]] = []
         if self._loop is not None:
-            self._loop.end()
+            steps.append(self._loop.end)
         if self._client is not None:
-            self._client.close()
+            steps.append(self._client.close)
+        steps.append(self._end_spark)
+        if self._owns_ray:
+            steps.append(disconnect_ray)
+        try:
+            for step in steps:
+                try:
+                    step()
+                except Exception as error:
+                    # What is dead already cannot be ended; what comes after must be.
+                    _log.debug("could not be ended", step=step.__name__, error=str(error))
+        finally:
+            if self._failure is not None:
+                self._ownership.update(last_error=str(self._failure))
+            self._ownership.release()
+            with self._news:
+                self._seconds = self._clock.monotonic() - self._started_s
+                self._over = True
+                self._news.notify_all()
+
+    def _end_spark(self) -> None:
         if self._spark.exception() is None and self._borrowed_spark is None:
             stop_session()
-        if self._owns_ray:
-            disconnect_ray()
-        if self._failure is not None:
-            self._ownership.update(last_error=str(self._failure))
-        self._ownership.release()
-        with self._news:
-            self._seconds = self._clock.monotonic() - self._started_s
-            self._over = True
-            self._news.notify_all()
 
     def _fail(self, error: Exception) -> None:
         if not isinstance(error, SlackwaterError):
@@ -281,6 +302,10 @@ class Run:
             f"source {source.name}: no file has shown a schema yet, so views over it do not exist yet"
             for source in self._definition.sources
             if source.name not in state.schemas
+        ]
+        notes += [
+            f"source {name}: its files wait, since a view reads it with a source that has no schema yet; declare that"
+            for name in sorted(state.closed)
         ]
         notes += [
             f"source {name}: {source.quarantined} files are quarantined; see slackwater files ROOT --status quarantined"

@@ -54,14 +54,19 @@ def restore(root: Location, view: ViewVersion, term: int) -> ViewVersion:
 
 
 def tag_committed(root: Location, view: ViewVersion) -> None:
-    """Moves the tag `committed` of a view's dataset to the recorded version.
+    """Moves the tag `committed` of a view's dataset to the recorded version; never back.
+
+    A process that was frozen while another took over may come with an old version.
 
     Raises:
         NotFoundError: the recorded version does not exist.
         StorageError: the dataset cannot be written.
     """
     location = root.child(view.path)
-    _set_tag(open_dataset(location, view.version), location, COMMITTED_TAG, view.version)
+    dataset = open_dataset(location, view.version)
+    tagged = dataset.tags.list().get(COMMITTED_TAG)
+    if tagged is None or tagged["version"] < view.version:
+        _set_tag(dataset, location, COMMITTED_TAG, view.version)
 
 
 def _restore_dataset(location: Location, version: int, term: int) -> int:

@@ -1,15 +1,23 @@
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 from actors.barrier_scheduler import BarrierScheduler
-from actors.messages import BarrierKind, Pause, Stop
-from actors.reports import CollectReport, FetchProgress, ListProgress, SourceProgress
+from actors.messages import BarrierKind, Pause, Stop, Vanished
+from actors.reports import CollectReport, FetchProgress, ListProgress, Progress, SourceProgress
 from actors.settings import BarrierSettings
 from state.epoch import EpochPair
 
 LIST = ListProgress("list-s", "s")
 FETCH = FetchProgress("fetch-0")
+
+
+_numbers = itertools.count(1)
+
+
+def tell(made: BarrierScheduler, progress: Progress) -> None:
+    made.on_progress(progress, next(_numbers))
 
 
 def scheduler(max_files_waiting: int = 100, max_in_flight: int = 4) -> BarrierScheduler:
@@ -40,8 +48,8 @@ def test_nothing_to_commit_makes_no_barrier() -> None:
 
 def test_while_files_are_being_read_an_epoch_lasts_the_interval() -> None:
     made = scheduler()
-    made.on_progress(replace(LIST, activity=1, sent=1))
-    made.on_progress(reading(1))
+    tell(made, replace(LIST, activity=1, sent=1))
+    tell(made, reading(1))
     assert made.wait_s(0.4) == 0.6
     assert made.next_barrier(0.9, 11) is None
     barrier = made.next_barrier(1.0, 11)
@@ -50,51 +58,51 @@ def test_while_files_are_being_read_an_epoch_lasts_the_interval() -> None:
 
 def test_when_everything_is_read_the_epoch_ends_soon() -> None:
     made = scheduler()
-    made.on_progress(replace(LIST, activity=1, sent=1))
-    made.on_progress(reading(3, waiting=0))
+    tell(made, replace(LIST, activity=1, sent=1))
+    tell(made, reading(3, waiting=0))
     assert made.next_barrier(0.1, 11) is not None
 
 
 def test_a_file_on_its_way_to_the_fetch_actor_is_not_read() -> None:
     made = scheduler()
-    made.on_progress(replace(LIST, activity=2, sent=2))
-    made.on_progress(reading(3, waiting=0, received=1))
+    tell(made, replace(LIST, activity=2, sent=2))
+    tell(made, reading(3, waiting=0, received=1))
     assert not made.is_quiet
     assert made.next_barrier(0.1, 11) is None
 
 
 def test_what_a_barrier_covers_is_not_committed_again() -> None:
     made = scheduler()
-    made.on_progress(reading(3, waiting=0, received=0))
+    tell(made, reading(3, waiting=0, received=0))
     assert made.next_barrier(1.0, 11) is not None
     made.on_collect(CollectReport("fetch-0", 10, activity=5))
-    made.on_progress(reading(5, waiting=0, received=0))
+    tell(made, reading(5, waiting=0, received=0))
     made.on_epoch_over(10)
     assert made.wait_s(100.0) == float("inf")
-    made.on_progress(reading(6, waiting=0, received=0))
+    tell(made, reading(6, waiting=0, received=0))
     assert made.wait_s(100.0) == 0.0
 
 
 def test_an_old_report_does_not_undo_a_newer_one() -> None:
     made = scheduler()
-    made.on_progress(reading(4, waiting=0))
-    made.on_progress(reading(3, waiting=1))
+    made.on_progress(reading(3, waiting=0), 2)
+    made.on_progress(reading(3, waiting=1), 1)
     assert not any(each.backlog for each in made.fetchers)
 
 
 def test_many_bytes_end_an_epoch_at_once() -> None:
     made = scheduler()
-    made.on_progress(replace(LIST, activity=1, sent=1))
-    made.on_progress(reading(2, unsealed_bytes=1_000))
+    tell(made, replace(LIST, activity=1, sent=1))
+    tell(made, reading(2, unsealed_bytes=1_000))
     assert made.next_barrier(0.01, 11) is not None
 
 
 def test_only_so_many_epochs_are_in_flight() -> None:
     made = scheduler(max_in_flight=2)
     for epoch in (11, 12):
-        made.on_progress(reading(epoch))
+        tell(made, reading(epoch))
         assert made.next_barrier(float(epoch), epoch) is not None
-    made.on_progress(reading(13))
+    tell(made, reading(13))
     assert made.next_barrier(100.0, 13) is None
     made.on_epoch_over(10)
     assert made.next_barrier(100.0, 13) is not None
@@ -102,22 +110,22 @@ def test_only_so_many_epochs_are_in_flight() -> None:
 
 def test_a_list_actor_that_is_held_back_gets_a_barrier_as_soon_as_there_is_room() -> None:
     made = scheduler(max_files_waiting=10)
-    made.on_progress(replace(LIST, activity=10, sent=10, held=5))
-    made.on_progress(reading(10, waiting=10, received=10))
+    tell(made, replace(LIST, activity=10, sent=10, held=5))
+    tell(made, reading(10, waiting=10, received=10))
     barrier = made.next_barrier(1.0, 11)
     assert barrier is not None and barrier.list_budget == {"s": 0}
     made.on_collect(CollectReport("fetch-0", 10, activity=10))
     made.on_collect(CollectReport("list-s", 10, activity=10))
     made.on_epoch_over(10)
     assert made.wait_s(50.0) == float("inf"), "nothing moves while the fetch actors have no room"
-    made.on_progress(reading(11, waiting=4, received=10))
+    tell(made, reading(11, waiting=4, received=10))
     barrier = made.next_barrier(50.0, 12)
     assert barrier is not None and barrier.list_budget == {"s": 6}
 
 
 def test_a_held_list_actor_is_enough_for_a_barrier_when_there_is_room() -> None:
     made = scheduler(max_files_waiting=10)
-    made.on_progress(replace(LIST, held=5))
+    tell(made, replace(LIST, held=5))
     assert made.next_barrier(0.1, 11) is not None
 
 
@@ -129,7 +137,7 @@ def test_a_mutation_goes_at_once_and_nothing_follows_a_stop() -> None:
     assert first is not None and first.mutation == Pause()
     second = made.next_barrier(0.0, 12)
     assert second is not None and second.is_stop
-    made.on_progress(reading(9))
+    tell(made, reading(9))
     assert made.next_barrier(100.0, 13) is None
 
 
@@ -143,23 +151,26 @@ def test_a_mutation_asked_for_before_the_start_waits_for_the_initial_barrier() -
     assert second is not None and second.is_stop
 
 
-def caught_up(made: BarrierScheduler) -> bool:
-    return made.is_caught_up
-
-
-def test_caught_up_needs_a_complete_listing_and_everything_read_and_committed() -> None:
+def test_a_closed_source_gets_no_budget_and_makes_no_barrier() -> None:
     made = scheduler()
-    assert not caught_up(made), "no listing yet"
-    made.on_progress(replace(LIST, activity=1, sent=1, listings=1))
-    assert not caught_up(made), "the file is on its way"
-    made.on_progress(reading(3, waiting=0))
-    assert not caught_up(made), "not committed"
-    assert made.next_barrier(1.0, 11) is not None
-    assert not caught_up(made), "in flight"
-    made.on_epoch_over(10)
-    assert caught_up(made)
-    made.on_progress(replace(LIST, activity=1, sent=1, listings=2, unsettled=1))
-    assert not caught_up(made), "a file is too young"
+    made.closed = frozenset({"s"})
+    tell(made, replace(LIST, held=5))
+    assert made.wait_s(100.0) == float("inf")
+    made.closed = frozenset()
+    barrier = made.next_barrier(100.0, 11)
+    assert barrier is not None and barrier.list_budget == {"s": 100}
+
+
+def test_what_has_vanished_is_told_to_the_list_actors_once() -> None:
+    made = scheduler()
+    gone = Vanished("s", "a", b"version1")
+    made.on_collect(CollectReport("fetch-0", 5, vanished=(gone,)))
+    tell(made, reading(1))
+    first = made.next_barrier(1.0, 11)
+    tell(made, reading(2))
+    second = made.next_barrier(2.0, 12)
+    assert first is not None and first.vanished == (gone,)
+    assert second is not None and second.vanished == ()
 
 
 def test_new_views_are_something_to_commit_after_the_initial_barrier_too() -> None:

@@ -6,7 +6,7 @@ import pytest
 from actors.fetch_executor import FetchExecutor
 from actors.file_progress import Ending, FileProgress
 from actors.instructions import EmitBlock, Fail, InferSchema, Instruction, ProposeSchema, WakeAt
-from actors.messages import ChangedFile, ChangedFiles, FileVersion, Pause, Resume, Stop
+from actors.messages import ChangedFile, ChangedFiles, FileVersion, Pause, Resume, Stop, Vanished
 from actors.settings import FetchSettings
 from state.errors import ProtocolError, StorageUnavailableError
 from state.tables import DELETE, PATCH, PUT
@@ -141,8 +141,16 @@ def test_the_first_file_of_a_source_shows_its_schema_and_is_read_when_that_is_de
     executor = started(known_schemas=[])
     assert [each.file.path for each in of(InferSchema, executor.on_message(files("a"), 0.0))] == ["a"]
     schema = rows(0).schema
-    assert executor.on_inferred(file("a"), schema) == [ProposeSchema("s", schema)]
+    assert executor.on_inferred(file("a"), schema, 0.0) == [ProposeSchema("s", schema)]
     assert reads(executor.on_schema("s", 0.0)) == [("a", 0)]
+
+
+def test_a_file_that_shows_a_schema_after_it_was_decided_is_read_too() -> None:
+    executor = started(known_schemas=[])
+    executor.on_message(files("a", "b"), 0.0)
+    executor.on_inferred(file("a"), rows(0).schema, 0.0)
+    assert reads(executor.on_schema("s", 0.0)) == [("a", 0)]
+    assert reads(executor.on_inferred(file("b"), rows(0).schema, 0.0)) == [("b", 0)]
 
 
 def test_a_first_file_that_cannot_be_read_lets_the_next_one_show_the_schema() -> None:
@@ -198,6 +206,51 @@ def test_a_change_while_the_file_waits_is_kept_until_it_is_known_whether_rows_ca
     ledger = delta_rows(executor.on_message(barrier(2), 0.0), "ledger")
     found = {(row["path"], row["etag"], row["status"], row["rows_read"]) for row in ledger}
     assert found == {("busy", "1", "done", 1), ("a", "1", "vanished", 0), ("a", "3", "done", 2)}
+
+
+def test_an_object_that_is_its_first_version_again_is_read_once() -> None:
+    executor = started()
+    executor.on_message(files("a"), 0.0)
+    piece(executor, file("a"), rows(3), last=False)
+    executor.on_message(changed("a", "1", "2"), 0.0)
+    executor.on_message(changed("a", "2", "1"), 0.0)
+    queued = delta_rows(executor.on_message(barrier(1), 0.0), "queue")
+    assert [(row["etag"], row["row_offset"]) for row in queued] == [("1", 3)]
+    piece(executor, file("a"), rows(2))
+    ledger = delta_rows(executor.on_message(barrier(2), 0.0), "ledger")
+    assert [(row["etag"], row["rows_read"]) for row in ledger] == [("1", 5)]
+
+
+def test_after_a_restart_the_version_with_rows_is_the_one_that_is_read_on() -> None:
+    with_rows = FileProgress(file("a", "1"), listed_epoch=2, first_epoch=2, row_offset=3, stored=True)
+    without = FileProgress(file("a", "2"), listed_epoch=1, stored=True)
+    executor = fetcher(unfinished=[without, with_rows])
+    assert reads(executor.on_message(INITIAL, 0.0)) == [("a", 3)]
+
+
+def test_a_version_that_vanished_before_its_first_row_is_reported_and_may_come_again() -> None:
+    executor = started()
+    executor.on_message(files("a"), 0.0)
+    executor.on_ending(file("a"), Ending("vanished", "gone"), requests=1, bytes_read=0, now_s=0.0)
+    sealed = executor.on_message(barrier(1), 0.0)
+    assert report(sealed).vanished == (Vanished("s", "a", file("a").version),)
+    assert reads(executor.on_message(files("a"), 0.0)) == [("a", 0)]
+    piece(executor, file("a"), rows(2))
+    sealed = executor.on_message(barrier(2), 0.0)
+    assert report(sealed).vanished == ()
+    assert [(row["status"], row["rows_read"]) for row in delta_rows(sealed, "ledger")] == [("done", 2)]
+
+
+def test_a_report_says_since_when_something_is_unfinished() -> None:
+    executor = started(settings=FetchSettings(concurrency=1))
+    executor.on_message(files("a"), 0.0)
+    executor.on_message(barrier(1), 0.0)
+    executor.on_message(files("b"), 0.0)
+    assert report(executor.on_message(barrier(2), 0.0)).unfinished_since == {"s": 1}
+    piece(executor, file("a"), rows(1))
+    assert report(executor.on_message(barrier(3), 0.0)).unfinished_since == {"s": 2}
+    piece(executor, file("b"), rows(1))
+    assert report(executor.on_message(barrier(4), 0.0)).unfinished_since == {}
 
 
 def test_of_two_versions_in_the_queue_the_later_waits_for_the_earlier_after_a_restart() -> None:

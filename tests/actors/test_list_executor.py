@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from actors.instructions import ReadPage, WakeAt
-from actors.messages import ChangedFiles, NewFiles, Pause, Resume
+from actors.list_executor import ListExecutor
+from actors.messages import ChangedFiles, NewFiles, Pause, Resume, Vanished
 from actors.path_filter import PathFilter
 from actors.seen_index import SeenIndex
 from state.fingerprint import path_fingerprint
-from tests.actors.flow import INITIAL, barrier, delta_rows, file, of, page, sent
+from tests.actors.flow import INITIAL, barrier, delta_rows, file, of, page, report, sent
 from tests.actors.test_executor_contract import lister
 
 
@@ -111,6 +114,60 @@ def test_a_local_file_is_taken_when_two_listings_agree() -> None:
     assert paths(sent(executor.on_page(page("a", etag="whole"), 2.0))) == ["a"]
     executor.on_listing_end(2.0)
     assert executor.progress().unsettled == 0
+
+
+def test_a_vanished_version_is_new_if_it_is_listed_again_and_another_one_is_not_forgotten() -> None:
+    executor = lister()
+    executor.on_barrier(INITIAL, 0.0)
+    executor.on_page(page("a", "b"), 0.0)
+    executor.on_listing_end(0.0)
+    gone = tuple(Vanished("s", path, file(path, etag).version) for path, etag in (("a", "1"), ("b", "other")))
+    executor.on_barrier(replace(barrier(1), vanished=gone), 10.0)
+    assert paths(sent(executor.on_page(page("a", "b"), 10.0))) == ["a"]
+
+
+def mark(executor: ListExecutor, epoch: int) -> int:
+    return report(executor.on_barrier(barrier(epoch), 0.0)).complete_mark
+
+
+def test_a_mark_is_complete_at_the_end_of_a_listing_that_began_after_it() -> None:
+    executor = lister()
+    executor.on_barrier(INITIAL, 0.0)
+    executor.on_page(page("a"), 0.0)
+    assert mark(executor, 1) == 0
+    executor.on_mark(2)
+    executor.on_listing_end(0.0)
+    assert mark(executor, 2) == 1
+    executor.on_time(10.0)
+    executor.on_listing_end(10.0)
+    assert mark(executor, 3) == 2
+
+
+def test_a_mark_waits_for_the_files_that_were_too_young_and_for_no_others() -> None:
+    executor = lister(must_settle=True)
+    executor.on_barrier(INITIAL, 0.0)
+    executor.on_page(page("a", "b"), 0.0)
+    executor.on_listing_end(0.0)
+    assert mark(executor, 1) == 0
+    executor.on_time(1.0)
+    executor.on_page(page("a"), 1.0)
+    executor.on_page(page("b", etag="grows"), 1.0)
+    executor.on_listing_end(1.0)
+    assert mark(executor, 2) == 0
+    executor.on_time(2.0)
+    executor.on_page(page("a"), 2.0)
+    executor.on_page(page("b", "new", etag="grows"), 2.0)
+    executor.on_listing_end(2.0)
+    assert mark(executor, 3) == 1
+
+
+def test_a_file_that_was_read_and_changes_for_ever_holds_nothing_up() -> None:
+    known = file("a")
+    executor = lister(seen=SeenIndex([path_fingerprint("s", "a")], [known.version]), must_settle=True)
+    executor.on_barrier(INITIAL, 0.0)
+    executor.on_page(page("a", etag="grown"), 0.0)
+    executor.on_listing_end(0.0)
+    assert mark(executor, 1) == 1
 
 
 def test_nothing_is_listed_or_sent_while_paused() -> None:

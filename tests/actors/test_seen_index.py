@@ -27,3 +27,25 @@ def test_says_what_a_dictionary_says_through_merges(monkeypatch: pytest.MonkeyPa
 def test_an_empty_index_knows_nothing() -> None:
     assert SeenIndex().lookup([b"0" * 16]) == [None]
     assert SeenIndex().lookup([]) == []
+
+
+def test_a_key_is_forgotten_in_its_version_only() -> None:
+    stored, recent = b"a" * 16, b"b" * 16
+    index = SeenIndex([stored], [b"version1"])
+    index.put(recent, b"version2")
+    for key, version in ((stored, b"version2"), (recent, b"version1")):
+        index.forget(key, version)
+    assert index.lookup([stored, recent]) == [b"version1", b"version2"]
+    for key, version in ((stored, b"version1"), (recent, b"version2")):
+        index.forget(key, version)
+    assert index.lookup([stored, recent]) == [None, None]
+    assert len(index) == 0
+
+
+def test_arrays_that_came_through_an_object_store_are_read_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(seen_index, "_MERGE_AT", 1)
+    index = SeenIndex([b"a" * 16], [b"version1"])
+    for array in (index._high, index._low, index._versions):
+        array.setflags(write=False)
+    index.put(b"a" * 16, b"version2")
+    assert index.lookup([b"a" * 16]) == [b"version2"]

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+from actors.reports import CollectReport
+from actors.watermark import Watermark
+
+LISTS = {"list-s": "s", "list-t": "t"}
+
+
+def over(
+    made: Watermark,
+    epoch: int,
+    marks: tuple[int, int],
+    since: dict[str, int] | None = None,
+    closed: frozenset[str] = frozenset(),
+) -> int:
+    reports = {
+        "list-s": CollectReport("list-s", epoch, complete_mark=marks[0]),
+        "list-t": CollectReport("list-t", epoch, complete_mark=marks[1]),
+        "fetch-0": CollectReport("fetch-0", epoch, unfinished_since=since or {}),
+    }
+    made.on_epoch_over(epoch, reports, closed)
+    return made.reached
+
+
+def test_a_mark_is_reached_when_all_lists_are_complete_and_what_they_found_is_finished() -> None:
+    made = Watermark(LISTS)
+    assert over(made, 1, (1, 0)) == 0, "one list is not complete"
+    assert over(made, 2, (1, 1), {"s": 1}) == 0, "a file that was listed before is not finished"
+    assert over(made, 3, (1, 1), {"s": 2}) == 0, "nor is one of the epoch in which the listing ended"
+    assert over(made, 4, (1, 1), {"s": 3}) == 1, "what came later does not matter"
+
+
+def test_it_is_reached_under_steady_arrivals() -> None:
+    made = Watermark(LISTS)
+    reached = [over(made, epoch, (1, 1), {"s": epoch - 1, "t": epoch}) for epoch in range(1, 5)]
+    assert reached == [0, 0, 1, 1]
+
+
+def test_nobody_waits_for_a_closed_source() -> None:
+    made = Watermark(LISTS)
+    assert over(made, 1, (0, 1), {"s": 1}, frozenset({"s"})) == 1
+
+
+def test_a_later_mark_is_reached_later() -> None:
+    made = Watermark(LISTS)
+    assert over(made, 1, (1, 1)) == 1
+    assert over(made, 2, (2, 1)) == 1
+    assert over(made, 3, (2, 2), {"t": 3}) == 1
+    assert over(made, 4, (2, 2)) == 2
