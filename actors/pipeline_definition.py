@@ -33,11 +33,5 @@ class PipelineDefinition:
         A view over several sources begins with the first row of any of them, and can be analysed only when all of
         their schemas are decided.
         """
-        waiting = {source.name for source in self.sources} - decided
-        closed: set[str] = set()
-        while True:
-            blocked = waiting | closed
-            further = {name for read in self.views.values() if read & blocked for name in read} - blocked
-            if not further:
-                return frozenset(closed)
-            closed |= further
+        undecided = {source.name for source in self.sources} - decided
+        return frozenset(name for read in self.views.values() if read & undecided for name in read - undecided)

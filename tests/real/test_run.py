@@ -193,6 +193,21 @@ def test_an_empty_source_with_a_schema_has_empty_views(tmp_path: Path) -> None:
     assert totals(tmp_path / "root") == {}
 
 
+def test_a_view_over_two_sources_misses_nothing_of_the_one_whose_schema_is_known_first(tmp_path: Path) -> None:
+    (tmp_path / "late").mkdir()
+    write(tmp_path / "in", "a.parquet", parquet(events(0)))
+    pipeline = local(tmp_path, schema="user bigint, amount double")
+    pipeline.source("late", tmp_path / "late", format="parquet", discovery=FAST)
+    pipeline.view("both", "SELECT user FROM events UNION ALL SELECT user FROM late")
+    report = pipeline.run(until="caught_up")
+    assert report.rows == 0
+    assert "events: its files wait" in " ".join(report.notes)
+    write(tmp_path / "late", "b.parquet", parquet(events(50, 5)))
+    assert pipeline.run(until="caught_up").rows == 15
+    assert sw.open(tmp_path / "root").snapshot().view("both").count_rows() == 15
+    assert totals(tmp_path / "root") == expected(events(0))
+
+
 def test_the_schema_comes_from_the_first_file_and_is_kept(tmp_path: Path) -> None:
     write(tmp_path / "in", "a.parquet", parquet(events(0)))
     write(tmp_path / "in", "b.parquet", parquet([{"user": 7, "amount": 1.0, "extra": "x"}]))

@@ -81,6 +81,7 @@ def test_a_plain_lance_reader_opens_the_committed_tag(root: Location) -> None:
     tag_committed(root, ViewVersion("totals", PATH, 1))
     dataset = upserted(dataset, 2)
     tag_committed(root, ViewVersion("totals", PATH, 2))
+    tag_committed(root, ViewVersion("totals", PATH, 1))  # by a process that was frozen: the tag never goes back
     upserted(dataset, 3)  # a later version that no epoch names yet
     location = root.child(PATH)
     program = (

@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from actors.file_progress import Ending, FileProgress
+from actors.pipeline_definition import PipelineDefinition
+from actors.recovery import check, is_fenced, recover
+from actors.settings import BarrierSettings, FetchSettings
+from actors.source import Parquet, SourceDefinition
+from state.clock import SystemClock
+from state.delta import DeltaBuilder
+from state.errors import DefinitionChangedError
+from state.fingerprint import path_fingerprint
+from state.location import Location
+from state.records import EpochCounts, EpochSeconds
+from tests.actors.flow import file
+
+SCHEMA = pa.schema([("x", pa.int64())])
+
+
+def definition(root: Path, *sources: str, schema: pa.Schema | None = SCHEMA) -> PipelineDefinition:
+    return PipelineDefinition(
+        name="p",
+        root=Location(str(root)),
+        sources=tuple(
+            SourceDefinition(name=name, location=Location(f"/raw/{name}"), format=Parquet(), schema=schema)
+            for name in sources
+        ),
+        views={"v": frozenset(sources)},
+        ansi=False,
+        barrier=BarrierSettings(),
+        fetch=FetchSettings(),
+    )
+
+
+def commit(made: PipelineDefinition, *files: tuple[FileProgress, Ending | None]) -> None:
+    """Commits an epoch in which these files were listed, and ended or not."""
+    recovered = recover(made, SystemClock())
+    delta = DeltaBuilder()
+    for progress, ending in files:
+        source, path, version = progress.key
+        delta.put("seen", path_fingerprint(source, path), 0, source=source, version=version)
+        if ending is None:
+            delta.put("queue", progress.state_key, 0, **progress.queue_row())
+        else:
+            row = progress.ledger_row(ending, done_epoch=9, changed_epoch=None)
+            delta.put("ledger", progress.state_key, 0, **row)
+    recovered.store.commit(
+        epoch=recovered.store.head.epoch + 1,
+        delta=delta.build(),
+        views={},
+        counts=EpochCounts(),
+        seconds=EpochSeconds(),
+    )
+
+
+def test_an_attempt_begins_with_what_is_not_finished(tmp_path: Path) -> None:
+    made = definition(tmp_path, "s", "t")
+    commit(
+        made,
+        (FileProgress(file("half"), listed_epoch=3, first_epoch=4, row_offset=7, requests=1), None),
+        (FileProgress(file("done"), listed_epoch=3, row_offset=9), Ending("done")),
+        (FileProgress(file("empty"), listed_epoch=3), Ending("done")),
+        (FileProgress(file("gone"), listed_epoch=3), Ending("vanished", "it is gone")),
+        (FileProgress(file("other", source="t"), listed_epoch=3), None),
+    )
+    recovered = recover(definition(tmp_path, "s"), SystemClock())
+    (half,) = recovered.unfinished
+    assert (half.file, half.row_offset, half.read_to, half.first_epoch, half.requests, half.stored) == (
+        file("half"),
+        7,
+        7,
+        4,
+        1,
+        True,
+    ), "the queue of a source that is not declared stays where it is"
+    assert recovered.ingested == {"s"}
+    assert {key[1] for key in recovered.without_rows} == {"empty", "gone"}
+
+
+def test_a_vanished_version_is_new_again_after_a_restart_and_others_are_not(tmp_path: Path) -> None:
+    made = definition(tmp_path, "s")
+    commit(
+        made,
+        (FileProgress(file("gone"), listed_epoch=3), Ending("vanished", "it is gone")),
+        (FileProgress(file("gone half read"), listed_epoch=3, row_offset=2), Ending("vanished", "it is gone")),
+        (FileProgress(file("bad"), listed_epoch=3), Ending("quarantined", "bad")),
+    )
+    seen = recover(made, SystemClock()).seen["s"]
+    keys = [path_fingerprint("s", path) for path in ("gone", "gone half read", "bad")]
+    assert seen.lookup(keys) == [None, file("gone half read").version, file("bad").version]
+
+
+def test_every_attempt_is_a_new_term_and_the_old_one_knows(tmp_path: Path) -> None:
+    made = definition(tmp_path, "s")
+    first = recover(made, SystemClock())
+    assert not is_fenced(made.root, first.store.head.term, SystemClock())
+    recover(made, SystemClock())
+    assert is_fenced(made.root, first.store.head.term, SystemClock())
+
+
+def test_a_check_changes_nothing_and_knows_the_schemas(tmp_path: Path) -> None:
+    assert check(definition(tmp_path / "none", "s"), SystemClock()) == {"s": SCHEMA}
+    assert not (tmp_path / "none").exists()
+    made = definition(tmp_path, "s")
+    commit(made)
+    other = definition(tmp_path, "s", schema=pa.schema([("x", pa.string())]))
+    recovered = recover(made, SystemClock())
+    recovered.store.commit(
+        epoch=recovered.store.head.epoch + 1,
+        delta=recovered.catalog.take_delta([]),
+        views={},
+        counts=EpochCounts(),
+        seconds=EpochSeconds(),
+    )
+    with pytest.raises(DefinitionChangedError, match=r"schema \(x int64\)"):
+        check(other, SystemClock())
+    assert not is_fenced(made.root, recovered.store.head.term, SystemClock())
+
+
+@pytest.mark.parametrize(
+    ("views", "decided", "closed"),
+    [
+        ({"v": {"a", "b"}}, {"a", "b"}, set()),
+        ({"v": {"a", "b"}}, {"a"}, {"a"}),
+        ({"v": {"a", "b"}}, set(), set()),
+        ({"v": {"a"}, "w": {"b"}}, {"a"}, set()),
+        ({"v": {"a", "b"}, "w": {"b", "c"}}, {"b", "c"}, {"b"}),
+    ],
+)
+def test_a_source_waits_for_the_schemas_of_those_that_a_view_reads_with_it(
+    tmp_path: Path, views: dict[str, set[str]], decided: set[str], closed: set[str]
+) -> None:
+    made = definition(tmp_path, "a", "b", "c")
+    read = {name: frozenset(sources) for name, sources in views.items()}
+    assert PipelineDefinition(**{**vars(made), "views": read}).closed_sources(decided) == closed
