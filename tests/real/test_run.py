@@ -77,6 +77,23 @@ def test_small_files_are_one_get_each_and_none_when_they_were_seen(s3: S3Server,
     assert totals(pipeline.root.url, storage_options=s3.storage_options) == expected(everything)
 
 
+def test_no_secret_is_at_the_root_in_a_repr_or_in_a_status(s3: S3Server, bucket: str) -> None:
+    s3.put(bucket, "in/a.parquet", parquet(events(0)))
+    pipeline = sw.Pipeline("events", f"s3://{bucket}/root", storage_options=s3.storage_options)
+    pipeline.source("events", f"s3://{bucket}/in", format="parquet", discovery=FAST)
+    pipeline.view("totals", TOTALS)
+    with pipeline.start() as run:
+        run.wait(until="caught_up")
+        shown = f"{pipeline!r} {run.status()!r} {run.report()!r} {vars(pipeline)!r}"
+    client = s3.client()
+    objects = client.list_objects_v2(Bucket=bucket, Prefix="root/")["Contents"]
+    stored = [client.get_object(Bucket=bucket, Key=each["Key"])["Body"].read() for each in objects]
+    assert any(each["Key"].endswith("owner.json") for each in objects)
+    secret = s3.storage_options["secret_access_key"]
+    assert secret not in shown
+    assert not any(secret.encode() in content for content in stored)
+
+
 def test_a_run_without_anything_new_commits_nothing(tmp_path: Path) -> None:
     write(tmp_path / "in", "a.parquet", parquet(events(0)))
     pipeline = local(tmp_path)
