@@ -55,6 +55,8 @@ class Coordinator:
         self._tasks: set[asyncio.Task[None]] = set()
         self._state = RunState(version=0, phase="running", epoch=0)
         self._declared_sources: frozenset[str] | None = None
+        self._views_due = 0
+        self._last_over = 0
         self._marks = 1
 
     async def start(self) -> Recovered:
@@ -139,6 +141,7 @@ class Coordinator:
         """The materializer has analysed every view that the schemas of these sources allow."""
         self._declared_sources = sources
         if new_views:
+            self._views_due = self._scheduler.epoch
             self._scheduler.on_declared()
         self._publish()
 
@@ -198,6 +201,7 @@ class Coordinator:
             await self._commit(epoch)
             self._scheduler.on_epoch_over(epoch.epoch)
             self._watermark.on_epoch_over(epoch.epoch, epoch.reports, self._closed)
+            self._last_over = epoch.epoch
             if epoch.barrier.is_stop:
                 self._tags_due.set()
                 self._publish(phase="stopped")
@@ -295,7 +299,7 @@ class Coordinator:
         """Makes a new state for those who watch, and wakes the scheduler."""
         sources = (source.name for source in self._definition.sources)
         declared = frozenset(name for name in sources if name in self._catalog.schemas)
-        every_view_is_there = self._declared_sources == declared
+        every_view_is_there = self._declared_sources == declared and self._last_over >= self._views_due
         self._state = replace(
             self._state,
             version=self._state.version + 1,

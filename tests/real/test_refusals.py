@@ -8,7 +8,7 @@ import pytest
 
 import slackwater as sw
 from slackwater.testing.s3_server import S3Server
-from tests.real.conftest import parquet, write
+from tests.real.events import parquet, write
 
 
 def pipeline(root: str | Path, url: str | Path, options: dict[str, str] | None = None) -> sw.Pipeline:

@@ -13,7 +13,7 @@ import pytest
 
 import slackwater as sw
 from slackwater.testing.s3_server import S3Server
-from tests.real.conftest import events, parquet, write
+from tests.real.events import events, parquet, write
 from tests.real.ledger_oracle import LedgerOracle
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]
@@ -206,8 +206,9 @@ def test_an_empty_source_without_schema_ends_well_and_says_so(tmp_path: Path) ->
 
 
 def test_an_empty_source_with_a_schema_has_empty_views(tmp_path: Path) -> None:
-    local(tmp_path, schema="user bigint, amount double").run(until="caught_up")
-    assert totals(tmp_path / "root") == {}
+    with local(tmp_path, schema="user bigint, amount double").start() as run:
+        run.wait(until="caught_up")
+        assert totals(tmp_path / "root") == {}
 
 
 def test_a_view_over_two_sources_misses_nothing_of_the_one_whose_schema_is_known_first(tmp_path: Path) -> None:

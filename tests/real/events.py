@@ -1,30 +1,13 @@
-"""One Ray and one Spark session for all tests that run pipelines inside this process."""
+"""Files of events, and how a careful writer puts them."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
-
-from actors.run_client import connect_ray, disconnect_ray
-from spark_bridge.session import SparkSettings, prepare_java, start_session, stop_session, warm_up
-
-
-@pytest.fixture(scope="session")
-def session() -> Iterator[None]:
-    """Ray and Spark, which every run of this process then uses."""
-    prepare_java()
-    connect_ray(address=None, num_cpus=2, namespace="slackwater")
-    spark = start_session(SparkSettings(), "slackwater-tests")
-    warm_up(spark)
-    yield
-    stop_session()
-    disconnect_ray()
 
 
 def parquet(rows: list[dict[str, Any]], row_group_size: int = 1_000) -> bytes:
