@@ -64,6 +64,13 @@ def test_the_budget_of_the_barrier_holds_back_and_the_next_page_waits() -> None:
     assert of(ReadPage, sealed) == [ReadPage(first=False)]
 
 
+def test_the_budget_is_one_for_all_pages_until_the_next_barrier() -> None:
+    executor = lister()
+    executor.on_barrier(barrier(0, budget=3), 0.0)
+    assert paths(sent(executor.on_page(page("a", "b"), 0.0))) == ["a", "b"]
+    assert paths(sent(executor.on_page(page("c", "d"), 0.0))) == ["c"]
+
+
 def test_a_budget_of_nothing_sends_nothing_and_loses_nothing() -> None:
     executor = lister()
     executor.on_barrier(barrier(0, budget=0), 0.0)
@@ -75,6 +82,7 @@ def test_without_a_schema_one_file_goes_ahead_and_the_others_follow_when_it_is_k
     executor = lister(schema_known=False)
     executor.on_barrier(INITIAL, 0.0)
     assert paths(sent(executor.on_page(page("a", "b", "c"), 0.0))) == ["a"]
+    assert paths(sent(executor.on_barrier(barrier(1), 0.0))) == [], "one at a time, whatever the budget"
     assert paths(sent(executor.on_schema(False, 0.0))) == ["b"]
     assert paths(sent(executor.on_schema(True, 0.0))) == ["c"]
 

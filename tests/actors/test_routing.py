@@ -47,3 +47,6 @@ def test_the_blocks_of_an_epoch_are_delivered_by_source_and_their_credit_comes_b
     assert sorted(executor.on_release(1), key=str) == [Grant("fetch-0", 15), Grant("fetch-1", 20)]
     with pytest.raises(ProtocolError, match="not held"):
         executor.on_release(1)
+    executor.on_message("fetch-0", barrier(2))
+    (delivered,) = of(Deliver, executor.on_message("fetch-1", barrier(2)))
+    assert delivered.epoch.blocks == {"s": (late,)}, "a block belongs to one epoch"
