@@ -82,6 +82,6 @@ class ListActor(ActorShell):
             self._pages = self._store.list_pages()
         page = await asyncio.to_thread(next, self._pages, None)
         if page is None:
-            self.do(self._executor.on_listing_end(self.now_s()))
+            self.do(self._executor.on_listing_end(self.now_s(), self._clock.now()))
         else:
             self.do(self._executor.on_page(page, self.now_s()))

@@ -7,6 +7,7 @@ epoch in which it is handed on, and the fetch actor queues it in the same epoch:
 from __future__ import annotations
 
 from collections import deque
+from datetime import datetime
 
 from actors.instructions import End, Instruction, ReadPage, Send, WakeAt, pass_on
 from actors.messages import Barrier, ChangedFile, ChangedFiles, FileVersion, NewFiles, Pause, Resume
@@ -66,6 +67,7 @@ class ListExecutor:
         self._marked = False
         self._activity = self._sent = self._listings = self._listed = self._listed_now = self._requests = 0
         self._num_unsettled = 0
+        self._listed_at: datetime | None = None
 
     def on_barrier(self, barrier: Barrier, now_s: float) -> list[Instruction]:
         """Seals the epoch, passes the barrier on, and goes on with the budget it brings."""
@@ -92,8 +94,9 @@ class ListExecutor:
         instructions: list[Instruction] = [Send(ChangedFiles(changed))] if changed else []
         return [*instructions, *self._go_on(now_s)]
 
-    def on_listing_end(self, now_s: float) -> list[Instruction]:
+    def on_listing_end(self, now_s: float, now: datetime) -> list[Instruction]:
         """The last page of this listing has been taken."""
+        self._listed_at = now
         self._page_asked = self._listing = False
         self._listings += 1
         self._listed, self._listed_now = self._listed_now, 0
@@ -193,7 +196,15 @@ class ListExecutor:
     def _seal(self, barrier: Barrier) -> CollectReport:
         if self._marked:
             key = encode_key(self._source)
-            self._delta.put("list_state", key, 0, source=self._source, pages=self._listings, requests=self._requests)
+            self._delta.put(
+                "list_state",
+                key,
+                0,
+                source=self._source,
+                listed_at=self._listed_at,
+                pages=self._listings,
+                requests=self._requests,
+            )
         self._marked = False
         return CollectReport(
             self._actor,

@@ -109,6 +109,9 @@ class ObjectStore:
         listed = requests = 0
         while (batch := ask_store(lambda: next(stream, None), self.location)) is not None:
             table = pa.record_batch(batch)
+            if self.location.is_local:
+                # A bucket lists in the order of names; a directory in none, and the first file may show the schema.
+                table = table.sort_by("path")
             listed += table.num_rows
             total = max(-(-listed // _PAGE), requests)
             yield _page(table, total - requests)

@@ -263,6 +263,8 @@ class Run:
         with self._news:
             self._state = state
             self._news.notify_all()
+        if sum(each.listings for each in state.lists) > sum(each.listings for each in before.lists):
+            self._ownership.update(last_listing=self._clock.now())
         if state.epochs > before.epochs:
             rows, files = state.totals.rows - before.totals.rows, state.totals.files - before.totals.files
             _log.info("committed", epoch=state.epoch, rows=rows, files=files, epochs=state.epochs - before.epochs)

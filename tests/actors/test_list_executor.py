@@ -8,7 +8,7 @@ from actors.messages import ChangedFiles, NewFiles, Pause, Resume, Vanished
 from actors.path_filter import PathFilter
 from actors.seen_index import SeenIndex
 from state.fingerprint import path_fingerprint
-from tests.actors.flow import INITIAL, barrier, delta_rows, file, of, page, report, sent
+from tests.actors.flow import AT, INITIAL, barrier, delta_rows, file, of, page, report, sent
 from tests.actors.test_executor_contract import lister
 
 
@@ -21,7 +21,7 @@ def test_lists_from_the_initial_barrier_on_and_again_after_the_interval() -> Non
     assert of(ReadPage, executor.on_time(0.0)) == []
     assert of(ReadPage, executor.on_barrier(INITIAL, 0.0)) == [ReadPage(first=True)]
     assert of(ReadPage, executor.on_page(page("a"), 1.0)) == [ReadPage(first=False)]
-    assert of(WakeAt, executor.on_listing_end(2.0)) == [WakeAt(12.0)]
+    assert of(WakeAt, executor.on_listing_end(2.0, AT)) == [WakeAt(12.0)]
     assert of(ReadPage, executor.on_time(11.9)) == []
     assert of(ReadPage, executor.on_time(12.0)) == [ReadPage(first=True)]
 
@@ -30,7 +30,7 @@ def test_sends_a_name_once_however_often_it_is_listed() -> None:
     executor = lister()
     executor.on_barrier(INITIAL, 0.0)
     assert paths(sent(executor.on_page(page("b", "a"), 0.0))) == ["b", "a"]
-    executor.on_listing_end(0.0)
+    executor.on_listing_end(0.0, AT)
     executor.on_time(10.0)
     assert paths(sent(executor.on_page(page("a", "aa", "b"), 10.0))) == ["aa"]
 
@@ -98,13 +98,13 @@ def test_another_version_of_a_sent_file_is_told_once_as_a_change() -> None:
     executor = lister()
     executor.on_barrier(INITIAL, 0.0)
     executor.on_page(page("a"), 0.0)
-    executor.on_listing_end(0.0)
+    executor.on_listing_end(0.0, AT)
     executor.on_time(10.0)
     (message,) = sent(executor.on_page(page("a", etag="2"), 10.0))
     assert isinstance(message, ChangedFiles)
     assert message.files[0].version == file("a").version
     assert message.files[0].now == file("a", "2")
-    executor.on_listing_end(10.0)
+    executor.on_listing_end(10.0, AT)
     executor.on_time(20.0)
     assert sent(executor.on_page(page("a", etag="2"), 20.0)) == []
 
@@ -113,14 +113,14 @@ def test_a_local_file_is_taken_when_two_listings_agree() -> None:
     executor = lister(must_settle=True)
     executor.on_barrier(INITIAL, 0.0)
     assert sent(executor.on_page(page("a", etag="half"), 0.0)) == []
-    assert of(WakeAt, executor.on_listing_end(0.0)) == [WakeAt(1.0)], "the second look comes soon"
+    assert of(WakeAt, executor.on_listing_end(0.0, AT)) == [WakeAt(1.0)], "the second look comes soon"
     executor.on_time(1.0)
     assert sent(executor.on_page(page("a", etag="whole"), 1.0)) == []
-    executor.on_listing_end(1.0)
+    executor.on_listing_end(1.0, AT)
     assert executor.progress().unsettled == 1
     executor.on_time(2.0)
     assert paths(sent(executor.on_page(page("a", etag="whole"), 2.0))) == ["a"]
-    executor.on_listing_end(2.0)
+    executor.on_listing_end(2.0, AT)
     assert executor.progress().unsettled == 0
 
 
@@ -128,7 +128,7 @@ def test_a_vanished_version_is_new_if_it_is_listed_again_and_another_one_is_not_
     executor = lister()
     executor.on_barrier(INITIAL, 0.0)
     executor.on_page(page("a", "b"), 0.0)
-    executor.on_listing_end(0.0)
+    executor.on_listing_end(0.0, AT)
     gone = tuple(Vanished("s", path, file(path, etag).version) for path, etag in (("a", "1"), ("b", "other")))
     executor.on_barrier(replace(barrier(1), vanished=gone), 10.0)
     assert paths(sent(executor.on_page(page("a", "b"), 10.0))) == ["a"]
@@ -144,10 +144,10 @@ def test_a_mark_is_complete_at_the_end_of_a_listing_that_began_after_it() -> Non
     executor.on_page(page("a"), 0.0)
     assert mark(executor, 1) == 0
     executor.on_mark(2)
-    executor.on_listing_end(0.0)
+    executor.on_listing_end(0.0, AT)
     assert mark(executor, 2) == 1
     executor.on_time(10.0)
-    executor.on_listing_end(10.0)
+    executor.on_listing_end(10.0, AT)
     assert mark(executor, 3) == 2
 
 
@@ -155,17 +155,17 @@ def test_a_mark_waits_for_the_files_that_were_too_young_and_for_no_others() -> N
     executor = lister(must_settle=True)
     executor.on_barrier(INITIAL, 0.0)
     executor.on_page(page("a", "b"), 0.0)
-    executor.on_listing_end(0.0)
+    executor.on_listing_end(0.0, AT)
     assert mark(executor, 1) == 0
     executor.on_time(1.0)
     executor.on_page(page("a"), 1.0)
     executor.on_page(page("b", etag="grows"), 1.0)
-    executor.on_listing_end(1.0)
+    executor.on_listing_end(1.0, AT)
     assert mark(executor, 2) == 0
     executor.on_time(2.0)
     executor.on_page(page("a"), 2.0)
     executor.on_page(page("b", "new", etag="grows"), 2.0)
-    executor.on_listing_end(2.0)
+    executor.on_listing_end(2.0, AT)
     assert mark(executor, 3) == 1
 
 
@@ -174,7 +174,7 @@ def test_a_file_that_was_read_and_changes_for_ever_holds_nothing_up() -> None:
     executor = lister(seen=SeenIndex([path_fingerprint("s", "a")], [known.version]), must_settle=True)
     executor.on_barrier(INITIAL, 0.0)
     executor.on_page(page("a", etag="grown"), 0.0)
-    executor.on_listing_end(0.0)
+    executor.on_listing_end(0.0, AT)
     assert mark(executor, 1) == 1
 
 
@@ -188,8 +188,17 @@ def test_nothing_is_listed_or_sent_while_paused() -> None:
     assert of(ReadPage, resumed) == [ReadPage(first=False)]
 
 
+def test_the_time_of_the_last_listing_goes_with_what_it_found() -> None:
+    executor = lister()
+    executor.on_barrier(INITIAL, 0.0)
+    executor.on_page(page("a"), 0.0)
+    executor.on_listing_end(0.0, AT)
+    (row,) = delta_rows(executor.on_barrier(barrier(1), 0.0), "list_state")
+    assert (row["source"], row["listed_at"], row["requests"]) == ("s", AT, 1)
+
+
 def test_an_idle_epoch_writes_nothing() -> None:
     executor = lister()
     executor.on_barrier(INITIAL, 0.0)
-    executor.on_listing_end(0.0)
+    executor.on_listing_end(0.0, AT)
     assert delta_rows(executor.on_barrier(barrier(1), 0.0), "list_state") == []

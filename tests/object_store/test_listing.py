@@ -86,3 +86,12 @@ def test_a_directory_that_goes_away_is_noticed_and_not_listed_as_empty(tmp_path:
     directory.rmdir()
     with pytest.raises(BucketNotFoundError, match="no such directory"):
         next(store.list_pages())
+
+
+def test_a_directory_is_listed_in_the_order_of_names(tmp_path: Path) -> None:
+    for name in ("m", "z", "a/x", "b"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(b"x")
+    (page,) = ObjectStore(Location(str(tmp_path))).list_pages()
+    assert page.paths == ["a/x", "b", "m", "z"]
+    assert page.sizes == [1, 1, 1, 1]

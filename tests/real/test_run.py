@@ -177,6 +177,16 @@ def test_a_bad_file_is_quarantined_with_its_reason_and_the_others_go_on(tmp_path
     assert totals(tmp_path / "root") == expected(events(0))
 
 
+def test_a_csv_value_that_does_not_fit_is_named_with_its_row(tmp_path: Path) -> None:
+    write(tmp_path / "in", "2.csv", b"user,amount\n1,1.5\n2,many\n")
+    write(tmp_path / "in", "1.csv", b"user,amount\n1,1.5\n2,2.5\n")
+    report = local(tmp_path, format="csv").run(until="caught_up")
+    assert (report.rows, report.quarantined) == (2, 1)
+    (bad,) = sw.open(tmp_path / "root").files(status="quarantined").to_pylist()
+    assert bad["path"].endswith("2.csv") and "row 2" in bad["error"] and "amount" in bad["error"]
+    assert totals(tmp_path / "root") == {1: (1, 1.5), 2: (1, 2.5)}
+
+
 def test_a_bad_file_that_is_replaced_is_read(tmp_path: Path) -> None:
     write(tmp_path / "in", "a.parquet", b"half")
     with local(tmp_path, schema="user bigint, amount double").start() as run:
