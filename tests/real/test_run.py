@@ -42,7 +42,7 @@ def expected(rows: list[dict[str, Any]]) -> dict[int, tuple[int, float]]:
     return {user: (len(each), sum(each)) for user, each in amounts.items()}
 
 
-def eventually(condition: Callable[[], bool], limit_s: float = 30.0) -> None:
+def eventually(condition: Callable[[], bool], limit_s: float = 60.0) -> None:
     deadline = time.monotonic() + limit_s
     while not condition():
         assert time.monotonic() < deadline, "it did not come true"
