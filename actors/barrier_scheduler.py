@@ -101,7 +101,8 @@ class BarrierScheduler:
     @property
     def is_dirty(self) -> bool:
         """There is something that no barrier covers yet."""
-        return self._declared or any(each.activity > self._covered[each.actor] for each in self._latest())
+        news = self._declared or bool(self._vanished)
+        return news or any(each.activity > self._covered[each.actor] for each in self._latest())
 
     def next_barrier(self, now_s: float, epoch: int) -> Barrier | None:
         """The barrier to inject now, if it is time.  `epoch` is the one that begins after it."""

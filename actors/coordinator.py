@@ -249,7 +249,7 @@ class Coordinator:
                 except Exception as error:
                     self._untagged.setdefault(name, view)
                     self._log.warning("a view's tag stays behind until the next epoch", view=name, error=str(error))
-            if self._state.phase == "stopped":
+            if self._state.phase == "stopped" and not self._tags_due.is_set():
                 self._over.set()
                 return
 

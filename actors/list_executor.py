@@ -134,7 +134,8 @@ class ListExecutor:
                 continue
             if self._must_settle and self._settled.get(path) != version:
                 self._settling[path] = version
-                if seen is None:
+                if seen is None or path not in self._settled:
+                    # What was read and changes in every listing is waited for once, not for ever.
                     self._unsettled.add(path)
                 continue
             file = FileVersion(self._source, path, version, etag, size, last_modified)

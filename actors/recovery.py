@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -79,9 +79,12 @@ def recover(definition: PipelineDefinition, clock: Clock) -> RecoveredState:
     head = store.take_over()
     views = {name: restore(definition.root, view, head.term) for name, view in head.views.items()}
     queue, ledger = store.scan("queue"), store.scan("ledger")
-    rows_read = pc.field("rows_read")
-    vanished = ledger.filter((rows_read == 0) & (pc.field("status") == "vanished"))
     is_declared = pc.field("source").isin([source.name for source in definition.sources])
+    # A version that had vanished and was handed on again is in the queue; its old row in the ledger says nothing more.
+    queued = set(_file_keys(queue))
+    rows_read, has_vanished = pc.field("rows_read"), pc.field("status") == "vanished"
+    without_rows = [key for key in _file_keys(ledger.filter(is_declared & (rows_read == 0))) if key not in queued]
+    vanished = set(_file_keys(ledger.filter(has_vanished))).intersection(without_rows)
     ingested = {*ledger.filter(rows_read > 0)["source"].unique().to_pylist()}
     ingested |= {*queue.filter(pc.field("row_offset") > 0)["source"].unique().to_pylist()}
     return RecoveredState(
@@ -90,7 +93,7 @@ def recover(definition: PipelineDefinition, clock: Clock) -> RecoveredState:
         views=views,
         seen=_seen(store.scan("seen"), definition, vanished),
         unfinished=[_progress(row) for row in queue.filter(is_declared).to_pylist()],
-        without_rows=_file_keys(ledger.filter(is_declared & (rows_read == 0))),
+        without_rows=without_rows,
         ingested=frozenset(ingested),
     )
 
@@ -100,15 +103,14 @@ def _file_keys(rows: pa.Table) -> list[FileKey]:
     return list(zip(*columns, strict=True))
 
 
-def _seen(rows: pa.Table, definition: PipelineDefinition, vanished: pa.Table) -> dict[str, SeenIndex]:
+def _seen(rows: pa.Table, definition: PipelineDefinition, vanished: Iterable[FileKey]) -> dict[str, SeenIndex]:
     """What was handed on, by source; a version that had vanished before a row of it was read is new if it is back."""
     indexes = {}
     for source in definition.sources:
         own = rows.filter(pc.field("source") == source.name)
         indexes[source.name] = SeenIndex(own["key"].to_pylist(), own["version"].to_pylist())
-    for source_name, path, version in _file_keys(vanished):
-        if source_name in indexes:
-            indexes[source_name].forget(path_fingerprint(source_name, path), version)
+    for name, path, version in vanished:
+        indexes[name].forget(path_fingerprint(name, path), version)
     return indexes
 
 

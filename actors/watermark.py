@@ -35,7 +35,8 @@ class Watermark:
         """
         marks = [reports[actor].complete_mark for actor, source in self._lists.items() if source not in closed]
         listed_mark = min(marks, default=self._listed_mark)
-        if listed_mark > self._listed_mark:
+        if listed_mark != self._listed_mark:
+            # It falls when a source is opened: then that one's listing counts, too.
             self._listed_mark, self._listed_epoch = listed_mark, epoch
         since = [
             listed
@@ -44,4 +45,4 @@ class Watermark:
             if source not in closed
         ]
         if min(since, default=self._listed_epoch + 1) > self._listed_epoch:
-            self.reached = self._listed_mark
+            self.reached = max(self.reached, self._listed_mark)

@@ -173,6 +173,14 @@ def test_what_has_vanished_is_told_to_the_list_actors_once() -> None:
     assert second is not None and second.vanished == ()
 
 
+def test_word_of_what_has_vanished_is_reason_enough_for_a_barrier() -> None:
+    made = scheduler()
+    made.on_collect(CollectReport("fetch-0", 5, vanished=(Vanished("s", "a", b"version1"),)))
+    assert made.next_barrier(1.0, 11) is not None
+    made.on_epoch_over(10)
+    assert made.wait_s(100.0) == float("inf")
+
+
 def test_new_views_are_something_to_commit_after_the_initial_barrier_too() -> None:
     made = BarrierScheduler(
         settings=BarrierSettings(), max_files_waiting=1, committed=0, lists={"list-s": "s"}, fetchers=["fetch-0"]

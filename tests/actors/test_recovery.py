@@ -94,6 +94,16 @@ def test_a_vanished_version_is_new_again_after_a_restart_and_others_are_not(tmp_
     assert seen.lookup(keys) == [None, file("gone half read").version, file("bad").version]
 
 
+def test_a_vanished_version_that_was_handed_on_again_is_read_once_after_a_restart(tmp_path: Path) -> None:
+    made = definition(tmp_path, "s")
+    commit(made, (FileProgress(file("back"), listed_epoch=3), Ending("vanished", "it is gone")))
+    commit(made, (FileProgress(file("back"), listed_epoch=5, first_epoch=5, row_offset=4), None))
+    recovered = recover(made, SystemClock())
+    assert [(each.file.path, each.row_offset) for each in recovered.unfinished] == [("back", 4)]
+    assert list(recovered.without_rows) == []
+    assert recovered.seen["s"].lookup([path_fingerprint("s", "back")]) == [file("back").version]
+
+
 def test_every_attempt_is_a_new_term_and_the_old_one_knows(tmp_path: Path) -> None:
     made = definition(tmp_path, "s")
     first = recover(made, SystemClock())

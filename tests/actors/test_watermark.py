@@ -41,6 +41,20 @@ def test_nobody_waits_for_a_closed_source() -> None:
     assert over(made, 1, (0, 1), {"s": 1}, frozenset({"s"})) == 1
 
 
+def test_a_source_that_opens_is_waited_for() -> None:
+    made = Watermark(LISTS)
+    assert over(made, 1, (0, 1), {"t": 1}, frozenset({"s"})) == 0
+    assert over(made, 2, (0, 1), {"s": 2}) == 0, "its listing is not complete"
+    assert over(made, 3, (1, 1), {"s": 2}) == 0
+    assert over(made, 4, (1, 1)) == 1
+
+
+def test_a_mark_that_was_reached_stays_reached() -> None:
+    made = Watermark(LISTS)
+    assert over(made, 1, (0, 1), closed=frozenset({"s"})) == 1
+    assert over(made, 2, (0, 1), {"s": 2}) == 1
+
+
 def test_a_later_mark_is_reached_later() -> None:
     made = Watermark(LISTS)
     assert over(made, 1, (1, 1)) == 1
