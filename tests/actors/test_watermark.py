@@ -53,6 +53,7 @@ def test_a_mark_that_was_reached_stays_reached() -> None:
     made = Watermark(LISTS)
     assert over(made, 1, (0, 1), closed=frozenset({"s"})) == 1
     assert over(made, 2, (0, 1), {"s": 2}) == 1
+    assert over(made, 3, (0, 1)) == 1
 
 
 def test_a_later_mark_is_reached_later() -> None:
