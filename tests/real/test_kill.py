@@ -23,12 +23,12 @@ from slackwater.testing.s3_server import S3Server
 from tests.real import job
 from tests.real.ledger_oracle import LedgerOracle
 
-FILES = 240
+FILES = 210
 START_LIMIT_S = 120.0
 
 
 def fill(s3: S3Server, bucket: str) -> None:
-    """240 files of 20 to 80 rows, in three formats."""
+    """Files of 20 to 80 rows, in three formats."""
     rng = random.Random(1)
     for number in range(FILES):
         source, kind = list(job.FORMATS.items())[number % 3]
@@ -93,7 +93,7 @@ class Job:
         while not condition():
             assert self._process.poll() is None, "the run ended by itself:\n" + Path(self._log.name).read_text()
             assert time.monotonic() < deadline, "nothing happened:\n" + Path(self._log.name).read_text()
-            time.sleep(0.05)
+            time.sleep(0.25)
 
 
 def killed_at(
