@@ -10,21 +10,15 @@ from actors.run_state import RunState
 
 
 @dataclass(frozen=True)
-class SourceStatus:
-    """One source, in numbers of files unless the name says otherwise; counted from the start of the run.
+class SourceStatus(SourceProgress):
+    """One source, all fetch actors together, with what its list actor says; `requests` are LIST and GET requests.
 
-    `listed` is what the last listing found; `requests` are LIST and GET requests; `bytes` are bytes read.
+    Args:
+        listed: files that the last listing found.
+        listings: complete listings.
     """
 
     listed: int = 0
-    waiting: int = 0
-    reading: int = 0
-    done: int = 0
-    quarantined: int = 0
-    vanished: int = 0
-    rows: int = 0
-    bytes: int = 0
-    requests: int = 0
     listings: int = 0
 
 

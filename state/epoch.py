@@ -30,8 +30,3 @@ def next_epoch(clock: Clock, last: int) -> int:
 def epoch_time(epoch: int) -> datetime:
     """The wall time, in UTC and to the millisecond, that an epoch was made at."""
     return datetime.fromtimestamp((epoch >> _SEQUENCE_BITS) / 1000, timezone.utc)
-
-
-def first_epoch_after(moment: datetime) -> int:
-    """The smallest epoch of any later millisecond: every epoch made up to `moment` is smaller."""
-    return (int(moment.timestamp() * 1000) + 1) << _SEQUENCE_BITS
