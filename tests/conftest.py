@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+import structlog
 
 from slackwater.testing.s3_server import S3Server
 
@@ -14,6 +15,13 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _bucket_numbers = itertools.count(1)
+
+
+@pytest.fixture(autouse=True)
+def unconfigured_logs() -> Iterator[None]:
+    """A command or a run inside this process sets up the logs; the next test must not inherit that."""
+    yield
+    structlog.reset_defaults()
 
 
 @pytest.fixture(scope="session")

@@ -45,6 +45,7 @@ def test_a_file_gets_a_line_only_when_something_has_changed_and_not_too_often() 
         progress = Progress("demo", clock, Console(file=io.StringIO(), force_terminal=False))
         progress.show(_STATUS)
         first = len(logs)
+        assert first == 2, "one line for the run, one for its source"
         progress.show(replace(_STATUS, epochs=4))
         assert len(logs) == first, "too soon"
         clock.advance(5)
