@@ -10,11 +10,10 @@ from typing import Any
 import pyarrow as pa
 
 from state.delta import DeltaBuilder
-from state.errors import RootMismatchError
 from state.keys import encode_key
 from state.records import CatalogSource, CatalogView
+from state.store_format import FORMAT_VERSION
 
-FORMAT_VERSION = 1
 _VNODE = 0
 
 
@@ -24,7 +23,6 @@ class CatalogPipeline:
 
     name: str
     ansi: bool
-    format_version: int = FORMAT_VERSION
 
 
 @dataclass(frozen=True)
@@ -37,11 +35,7 @@ class Catalog:
 
     @classmethod
     def of(cls, rows: pa.Table) -> Catalog:
-        """Reads the current rows of the table `catalog`.
-
-        Raises:
-            RootMismatchError: the store is of a format that this version does not know.
-        """
+        """Reads the current rows of the table `catalog`."""
         kinds: dict[str, list[Mapping[str, Any]]] = {"pipeline": [], "source": [], "view": []}
         for row in rows.to_pylist():
             kinds[row["kind"]].append(row)
@@ -56,7 +50,8 @@ class Catalog:
 
 def put_pipeline(delta: DeltaBuilder, pipeline: CatalogPipeline) -> None:
     """Writes the row of the pipeline."""
-    definition = json.dumps({"format_version": pipeline.format_version, "ansi": pipeline.ansi})
+    # A program of format 1 looks for the format here, and refuses the store.
+    definition = json.dumps({"format_version": FORMAT_VERSION, "ansi": pipeline.ansi})
     key = encode_key("pipeline", pipeline.name)
     delta.put("catalog", key, _VNODE, kind="pipeline", name=pipeline.name, definition=definition)
 
@@ -93,14 +88,7 @@ def put_view(delta: DeltaBuilder, view: CatalogView) -> None:
 
 
 def _pipeline(row: Mapping[str, Any]) -> CatalogPipeline:
-    definition = json.loads(row["definition"])
-    found = definition["format_version"]
-    if found != FORMAT_VERSION:
-        raise RootMismatchError(
-            f"the store of pipeline {row['name']!r} has format {found}, this version of Slackwater reads format "
-            f"{FORMAT_VERSION}: use the version that wrote it, or another root"
-        )
-    return CatalogPipeline(row["name"], definition["ansi"], found)
+    return CatalogPipeline(row["name"], json.loads(row["definition"])["ansi"])
 
 
 def _view(row: Mapping[str, Any]) -> CatalogView:

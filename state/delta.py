@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple, Union
 
 import pyarrow as pa
 
@@ -13,19 +14,74 @@ from state.resolve import fold
 from state.tables import DELETE, PATCH, PUT, TABLES, row_type
 
 
+class Change(NamedTuple):
+    """What an epoch does to one row; `fields` are those that were named."""
+
+    op: int
+    vnode: int
+    fields: Mapping[str, Any]
+
+    def over(self, earlier: Change) -> Change:
+        """This change after an earlier one of the same row, as one change."""
+        if self.op != PATCH:
+            return self
+        if earlier.op == DELETE:
+            return earlier
+        given = {name: value for name, value in self.fields.items() if value is not None}
+        return Change(earlier.op, earlier.vnode, {**earlier.fields, **given})
+
+
+Changes = Mapping[bytes, Change]
+Part = Union[Changes, pa.Table]
+
+
+@dataclass(frozen=True)
+class StagedRows:
+    """Rows that are durable already, and become visible with the commit of their epoch.
+
+    Args:
+        epoch: the only epoch that they can be committed with.
+        rows: how many they are.
+        content: where the store that staged them finds them.
+    """
+
+    epoch: int
+    rows: int
+    content: str
+
+
 @dataclass(frozen=True)
 class Delta:
-    """Changes of one epoch: table name -> Arrow table with the columns vnode, op, key and row, one row per key."""
+    """Changes of one epoch, one for each key of a table.
 
-    tables: Mapping[str, pa.Table] = field(default_factory=dict)
+    Inside a process they stay what they were put as, which costs next to nothing; they become Arrow when they go to
+    another process or into a file.
+
+    Args:
+        parts: table name -> its changes by key, or an Arrow table with the columns vnode, op, key and row.
+        staged: rows that do not travel with the delta; no other change of the epoch has one of their keys.
+    """
+
+    parts: Mapping[str, Part] = field(default_factory=dict)
+    staged: tuple[StagedRows, ...] = ()
+
+    @cached_property
+    def tables(self) -> Mapping[str, pa.Table]:
+        """Table name -> Arrow table with the columns vnode, op, key and row, one row per key."""
+        return {table: _as_arrow(table, part) for table, part in self.parts.items()}
+
+    @cached_property
+    def changes(self) -> Mapping[str, Changes]:
+        """Table name -> its changes by key."""
+        return {table: part if isinstance(part, Mapping) else _as_changes(part) for table, part in self.parts.items()}
 
     @property
     def is_empty(self) -> bool:
-        return not any(rows.num_rows for rows in self.tables.values())
+        return not self.staged and not any(len(part) for part in self.parts.values())
 
     @property
     def nbytes(self) -> int:
-        """Bytes in memory."""
+        """Bytes as Arrow, without what is staged."""
         return sum(rows.nbytes for rows in self.tables.values())
 
     @classmethod
@@ -34,13 +90,15 @@ class Delta:
 
         Of two changes of one key the later in the list wins, and a patch is laid over what comes before it.
         """
-        tables = {}
-        for table in TABLES:
-            parts = [delta.tables[table] for delta in deltas if table in delta.tables]
-            if parts:
-                rows = parts[0] if len(parts) == 1 else pa.concat_tables(parts)
-                tables[table] = fold(table, rows)
-        return cls(tables)
+        parts: dict[str, list[Part]] = {}
+        for delta in deltas:
+            for table, part in delta.parts.items():
+                parts.setdefault(table, []).append(part)
+        merged = {table: _merged(table, each) for table, each in parts.items()}
+        return cls(merged, tuple(rows for delta in deltas for rows in delta.staged))
+
+    def __reduce__(self) -> tuple[type[Delta], tuple[Any, ...]]:
+        return Delta, (self.tables, self.staged)
 
 
 class DeltaBuilder:
@@ -54,15 +112,15 @@ class DeltaBuilder:
 
     def put(self, table: str, key: bytes, vnode: int, **fields: Any) -> None:
         """Writes a whole row; fields that are not named are null."""
-        self._of(table).add(PUT, key, vnode, fields)
+        self._of(table).add(key, Change(PUT, vnode, fields))
 
     def patch(self, table: str, key: bytes, vnode: int, **fields: Any) -> None:
         """Changes the named fields of the row; the others, and those given as None, stay as they are."""
-        self._of(table).add(PATCH, key, vnode, fields)
+        self._of(table).add(key, Change(PATCH, vnode, fields))
 
     def delete(self, table: str, key: bytes, vnode: int) -> None:
         """Removes the row; nothing happens if there is none."""
-        self._of(table).add(DELETE, key, vnode, None)
+        self._of(table).add(key, Change(DELETE, vnode, {}))
 
     def put_many(
         self, table: str, keys: Sequence[bytes], vnodes: Sequence[int], columns: Mapping[str, Sequence[Any]]
@@ -73,7 +131,7 @@ class DeltaBuilder:
     def build(self) -> Delta:
         """The changes so far; the builder is empty afterwards."""
         pending, self._pending = self._pending, {}
-        return Delta.merge([Delta({table: rows.build()}) for table, rows in pending.items()])
+        return Delta({table: rows.build() for table, rows in pending.items()})
 
     def _of(self, table: str) -> _Pending:
         pending = self._pending.get(table)
@@ -89,28 +147,19 @@ class _Pending:
 
     def __init__(self, table: str) -> None:
         self._table = table
-        self._names = frozenset(TABLES[table].names)
-        self._parts: list[pa.Table] = []
-        self._clear()
+        self._names = _FIELD_NAMES[table]
+        self._before: list[Part] = []
+        self._changes: dict[bytes, Change] = {}
 
-    def _clear(self) -> None:
-        self._ops: list[int] = []
-        self._keys: list[bytes] = []
-        self._vnodes: list[int] = []
-        self._fields: list[Mapping[str, Any] | None] = []
-
-    def add(self, op: int, key: bytes, vnode: int, fields: Mapping[str, Any] | None) -> None:
-        if fields is not None and not fields.keys() <= self._names:
-            self._refuse(fields)
-        self._ops.append(op)
-        self._keys.append(key)
-        self._vnodes.append(vnode)
-        self._fields.append(fields)
+    def add(self, key: bytes, change: Change) -> None:
+        if not change.fields.keys() <= self._names:
+            self._refuse(change.fields)
+        earlier = self._changes.get(key)
+        self._changes[key] = change if earlier is None else change.over(earlier)
 
     def add_columns(self, keys: Sequence[bytes], vnodes: Sequence[int], columns: Mapping[str, Sequence[Any]]) -> None:
         if not columns.keys() <= self._names:
             self._refuse(columns)
-        self._flush()
         count = len(keys)
         fields = list(row_type(self._table))
         values = [
@@ -118,17 +167,12 @@ class _Pending:
             for each in fields
         ]
         row = pa.StructArray.from_arrays(values, fields=fields)
-        self._parts.append(_rows(self._table, pa.repeat(pa.scalar(PUT, pa.uint8()), count), keys, vnodes, row))
+        rows = _rows(pa.repeat(pa.scalar(PUT, pa.uint8()), count), keys, vnodes, row)
+        self._before += [self._changes, fold(self._table, rows)]
+        self._changes = {}
 
-    def build(self) -> pa.Table:
-        self._flush()
-        return pa.concat_tables(self._parts)
-
-    def _flush(self) -> None:
-        if self._ops:
-            row = pa.array(self._fields, row_type(self._table))
-            self._parts.append(_rows(self._table, self._ops, self._keys, self._vnodes, row))
-            self._clear()
+    def build(self) -> Part:
+        return _merged(self._table, [*self._before, self._changes])
 
     def _refuse(self, fields: Mapping[str, Any]) -> None:
         unknown = ", ".join(sorted(fields.keys() - self._names))
@@ -137,7 +181,44 @@ class _Pending:
         )
 
 
-def _rows(table: str, ops: Any, keys: Any, vnodes: Any, row: pa.StructArray) -> pa.Table:
+_FIELD_NAMES = {table: frozenset(fields.names) for table, fields in TABLES.items()}
+
+
+def _merged(table: str, parts: Sequence[Part]) -> Part:
+    parts = [part for part in parts if len(part)] or parts[:1]
+    if len(parts) == 1:
+        return parts[0]
+    if all(isinstance(part, Mapping) for part in parts):
+        return _overlaid(parts)
+    return fold(table, pa.concat_tables([_as_arrow(table, part) for part in parts]))
+
+
+def _overlaid(parts: Iterable[Changes]) -> Changes:
+    merged: dict[bytes, Change] = {}
+    for part in parts:
+        for key, change in part.items():
+            earlier = merged.get(key)
+            merged[key] = change if earlier is None else change.over(earlier)
+    return merged
+
+
+def _as_arrow(table: str, part: Part) -> pa.Table:
+    if not isinstance(part, Mapping):
+        return part
+    changes = part.values()
+    fields = [None if change.op == DELETE else change.fields for change in changes]
+    row = pa.array(fields, row_type(table))
+    return _rows([change.op for change in changes], list(part), [change.vnode for change in changes], row)
+
+
+def _as_changes(rows: pa.Table) -> Changes:
+    return {
+        row["key"]: Change(row["op"], row["vnode"], {n: v for n, v in (row["row"] or {}).items() if v is not None})
+        for row in rows.to_pylist()
+    }
+
+
+def _rows(ops: Any, keys: Any, vnodes: Any, row: pa.StructArray) -> pa.Table:
     return pa.table(
         {
             "vnode": pa.array(vnodes, pa.uint8()),

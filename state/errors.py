@@ -11,6 +11,7 @@ SlackwaterError
 ├── NotFoundError                  what was asked for does not exist: look at the list that the message names
 │   ├── StoreNotFoundError         no pipeline has committed anything at this root
 │   ├── EpochNotFoundError         the epoch is not, or no longer, retained
+│   │   └── EpochExpiredError      it may have been: take a later one; a tag keeps an epoch
 │   └── ViewNotFoundError          no such view at that epoch
 ├── StorageError                   an object store does not do what it was asked
 │   ├── BucketNotFoundError        create the bucket or directory, or correct the URL
@@ -21,6 +22,9 @@ SlackwaterError
 ├── CommitRefusedError             nothing was written: recover from what is committed
 ├── CommitUnknownError             the outcome of a commit is not known: read back before deciding
 ├── RunFailedError                 a part of a run died: start the run again, it goes on where it stopped
+│   └── SparkLostError             the Spark application is gone: start a new one
+├── CommandRefusedError            the owner of a root does not do what a command asks: its answer says why
+├── CommandUnansweredError         the owner did not answer in time: look at `status`, and ask again
 └── ProtocolError                  a bug in Slackwater: report it
 """
 
@@ -71,6 +75,10 @@ class EpochNotFoundError(NotFoundError):
     """The epoch is not, or no longer, retained."""
 
 
+class EpochExpiredError(EpochNotFoundError):
+    """The epoch is older than what is retained, or was while it was read."""
+
+
 class ViewNotFoundError(NotFoundError):
     """No such view at that epoch."""
 
@@ -109,6 +117,18 @@ class CommitUnknownError(SlackwaterError):
 
 class RunFailedError(SlackwaterError):
     """A part of a run died."""
+
+
+class SparkLostError(RunFailedError):
+    """The Spark application is gone."""
+
+
+class CommandRefusedError(SlackwaterError):
+    """What a command asks is not done; the message says why."""
+
+
+class CommandUnansweredError(SlackwaterError):
+    """The owner of a root did not answer a command in time."""
 
 
 class ProtocolError(SlackwaterError):

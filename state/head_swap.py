@@ -7,7 +7,7 @@ A swap ends as done, refused, or not known; then a fresh handle decides, by the 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,11 +15,19 @@ import pyarrow as pa
 
 from state.clock import Clock
 from state.delta import Delta
-from state.errors import CommitRefusedError, CommitUnknownError, FencedError, ProtocolError, StorageError
-from state.record_rows import epoch_row, head_row, read_epochs
+from state.errors import (
+    CommitRefusedError,
+    CommitUnknownError,
+    EpochNotFoundError,
+    FencedError,
+    ProtocolError,
+    StorageError,
+)
+from state.fold import StagedFold
+from state.record_rows import epoch_delta, read_epochs
 from state.records import EpochCounts, EpochRecord, EpochSeconds, Head, ViewVersion
-from state.resolve import resolve
-from state.tables import state_rows
+
+_POLL_S = 0.1
 
 
 @dataclass(frozen=True)
@@ -42,8 +50,16 @@ class HeadSwapStore(ABC):
         self._out_of_date = False
 
     @abstractmethod
-    def _stage(self, rows: pa.Table | None, head: Head, head_rows: pa.Table) -> StagedSwap:
-        """Makes the rows durable without showing them."""
+    def _stage(self, delta: Delta | None, head: Head) -> StagedSwap:
+        """Makes the changes of the head's epoch, and the head, durable without showing them."""
+
+    @abstractmethod
+    def stage_fold(self) -> StagedFold | None:
+        """Makes the next fold durable without showing it; None if nothing is due.  Commits may go on beside."""
+
+    @abstractmethod
+    def _stage_fold_swap(self, fold: StagedFold, head: Head) -> StagedSwap:
+        """The commit that shows a fold, with the head as it is."""
 
     @abstractmethod
     def _swap(self, staged: StagedSwap) -> None:
@@ -67,8 +83,21 @@ class HeadSwapStore(ABC):
         """The name of the swap that made a version; None if there is no such version."""
 
     @abstractmethod
-    def _stored(self, table: str, state_version: int | None) -> pa.Table:
-        """Rows of one table as they were written: columns vnode, epoch, op, key, row."""
+    def scan(
+        self,
+        table: str,
+        *,
+        start: bytes | None = None,
+        end: bytes | None = None,
+        vnodes: Collection[int] | None = None,
+        state_version: int | None = None,
+    ) -> pa.Table: ...
+
+    @abstractmethod
+    def rows(self, table: str, state_version: int | None = None) -> list[dict[str, Any]]: ...
+
+    @abstractmethod
+    def get(self, table: str, key: bytes, state_version: int | None = None) -> dict[str, Any] | None: ...
 
     @property
     def head(self) -> Head:
@@ -78,10 +107,9 @@ class HeadSwapStore(ABC):
     def version(self) -> int:
         return self._version
 
-    def take_over(self) -> Head:
+    def take_over(self, run: str = "") -> Head:
         self._check_writable()
-        head = replace(self._head, term=self._head.term + 1)
-        self._commit(self._stage(None, head, state_rows([("head", head_row(head))], head.epoch)))
+        self._commit(self._stage(None, replace(self._head, term=self._head.term + 1, run=run)))
         return self._head
 
     def commit(
@@ -105,16 +133,42 @@ class HeadSwapStore(ABC):
             seconds=seconds,
             views=dict(views),
         )
-        head = Head(self._head.term, epoch, record.views)
-        rows = state_rows([*delta.tables.items(), ("epoch", epoch_row(record))], epoch)
-        self._commit(self._stage(rows, head, state_rows([("head", head_row(head))], epoch)))
+        for staged in delta.staged:
+            if staged.epoch != epoch:
+                raise ProtocolError(f"{staged.rows} rows were staged for epoch {staged.epoch}, not for {epoch}")
+        head = replace(self._head, epoch=epoch, views=record.views)
+        self._commit(self._stage(Delta.merge([delta, epoch_delta(record)]), head))
         return record
 
-    def scan(self, table: str, *, state_version: int | None = None) -> pa.Table:
-        return resolve(table, self._stored(table, state_version))
-
     def epochs(self) -> list[EpochRecord]:
-        return read_epochs(self.scan("epoch"))
+        return read_epochs(self.rows("epoch"))
+
+    def wait_epoch(self, epoch: int, timeout_s: float) -> HeadSwapStore:
+        deadline = self._clock.monotonic() + timeout_s
+        store = self
+        while store.head.epoch < epoch:
+            store = store.reopen()
+            if store.head.epoch >= epoch:
+                break
+            remaining_s = deadline - self._clock.monotonic()
+            if remaining_s <= 0:
+                raise EpochNotFoundError(
+                    f"epoch {epoch} was not committed within {timeout_s:g} s: the last epoch is {store.head.epoch}; "
+                    "look at the status of the pipeline, or wait longer"
+                )
+            self._clock.sleep(min(_POLL_S, remaining_s))
+        return store
+
+    def amend(self, delta: Delta | None = None, *, tags: Mapping[str, int] | None = None) -> None:
+        self._check_writable()
+        head = self._head if tags is None else replace(self._head, tags=dict(tags))
+        self._commit(self._stage(delta, head))
+
+    def commit_fold(self, fold: StagedFold) -> None:
+        self._check_writable()
+        if fold.term != self._head.term:
+            raise ProtocolError(f"a fold of term {fold.term} cannot be committed in term {self._head.term}: stage anew")
+        self._commit(self._stage_fold_swap(fold, self._head))
 
     def _check_writable(self) -> None:
         if self._read_only:
@@ -141,7 +195,8 @@ class HeadSwapStore(ABC):
                 f"it is not known whether epoch {staged.head.epoch} was committed, and the store does not answer "
                 f"({unreadable}): start again when it does, what was committed is kept"
             ) from error
-        if fresh.head.term != self._head.term:
+        own_late_take_over = staged.head.run and fresh.head.run == staged.head.run
+        if fresh.head.term != self._head.term and not own_late_take_over:
             raise FencedError(
                 f"another process has taken this root over (its term is {fresh.head.term}, ours was "
                 f"{self._head.term}): this one stops; nothing of epoch {staged.head.epoch} was written"

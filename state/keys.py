@@ -1,44 +1,39 @@
 """Ordered binary keys: comparing the bytes compares the tuples.
 
 Each part is a tag byte and its value; the encoding is that of FoundationDB's tuple layer, with integers of a fixed
-eight bytes.  None sorts before everything; parts at one position are of one type.
+eight bytes.  Parts at one position are of one type, or None, which sorts before everything.
+
+* A float sorts as the number: -0.0 is 0.0, and is decoded as that; every NaN is one key, after infinity.
+* A time sorts as the moment, in UTC and to the microsecond, whatever the zone that it is told in.
+* False sorts before True; a bool is no integer.
 """
 
 from __future__ import annotations
 
+import math
 import struct
+from datetime import datetime, timedelta, timezone
 from typing import Union
 
 from state.errors import ProtocolError
 
-KeyPart = Union[None, bytes, int, str]
+KeyPart = Union[None, bool, bytes, datetime, float, int, str]
 
-_NONE, _BYTES, _INT, _TEXT = b"\x01", b"\x02", b"\x03", b"\x04"
+_NONE, _BYTES, _INT, _TEXT, _FLOAT, _TIME, _FALSE, _TRUE = (bytes([tag]) for tag in range(1, 9))
 _SIGN = 1 << 63
+_ALL_BITS = (1 << 64) - 1
 _UINT64 = struct.Struct(">Q")
-
-
-def _escaped(value: bytes) -> bytes:
-    return value.replace(b"\x00", b"\x00\xff") + b"\x00"
-
-
-def _encode_part(part: KeyPart) -> bytes:
-    if isinstance(part, str):
-        return _TEXT + _escaped(part.encode())
-    if isinstance(part, bytes):
-        return _BYTES + _escaped(part)
-    if part is None:
-        return _NONE
-    if isinstance(part, bool) or not isinstance(part, int) or not -_SIGN <= part < _SIGN:
-        raise ProtocolError(f"{part!r} cannot be part of a key: only text, bytes, 64-bit integers and None can")
-    return _INT + _UINT64.pack(part + _SIGN)
+_DOUBLE = struct.Struct(">d")
+_NAN_BITS = 0x7FF8 << 48
+_SECOND_ZERO = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_MICROSECOND = timedelta(microseconds=1)
 
 
 def encode_key(*parts: KeyPart) -> bytes:
     """Bytes that sort as the tuple of `parts` does.
 
     Raises:
-        ProtocolError: a part is of another type, or an integer needs more than 64 bits.
+        ProtocolError: a part is of another type, an integer needs more than 64 bits, or a time has no zone.
     """
     return b"".join([_encode_part(part) for part in parts])
 
@@ -56,15 +51,61 @@ def decode_key(key: bytes) -> tuple[KeyPart, ...]:
         at += 1
         if tag == _NONE:
             parts.append(None)
-        elif tag == _INT and at + 8 <= len(key):
-            parts.append(int(_UINT64.unpack_from(key, at)[0]) - _SIGN)
-            at += 8
+        elif tag in (_FALSE, _TRUE):
+            parts.append(tag == _TRUE)
         elif tag in (_BYTES, _TEXT):
             value, at = _unescaped(key, at)
             parts.append(value.decode() if tag == _TEXT else value)
+        elif tag in (_INT, _FLOAT, _TIME) and at + 8 <= len(key):
+            (ordered,) = _UINT64.unpack_from(key, at)
+            parts.append(_number(tag, ordered))
+            at += 8
         else:
             raise ProtocolError(f"{key!r} is not a key: byte {at - 1} starts no part")
     return tuple(parts)
+
+
+def _encode_part(part: KeyPart) -> bytes:
+    if isinstance(part, str):
+        return _TEXT + _escaped(part.encode())
+    if isinstance(part, bytes):
+        return _BYTES + _escaped(part)
+    if part is None:
+        return _NONE
+    if isinstance(part, bool):
+        return _TRUE if part else _FALSE
+    if isinstance(part, int) and -_SIGN <= part < _SIGN:
+        return _INT + _UINT64.pack(part + _SIGN)
+    if isinstance(part, float):
+        return _FLOAT + _UINT64.pack(_ordered_bits(part))
+    if isinstance(part, datetime) and part.tzinfo is not None:
+        return _TIME + _UINT64.pack((part - _SECOND_ZERO) // _MICROSECOND + _SIGN)
+    raise ProtocolError(
+        f"{part!r} cannot be part of a key: only text, bytes, 64-bit integers, floats, bools, times with a zone and "
+        "None can"
+    )
+
+
+def _number(tag: bytes, ordered: int) -> int | float | datetime:
+    if tag == _INT:
+        return ordered - _SIGN
+    if tag == _TIME:
+        return _SECOND_ZERO + (ordered - _SIGN) * _MICROSECOND
+    bits = ordered ^ _SIGN if ordered & _SIGN else ordered ^ _ALL_BITS
+    value: float = _DOUBLE.unpack(_UINT64.pack(bits))[0]
+    return value
+
+
+def _ordered_bits(value: float) -> int:
+    """The bits of a float as an unsigned number that sorts as the float: the negative ones are turned around."""
+    if math.isnan(value):
+        return _NAN_BITS | _SIGN
+    bits: int = _UINT64.unpack(_DOUBLE.pack(value + 0.0))[0]  # -0.0 + 0.0 is 0.0
+    return bits ^ _ALL_BITS if bits & _SIGN else bits | _SIGN
+
+
+def _escaped(value: bytes) -> bytes:
+    return value.replace(b"\x00", b"\x00\xff") + b"\x00"
 
 
 def _unescaped(key: bytes, start: int) -> tuple[bytes, int]:

@@ -9,9 +9,12 @@ from lance.fragment import write_fragments
 
 from state.errors import CommitRefusedError, NotFoundError
 from state.location import Location
+from state.object_client import CONNECT_TIMEOUT_S, READ_TIMEOUT_S
 from state.storage_error import storage_error
 
 _CACHE_BYTES = 64 << 20
+# Lance tries a request again until then; by itself for 3 minutes.  A listing it tries 6 times on top of that.
+_RETRY_WITHIN_S = 15
 
 
 def open_dataset(location: Location, version: int | str | None = None) -> lance.LanceDataset:
@@ -45,7 +48,7 @@ def create_dataset(location: Location, table: pa.Table, schema: pa.Schema | None
         fragments = write_fragments(
             table, location.lance_uri, schema, mode="create", storage_options=lance_options(location)
         )
-        return lance.LanceDataset.commit(
+        created = lance.LanceDataset.commit(
             location.lance_uri,
             LanceOperation.Overwrite(schema, fragments),
             storage_options=lance_options(location),
@@ -57,13 +60,23 @@ def create_dataset(location: Location, table: pa.Table, schema: pa.Schema | None
         except NotFoundError:
             raise storage_error(error, location) from None
         raise CommitRefusedError(f"{location} exists already: it is never created a second time") from None
+    # Opened again: the handle that a creation returns has caches of gigabytes, and takes what it may.
+    return open_dataset(location, created.version)
 
 
 def lance_options(location: Location) -> dict[str, str] | None:
-    """The options that Lance needs to reach a location."""
+    """The options that Lance needs to reach a location, and by which it never waits for a frozen store for ever.
+
+    Lance 14 knows `connect_timeout`, `read_timeout` and `timeout` (texts with a unit), `client_max_retries` and
+    `client_retry_timeout` (numbers; seconds); others, such as `request_timeout`, it ignores in silence.
+    """
     options = dict(location.storage_options)
     if "endpoint" in options:
         options.setdefault("region", "us-east-1")
         if options["endpoint"].startswith("http://"):
             options.setdefault("allow_http", "true")
+    if not location.is_local:
+        options.setdefault("connect_timeout", f"{CONNECT_TIMEOUT_S}s")
+        options.setdefault("read_timeout", f"{READ_TIMEOUT_S}s")
+        options.setdefault("client_retry_timeout", str(_RETRY_WITHIN_S))
     return options or None

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -12,21 +15,29 @@ from lance.commit import CommitConflictError
 from lance.fragment import FragmentMetadata, write_fragments
 
 from state.clock import Clock
+from state.delta import Delta
 from state.errors import (
     CommitRefusedError,
     CommitUnknownError,
+    EpochExpiredError,
     EpochNotFoundError,
     NotFoundError,
     ProtocolError,
+    StorageError,
     StoreNotFoundError,
 )
+from state.fold import StagedFold, StateFolder
 from state.head_swap import HeadSwapStore, StagedSwap
-from state.lance_access import create_dataset, open_dataset
+from state.lance_access import create_dataset, lance_options, open_dataset
 from state.location import Location
-from state.record_rows import head_row, read_head
+from state.pin import Pin
+from state.record_rows import head_delta, read_head
 from state.records import Head
+from state.resolve import resolve
+from state.row_selection import RowSelection
 from state.storage_error import storage_error
-from state.tables import STATE_SCHEMA, row_column, state_rows
+from state.store_format import FORMAT_VERSION, check_format, current_rows, stamped_schema, upgraded
+from state.tables import empty_rows, row_column, state_rows
 
 _COMMIT_TIMEOUT = timedelta(seconds=60)
 
@@ -35,16 +46,25 @@ class LanceStateStore(HeadSwapStore):
     """A handle on `<root>/state.lance`.
 
     A commit stages the epoch's rows as one file and the new head as another, and shows both with one Lance `Update`
-    that removes the fragment of the old head; Lance refuses it if that fragment is gone.  The handle remembers which
-    fragment its head is, so that no commit searches for it.
+    that puts the new file into the fragment of the head.  Lance refuses it if any later version has done the same.
+    Every version does: so it is enough that the last one is still there, whatever has been vacuumed since.  (Had each
+    commit removed the fragment of the head before it, only the very next version would tell, and a process that slept
+    until that one was vacuumed would be let in.)
+
+    The format is in the metadata of the dataset's schema, which opening reads anyway.  A store of an older format is
+    upgraded by the take-over: one strict `Overwrite` with all rows in the new shape and the new head.  Of any number of
+    upgrades, take-overs and commits on one version one is accepted, and a process that is killed before leaves only
+    files that nothing names.
     """
 
     def __init__(self, root: Location, clock: Clock, dataset: lance.LanceDataset, *, read_only: bool = False) -> None:
+        self._format = check_format(dataset.schema, root)
         fragment_id, head = _find_head(dataset, root)
         super().__init__(clock, head, dataset.version, read_only=read_only)
         self._root = root
         self._dataset = dataset
         self._head_fragment_id = fragment_id
+        self._folder = StateFolder()
 
     @classmethod
     def create(cls, root: Location, clock: Clock) -> LanceStateStore:
@@ -54,8 +74,8 @@ class LanceStateStore(HeadSwapStore):
             CommitRefusedError: there is one already; of two that create it at once, one gets this.
             StorageError: the root cannot be written.
         """
-        rows = state_rows([("head", head_row(Head(0, 0)))], 0)
-        return cls(root, clock, create_dataset(_dataset_location(root), rows, STATE_SCHEMA))
+        rows = state_rows(head_delta(Head(0, 0)).tables.items(), 0)
+        return cls(root, clock, create_dataset(dataset_location(root), rows, stamped_schema()))
 
     @classmethod
     def open(cls, root: Location, clock: Clock, *, read_only: bool = False) -> LanceStateStore:
@@ -63,10 +83,11 @@ class LanceStateStore(HeadSwapStore):
 
         Raises:
             StoreNotFoundError: there is none at this root.
+            RootMismatchError: it is of a later format than this version of Slackwater knows.
             StorageError: the root cannot be read.
         """
         try:
-            dataset = open_dataset(_dataset_location(root))
+            dataset = open_dataset(dataset_location(root))
         except StoreNotFoundError:
             raise StoreNotFoundError(f"there is no Slackwater store at {root}: run a pipeline with this root") from None
         return cls(root, clock, dataset, read_only=read_only)
@@ -83,15 +104,96 @@ class LanceStateStore(HeadSwapStore):
         except CommitRefusedError:
             return cls.open(root, clock)
 
-    def _stage(self, rows: pa.Table | None, head: Head, head_rows: pa.Table) -> StagedSwap:
+    def scan(
+        self,
+        table: str,
+        *,
+        start: bytes | None = None,
+        end: bytes | None = None,
+        vnodes: Collection[int] | None = None,
+        state_version: int | None = None,
+    ) -> pa.Table:
+        return resolve(table, self._stored(table, state_version, RowSelection(start, end, vnodes)))
+
+    def rows(self, table: str, state_version: int | None = None) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = self.scan(table, state_version=state_version).to_pylist()
+        return rows
+
+    def get(self, table: str, key: bytes, state_version: int | None = None) -> dict[str, Any] | None:
+        found = resolve(table, self._stored(table, state_version, RowSelection.of_key(key))).to_pylist()
+        return found[0] if found else None
+
+    @contextmanager
+    def pin(self, epoch: int) -> Iterator[None]:
+        """Keeps an epoch from the vacuum while the context lasts.
+
+        Raises:
+            EpochNotFoundError: it is not, or no longer, retained.
+            StorageError: the root cannot be written; a reader who may not write has the retention.
+        """
+        with Pin(self._root, self._clock, epoch):
+            # Expiry may have come first.  If it looks at the pins in the very moment before this one is written, the
+            # reader is told by EpochExpiredError; it never reads something else.
+            if all(record.epoch != epoch for record in self.reopen().epochs()):
+                raise EpochNotFoundError(f"epoch {epoch} is not retained at {self._root}: choose a later one")
+            yield
+
+    def _stage(self, delta: Delta | None, head: Head) -> StagedSwap:
         try:
-            new = [] if rows is None else write_fragments(rows, self._dataset, mode="append")
-            new += write_fragments(head_rows, self._dataset, mode="append")
+            operation = self._update(delta, head) if self._format == FORMAT_VERSION else self._upgrade(delta, head)
         except (OSError, ValueError, RuntimeError) as error:
             raise storage_error(error, self._root) from None
-        update = LanceOperation.Update(removed_fragment_ids=[self._head_fragment_id], new_fragments=new)
-        transaction = Transaction(self._version, update, transaction_properties={"epoch": str(head.epoch)})
+        transaction = Transaction(self._version, operation, transaction_properties={"epoch": str(head.epoch)})
         return StagedSwap(transaction.uuid, head, transaction)
+
+    def _update(self, delta: Delta | None, head: Head) -> LanceOperation.Update:
+        new = []
+        if delta is not None:
+            new = [FragmentMetadata.from_json(staged.content) for staged in delta.staged]
+            new += write_fragments(state_rows(delta.tables.items(), head.epoch), self._dataset, mode="append")
+        return self._swap_of_head(head, new)
+
+    def _swap_of_head(
+        self, head: Head, new: Sequence[FragmentMetadata], removed: Sequence[int] = ()
+    ) -> LanceOperation.Update:
+        rows = state_rows(head_delta(head).tables.items(), head.epoch)
+        [written] = write_fragments(rows, self._dataset, mode="append")
+        return LanceOperation.Update(
+            removed_fragment_ids=list(removed),
+            updated_fragments=[replace(written, id=self._head_fragment_id)],
+            new_fragments=list(new),
+        )
+
+    def stage_fold(self) -> StagedFold | None:
+        head, dataset = self._head, self._dataset  # in this order: a commit beside makes the dataset the newer
+        if self._format != FORMAT_VERSION:
+            return None
+        try:
+            return self._folder.stage(
+                dataset, head_fragment_id=self._head_fragment_id, epoch=head.epoch, term=head.term
+            )
+        except (OSError, ValueError, RuntimeError) as error:
+            raise storage_error(error, self._root) from None
+
+    def _stage_fold_swap(self, fold: StagedFold, head: Head) -> StagedSwap:
+        present = {fragment.fragment_id for fragment in self._dataset.get_fragments()}
+        if not present.issuperset(fold.removed):
+            raise ProtocolError(f"{self._root}: a fold replaces fragments that are no longer there: stage it anew")
+        try:
+            operation = self._swap_of_head(head, fold.new, fold.removed)
+        except (OSError, ValueError, RuntimeError) as error:
+            raise storage_error(error, self._root) from None
+        transaction = Transaction(self._version, operation, transaction_properties={"epoch": str(head.epoch)})
+        return StagedSwap(transaction.uuid, head, transaction)
+
+    def _upgrade(self, delta: Delta | None, head: Head) -> LanceOperation.Overwrite:
+        if delta is not None:
+            raise ProtocolError(f"the store at {self._root} has format {self._format}: take it over before you commit")
+        uri, options = dataset_location(self._root).lance_uri, lance_options(self._root)
+        new = []
+        for rows in (state_rows(head_delta(head).tables.items(), head.epoch), upgraded(self._dataset)):
+            new += write_fragments(rows, uri, stamped_schema(), mode="overwrite", storage_options=options)
+        return LanceOperation.Overwrite(stamped_schema(), new)
 
     def _swap(self, staged: StagedSwap) -> None:
         transaction: Transaction = staged.content
@@ -108,33 +210,43 @@ class LanceStateStore(HeadSwapStore):
                 f"{self._root}: the commit after version {self._version} became version {dataset.version}: something "
                 "that is not Slackwater writes into state.lance; stop it and report this"
             )
-        self._head_fragment_id = _fragment_after_commit(dataset, self._head_fragment_id, transaction)
+        if self._format != FORMAT_VERSION:
+            self._head_fragment_id, _ = _find_head(dataset, self._root)
+        self._format = FORMAT_VERSION
         self._dataset = dataset
         self._version = dataset.version
         self._head = staged.head
 
     def reopen(self, version: int | None = None) -> LanceStateStore:
-        dataset = open_dataset(_dataset_location(self._root), version)
+        dataset = open_dataset(dataset_location(self._root), version)
         return LanceStateStore(self._root, self._clock, dataset, read_only=self._read_only)
 
     def _adopt(self, fresh: LanceStateStore) -> None:
         self._dataset, self._head_fragment_id = fresh._dataset, fresh._head_fragment_id
-        self._version, self._head = fresh._version, fresh._head
+        self._version, self._head, self._format = fresh._version, fresh._head, fresh._format
 
     def _swap_name(self, version: int) -> str | None:
         if version > self._version:
             return None
-        transaction = self._dataset.read_transaction(version)
+        try:
+            transaction = self._dataset.read_transaction(version)
+        except (OSError, ValueError) as error:
+            reason = storage_error(error, self._root)
+            if isinstance(reason, NotFoundError):
+                return None  # vacuumed since
+            raise reason from None
         return None if transaction is None else str(transaction.uuid)
 
-    def _stored(self, table: str, state_version: int | None) -> pa.Table:
+    def _stored(self, table: str, state_version: int | None, selection: RowSelection) -> pa.Table:
         dataset = self._at(state_version)
+        if row_column(table) not in dataset.schema.names:
+            return empty_rows(table)  # of a format that does not know the table
         columns = ["vnode", "epoch", "op", "key", row_column(table)]
         try:
-            rows = dataset.to_table(columns=columns, filter=f"`table` = '{table}'")
+            rows = dataset.to_table(columns=columns, filter=selection.condition(table))
         except (OSError, ValueError) as error:
-            raise storage_error(error, self._root) from None
-        return rows.rename_columns(["vnode", "epoch", "op", "key", "row"])
+            raise self._unreadable(error, dataset.version) from None
+        return current_rows(table, rows.rename_columns(["vnode", "epoch", "op", "key", "row"]))
 
     def _at(self, state_version: int | None) -> lance.LanceDataset:
         if state_version is None or state_version == self._version:
@@ -142,35 +254,28 @@ class LanceStateStore(HeadSwapStore):
         try:
             return self._dataset.checkout_version(state_version)
         except (OSError, ValueError) as error:
-            reason = storage_error(error, self._root)
-            if isinstance(reason, NotFoundError):
-                raise EpochNotFoundError(
-                    f"version {state_version} of the store at {self._root} is not retained: choose a later epoch"
-                ) from None
-            raise reason from None
+            raise self._unreadable(error, state_version) from None
+
+    def _unreadable(self, error: Exception, state_version: int) -> StorageError | NotFoundError:
+        """Files of a version may also vanish while it is read: its epoch has expired meanwhile."""
+        reason = storage_error(error, self._root)
+        if not isinstance(reason, NotFoundError):
+            return reason
+        return EpochExpiredError(
+            f"version {state_version} of the store at {self._root} is not retained: choose a later epoch; a tag or a "
+            "pin keeps one"
+        )
 
 
-def _dataset_location(root: Location) -> Location:
+def dataset_location(root: Location) -> Location:
+    """Where the store of a root is."""
     return root.child("state.lance")
 
 
 def _find_head(dataset: lance.LanceDataset, root: Location) -> tuple[int, Head]:
-    for fragment in reversed(dataset.get_fragments()):
+    for fragment in dataset.get_fragments():
         if fragment.count_rows() == 1:
             rows = fragment.to_table(columns=["table", row_column("head")])
             if rows["table"][0].as_py() == "head":
                 return fragment.fragment_id, read_head(rows[row_column("head")][0].as_py())
     raise ProtocolError(f"the store at {root} has no head: restore it from a copy, and report this")
-
-
-def _fragment_after_commit(dataset: lance.LanceDataset, old_head_id: int, transaction: Transaction) -> int:
-    """The id that the commit gave to the head: new fragments are numbered in order, and the head is the last."""
-    new: list[FragmentMetadata] = transaction.operation.new_fragments
-    file_of_head = new[-1].files[0].path
-    guess: Any = dataset.get_fragment(old_head_id + len(new))
-    if guess is not None and guess.metadata.files[0].path == file_of_head:
-        return old_head_id + len(new)
-    for fragment in reversed(dataset.get_fragments()):
-        if fragment.metadata.files[0].path == file_of_head:
-            return int(fragment.fragment_id)
-    raise ProtocolError(f"the head {file_of_head} is not in version {dataset.version} that committed it: report this")

@@ -2,61 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 
 from state.clock import Clock
-from state.errors import CommitRefusedError, EpochNotFoundError, StoreNotFoundError
+from state.delta import Changes, Delta
+from state.errors import CommitRefusedError, StoreNotFoundError
+from state.fold import StagedFold
 from state.head_swap import HeadSwapStore, StagedSwap
+from state.memory_disk import MemoryDisk, MemoryVersion, Row
 from state.records import Head
-from state.tables import TABLES, row_column, row_type
-
-
-@dataclass(frozen=True)
-class _Version:
-    """One version: who made it, its head, and the rows that it added."""
-
-    swap_name: str
-    head: Head
-    rows: pa.Table | None
-
-
-@dataclass
-class MemoryDisk:
-    """What is left when every handle is gone.
-
-    Args:
-        fault: called around each swap with "before" or "after"; what it raises, the writer gets instead of an answer.
-    """
-
-    fault: Callable[[str], None] | None = None
-    versions: list[_Version] = field(default_factory=list)
-    staged: int = 0
-
-    def swap(self, expected_version: int, version: _Version) -> None:
-        """Adds a version if `expected_version` is still the last one.
-
-        Raises:
-            CommitRefusedError: it is not.
-        """
-        self._meet("before")
-        if len(self.versions) != expected_version:
-            raise CommitRefusedError(f"version {expected_version} is no longer the last: it is {len(self.versions)}")
-        self.versions.append(version)
-        self._meet("after")
-
-    def _meet(self, when: str) -> None:
-        if self.fault is not None:
-            self.fault(when)
+from state.row_selection import RowSelection
+from state.tables import DELETE, PUT, TABLES
 
 
 class MemoryStateStore(HeadSwapStore):
-    """A handle on a `MemoryDisk`; a fresh handle sees exactly what was committed."""
+    """A handle on a `MemoryDisk`; a fresh handle sees exactly what was committed.
+
+    A version is a dictionary of rows for each table; versions share the tables in which they do not differ.  Arrow is
+    made by `scan` alone.
+    """
 
     def __init__(self, disk: MemoryDisk, clock: Clock, version: int, *, read_only: bool = False) -> None:
-        super().__init__(clock, disk.versions[version - 1].head, version, read_only=read_only)
+        self._made = disk.version(version)  # kept: a vacuum may take it from the disk while this handle sleeps
+        super().__init__(clock, self._made.head, version, read_only=read_only)
         self._disk = disk
 
     @classmethod
@@ -66,9 +38,9 @@ class MemoryStateStore(HeadSwapStore):
         Raises:
             CommitRefusedError: there is one already.
         """
-        if disk.versions:
+        if disk.latest:
             raise CommitRefusedError("a store exists already: open it")
-        disk.versions.append(_Version("create", Head(0, 0), None))
+        disk.add(MemoryVersion("create", Head(0, 0), {}))
         return cls(disk, clock, 1)
 
     @classmethod
@@ -78,59 +50,95 @@ class MemoryStateStore(HeadSwapStore):
         Raises:
             StoreNotFoundError: there is none.
         """
-        if not disk.versions:
+        if not disk.latest:
             raise StoreNotFoundError("there is no store in this memory: create one")
-        return cls(disk, clock, len(disk.versions), read_only=read_only)
+        return cls(disk, clock, disk.latest, read_only=read_only)
 
     @classmethod
     def create_or_open(cls, disk: MemoryDisk, clock: Clock) -> MemoryStateStore:
         """The store, made if there is none."""
-        return cls.open(disk, clock) if disk.versions else cls.create(disk, clock)
+        return cls.open(disk, clock) if disk.latest else cls.create(disk, clock)
 
-    def _stage(self, rows: pa.Table | None, head: Head, head_rows: pa.Table) -> StagedSwap:
-        self._disk.staged += 1
-        name = f"swap-{self._disk.staged}"
-        return StagedSwap(name, head, _Version(name, head, rows))
+    def scan(
+        self,
+        table: str,
+        *,
+        start: bytes | None = None,
+        end: bytes | None = None,
+        vnodes: Collection[int] | None = None,
+        state_version: int | None = None,
+    ) -> pa.Table:
+        if not self._by_key(table, state_version):
+            return _EMPTY[table]
+        selection = RowSelection(start, end, vnodes)
+        rows = [row for row in self._by_key(table, state_version).values() if selection.holds(row["key"], row["vnode"])]
+        return pa.Table.from_pylist(rows, _SCHEMAS[table])
+
+    def rows(self, table: str, state_version: int | None = None) -> list[dict[str, Any]]:
+        return [row.copy() for row in self._by_key(table, state_version).values()]
+
+    def get(self, table: str, key: bytes, state_version: int | None = None) -> dict[str, Any] | None:
+        row = self._by_key(table, state_version).get(key)
+        return None if row is None else row.copy()
+
+    def reopen(self, version: int | None = None) -> MemoryStateStore:
+        return MemoryStateStore(self._disk, self._clock, version or self._disk.latest, read_only=self._read_only)
+
+    def _stage(self, delta: Delta | None, head: Head) -> StagedSwap:
+        self._disk.swaps += 1
+        name = f"swap-{self._disk.swaps}"
+        tables = dict(self._made.tables)
+        if delta is not None:
+            for part in (delta, *(self._disk.staged[staged.content] for staged in delta.staged)):
+                for table, changes in part.changes.items():
+                    tables[table] = _changed(table, tables.get(table, {}), changes, head.epoch)
+        return StagedSwap(name, head, MemoryVersion(name, head, tables))
+
+    def stage_fold(self) -> StagedFold | None:
+        # There is nothing to put together here; but a fold is a version, and that one is made as on a disk.
+        is_folded = self._made.swap_name.startswith(_FOLD)
+        return None if is_folded else StagedFold(self._head.term)
+
+    def _stage_fold_swap(self, fold: StagedFold, head: Head) -> StagedSwap:
+        staged = self._stage(None, head)
+        name = _FOLD + staged.name
+        return StagedSwap(name, head, replace(staged.content, swap_name=name))
 
     def _swap(self, staged: StagedSwap) -> None:
         self._disk.swap(self._version, staged.content)
+        self._made = staged.content
         self._version += 1
         self._head = staged.head
 
-    def reopen(self, version: int | None = None) -> MemoryStateStore:
-        latest = len(self._disk.versions)
-        return MemoryStateStore(self._disk, self._clock, version or latest, read_only=self._read_only)
-
     def _adopt(self, fresh: MemoryStateStore) -> None:
-        self._version, self._head = fresh._version, fresh._head
+        self._version, self._head, self._made = fresh._version, fresh._head, fresh._made
 
     def _swap_name(self, version: int) -> str | None:
-        return self._disk.versions[version - 1].swap_name if version <= len(self._disk.versions) else None
+        made = self._disk.versions.get(version)
+        return None if made is None else made.swap_name
 
-    def _stored(self, table: str, state_version: int | None) -> pa.Table:
-        version = state_version or self._version
-        if version > len(self._disk.versions):
-            raise EpochNotFoundError(f"version {version} of the store is not retained")
-        column = row_column(table)
-        parts = [_EMPTY[table]]
-        for each in self._disk.versions[:version]:
-            if each.rows is not None and column in each.rows.column_names:
-                rows = each.rows.select(["vnode", "epoch", "op", "key", column, "table"])
-                rows = rows.filter(pa.compute.equal(rows["table"], table)).drop_columns(["table"])
-                parts.append(rows.rename_columns(_NAMES))
-        return pa.concat_tables(parts)
+    def _by_key(self, table: str, state_version: int | None) -> Mapping[bytes, Row]:
+        return self._disk.version(state_version or self._version).tables.get(table, {})
 
 
-_NAMES = ["vnode", "epoch", "op", "key", "row"]
-_EMPTY = {
-    table: pa.table(
-        {
-            "vnode": pa.array([], pa.uint8()),
-            "epoch": pa.array([], pa.int64()),
-            "op": pa.array([], pa.uint8()),
-            "key": pa.array([], pa.binary()),
-            "row": pa.array([], row_type(table)),
-        }
-    )
-    for table in TABLES
+_FOLD = "fold-"
+_NULLS = {table: dict.fromkeys(fields.names) for table, fields in TABLES.items()}
+_SCHEMAS = {
+    table: pa.schema([("key", pa.binary()), ("vnode", pa.uint8()), ("epoch", pa.int64()), *fields])
+    for table, fields in TABLES.items()
 }
+_EMPTY = {table: schema.empty_table() for table, schema in _SCHEMAS.items()}
+
+
+def _changed(table: str, rows: Mapping[bytes, Row], changes: Changes, epoch: int) -> dict[bytes, Row]:
+    """The rows after the changes of an epoch: what `resolve` computes, one at a time."""
+    changed = dict(rows)
+    for key, (op, vnode, fields) in changes.items():
+        if op == PUT:
+            changed[key] = {"key": key, "vnode": vnode, "epoch": epoch, **_NULLS[table], **fields}
+        elif op == DELETE:
+            changed.pop(key, None)
+        elif key in changed:
+            given = {name: value for name, value in fields.items() if value is not None}
+            changed[key] = {**changed[key], "epoch": epoch, **given}
+    return changed

@@ -1,4 +1,4 @@
-"""An obstore client for a location, for the few small objects that are not Lance's."""
+"""An obstore client for a location, that never waits for ever."""
 
 from __future__ import annotations
 
@@ -10,20 +10,64 @@ from obstore.store import LocalStore, ObjectStore, from_url
 
 from state.location import Location
 
+CONNECT_TIMEOUT_S = 5
+# A request may take long while bytes flow, and is given up when they stop.
+READ_TIMEOUT_S = 10
+_TIMEOUT_S = 300
+_DEFAULT_REGION = "us-east-1"
+_ENDPOINT_OPTIONS = ("endpoint", "endpoint_url", "aws_endpoint", "aws_endpoint_url")
 _ENDPOINT_VARIABLES = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
-_RETRY: Any = {"max_retries": 3, "retry_timeout": timedelta(seconds=10)}
+_REGION_VARIABLES = ("AWS_REGION", "AWS_DEFAULT_REGION")
+_CLIENT_OPTIONS = frozenset(
+    {
+        "allow_http",
+        "allow_invalid_certificates",
+        "connect_timeout",
+        "read_timeout",
+        "timeout",
+        "proxy_url",
+        "user_agent",
+    }
+)
+_BACKOFF: Any = {"init_backoff": timedelta(milliseconds=100), "max_backoff": timedelta(seconds=5), "base": 2}
 
 
-def object_client(location: Location) -> ObjectStore:
-    """A client whose paths are relative to the location; a local directory is made when something is written."""
+def object_client(location: Location, *, max_attempts: int = 4, retry_within_s: float = 10.0) -> ObjectStore:
+    """A client whose paths are relative to the location; a local directory is made when something is written.
+
+    A request ends after `retry_within_s` and at most one more read timeout of 10 s, whatever the store does.
+
+    Args:
+        location: where.
+        max_attempts: tries of one request.
+        retry_within_s: none begins later than this after the first.
+    """
     if location.is_local:
         return LocalStore(location.path, mkdir=True)
-    options = dict(location.storage_options)
+    given = dict(location.storage_options)
+    client: Any = {name: given.pop(name) for name in _CLIENT_OPTIONS & given.keys()}
     # With options for the client, obstore no longer looks at AWS_ALLOW_HTTP; an http endpoint says it anyway.
-    endpoint = options.get("endpoint") or next(filter(None, map(os.environ.get, _ENDPOINT_VARIABLES)), "")
-    insecure = options.pop("allow_http", "false") == "true" or endpoint.startswith("http://")
-    if "endpoint" in options:
-        options.setdefault("region", "us-east-1")
-    client_options: Any = {"allow_http": insecure, "timeout": timedelta(seconds=10)}
-    config: Any = options
-    return from_url(location.url, config=config, client_options=client_options, retry_config=_RETRY)
+    endpoint = location.url if location.scheme == "http" else _endpoint(given)
+    client["allow_http"] = client.get("allow_http") == "true" or endpoint.startswith("http://")
+    client.setdefault("connect_timeout", f"{CONNECT_TIMEOUT_S}s")
+    client.setdefault("timeout", f"{_TIMEOUT_S}s")
+    client.setdefault("read_timeout", f"{READ_TIMEOUT_S}s")
+    if location.scheme == "s3" and "region" not in given and not _environment(_REGION_VARIABLES):
+        given.setdefault("aws_region", _DEFAULT_REGION)
+    retry: Any = {
+        "max_retries": max_attempts - 1,
+        "retry_timeout": timedelta(seconds=retry_within_s),
+        "backoff": _BACKOFF,
+    }
+    config: Any = given or None
+    return from_url(location.url, config=config, client_options=client, retry_config=retry)
+
+
+def _endpoint(options: dict[str, str]) -> str:
+    return next((options[name] for name in _ENDPOINT_OPTIONS if name in options), "") or _environment(
+        _ENDPOINT_VARIABLES
+    )
+
+
+def _environment(names: tuple[str, ...]) -> str:
+    return next((os.environ[name] for name in names if os.environ.get(name)), "")

@@ -149,7 +149,8 @@ class Ownership:
             self._write(None if found is None else found.version)
         except (AlreadyExistsError, PreconditionError):
             other = _read(self._root)
-            raise self._refusal(self._owner if other is None else other.owner) from None
+            if other is None or not self._wrote(other):
+                raise self._refusal(self._owner if other is None else other.owner) from None
         self._thread = threading.Thread(target=self._renew_until_ended, name="owner", daemon=True)
         self._thread.start()
 
@@ -183,14 +184,16 @@ class Ownership:
             StorageError: the root cannot be read or written; the next renewal tries again.
         """
         found = _read(self._root)
-        if found is not None and found.owner.run_id != self._owner.run_id:
+        if found is not None and not self._wrote(found):
             self._lost.set()
         if self.lost:
             return
         try:
             self._write(None if found is None else found.version)
         except (AlreadyExistsError, PreconditionError):
-            self._lost.set()
+            found = _read(self._root)
+            if found is not None and not self._wrote(found):
+                self._lost.set()
 
     def release(self, phase: str = "stopped") -> None:
         """Ends the renewing and writes the last phase, if the root is still ours."""
@@ -205,6 +208,10 @@ class Ownership:
             self.renew()
         except StorageError:
             pass  # the next run watches for a while instead of starting at once
+
+    def _wrote(self, found: _Found) -> bool:
+        """Whether what is there is this run's: an answer may be lost, and its request is then refused when repeated."""
+        return found.owner.run_id == self._owner.run_id
 
     def _renew_until_ended(self) -> None:
         while not self._ended.is_set() and not self.lost:

@@ -5,28 +5,34 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import pyarrow as pa
-
+from state.delta import Change, Delta
 from state.keys import encode_key
 from state.records import EpochCounts, EpochRecord, EpochSeconds, Head, ViewVersion
-from state.tables import PUT, row_type
+from state.tables import DELETE, PUT
 
 _VNODE = 0
 
 
-def head_row(head: Head) -> pa.Table:
-    """The head as one row of the table `head`: columns vnode, op, key, row."""
-    fields = {"term": head.term, "epoch": head.epoch, "views": _view_rows(head.views)}
-    return _one_row("head", b"", fields)
+def head_delta(head: Head) -> Delta:
+    """The head as the one row of the table `head`."""
+    fields = {
+        "term": head.term,
+        "epoch": head.epoch,
+        "views": _view_rows(head.views),
+        "run": head.run,
+        "tags": [{"name": name, "epoch": epoch} for name, epoch in sorted(head.tags.items())],
+    }
+    return Delta({"head": {b"": Change(PUT, _VNODE, fields)}})
 
 
 def read_head(fields: Mapping[str, Any]) -> Head:
     """The head out of its row's fields."""
-    return Head(fields["term"], fields["epoch"], _views(fields["views"]))
+    tags = {tag["name"]: tag["epoch"] for tag in fields.get("tags") or ()}
+    return Head(fields["term"], fields["epoch"], _views(fields["views"]), fields.get("run") or "", tags)
 
 
-def epoch_row(record: EpochRecord) -> pa.Table:
-    """An epoch record as one row of the table `epoch`: columns vnode, op, key, row."""
+def epoch_delta(record: EpochRecord) -> Delta:
+    """An epoch record as one row of the table `epoch`."""
     counts, seconds = record.counts, record.seconds
     fields = {
         "term": record.term,
@@ -42,10 +48,15 @@ def epoch_row(record: EpochRecord) -> pa.Table:
         "collect_s": seconds.collect,
         "views": _view_rows(record.views),
     }
-    return _one_row("epoch", encode_key(record.epoch), fields)
+    return Delta({"epoch": {encode_key(record.epoch): Change(PUT, _VNODE, fields)}})
 
 
-def read_epochs(rows: pa.Table) -> list[EpochRecord]:
+def expiry_delta(epochs: Iterable[int]) -> Delta:
+    """The removal of epoch records."""
+    return Delta({"epoch": {encode_key(epoch): Change(DELETE, _VNODE, {}) for epoch in epochs}})
+
+
+def read_epochs(rows: Iterable[Mapping[str, Any]]) -> list[EpochRecord]:
     """The records out of the current rows of the table `epoch`, oldest first."""
     return [
         EpochRecord(
@@ -57,23 +68,12 @@ def read_epochs(rows: pa.Table) -> list[EpochRecord]:
             seconds=EpochSeconds(row["fetch_s"], row["align_s"], row["spark_s"], row["collect_s"]),
             views=_views(row["views"]),
         )
-        for row in rows.sort_by("epoch").to_pylist()
+        for row in sorted(rows, key=lambda row: int(row["epoch"]))
     ]
 
 
-def _one_row(table: str, key: bytes, fields: Mapping[str, Any]) -> pa.Table:
-    return pa.table(
-        {
-            "vnode": pa.array([_VNODE], pa.uint8()),
-            "op": pa.array([PUT], pa.uint8()),
-            "key": pa.array([key], pa.binary()),
-            "row": pa.array([fields], row_type(table)),
-        }
-    )
-
-
 def _view_rows(views: Mapping[str, ViewVersion]) -> list[dict[str, Any]]:
-    return [vars(views[name]) for name in sorted(views)]
+    return [dict(vars(views[name])) for name in sorted(views)]
 
 
 def _views(rows: Iterable[Mapping[str, Any]]) -> dict[str, ViewVersion]:

@@ -23,11 +23,16 @@ class ViewVersion:
 
 @dataclass(frozen=True)
 class Head:
-    """The one row that every commit swaps: whose turn it is, and what is visible."""
+    """The one row that every commit swaps: whose turn it is, and what is visible.
+
+    `run` is the run that holds the term; empty before anybody took the root over.  `tags` are epochs by name.
+    """
 
     term: int
     epoch: int
     views: Mapping[str, ViewVersion] = field(default_factory=dict)
+    run: str = ""
+    tags: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

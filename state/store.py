@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Protocol
+from collections.abc import Collection, Mapping
+from typing import Any, Protocol
 
 import pyarrow as pa
 
 from state.delta import Delta
+from state.fold import StagedFold
 from state.records import EpochCounts, EpochRecord, EpochSeconds, Head, ViewVersion
 
 
@@ -27,8 +28,12 @@ class StateStore(Protocol):
         """The version of the store that this handle sees; every commit makes exactly the next one."""
         ...
 
-    def take_over(self) -> Head:
+    def take_over(self, run: str = "") -> Head:
         """Starts the next term: from here on no commit of an older term is accepted.
+
+        Args:
+            run: the name of the run that takes over, kept in the head: a later handle of the same run tells from it
+                that a take-over whose outcome was not known was its own.
 
         Raises:
             FencedError: another process took over since this handle was opened.
@@ -63,15 +68,73 @@ class StateStore(Protocol):
         """
         ...
 
-    def scan(self, table: str, *, state_version: int | None = None) -> pa.Table:
+    def amend(self, delta: Delta | None = None, *, tags: Mapping[str, int] | None = None) -> None:
+        """Commits what belongs to no epoch of the flow: a version, but no epoch record.
+
+        Args:
+            delta: changes of rows that no actor writes.
+            tags: all tags from now on; None leaves them as they are.
+
+        Raises:
+            FencedError, CommitRefusedError, CommitUnknownError, ProtocolError: as `commit`.
+        """
+        ...
+
+    def stage_fold(self) -> StagedFold | None:
+        """Makes the next fold durable without showing it; None if nothing is due.
+
+        It may run in a thread beside the commits of this handle; one fold at a time.
+
+        Raises:
+            StorageError: the store cannot be read or written.
+        """
+        ...
+
+    def commit_fold(self, fold: StagedFold) -> None:
+        """Shows a staged fold: no row that `scan` gives changes, and the version moves by one.
+
+        Raises:
+            FencedError, CommitRefusedError, CommitUnknownError: as `commit`; nothing is lost with a fold.
+            ProtocolError: it was staged in another term, or what it replaces is no longer there.
+        """
+        ...
+
+    def scan(
+        self,
+        table: str,
+        *,
+        start: bytes | None = None,
+        end: bytes | None = None,
+        vnodes: Collection[int] | None = None,
+        state_version: int | None = None,
+    ) -> pa.Table:
         """The current rows of a table: columns key, vnode, epoch, and the fields of `TABLES[table]`.
 
         Args:
             table: a name of `TABLES`.
+            start: only rows whose key is at least this.
+            end: only rows whose key is less than this.
+            vnodes: only rows of these.
             state_version: an older version of the store, as an epoch record names it; otherwise this handle's.
 
         Raises:
             EpochNotFoundError: that version is not retained.
+        """
+        ...
+
+    def rows(self, table: str, state_version: int | None = None) -> list[dict[str, Any]]:
+        """What `scan` returns, as a dictionary for each row."""
+        ...
+
+    def get(self, table: str, key: bytes, state_version: int | None = None) -> dict[str, Any] | None:
+        """The current row with this key, as `rows` has it; None if there is none."""
+        ...
+
+    def wait_epoch(self, epoch: int, timeout_s: float) -> StateStore:
+        """A handle that sees this epoch, as soon as it is committed.
+
+        Raises:
+            EpochNotFoundError: it was not committed in time.
         """
         ...
 

@@ -25,6 +25,7 @@ _VIEW = pa.struct(
         ("state_version", pa.int64()),
     ]
 )
+_TAG = pa.struct([("name", pa.string()), ("epoch", pa.int64())])
 
 
 def _schema(**fields: pa.DataType) -> pa.Schema:
@@ -32,7 +33,7 @@ def _schema(**fields: pa.DataType) -> pa.Schema:
 
 
 TABLES: dict[str, pa.Schema] = {
-    "head": _schema(term=pa.int64(), epoch=pa.int64(), views=pa.list_(_VIEW)),
+    "head": _schema(term=pa.int64(), epoch=pa.int64(), views=pa.list_(_VIEW), run=pa.string(), tags=pa.list_(_TAG)),
     "epoch": _schema(
         term=pa.int64(),
         committed_at=_TIME,
@@ -120,6 +121,18 @@ STATE_SCHEMA: pa.Schema = pa.schema(
         *((row_column(table), row_type(table)) for table in TABLES),
     ]
 )
+
+
+def empty_rows(table: str) -> pa.Table:
+    """No rows of a table as they are stored: columns vnode, epoch, op, key, row."""
+    types = {
+        "vnode": pa.uint8(),
+        "epoch": pa.int64(),
+        "op": pa.uint8(),
+        "key": pa.binary(),
+        "row": row_type(table),
+    }
+    return pa.schema(list(types.items())).empty_table()
 
 
 def state_rows(parts: Iterable[tuple[str, pa.Table]], epoch: int) -> pa.Table:

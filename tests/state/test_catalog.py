@@ -3,13 +3,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pyarrow as pa
-import pytest
 
 from state.catalog import Catalog, CatalogPipeline, put_pipeline, put_source, put_view
 from state.clock import ManualClock
 from state.delta import DeltaBuilder
-from state.errors import RootMismatchError
-from state.memory_store import MemoryDisk, MemoryStateStore
+from state.memory_disk import MemoryDisk
+from state.memory_store import MemoryStateStore
 from state.records import CatalogSource, CatalogView, EpochCounts, EpochSeconds
 
 PIPELINE = CatalogPipeline("flights", ansi=True)
@@ -50,10 +49,3 @@ def test_a_later_definition_replaces_an_earlier_one_field_by_field() -> None:
 
 def test_an_empty_store_has_an_empty_catalog() -> None:
     assert committed() == Catalog()
-
-
-def test_a_format_of_another_version_is_refused() -> None:
-    delta = DeltaBuilder()
-    put_pipeline(delta, CatalogPipeline("flights", ansi=False, format_version=2))
-    with pytest.raises(RootMismatchError, match="has format 2"):
-        committed(delta)

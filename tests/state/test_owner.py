@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import os
+import random
 import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -233,3 +235,16 @@ def test_a_bucket_that_cannot_be_written_is_told_without_secrets(s3: S3Server, b
     assert "planted-secret-value" not in str(denied.value)
     with pytest.raises(BucketNotFoundError, match="no-such-bucket"):
         ownership(Location("s3://no-such-bucket/root", s3.storage_options), "mine").acquire()
+
+
+def test_an_answer_that_was_lost_takes_the_root_from_nobody(s3: S3Server, bucket: str) -> None:
+    with closing(s3.fault_proxy(random.Random(1))) as proxy:
+        root = Location(f"s3://{bucket}/root", proxy.storage_options)
+        owned = ownership(root, "ours")
+        proxy.on("PUT", "root/owner.json", times=1).refuse(applied=True)
+        owned.acquire()
+        proxy.on("PUT", "root/owner.json", times=1).refuse(applied=True)
+        owned.renew()
+        assert not owned.lost
+        assert len([request for request in proxy.requests if request.fault]) == 2
+        owned.release()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,10 +24,15 @@ from state.errors import (
     StoreNotFoundError,
 )
 from state.head_swap import HeadSwapStore
+from state.keys import encode_key
+from state.lance_root import LanceRoot
 from state.lance_store import LanceStateStore
 from state.location import Location
-from state.memory_store import MemoryDisk, MemoryStateStore
+from state.memory_disk import MemoryDisk
+from state.memory_root import MemoryRoot
+from state.memory_store import MemoryStateStore
 from state.records import EpochCounts, EpochRecord, EpochSeconds, Head, ViewVersion
+from state.root import Root
 
 VIEW = ViewVersion("totals", "views/totals-1.lance", 3, "view_state/totals-1.lance", 2)
 COUNTS = EpochCounts(files=1, rows=20, bytes=300, requests=4)
@@ -37,6 +43,7 @@ class Place(ABC):
     """Somewhere to keep a store, and a way to make the next answer to a commit get lost."""
 
     clock: Clock = ManualClock()
+    root: Root
 
     @abstractmethod
     def create(self) -> HeadSwapStore: ...
@@ -55,6 +62,7 @@ class Place(ABC):
 class MemoryPlace(Place):
     def __init__(self) -> None:
         self.disk = MemoryDisk()
+        self.root = MemoryRoot(self.disk, self.clock)
 
     def create(self) -> HeadSwapStore:
         return MemoryStateStore.create(self.disk, self.clock)
@@ -75,17 +83,18 @@ class MemoryPlace(Place):
 
 
 class LancePlace(Place):
-    def __init__(self, root: Location) -> None:
-        self.root = root
+    def __init__(self, location: Location) -> None:
+        self.location = location
+        self.root = LanceRoot(location, self.clock)
 
     def create(self) -> HeadSwapStore:
-        return LanceStateStore.create(self.root, self.clock)
+        return LanceStateStore.create(self.location, self.clock)
 
     def open(self, *, read_only: bool = False) -> HeadSwapStore:
-        return LanceStateStore.open(self.root, self.clock, read_only=read_only)
+        return LanceStateStore.open(self.location, self.clock, read_only=read_only)
 
     def create_or_open(self) -> HeadSwapStore:
-        return LanceStateStore.create_or_open(self.root, self.clock)
+        return LanceStateStore.create_or_open(self.location, self.clock)
 
     def lose_next_answer(self, when: str, patch: pytest.MonkeyPatch) -> None:
         commit = lance.LanceDataset.commit
@@ -113,7 +122,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
 def store(place: Place) -> HeadSwapStore:
     """A store that was created and taken over once."""
     made = place.create()
-    made.take_over()
+    made.take_over("test")
     return made
 
 
@@ -154,8 +163,8 @@ def test_create_or_open_makes_a_store_where_there_is_none(place: Place) -> None:
 def test_a_take_over_starts_the_next_term_and_keeps_the_rest(place: Place, store: HeadSwapStore) -> None:
     commit(store, 7, queued("a"), {"totals": VIEW})
     taker = place.open()
-    assert taker.take_over() == Head(2, 7, {"totals": VIEW})
-    assert place.open().head == Head(2, 7, {"totals": VIEW})
+    assert taker.take_over("other") == Head(2, 7, {"totals": VIEW}, "other")
+    assert place.open().head == Head(2, 7, {"totals": VIEW}, "other")
     assert paths(place.open()) == ["a"]
     assert len(taker.epochs()) == 1
 
@@ -196,7 +205,7 @@ def test_an_epoch_is_visible_when_it_is_committed_and_as_a_whole(place: Place, s
     record = commit(store, 1, queued("a", "b"), {"totals": VIEW})
     assert (paths(reader), reader.epochs(), reader.head.epoch) == ([], [], 0)
     fresh = reader.reopen()
-    assert (paths(fresh), fresh.head) == (["a", "b"], Head(1, 1, {"totals": VIEW}))
+    assert (paths(fresh), fresh.head) == (["a", "b"], Head(1, 1, {"totals": VIEW}, "test"))
     assert fresh.epochs() == [record] == store.epochs()
     assert record == EpochRecord(1, 1, place.clock.now(), fresh.version, COUNTS, SECONDS, {"totals": VIEW})
 
@@ -264,7 +273,7 @@ def test_a_commit_that_never_arrived_is_refused(
     place.lose_next_answer("before", monkeypatch)
     with pytest.raises(CommitRefusedError, match="wrote nothing"):
         commit(store, 1, queued("a"))
-    assert place.open().head == Head(1, 0)
+    assert place.open().head == Head(1, 0, run="test")
     recovered = store.reopen()
     recovered.take_over()
     commit(recovered, 1, queued("b"))
@@ -302,3 +311,120 @@ def test_a_store_that_cannot_be_read_back_leaves_the_outcome_unknown(
     with pytest.raises(CommitUnknownError, match="not known whether epoch 1 was committed"):
         commit(store, 1, queued("a"))
     assert paths(place.open()) == ["a"]
+
+
+def test_the_head_names_the_run_that_holds_the_term(place: Place, store: HeadSwapStore) -> None:
+    commit(store, 1)
+    assert (store.head.run, place.open().head.run) == ("test", "test")
+    other = place.open()
+    other.take_over("other")
+    commit(other, 2)
+    assert place.open().head == Head(2, 2, run="other")
+
+
+def test_an_own_take_over_that_was_late_is_no_fence(place: Place, store: HeadSwapStore) -> None:
+    first, second = place.open(), place.open()
+    first.take_over("ours")  # its answer came after the process had opened the store again
+    with pytest.raises(CommitRefusedError, match="recover"):
+        second.take_over("ours")
+    with pytest.raises(FencedError):
+        commit(store, 1)
+
+
+def test_one_row_is_got_by_its_key(place: Place, store: HeadSwapStore) -> None:
+    before = commit(store, 1, queued("a", "a\x00", "b"))
+    change = DeltaBuilder()
+    change.patch("queue", b"a", 1, row_offset=7)
+    change.delete("queue", b"b", 1)
+    commit(store, 2, change.build())
+    for handle in (store, place.open(read_only=True)):
+        row = handle.get("queue", b"a")
+        assert row is not None
+        assert (row["path"], row["row_offset"], row["vnode"], row["epoch"]) == ("a", 7, 1, 2)
+        assert handle.get("queue", b"b") is None
+        assert handle.get("queue", b"") is None
+        assert handle.get("seen", b"a") is None
+        older = handle.get("queue", b"b", before.state_version)
+        assert older is not None
+        assert older["path"] == "b"
+        assert sorted(handle.rows("queue"), key=str) == sorted(handle.scan("queue").to_pylist(), key=str)
+
+
+def test_a_scan_takes_a_range_of_keys_and_a_set_of_vnodes(store: HeadSwapStore) -> None:
+    keys = [encode_key("s", number) for number in range(-3, 4)] + [b"\xff'\x00"]
+    builder = DeltaBuilder()
+    for vnode, key in enumerate(keys):
+        builder.put("queue", key, vnode, path="p", size=vnode)
+    commit(store, 1, builder.build())
+    change = DeltaBuilder()
+    change.delete("queue", keys[2], 2)
+    change.patch("queue", keys[3], 3, size=33)
+    record = commit(store, 2, change.build())
+
+    def sizes(**asked: Any) -> list[int]:
+        return sorted(store.scan("queue", **asked)["size"].to_pylist())
+
+    assert sizes() == [0, 1, 4, 5, 6, 7, 33]
+    assert sizes(start=keys[1], end=keys[4]) == [1, 33]
+    assert sizes(start=keys[6]) == [6, 7]
+    assert sizes(end=keys[1]) == [0]
+    assert sizes(start=keys[7]) == [7]
+    assert sizes(vnodes=[0, 2, 5]) == [0, 5]
+    assert sizes(vnodes=[]) == []
+    assert sizes(start=keys[1], vnodes={1, 3, 0}) == [1, 33]
+    assert sizes(end=keys[3], state_version=record.state_version - 1) == [0, 1, 2]
+
+
+def test_a_reader_waits_for_an_epoch(place: Place, store: HeadSwapStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = place.open(read_only=True)
+    with pytest.raises(EpochNotFoundError, match="epoch 2 was not committed within 5 s: the last epoch is 0"):
+        reader.wait_epoch(2, timeout_s=5)
+
+    def commit_meanwhile(seconds: float) -> None:
+        commit(store, store.head.epoch + 1, queued(f"file-{store.head.epoch + 1}"))
+
+    monkeypatch.setattr(place.clock, "sleep", commit_meanwhile)
+    seen = reader.wait_epoch(2, timeout_s=5)
+    assert paths(seen) == ["file-1", "file-2"]
+    assert paths(reader) == []
+    with pytest.raises(ProtocolError, match="opened for reading"):
+        commit(seen, 9)
+
+
+def test_what_an_actor_staged_is_committed_with_its_epoch(place: Place, store: HeadSwapStore) -> None:
+    staged = place.root.stage(queued("big-1", "big-2"), 5)
+    assert not staged.is_empty
+    assert paths(place.open()) == []
+    traveled = pickle.loads(pickle.dumps(staged))
+    with pytest.raises(ProtocolError, match="2 rows were staged for epoch 5, not for 4"):
+        commit(store, 4, traveled)
+    change = DeltaBuilder()
+    change.put("seen", b"k", 3, version=b"12345678")
+    commit(store, 5, Delta.merge([change.build(), traveled, queued("small")]))
+    for handle in (store, place.open()):
+        assert paths(handle) == ["big-1", "big-2", "small"]
+        assert [row["epoch"] for row in handle.rows("queue")] == [5, 5, 5]
+        assert len(handle.rows("seen")) == 1
+    later = DeltaBuilder()
+    later.delete("queue", b"big-1", 1)
+    commit(store, 6, later.build())
+    assert paths(place.open()) == ["big-2", "small"]
+
+
+def test_what_was_staged_and_never_committed_is_in_nobodys_way(place: Place, store: HeadSwapStore) -> None:
+    place.root.stage(queued("orphan"), 1)
+    commit(store, 1, queued("a"))
+    recovered = place.open()
+    recovered.take_over("next")
+    again = place.root.stage(queued("orphan"), 2)
+    commit(recovered, 2, again)
+    assert paths(place.open()) == ["a", "orphan"]
+    assert len(place.open().epochs()) == 2
+
+
+def test_rows_that_a_fenced_process_staged_are_not_seen(place: Place, store: HeadSwapStore) -> None:
+    staged = place.root.stage(queued("late"), 1)
+    place.open().take_over("other")
+    with pytest.raises(FencedError):
+        commit(store, 1, staged)
+    assert paths(place.open()) == []

@@ -1,0 +1,114 @@
+"""A root in memory: what `LanceRoot` does, for simulation and tests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from state.clock import Clock
+from state.delta import Delta, StagedRows
+from state.errors import CommitRefusedError, FencedError, ViewNotFoundError
+from state.memory_disk import MemoryDataset, MemoryDisk
+from state.memory_store import MemoryStateStore
+from state.records import ViewVersion
+from state.vacuum import STORE_PATH, Vacuumed
+
+
+@dataclass(frozen=True)
+class MemoryRoot:
+    """The store and the views on a `MemoryDisk`.  The rows of a view may be any value; nothing looks into them."""
+
+    disk: MemoryDisk
+    clock: Clock
+
+    def open(self, *, read_only: bool = False) -> MemoryStateStore:
+        return MemoryStateStore.open(self.disk, self.clock, read_only=read_only)
+
+    def create_or_open(self) -> MemoryStateStore:
+        return MemoryStateStore.create_or_open(self.disk, self.clock)
+
+    def stage(self, delta: Delta, epoch: int) -> Delta:
+        rows = sum(len(changes) for changes in delta.changes.values())
+        name = f"staged-{len(self.disk.staged)}"
+        self.disk.staged[name] = delta
+        return Delta(staged=(*delta.staged, StagedRows(epoch, rows, name)))
+
+    def restore(self, view: ViewVersion, term: int) -> ViewVersion:
+        version = self._restore_dataset(view.path, view.version, term)
+        if view.state_path is None or view.state_version is None:
+            return replace(view, version=version)
+        state_version = self._restore_dataset(view.state_path, view.state_version, term)
+        return replace(view, version=version, state_version=state_version)
+
+    def datasets(self) -> list[str]:
+        return list(self.disk.datasets)
+
+    def versions(self, path: str) -> set[int]:
+        return set(self.disk.versions if path == STORE_PATH else self._dataset(path).versions)
+
+    def delete_versions(self, path: str, versions: set[int]) -> Vacuumed:
+        if path == STORE_PATH:
+            return _without(self.disk.versions, versions - {self.disk.latest})
+        dataset = self._dataset(path)
+        kept = {dataset.latest, dataset.fence_version, dataset.committed}
+        return _without(dataset.versions, {version for version in versions if version not in kept})
+
+    def delete_dataset(self, path: str) -> Vacuumed:
+        del self.disk.datasets[path]
+        return Vacuumed(datasets=1)
+
+    def tag_committed(self, view: ViewVersion) -> None:
+        dataset = self._dataset(view.path)
+        dataset.rows(view.path, view.version)
+        dataset.committed = max(view.version, dataset.committed or 0)
+
+    def commit_view(self, path: str, expected_version: int, rows: Any) -> int:
+        """Writes the next version of a view's dataset, as a writer does that has `expected_version` open.
+
+        Args:
+            path: of the dataset; it is created if the expected version is 0.
+            expected_version: the version that `rows` were computed from.
+            rows: all rows of the view.
+
+        Returns:
+            The new version.
+
+        Raises:
+            CommitRefusedError: that version is not the last one; a take-over has restored the view, or there is one
+                already.
+            ViewNotFoundError: there is no such dataset.
+        """
+        dataset = self.disk.datasets.setdefault(path, MemoryDataset()) if not expected_version else self._dataset(path)
+        if dataset.latest != expected_version:
+            raise CommitRefusedError(
+                f"{path}: the last version is {dataset.latest}, not {expected_version}: recover from what is committed"
+            )
+        return dataset.add(rows)
+
+    def view_rows(self, path: str, version: int) -> Any:
+        """The rows of a view at a version.
+
+        Raises:
+            NotFoundError: it does not exist.
+        """
+        return self._dataset(path).rows(path, version)
+
+    def _dataset(self, path: str) -> MemoryDataset:
+        if path not in self.disk.datasets:
+            raise ViewNotFoundError(f"there is nothing at {path}")
+        return self.disk.datasets[path]
+
+    def _restore_dataset(self, path: str, version: int, term: int) -> int:
+        dataset = self._dataset(path)
+        rows = dataset.rows(path, version)
+        if dataset.fence_term > term:
+            raise FencedError(f"{path} is fenced by term {dataset.fence_term}, ours is {term}: this process stops")
+        dataset.fence_term, dataset.fence_version = term, dataset.add(rows)
+        return dataset.fence_version
+
+
+def _without(versions: dict[int, Any], gone: set[int]) -> Vacuumed:
+    there = gone.intersection(versions)
+    for version in there:
+        del versions[version]
+    return Vacuumed(versions=len(there))

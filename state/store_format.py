@@ -1,0 +1,96 @@
+"""The format of a store: a number in the metadata of the schema of `state.lance`, read when the store is opened.
+
+| format | Slackwater | what is new |
+|---|---|---|
+| 1 | before 0.1.0 | |
+| 2 | 0.1.0 | the head names the run that took it, and the tags |
+
+A format-1 store has no number.  A reader reads every format up to its own, and so does time travel: the versions from
+before an upgrade keep their shape.  The upgrade itself is the take-over, see `LanceStateStore`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from importlib.metadata import version
+
+import lance
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from state.errors import RootMismatchError
+from state.location import Location
+from state.tables import STATE_SCHEMA, TABLES, row_column, row_type
+
+FORMAT_VERSION = 2
+_FORMAT, _WRITER = b"slackwater.format", b"slackwater.version"
+
+
+def stamped_schema() -> pa.Schema:
+    """The schema of a store of this format, with its number and with the version of Slackwater that writes it."""
+    return STATE_SCHEMA.with_metadata({_FORMAT: str(FORMAT_VERSION), _WRITER: version("slackwater")})
+
+
+def check_format(schema: pa.Schema, root: Location) -> int:
+    """The format of the store with this schema.
+
+    Raises:
+        RootMismatchError: it is newer than this version of Slackwater.
+    """
+    metadata = schema.metadata or {}
+    found = int(metadata.get(_FORMAT, b"1"))
+    if found > FORMAT_VERSION:
+        writer = metadata.get(_WRITER, b"a later version").decode()
+        raise RootMismatchError(
+            f"the store at {root} has format {found}, this version of Slackwater reads formats 1 to {FORMAT_VERSION}: "
+            f"it was written by Slackwater {writer}, install that or a later one"
+        )
+    return found
+
+
+def current_rows(table: str, rows: pa.Table) -> pa.Table:
+    """Rows of one table of any format (columns vnode, epoch, op, key, row), in the shape of this one."""
+    row = rows["row"].combine_chunks()
+    if [field.name for field in row.type] == TABLES[table].names:
+        return rows
+    return rows.set_column(rows.column_names.index("row"), "row", _current_struct(table, row))
+
+
+def upgraded(dataset: lance.LanceDataset) -> pa.RecordBatchReader:
+    """The rows of a store of an older format in the shape of this one, without its head."""
+    batches = dataset.scanner(filter="`table` != 'head'").to_batches()
+    return pa.RecordBatchReader.from_batches(STATE_SCHEMA, _upgraded_batches(batches))
+
+
+def _upgraded_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        columns = {name: batch[name] for name in ("table", "vnode", "epoch", "op", "key")}
+        for table in TABLES:
+            column = row_column(table)
+            if column in batch.schema.names:
+                columns[column] = _current_struct(table, batch[column])
+            else:
+                columns[column] = pa.nulls(batch.num_rows, row_type(table))
+        columns["catalog_row"] = _with_format(columns["catalog_row"])
+        yield pa.RecordBatch.from_arrays(list(columns.values()), schema=STATE_SCHEMA)
+
+
+def _current_struct(table: str, row: pa.StructArray) -> pa.StructArray:
+    known = {field.name for field in row.type}
+    fields = [
+        pc.struct_field(row, field.name) if field.name in known else pa.nulls(len(row), field.type)
+        for field in TABLES[table]
+    ]
+    return pa.StructArray.from_arrays(fields, fields=list(row_type(table)), mask=row.is_null())
+
+
+def _with_format(rows: pa.StructArray) -> pa.StructArray:
+    """The catalog rows, with this format in that of the pipeline: it is where a program of format 1 looks."""
+    fields = dict(zip([field.name for field in rows.type], rows.flatten(), strict=True))
+    definitions = fields["definition"].to_pylist()
+    for at, kind in enumerate(fields["kind"].to_pylist()):
+        if kind == "pipeline" and definitions[at] is not None:
+            definitions[at] = json.dumps({**json.loads(definitions[at]), "format_version": FORMAT_VERSION})
+    fields["definition"] = pa.array(definitions, pa.string())
+    return pa.StructArray.from_arrays(list(fields.values()), fields=list(rows.type), mask=rows.is_null())

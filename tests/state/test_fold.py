@@ -1,0 +1,280 @@
+"""A fold changes no row that anybody reads, whatever it replaces and whenever it is committed."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import lance
+import pytest
+
+from slackwater.testing.s3_server import S3Server
+from state.clock import ManualClock
+from state.delta import Delta, DeltaBuilder
+from state.errors import CommitRefusedError, FencedError, ProtocolError
+from state.head_swap import HeadSwapStore
+from state.lance_store import LanceStateStore
+from state.location import Location
+from state.memory_disk import MemoryDisk
+from state.memory_store import MemoryStateStore
+from state.records import EpochCounts, EpochSeconds
+
+CLOCK = ManualClock()
+
+
+def commit(store: HeadSwapStore, epoch: int, delta: Delta | None = None) -> int:
+    record = store.commit(epoch=epoch, delta=delta or Delta(), views={}, counts=EpochCounts(), seconds=EpochSeconds())
+    return record.state_version
+
+
+def queued(key: str, **fields: Any) -> Delta:
+    builder = DeltaBuilder()
+    builder.put("queue", key.encode(), 1, source="s", path=key, **fields)
+    return builder.build()
+
+
+def paths(store: HeadSwapStore, state_version: int | None = None) -> list[str]:
+    return sorted(store.scan("queue", state_version=state_version)["path"].to_pylist())
+
+
+def fragments(root: Location) -> int:
+    return len(lance.dataset(root.child("state.lance").lance_uri).get_fragments())
+
+
+def fold_all(store: HeadSwapStore) -> int:
+    """Folds until nothing is due; how often that was."""
+    times = 0
+    while (fold := store.stage_fold()) is not None:
+        store.commit_fold(fold)
+        times += 1
+    return times
+
+
+@pytest.fixture(params=["local", "s3"])
+def root(request: pytest.FixtureRequest, tmp_path: Path) -> Location:
+    if request.param == "local":
+        return Location(str(tmp_path))
+    server: S3Server = request.getfixturevalue("s3")
+    return Location(f"s3://{request.getfixturevalue('bucket')}/root", server.storage_options)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> LanceStateStore:
+    """A store on a disk, taken over once."""
+    made = LanceStateStore.create(Location(str(tmp_path)), CLOCK)
+    made.take_over()
+    return made
+
+
+def test_many_epochs_become_few_fragments_and_stay_readable_each(root: Location) -> None:
+    store = LanceStateStore.create(root, CLOCK)
+    store.take_over()
+    versions = []
+    for epoch in range(1, 41):
+        versions.append(commit(store, epoch, queued(f"file-{epoch:02}")))
+        fold_all(store)
+    every = [f"file-{epoch:02}" for epoch in range(1, 41)]
+    for seen in (store, LanceStateStore.open(root, CLOCK)):
+        assert paths(seen) == every
+        assert [record.state_version for record in seen.epochs()] == versions
+    assert paths(store, versions[19]) == every[:20]
+    location = root.child("state.lance")
+    dataset = lance.dataset(location.lance_uri, storage_options=dict(location.storage_options) or None)
+    assert len(dataset.get_fragments()) <= 1 + 16
+
+
+def test_a_fold_is_one_version_and_the_next_epoch_names_the_one_after(store: LanceStateStore) -> None:
+    for epoch in range(1, 18):
+        commit(store, epoch, queued(f"file-{epoch}"))
+    before, head = store.version, store.head
+    fold = store.stage_fold()
+    assert fold is not None
+    assert store.version == before, "staging is invisible"
+    store.commit_fold(fold)
+    assert (store.version, store.head) == (before + 1, head)
+    assert commit(store, 18) == before + 2
+
+
+def test_what_was_put_and_deleted_is_gone_for_good(store: LanceStateStore, tmp_path: Path) -> None:
+    for epoch in range(1, 18):
+        builder = DeltaBuilder()
+        builder.put("queue", f"{epoch}".encode(), 1, path=f"{epoch}")
+        builder.delete("queue", f"{epoch - 1}".encode(), 1)
+        builder.patch("queue", b"nobody", 1, attempts=1)
+        commit(store, epoch, builder.build())
+    assert fold_all(store) == 1
+    assert paths(store) == ["17"]
+    stored = lance.dataset(str(tmp_path / "state.lance")).to_table(columns=["epoch"], filter="`table` = 'queue'")
+    # Epoch 17 is not folded yet: its put, its delete and its patch; of all the others the put that it deletes.
+    assert sorted(stored["epoch"].to_pylist()) == [16, 17, 17, 17]
+
+
+def test_commits_go_on_while_a_fold_is_staged(store: LanceStateStore) -> None:
+    for epoch in range(1, 18):
+        commit(store, epoch, queued(f"file-{epoch:02}"))
+    staged: list[Any] = []
+    thread = threading.Thread(target=lambda: staged.append(store.stage_fold()))
+    thread.start()
+    epoch = 17
+    while thread.is_alive() or epoch < 20:
+        epoch += 1
+        commit(store, epoch, queued(f"file-{epoch:02}"))
+    store.commit_fold(staged[0])
+    expected = [f"file-{each:02}" for each in range(1, epoch + 1)]
+    assert paths(store) == expected == paths(store.reopen())
+
+
+def test_a_process_that_was_fenced_cannot_commit_its_fold(store: LanceStateStore) -> None:
+    for epoch in range(1, 18):
+        commit(store, epoch, queued(f"file-{epoch:02}"))
+    fold = store.stage_fold()
+    assert fold is not None
+    taker = store.reopen()
+    taker.take_over()
+    with pytest.raises(FencedError):
+        store.commit_fold(fold)
+    with pytest.raises(ProtocolError, match="term 1 cannot be committed in term 2"):
+        taker.commit_fold(fold)
+    assert len(paths(taker.reopen())) == 17
+    assert fold_all(taker) == 1
+    assert len(paths(taker.reopen())) == 17
+
+
+def test_a_fold_whose_fragments_are_gone_is_not_committed(store: LanceStateStore) -> None:
+    for epoch in range(1, 18):
+        commit(store, epoch, queued(f"file-{epoch:02}"))
+    first, second = store.stage_fold(), store.stage_fold()
+    assert first is not None and second is not None
+    store.commit_fold(first)
+    with pytest.raises(ProtocolError, match="no longer there"):
+        store.commit_fold(second)
+    assert len(paths(store)) == 17 == len(paths(store.reopen()))
+
+
+def test_a_refused_fold_loses_nothing(store: LanceStateStore) -> None:
+    for epoch in range(1, 18):
+        commit(store, epoch, queued(f"file-{epoch:02}"))
+    stale = store.reopen()
+    fold = stale.stage_fold()
+    assert fold is not None
+    commit(store, 18, queued("file-18"))
+    with pytest.raises(CommitRefusedError):
+        stale.commit_fold(fold)
+    assert len(paths(store.reopen())) == 18
+
+
+def test_amendments_of_one_epoch_keep_their_order_through_folds(store: LanceStateStore) -> None:
+    commit(store, 1, queued("a", attempts=1))
+    for attempts in (2, 3, 4):
+        store.amend(queued("a", attempts=attempts))
+    for epoch in range(2, 20):
+        commit(store, epoch, queued(f"b-{epoch}"))
+        fold_all(store)
+    [row] = [row for row in store.rows("queue") if row["path"] == "a"]
+    assert row["attempts"] == 4
+    assert len(store.epochs()) == 19
+
+
+def test_the_epoch_that_may_still_be_amended_is_not_folded(
+    store: LanceStateStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("state.fold.next_run", lambda sizes, **_: range(len(sizes)) if len(sizes) > 1 else None)
+    commit(store, 1, queued("a", attempts=1))
+    commit(store, 2, queued("a", attempts=2))
+    commit(store, 3, queued("a", attempts=3))
+    fold = store.stage_fold()
+    assert fold is not None
+    store.amend(queued("a", attempts=4))
+    store.commit_fold(fold)
+    assert [row["attempts"] for row in store.rows("queue")] == [4]
+
+
+def test_what_acts_on_an_earlier_row_is_kept_by_a_fold_that_does_not_reach_it(
+    store: LanceStateStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit(store, 1, Delta.merge([queued("a", attempts=1), queued("b", attempts=1)]))
+    change = DeltaBuilder()
+    change.delete("queue", b"a", 1)
+    change.patch("queue", b"b", 1, attempts=2)
+    commit(store, 2, change.build())
+    commit(store, 3)
+    commit(store, 4)
+    monkeypatch.setattr("state.fold.next_run", lambda sizes, **_: range(1, 3))
+    fold = store.stage_fold()
+    assert fold is not None
+    store.commit_fold(fold)
+    assert [(row["path"], row["attempts"]) for row in store.rows("queue")] == [("b", 2)]
+
+
+def test_fragments_of_one_epoch_are_folded_together_or_not_at_all(
+    store: LanceStateStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit(store, 1, queued("a", attempts=1))
+    store.amend(queued("a", attempts=2))
+    store.amend(queued("a", attempts=3))
+    commit(store, 2)
+    commit(store, 3)
+    monkeypatch.setattr("state.fold.next_run", lambda sizes, **_: range(2))
+    fold = store.stage_fold()
+    assert fold is not None
+    store.commit_fold(fold)
+    assert [row["attempts"] for row in store.rows("queue")] == [3]
+    assert len(store.epochs()) == 3
+
+
+def test_a_fold_in_memory_is_a_version_without_a_change() -> None:
+    store = MemoryStateStore.create(MemoryDisk(), CLOCK)
+    store.take_over()
+    commit(store, 1, queued("a"))
+    before = store.version
+    fold = store.stage_fold()
+    assert fold is not None
+    store.commit_fold(fold)
+    assert (store.version, paths(store), paths(store, before)) == (before + 1, ["a"], ["a"])
+    with pytest.raises(ProtocolError, match="term"):
+        store.commit_fold(replace(fold, term=7))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_any_folds_of_any_history_give_the_rows_that_memory_has(
+    seed: int, store: LanceStateStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = random.Random(seed)
+    memory_store = MemoryStateStore.create(MemoryDisk(), CLOCK)
+    memory_store.take_over()
+
+    def some_run(sizes: Sequence[int], **_: int) -> range | None:
+        length = rng.randint(2, 4)
+        start = rng.randint(0, max(0, len(sizes) - length))
+        return range(start, start + length) if start + length <= len(sizes) else None
+
+    monkeypatch.setattr("state.fold.next_run", some_run)
+    for epoch in range(1, 61):
+        delta = random_delta(rng)
+        for each in (store, memory_store):
+            commit(each, epoch, delta)
+        fold = store.stage_fold() if rng.random() < 0.4 else None
+        if fold is not None:
+            store.commit_fold(fold)
+        assert by_key(store) == by_key(memory_store)
+    assert len(store.epochs()) == 60
+
+
+def random_delta(rng: random.Random) -> Delta:
+    builder = DeltaBuilder()
+    for _ in range(rng.randint(0, 2)):
+        op, key = rng.choice(["put", "patch", "patch", "delete"]), rng.choice([b"a", b"b"])
+        if op == "delete":
+            builder.delete("queue", key, 1)
+        else:
+            write: Callable[..., None] = builder.put if op == "put" else builder.patch
+            write("queue", key, 1, **{rng.choice(["size", "attempts"]): rng.randint(0, 99)})
+    return builder.build()
+
+
+def by_key(store: HeadSwapStore) -> dict[bytes, dict[str, Any]]:
+    return {row["key"]: row for row in store.rows("queue")}

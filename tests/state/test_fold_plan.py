@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from state.fold_plan import next_run
+
+SIZES = st.lists(st.integers(0, 3_000), max_size=60)
+
+
+def fold_all(sizes: list[int], *, floor: int = 10, full: int = 2_000) -> int:
+    """Folds in place until nothing is due; what had to be written."""
+    written = 0
+    while (run := next_run(sizes, floor=floor, full=full, factor=4)) is not None:
+        total = sum(sizes[run.start : run.stop])
+        sizes[run.start : run.stop] = [total]
+        written += total
+    return written
+
+
+def test_nothing_is_folded_before_enough_are_there() -> None:
+    assert next_run([1, 1, 1], floor=10, full=100, factor=4) is None
+    assert next_run([1, 1, 1, 1], floor=10, full=100, factor=4) == range(4)
+
+
+def test_smaller_ones_between_two_of_a_tier_go_with_them() -> None:
+    assert next_run([50, 1, 50, 50, 1, 1, 50, 1], floor=10, full=1_000, factor=4) == range(7)
+
+
+def test_what_is_older_than_a_larger_one_waits() -> None:
+    assert next_run([1, 1, 500, 1, 1], floor=10, full=10_000, factor=4) is None
+    assert next_run([1, 1, 500, 1, 1, 1, 1], floor=10, full=10_000, factor=4) == range(3, 7)
+
+
+def test_a_long_history_is_folded_at_once_and_in_parts_that_are_not_too_large() -> None:
+    assert next_run([1] * 5_000, floor=10, full=10_000, factor=4) == range(5_000)
+    assert next_run([9] * 5_000, floor=10, full=900, factor=4) == range(100)
+
+
+def test_what_is_nearly_too_large_does_not_keep_those_after_it_apart() -> None:
+    assert next_run([60, 45, 45, 45, 45], floor=10, full=100, factor=4) == range(1, 3)
+
+
+def test_the_work_of_a_long_life_is_n_log_n_and_few_pieces_are_left() -> None:
+    sizes: list[int] = []
+    written, most = 0, 0
+    for _ in range(10_000):
+        sizes.append(1)
+        written += fold_all(sizes, floor=1, full=1 << 30)
+        most = max(most, len(sizes))
+    assert written <= 10_000 * 7  # log of 10,000 to the base 4
+    assert most <= 3 * 7 + 1
+    assert sum(sizes) == 10_000
+
+
+@given(sizes=SIZES)
+def test_folding_ends_keeps_what_there_is_and_makes_no_piece_that_is_too_large(sizes: list[int]) -> None:
+    total, largest = sum(sizes), max([2_000, *sizes])
+    fold_all(sizes)
+    assert sum(sizes) == total
+    assert max(sizes, default=0) <= largest

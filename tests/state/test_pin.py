@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from slackwater.testing.s3_server import S3Server
+from state.clock import ManualClock
+from state.delta import Delta
+from state.errors import AccessDeniedError, EpochNotFoundError
+from state.lance_store import LanceStateStore
+from state.location import Location
+from state.pin import LIFETIME_S, Pin, pinned_epochs
+from state.records import EpochCounts, EpochSeconds
+
+
+@pytest.fixture(params=["local", "s3"])
+def root(request: pytest.FixtureRequest, tmp_path: Path) -> Location:
+    if request.param == "local":
+        return Location(str(tmp_path / "root"))
+    server: S3Server = request.getfixturevalue("s3")
+    return Location(f"s3://{request.getfixturevalue('bucket')}/root", server.storage_options)
+
+
+def test_a_pin_counts_while_its_context_lasts(root: Location) -> None:
+    clock = ManualClock()
+    assert pinned_epochs(root, clock) == frozenset()
+    with Pin(root, clock, 5), Pin(root, clock, 7), Pin(root, clock, 7):
+        assert pinned_epochs(root, clock) == {5, 7}
+    assert pinned_epochs(root, clock) == frozenset()
+
+
+def test_a_pin_of_a_dead_reader_ends_by_itself(root: Location) -> None:
+    clock = ManualClock()
+    dead = Pin(root, clock, 5)
+    dead.__enter__()
+    clock.advance(LIFETIME_S - 1)
+    assert pinned_epochs(root, clock) == {5}
+    with Pin(root, clock, 6) as living:
+        clock.advance(LIFETIME_S - 1)
+        living.renew()
+        clock.advance(2)
+        assert pinned_epochs(root, clock) == {6}
+        clock.advance(-LIFETIME_S)
+        assert pinned_epochs(root, clock) == {6}  # the dead one was removed
+    dead.__exit__(None, None, None)
+
+
+def test_a_reader_that_is_killed_leaves_a_pin_and_the_next_of_its_name_another(tmp_path: Path) -> None:
+    root, clock = Location(str(tmp_path)), ManualClock()
+    program = (
+        "import os, sys; from state.clock import ManualClock; from state.location import Location;"
+        "from state.pin import Pin; os.getpid = lambda: 1;"
+        "Pin(Location(sys.argv[1]), ManualClock(), 5).__enter__(); os._exit(9)"
+    )
+    for _ in range(2):
+        done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], env={**os.environ, "PYTHONPATH": "."})
+        assert done.returncode == 9
+    assert len(list((tmp_path / "pins").iterdir())) == 2
+    assert pinned_epochs(root, clock) == {5}
+
+
+def test_a_store_pins_only_what_is_retained(tmp_path: Path) -> None:
+    root, clock = Location(str(tmp_path)), ManualClock()
+    store = LanceStateStore.create(root, clock)
+    store.take_over()
+    store.commit(epoch=3, delta=Delta(), views={}, counts=EpochCounts(), seconds=EpochSeconds())
+    reader = LanceStateStore.open(root, clock, read_only=True)
+    with reader.pin(3):
+        assert pinned_epochs(root, clock) == {3}
+    with pytest.raises(EpochNotFoundError, match="epoch 4 is not retained"), reader.pin(4):
+        pass
+    assert pinned_epochs(root, clock) == frozenset()
+
+
+def test_a_reader_without_write_access_is_told_so(s3: S3Server, bucket: str) -> None:
+    root = Location(f"s3://{bucket}/root", {**s3.storage_options, "secret_access_key": "wrong"})
+    with pytest.raises(AccessDeniedError), Pin(root, ManualClock(), 5):
+        pass
