@@ -36,6 +36,10 @@ test-full: setup  ## the tests and the long ones
 	$(BIN)/python -m pytest -m "not ray"
 	$(BIN)/python -m pytest -m "ray"
 
+.PHONY: soak
+soak: setup  ## kill processes at random: make soak MINUTES=30
+	$(BIN)/python -m tests.real.soak --minutes $(or $(MINUTES),30)
+
 .PHONY: lint
 lint: setup  ## ruff, mypy --strict, import-linter
 	$(BIN)/ruff check .

@@ -6,7 +6,7 @@ Handles belong to one attempt, so that nothing of an old one can write into a ne
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -15,16 +15,13 @@ import ray
 from actors.dispatcher_actor import DispatcherActor
 from actors.edge import Outlet
 from actors.fetch_actor import FetchActor
-from actors.file_progress import FileKey, FileProgress
 from actors.list_actor import ListActor
 from actors.merger_actor import MergerActor
-from actors.messages import Barrier
+from actors.messages import Barrier, PathKey
 from actors.pipeline_definition import PipelineDefinition
-from actors.seen_index import SeenIndex
+from actors.recovery import RecoveredState
+from actors.topology import COORDINATOR, DISPATCHER, MERGER, Topology
 from actors.vnode_mapping import VnodeMapping
-
-_COORDINATOR, DISPATCHER, MERGER = "coordinator", "dispatcher", "merger"
-MATERIALIZER = "materializer"
 
 
 class ActorGroup:
@@ -33,9 +30,9 @@ class ActorGroup:
     Args:
         coordinator: handle of the coordinator, which the actors report to.
         definition: the pipeline.
-        seen: source → what was handed on before the last commit.
-        schemas: source → schema, as far as they are decided.
-        unfinished, without_rows: see `FileQueue`; each goes to the owner of its vnode.
+        recovered: where the attempt begins; every actor gets its share of it.
+        open_sources: source → schema, of those that may be read.
+        poisoned: see `FetchExecutor`.
     """
 
     def __init__(
@@ -43,28 +40,28 @@ class ActorGroup:
         *,
         coordinator: Any,
         definition: PipelineDefinition,
-        seen: Mapping[str, SeenIndex],
-        schemas: Mapping[str, pa.Schema],
-        unfinished: Sequence[FileProgress],
-        without_rows: Sequence[FileKey],
+        recovered: RecoveredState,
+        open_sources: Mapping[str, pa.Schema],
+        poisoned: Mapping[PathKey, str],
     ) -> None:
+        topology = Topology(definition)
         mapping = VnodeMapping(definition.fetch.num_fetchers)
-        self.fetch_names = [f"fetch-{index}" for index in range(definition.fetch.num_fetchers)]
-        self.list_names = [f"list-{source.name}" for source in definition.sources]
+        self._names = topology.actors
         self._lists = {
             source.name: _create(
                 ListActor,
-                name=f"list-{source.name}",
-                edges=[_COORDINATOR],
+                name=name,
+                edges=[COORDINATOR],
                 coordinator=coordinator,
+                root=definition.root,
                 source=source,
-                seen=seen[source.name],
-                schema_known=source.name in schemas,
+                seen=recovered.seen[source.name],
+                schema_known=source.name in open_sources,
             )
-            for source in definition.sources
+            for name, source in zip(topology.lists, definition.sources, strict=True)
         }
         self._dispatcher = _create(
-            DispatcherActor, name=DISPATCHER, edges=self.list_names, coordinator=coordinator, mapping=mapping
+            DispatcherActor, name=DISPATCHER, edges=list(topology.lists), coordinator=coordinator, mapping=mapping
         )
         self._fetchers = [
             _create(
@@ -72,33 +69,30 @@ class ActorGroup:
                 name=name,
                 edges=[DISPATCHER],
                 coordinator=coordinator,
+                root=definition.root,
                 settings=definition.fetch,
                 sources=definition.sources,
-                schemas=schemas,
-                unfinished=[each for each in unfinished if mapping.owner_of(each.file.path) == index],
-                without_rows=[key for key in without_rows if mapping.owner_of(key[1]) == index],
+                schemas=open_sources,
+                unfinished=[each for each in recovered.unfinished if mapping.owner_of(each.file.path) == index],
+                without_rows=[key for key in recovered.without_rows if mapping.owner_of(key[1]) == index],
+                poisoned=poisoned,
             )
-            for index, name in enumerate(self.fetch_names)
+            for index, name in enumerate(topology.fetchers)
         ]
         self.merger = _create(
             MergerActor,
             name=MERGER,
-            edges=self.fetch_names,
+            edges=list(topology.fetchers),
             coordinator=coordinator,
-            senders=dict(zip(self.fetch_names, self._fetchers, strict=True)),
+            senders=dict(zip(topology.fetchers, self._fetchers, strict=True)),
         )
-        self._barrier_edges = {source: Outlet(_COORDINATOR) for source in self._lists}
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Everybody who collects epochs, the materializer excepted."""
-        return (*self.list_names, DISPATCHER, *self.fetch_names, MERGER)
+        self._barrier_edges = {source: Outlet(COORDINATOR) for source in self._lists}
 
     @property
     def handles(self) -> dict[str, Any]:
         """Name → actor."""
         handles = [*self._lists.values(), self._dispatcher, *self._fetchers, self.merger]
-        return dict(zip(self.names, handles, strict=True))
+        return dict(zip(self._names, handles, strict=True))
 
     async def connect(self) -> None:
         """Opens all edges, from the end of the flow to its beginning; returns when every actor is up."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import structlog
@@ -16,12 +17,14 @@ from actors.edge import Inlet, Outlet
 from actors.instructions import Collect, End, Fail, Instruction, Send, WakeAt
 from actors.logging import configure_default
 from actors.messages import Envelope, Message
-from actors.reports import Progress
+from actors.reports import CollectReport, Progress
 from state.clock import Clock, SystemClock
 from state.errors import ProtocolError
+from state.location import Location
 
 _REPORT_EVERY_S = 0.01
 _GAP_LIMIT_S = 60.0
+_STAGED_FROM_BYTES = 4 << 20
 
 
 class ActorShell:
@@ -31,10 +34,11 @@ class ActorShell:
         name: the actor's name; its edges out are named after it.
         edges: names of the edges in.
         coordinator: handle of the coordinator.
+        root: where large deltas are staged; None for an actor without state.
     """
 
-    def __init__(self, *, name: str, edges: Iterable[str], coordinator: Any) -> None:
-        self._name, self._coordinator = name, coordinator
+    def __init__(self, *, name: str, edges: Iterable[str], coordinator: Any, root: Location | None = None) -> None:
+        self._name, self._coordinator, self._root = name, coordinator, root
         configure_default()
         self._log = structlog.get_logger().bind(actor=name)
         self._clock: Clock = SystemClock()
@@ -96,7 +100,7 @@ class ActorShell:
             if isinstance(instruction, Send):
                 self.send(instruction.message, instruction.to)
             elif isinstance(instruction, Collect):
-                self._coordinator.collect.options(num_returns=0).remote(instruction.report)
+                self._collect(instruction.report)
             elif isinstance(instruction, WakeAt):
                 self._wake_at(instruction.monotonic_s)
             elif isinstance(instruction, End):
@@ -107,6 +111,20 @@ class ActorShell:
             else:
                 self.perform(instruction)
         self._report_soon()
+
+    def _collect(self, report: CollectReport) -> None:
+        if self._root is not None and report.delta.nbytes > _STAGED_FROM_BYTES:
+            self.run_guarded(self._stage(self._root, report))
+        else:
+            self._coordinator.collect.options(num_returns=0).remote(report)
+
+    async def _stage(self, root: Location, report: CollectReport) -> None:
+        """A large delta goes to the store itself; what is reported only names it."""
+        # Lance takes half a second to load, and hardly a delta is large.
+        from state.lance_root import LanceRoot
+
+        staged = await asyncio.to_thread(LanceRoot(root, self._clock).stage, report.delta, report.epoch)
+        self._coordinator.collect.options(num_returns=0).remote(replace(report, delta=staged))
 
     def send(self, message: Message, to: int | None = None) -> None:
         """Sends on one edge out, or on all."""

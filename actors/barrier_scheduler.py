@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping
 
-from actors.messages import Barrier, BarrierKind, Mutation, Stop, Vanished
+from actors.messages import Barrier, BarrierKind, Mutation, PathKey, Stop, Vanished
 from actors.reports import CollectReport, FetchProgress, ListProgress, Progress
 from actors.settings import BarrierSettings
 from state.epoch import EpochPair
@@ -104,8 +104,14 @@ class BarrierScheduler:
         news = self._declared or bool(self._vanished)
         return news or any(each.activity > self._covered[each.actor] for each in self._latest())
 
-    def next_barrier(self, now_s: float, epoch: int) -> Barrier | None:
-        """The barrier to inject now, if it is time.  `epoch` is the one that begins after it."""
+    def next_barrier(self, now_s: float, epoch: int, admitted: frozenset[PathKey] | None = None) -> Barrier | None:
+        """The barrier to inject now, if it is time.
+
+        Args:
+            now_s: of the monotonic clock.
+            epoch: the one that begins after the barrier.
+            admitted: see `Barrier`.
+        """
         if self.stopping or self.wait_s(now_s) > 0:
             return None
         initial = self._last_injection_s == float("-inf")
@@ -118,7 +124,7 @@ class BarrierScheduler:
             self._covered[each.actor] = max(self._covered[each.actor], each.activity)
         kind = BarrierKind.INITIAL if initial else BarrierKind.CHECKPOINT
         vanished, self._vanished = tuple(self._vanished), []
-        return Barrier(pair, kind, mutation, self._list_budget(), vanished)
+        return Barrier(pair, kind, mutation, self._list_budget(), vanished, admitted)
 
     def wait_s(self, now_s: float) -> float:
         """Seconds until the next barrier as things stand; infinity when something has to happen first."""
@@ -149,6 +155,8 @@ class BarrierScheduler:
         return sum(each.unsealed_bytes for each in fresh)
 
     def _list_budget(self) -> dict[str, int]:
-        waiting = sum(each.backlog for each in self._fetchers.values())
-        share = max(0, self._max_files_waiting - waiting) // max(1, len(self._lists))
+        # The files of closed sources wait for a file that is still to be sent.
+        waiting = sum(each.backlog_without(self.closed) for each in self._fetchers.values())
+        # Rounded up: a share of nothing while there is room would never become more.
+        share = -(-max(0, self._max_files_waiting - waiting) // max(1, len(self._lists)))
         return {each.source: 0 if each.source in self.closed else share for each in self._lists.values()}

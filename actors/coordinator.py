@@ -1,241 +1,198 @@
-"""The coordinator on Ray: makes epochs, injects barriers, collects, commits.
-
-Three loops run on its event loop: one injects barriers when the scheduler says so, one commits complete epochs in
-their order, one moves the tags of changed views off the critical path.
-"""
+"""The coordinator of one attempt on Ray: hosts a `CoordinateExecutor`, commits what it says, and watches the actors."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 
 import pyarrow as pa
 import ray
 import structlog
 
-from actors.actor_group import MATERIALIZER, MERGER, ActorGroup
-from actors.barrier_scheduler import BarrierScheduler
-from actors.epoch_collector import CollectedEpoch, EpochCollector
+from actors.actor_group import ActorGroup
+from actors.attempt_plan import AttemptPlan
+from actors.coordinate_executor import CoordinateExecutor
+from actors.instructions import (
+    Commit,
+    DecideSchema,
+    End,
+    Inject,
+    Instruction,
+    MarkListings,
+    MoveTags,
+    TryNextFile,
+    WakeAt,
+)
 from actors.logging import configure_default
-from actors.messages import BarrierKind, Mutation, Pause, Resume, Stop
+from actors.messages import Mutation
+from actors.owned_store import OwnedStore
 from actors.pipeline_definition import PipelineDefinition
-from actors.recovery import RecoveredState, recover
+from actors.recovery import recover
 from actors.reports import CollectReport, Progress
 from actors.run_state import Recovered, RunState
-from actors.watermark import Watermark
 from state.clock import SystemClock
-from state.delta import Delta
 from state.epoch import next_epoch
 from state.errors import ProtocolError, RunFailedError, SlackwaterError
-from state.records import EpochCounts, ViewVersion
-from state.view_dataset import tag_committed
+from state.lance_root import LanceRoot
+from state.records import ViewVersion
+from state.tags import delete_tag, put_tag
+from state.vacuum import Vacuumed
 
 _WATCH_S = 1.0
 
 
 class Coordinator:
-    """One pipeline's run.
+    """One attempt of a pipeline's run.
 
     Args:
         definition: the pipeline.
+        plan: what the attempts before this one left.
     """
 
-    def __init__(self, definition: PipelineDefinition) -> None:
+    def __init__(self, definition: PipelineDefinition, plan: AttemptPlan) -> None:
         configure_default()
         self._log = structlog.get_logger().bind(actor="coordinator")
-        self._definition = definition
+        self._definition = definition if plan.files_at_once is None else definition.cautious()
+        self._plan = plan
         self._clock = SystemClock()
-        self._changed = asyncio.Event()
+        self._root = LanceRoot(definition.root, self._clock)
         self._watched = asyncio.Event()
         self._over = asyncio.Event()
-        self._complete = asyncio.Event()
         self._tags_due = asyncio.Event()
         self._untagged: dict[str, ViewVersion] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._state = RunState(version=0, phase="running", epoch=0)
-        self._declared_sources: frozenset[str] | None = None
-        self._views_due = 0
-        self._last_over = 0
-        self._marks = 1
+        self._wake: asyncio.TimerHandle | None = None
+        self._failure: SlackwaterError | None = None
 
     async def start(self) -> Recovered:
         """Takes the root over, recovers what is committed, and lets the flow begin."""
-        recovered = await asyncio.to_thread(recover, self._definition, self._clock)
-        self._store, self._catalog = recovered.store, recovered.catalog
-        self._views: dict[str, ViewVersion] = dict(recovered.views)
-        # The tag may be older than the last commit, if that was just before a crash.
-        self._untagged = dict(recovered.views)
-        self._tags_due.set()
-        self._closed = self._definition.closed_sources(self._catalog.schemas.keys())
-        self._group = self._create_group(recovered)
-        lists = {f"list-{source.name}": source.name for source in self._definition.sources}
-        self._watermark = Watermark(lists)
-        self._scheduler = BarrierScheduler(
-            settings=self._definition.barrier,
-            max_files_waiting=self._definition.fetch.max_files_waiting,
-            committed=self._store.head.epoch,
-            lists=lists,
-            fetchers=self._group.fetch_names,
+        recovered = await asyncio.to_thread(recover, self._definition, self._plan, self._root)
+        self._store = OwnedStore(recovered.store, self._root, self._definition.retention)
+        self._executor = CoordinateExecutor(
+            definition=self._definition,
+            plan=self._plan,
+            recovered=recovered,
+            next_epoch=partial(next_epoch, self._clock),
+            now_s=self._now_s(),
         )
-        self._collector = EpochCollector(
-            actors=[*self._group.names, MATERIALIZER],
-            merger=MERGER,
-            materializer=MATERIALIZER,
-            now_s=self._clock.monotonic(),
+        self._group = ActorGroup(
+            coordinator=ray.get_runtime_context().current_actor,
+            definition=self._definition,
+            recovered=recovered,
+            open_sources=self._executor.open_schemas,
+            poisoned=self._plan.poisoned,
         )
-        self._scheduler.closed = self._closed
-        # An epoch of a term that committed nothing must not come again: datasets are named after epochs.
-        self._first_epoch = self._store.head.epoch + (self._store.head.term << 16)
-        if self._catalog.is_changed:
-            self._scheduler.on_declared()
         await self._group.connect()
-        for loop in (self._inject_barriers(), self._commit_epochs(), self._move_tags()):
-            self._run(loop)
+        self._run(self._move_tags())
+        self._run(self._store.keep_house())
         for name, handle in self._group.handles.items():
             self._run(self._watch_actor(name, handle))
-        self._publish(epoch=self._store.head.epoch)
+        self._do(self._executor.start(self._now_s()))
         return Recovered(
-            term=self._store.head.term,
-            epoch=self._store.head.epoch,
+            term=recovered.head.term,
+            epoch=recovered.head.epoch,
             merger=self._group.merger,
-            views=self._views,
-            catalog_views=self._catalog.views,
-            schemas=self._catalog.schemas,
+            views=recovered.views,
+            catalog_views=recovered.catalog.views,
+            schemas=recovered.catalog.schemas,
             ingested=recovered.ingested,
+            finished=recovered.finished,
         )
 
-    # -- what the actors and the materializer say ---------------------------------------------------------------
+    # -- what the actors, the materializer and the user say -------------------------------------------------------
 
     async def progress(self, progress: Progress, number: int) -> None:
         """An actor is further; its reports are numbered."""
-        self._scheduler.on_progress(progress, number)
-        self._publish()
+        self._do(self._executor.on_progress(progress, number, self._now_s()))
 
     async def collect(self, report: CollectReport) -> None:
         """An actor, or the materializer, has finished an epoch."""
         try:
-            self._scheduler.on_collect(report)
-            self._collector.on_collect(report, self._clock.monotonic())
+            self._do(self._executor.on_collect(report, self._now_s()))
         except ProtocolError as error:
             self._fail(error)
-        self._complete.set()
-        self._publish()
 
     async def propose_schema(self, source: str, schema: pa.Schema | None) -> None:
         """The first file of a source shows this schema, or cannot be read."""
-        if source in self._catalog.schemas:
-            return
-        if schema is None:
-            self._group.try_next_file(source)
-            return
-        self._catalog.set_schema(source, schema)
-        self._scheduler.on_declared()
-        before, self._closed = self._closed, self._definition.closed_sources(self._catalog.schemas.keys())
-        self._scheduler.closed = self._closed
-        for opened in (before | {source}) - self._closed:
-            self._group.decide_schema(opened, self._catalog.schemas[opened])
-        self._publish()
+        self._do(self._executor.on_schema_proposed(source, schema, self._now_s()))
 
     async def views_declared(self, sources: frozenset[str], new_views: bool) -> None:
         """The materializer has analysed every view that the schemas of these sources allow."""
-        self._declared_sources = sources
-        if new_views:
-            self._views_due = self._scheduler.epoch
-            self._scheduler.on_declared()
-        self._publish()
+        self._do(self._executor.on_views_declared(sources, new_views, self._now_s()))
 
-    # -- what the user says --------------------------------------------------------------------------------------
-
-    async def request(self, mutation: Mutation) -> None:
-        """Puts a mutation on the next barrier."""
-        self._scheduler.request(mutation)
-        phases: Mapping[type, str] = {Pause: "paused", Resume: "running", Stop: "stopping"}
-        if self._state.phase not in ("failed", "stopped"):
-            self._publish(phase=phases[type(mutation)])
+    async def request(self, mutation: Mutation) -> int:
+        """Puts a mutation on the next barrier, and numbers it, see `RunState.requests_over`."""
+        self._do(self._executor.on_request(mutation, self._now_s()))
+        return self._executor.requests
 
     async def mark(self) -> int:
         """Makes a mark, see `Watermark`."""
-        self._marks += 1
-        self._group.mark(self._marks)
-        return self._marks
+        self._do(self._executor.on_mark())
+        return self._executor.mark
 
     async def watch(self, version: int) -> RunState:
-        """The state of the run, as soon as it is newer than `version`, at the latest after a second."""
-        if self._state.version <= version:
+        """The state of the attempt, as soon as it is newer than `version`, at the latest after a second."""
+        if self._executor.state.version <= version and self._failure is None:
             self._watched.clear()
             try:
                 await asyncio.wait_for(self._watched.wait(), _WATCH_S)
             except asyncio.TimeoutError:
                 pass
-        return self._state
+        return replace(self._executor.state, failure=self._failure)
+
+    async def put_tag(self, name: str, epoch: int) -> None:
+        """Gives an epoch a name.  Errors as `state.tags.put_tag`."""
+        await self._store.change(partial(put_tag, name=name, epoch=epoch))
+
+    async def delete_tag(self, name: str) -> None:
+        """Takes a name away.  Errors as `state.tags.delete_tag`."""
+        await self._store.change(partial(delete_tag, name=name))
+
+    async def vacuum(self) -> Vacuumed:
+        """Folds, expires and vacuums whatever can be, now."""
+        return await self._store.vacuum()
 
     async def join(self) -> None:
-        """Returns when the run is over and every tag is moved."""
+        """Returns when the attempt is over and every tag is moved."""
         await self._over.wait()
 
-    # -- the loops -----------------------------------------------------------------------------------------------
+    # -- what the executor asks for --------------------------------------------------------------------------------
 
-    async def _inject_barriers(self) -> None:
-        while not self._scheduler.stopping and self._state.phase != "failed":
-            now_s = self._clock.monotonic()
-            last = max(self._scheduler.epoch, self._first_epoch)
-            barrier = self._scheduler.next_barrier(now_s, next_epoch(self._clock, last))
-            if barrier is not None:
-                self._collector.on_barrier(barrier, now_s)
-                self._group.inject(barrier)
-                continue
-            self._changed.clear()
-            try:
-                await asyncio.wait_for(self._changed.wait(), min(self._scheduler.wait_s(now_s), _WATCH_S))
-            except asyncio.TimeoutError:
-                pass
-
-    async def _commit_epochs(self) -> None:
-        while self._state.phase != "failed":
-            epoch = self._collector.take_complete(self._clock.monotonic())
-            if epoch is None:
-                self._complete.clear()
-                await self._complete.wait()
-                continue
-            await self._commit(epoch)
-            self._scheduler.on_epoch_over(epoch.epoch)
-            self._watermark.on_epoch_over(epoch.epoch, epoch.reports, self._closed)
-            self._last_over = epoch.epoch
-            if epoch.barrier.is_stop:
-                self._tags_due.set()
-                self._publish(phase="stopped")
-                return
-            self._publish()
-
-    async def _commit(self, epoch: CollectedEpoch) -> None:
-        if epoch.barrier.kind is BarrierKind.INITIAL:
+    def _do(self, instructions: Iterable[Instruction]) -> None:
+        if self._failure is not None:
             return
-        delta = Delta.merge([epoch.delta, self._catalog.take_delta(epoch.created)])
-        if delta.is_empty:
-            return
-        started_s = self._clock.monotonic()
-        changed = {name: view for name, view in epoch.views.items() if self._views.get(name) != view}
-        self._views |= changed
-        record = await asyncio.to_thread(
-            self._store.commit,
-            epoch=epoch.epoch,
-            delta=delta,
-            views=self._views,
-            counts=epoch.counts,
-            seconds=epoch.seconds,
-        )
-        self._untagged |= changed
-        self._tags_due.set()
-        self._log.info("epoch committed", epoch=record.epoch, commit_s=round(self._clock.monotonic() - started_s, 4))
-        totals = self._state.totals
-        totals = EpochCounts(
-            files=totals.files + epoch.counts.files,
-            rows=totals.rows + epoch.counts.rows,
-            bytes=totals.bytes + epoch.counts.bytes,
-            requests=totals.requests + epoch.counts.requests,
-        )
-        self._publish(epoch=record.epoch, epochs=self._state.epochs + 1, totals=totals)
+        for instruction in instructions:
+            self._perform(instruction)
+        self._watched.set()
+
+    def _perform(self, instruction: Instruction) -> None:
+        if isinstance(instruction, Inject):
+            self._group.inject(instruction.barrier)
+        elif isinstance(instruction, WakeAt):
+            self._wake_at(instruction.monotonic_s)
+        elif isinstance(instruction, Commit):
+            self._run(self._commit(instruction))
+        elif isinstance(instruction, MoveTags):
+            self._untagged |= instruction.views
+            self._tags_due.set()
+        elif isinstance(instruction, DecideSchema):
+            self._group.decide_schema(instruction.source, instruction.schema)
+        elif isinstance(instruction, TryNextFile):
+            self._group.try_next_file(instruction.source)
+        elif isinstance(instruction, MarkListings):
+            self._group.mark(instruction.mark)
+        elif isinstance(instruction, End):
+            self._tags_due.set()
+        else:
+            raise ProtocolError(f"the coordinator cannot perform {type(instruction).__name__}")
+
+    async def _commit(self, commit: Commit) -> None:
+        started_s = self._now_s()
+        record = await self._store.commit(commit)
+        self._log.info("epoch committed", epoch=record.epoch, commit_s=round(self._now_s() - started_s, 4))
+        self._do(self._executor.on_committed(record, self._now_s()))
 
     async def _move_tags(self) -> None:
         """Tags are a courtesy to plain Lance readers: only the latest version needs one, and no run fails for it."""
@@ -245,11 +202,11 @@ class Coordinator:
             views, self._untagged = self._untagged, {}
             for name, view in views.items():
                 try:
-                    await asyncio.to_thread(tag_committed, self._definition.root, view)
+                    await asyncio.to_thread(self._root.tag_committed, view)
                 except Exception as error:
                     self._untagged.setdefault(name, view)
                     self._log.warning("a view's tag stays behind until the next epoch", view=name, error=str(error))
-            if self._state.phase == "stopped" and not self._tags_due.is_set():
+            if self._executor.state.phase == "stopped" and not self._tags_due.is_set():
                 self._over.set()
                 return
 
@@ -257,24 +214,27 @@ class Coordinator:
         try:
             await handle.join.remote()
         except ray.exceptions.RayActorError as error:
-            raise RunFailedError(f"the actor {name} died: {_first_line(error)}; start the run again") from error
+            raise RunFailedError(f"the actor {name} died: {_first_line(error)}") from error
         except ray.exceptions.RayTaskError as error:
             raise error.cause from None
 
     # -- inside --------------------------------------------------------------------------------------------------
 
-    def _create_group(self, recovered: RecoveredState) -> ActorGroup:
-        return ActorGroup(
-            coordinator=ray.get_runtime_context().current_actor,
-            definition=self._definition,
-            seen=recovered.seen,
-            schemas={name: each for name, each in self._catalog.schemas.items() if name not in self._closed},
-            unfinished=recovered.unfinished,
-            without_rows=recovered.without_rows,
-        )
+    def _now_s(self) -> float:
+        return self._clock.monotonic()
+
+    def _wake_at(self, monotonic_s: float) -> None:
+        if self._wake is not None:
+            self._wake.cancel()
+        delay_s = max(0.0, monotonic_s - self._now_s())
+        self._wake = asyncio.get_running_loop().call_later(delay_s, self._on_wake)
+
+    def _on_wake(self) -> None:
+        self._wake = None
+        self._do(self._executor.on_time(self._now_s()))
 
     def _run(self, work: object) -> None:
-        """Runs one of the loops; what it raises ends the run."""
+        """Runs beside the handlers; what it raises ends the attempt."""
 
         async def guarded() -> None:
             try:
@@ -287,30 +247,12 @@ class Coordinator:
         task.add_done_callback(self._tasks.discard)
 
     def _fail(self, error: Exception) -> None:
-        if self._state.phase in ("failed", "stopped"):
+        if self._failure is not None or self._executor.state.phase == "stopped":
             return
-        self._log.error("run failed", error=str(error))
+        self._log.warning("attempt failed", error=str(error))
         if not isinstance(error, SlackwaterError):
-            error = RunFailedError(f"{type(error).__name__}: {_first_line(error)}; start the run again")
-        self._publish(phase="failed", failure=error)
-        self._over.set()
-
-    def _publish(self, **changes: object) -> None:
-        """Makes a new state for those who watch, and wakes the scheduler."""
-        sources = (source.name for source in self._definition.sources)
-        declared = frozenset(name for name in sources if name in self._catalog.schemas)
-        every_view_is_there = self._declared_sources == declared and self._last_over >= self._views_due
-        self._state = replace(
-            self._state,
-            version=self._state.version + 1,
-            lists=self._scheduler.lists,
-            fetchers=self._scheduler.fetchers,
-            schemas=dict(self._catalog.schemas),
-            reached_mark=self._watermark.reached if every_view_is_there else self._state.reached_mark,
-            closed=self._closed,
-            **changes,  # type: ignore[arg-type]
-        )
-        self._changed.set()
+            error = RunFailedError(f"{type(error).__name__}: {_first_line(error)}")
+        self._failure = error
         self._watched.set()
 
 

@@ -7,12 +7,22 @@ from typing import TypeVar
 
 from actors.barrier_aligner import BarrierAligner
 from actors.instructions import End, Instruction, Send, pass_on
-from actors.messages import Barrier, ChangedFile, ChangedFiles, FileVersion, Message, NewFiles
+from actors.messages import (
+    Barrier,
+    ChangedFile,
+    ChangedFiles,
+    FileVersion,
+    Message,
+    NewFiles,
+    RetriedFile,
+    RetriedFiles,
+    Retry,
+)
 from actors.reports import CollectReport
 from actors.vnode_mapping import VnodeMapping
 from state.errors import ProtocolError
 
-_File = TypeVar("_File", FileVersion, ChangedFile)
+_File = TypeVar("_File", FileVersion, ChangedFile, RetriedFile)
 
 
 class DispatchExecutor:
@@ -35,6 +45,8 @@ class DispatchExecutor:
     def _route(self, message: Message) -> list[Instruction]:
         if isinstance(message, Barrier):
             instructions = pass_on(message, CollectReport(self._actor, message.epoch.prev))
+            if isinstance(message.mutation, Retry):
+                instructions += self._scatter(message.mutation.files, RetriedFiles)
             return [*instructions, End()] if message.is_stop else instructions
         if isinstance(message, NewFiles):
             return self._scatter(message.files, NewFiles)

@@ -13,10 +13,10 @@ import ray
 from actors.actor_shell import ActorShell
 from actors.edge import Outlet
 from actors.fetch_executor import FetchExecutor
-from actors.file_progress import Ending, FileKey, FileProgress
+from actors.file_progress import Ending, FileProgress
 from actors.file_queue import FileQueue
 from actors.instructions import CloseFiles, EmitBlock, InferSchema, Instruction, ProposeSchema, ReadPiece
-from actors.messages import Block, FileVersion, Message
+from actors.messages import Block, FileKey, FileVersion, Message, PathKey
 from actors.open_file import OpenFile
 from actors.read_errors import EmptyFile, ObjectChanged, ObjectVanished, UnreadableFile
 from actors.reports import FetchProgress
@@ -24,6 +24,7 @@ from actors.settings import FetchSettings
 from actors.source import SourceDefinition
 from actors.source_reader import SourceReader
 from state.errors import AccessDeniedError, StorageUnavailableError
+from state.location import Location
 
 
 class FetchActor(ActorShell):
@@ -34,6 +35,7 @@ class FetchActor(ActorShell):
         sources: every source of the pipeline.
         schemas: source → schema, as far as they are decided.
         unfinished, without_rows: see `FileQueue`.
+        poisoned: see `FetchExecutor`.
     """
 
     def __init__(
@@ -42,13 +44,15 @@ class FetchActor(ActorShell):
         name: str,
         edges: Sequence[str],
         coordinator: Any,
+        root: Location,
         settings: FetchSettings,
         sources: Sequence[SourceDefinition],
         schemas: Mapping[str, pa.Schema],
         unfinished: Iterable[FileProgress],
         without_rows: Iterable[FileKey],
+        poisoned: Mapping[PathKey, str],
     ) -> None:
-        super().__init__(name=name, edges=edges, coordinator=coordinator)
+        super().__init__(name=name, edges=edges, coordinator=coordinator, root=root)
         self._readers = {source.name: SourceReader(source, schemas.get(source.name), settings) for source in sources}
         self._open: dict[FileVersion, OpenFile] = {}
         self._threads = ThreadPoolExecutor(settings.concurrency, thread_name_prefix="read")
@@ -59,6 +63,7 @@ class FetchActor(ActorShell):
             outlet=self._edge,
             queue=FileQueue(unfinished, without_rows),
             known_schemas=schemas,
+            poisoned=poisoned,
         )
 
     def outlet(self) -> Outlet:

@@ -7,12 +7,12 @@ belongs to a later epoch, and a restart reads it again.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import pyarrow as pa
 
 from actors.edge import Outlet
-from actors.file_progress import Ending, FileKey, FileProgress
+from actors.file_progress import Ending, FileProgress
 from actors.file_queue import FileQueue
 from actors.instructions import (
     CloseFiles,
@@ -26,10 +26,23 @@ from actors.instructions import (
     WakeAt,
     pass_on,
 )
-from actors.messages import Barrier, ChangedFiles, FileVersion, Message, NewFiles, Pause, Resume
+from actors.messages import (
+    Barrier,
+    ChangedFiles,
+    FileKey,
+    FileVersion,
+    Message,
+    NewFiles,
+    PathKey,
+    Pause,
+    Resume,
+    RetriedFiles,
+    Throttle,
+)
 from actors.read_buffer import Piece, ReadBuffer
 from actors.reports import CollectReport, FetchProgress
 from actors.settings import FetchSettings
+from actors.token_bucket import TokenBucket
 from state.errors import ProtocolError
 from state.records import EpochCounts
 
@@ -46,6 +59,7 @@ class FetchExecutor:
         outlet: the edge to the merger; its credit decides what may be emitted.
         queue: the files that were not finished at the last commit.
         known_schemas: the sources whose schema is decided.
+        poisoned: paths that are given up, with the reason.
     """
 
     def __init__(
@@ -56,11 +70,14 @@ class FetchExecutor:
         outlet: Outlet,
         queue: FileQueue,
         known_schemas: Iterable[str],
+        poisoned: Mapping[PathKey, str],
     ) -> None:
         self._actor, self._settings, self._outlet, self._queue = actor, settings, outlet, queue
-        self._schemas = set(known_schemas)
+        self._schemas, self._poisoned = set(known_schemas), poisoned
+        self._admitted: frozenset[PathKey] | None = frozenset()
         self._epoch: int | None = None
         self._paused = self._stopped = False
+        self._open_tokens, self._byte_tokens = TokenBucket(None, 0.0), TokenBucket(None, 0.0)
         self._active: dict[FileKey, int] = {}
         self._partly_read: deque[FileProgress] = deque()
         self._undecided: dict[FileKey, FileProgress] = {}
@@ -82,6 +99,8 @@ class FetchExecutor:
         elif isinstance(message, ChangedFiles):
             for changed in message.files:
                 self._queue.change(changed, self._epoch)
+        elif isinstance(message, RetriedFiles):
+            self._queue.retry(message.files)
         else:
             raise ProtocolError(f"{self._actor}: {type(message).__name__} does not pass here")
         self._activity += 1
@@ -114,15 +133,16 @@ class FetchExecutor:
         """The store did not answer: tried again after a pause; after the last try the run fails."""
         progress = self._read(file, requests, bytes_read)
         progress.attempts += 1
-        if progress.attempts >= self._settings.max_attempts:
+        progress.unanswered += 1
+        if progress.unanswered >= self._settings.max_attempts:
             return [Fail(error)]
-        self._delayed.append((now_s + _BACKOFF_S * 2**progress.attempts, progress))
+        self._delayed.append((now_s + _BACKOFF_S * 2**progress.unanswered, progress))
         return self._go_on(now_s)
 
     def on_inferred(self, file: FileVersion, schema: pa.Schema, now_s: float) -> list[Instruction]:
         """The first file of a source has shown its schema; it is read when the schema is decided."""
         progress = self._queue.get(file)
-        del self._active[progress.key]
+        self._byte_tokens.take(-self._active.pop(progress.key))
         if file.source in self._schemas:
             self._partly_read.append(progress)
             return self._go_on(now_s)
@@ -155,13 +175,25 @@ class FetchExecutor:
             raise ProtocolError(f"{self._actor}: barrier {barrier.epoch} does not follow epoch {self._epoch}")
         instructions = [] if self._epoch is None else self._emit(flush=True)
         instructions += pass_on(barrier, self._seal(barrier))
-        self._epoch = barrier.epoch.curr
+        initial = self._epoch is None
+        self._epoch, self._admitted = barrier.epoch.curr, barrier.admitted
         if barrier.is_stop:
             self._stopped = True
             return [*instructions, CloseFiles(), End()]
+        if initial and self._poisoned:
+            self._files += self._queue.give_up(self._poisoned, self._epoch)
+            self._activity += 1
         if isinstance(barrier.mutation, (Pause, Resume)):
             self._paused = isinstance(barrier.mutation, Pause)
+        elif isinstance(barrier.mutation, Throttle):
+            self._throttle(barrier.mutation, now_s)
         return [*instructions, *self._go_on(now_s)]
+
+    def _throttle(self, throttle: Throttle, now_s: float) -> None:
+        """Each fetch actor takes an equal share of the limits, as it has of the vnodes."""
+        rates = (throttle.files_per_second, throttle.bytes_per_second)
+        shares = [None if rate is None else rate / self._settings.num_fetchers for rate in rates]
+        self._open_tokens, self._byte_tokens = (TokenBucket(share, now_s) for share in shares)
 
     def _seal(self, barrier: Barrier) -> CollectReport:
         counts = EpochCounts(self._files, self._rows, self._bytes, self._requests)
@@ -179,7 +211,7 @@ class FetchExecutor:
     def _read(self, file: FileVersion, requests: int, bytes_read: int) -> FileProgress:
         """Reading a piece of a file has ended, well or not."""
         progress = self._queue.account(file, requests=requests, bytes_read=bytes_read)
-        del self._active[progress.key]
+        self._byte_tokens.take(bytes_read - self._active.pop(progress.key))
         self._requests += requests
         self._bytes += bytes_read
         self._activity += 1
@@ -198,25 +230,31 @@ class FetchExecutor:
         due = [progress for at, progress in self._delayed if at <= now_s]
         self._delayed = [each for each in self._delayed if each[0] > now_s]
         self._partly_read.extend(due)
-        instructions = self._start_reads()
+        instructions = self._start_reads(now_s)
         instructions += self._emit(flush=not self._active)
-        instructions += self._start_reads()
-        if self._delayed:
-            instructions.append(WakeAt(min(at for at, _ in self._delayed)))
-        return instructions
+        instructions += self._start_reads(now_s)
+        wakes = [at for at, _ in self._delayed] + self._throttled_until(now_s)
+        return [*instructions, WakeAt(min(wakes))] if wakes else instructions
 
-    def _start_reads(self) -> list[Instruction]:
+    def _throttled_until(self, now_s: float) -> list[float]:
+        """When a limit lets the next piece be read, if a limit is what it waits for."""
+        if self._paused or not (self._partly_read or self._queue.waiting):
+            return []
+        wait_s = self._byte_tokens.wait_s(now_s) or self._open_tokens.wait_s(now_s)
+        return [now_s + wait_s] if wait_s else []
+
+    def _start_reads(self, now_s: float) -> list[Instruction]:
         if self._paused:
             return []
         instructions: list[Instruction] = []
         piece_bytes = self._settings.piece_bytes
         room = _BUFFERED_PIECES * piece_bytes
         room -= sum(buffer.nbytes for buffer in self._buffers.values()) + sum(self._active.values())
-        while (
-            (self._partly_read or self._queue.waiting) and len(self._active) < self._settings.concurrency and room > 0
-        ):
-            progress = self._partly_read.popleft() if self._partly_read else self._open(self._queue.waiting.popleft())
+        while len(self._active) < self._settings.concurrency and room > 0 and not self._byte_tokens.wait_s(now_s):
+            if (progress := self._next_file(now_s)) is None:
+                break
             self._active[progress.key] = min(progress.file.size, piece_bytes)
+            self._byte_tokens.take(self._active[progress.key])
             room -= self._active[progress.key]
             if progress.file.source in self._schemas:
                 instructions.append(ReadPiece(progress.file, progress.read_to))
@@ -224,8 +262,23 @@ class FetchExecutor:
                 instructions.append(InferSchema(progress.file))
         return instructions
 
-    def _open(self, progress: FileProgress) -> FileProgress:
-        self._queue.tallies[progress.file.source].reading += 1
+    def _next_file(self, now_s: float) -> FileProgress | None:
+        """The admitted file that is read on or opened next."""
+        if (progress := self._pop_admitted(self._partly_read)) is not None:
+            return progress
+        if self._open_tokens.wait_s(now_s):
+            return None
+        if (progress := self._pop_admitted(self._queue.waiting)) is not None:
+            self._open_tokens.take(1)
+            self._queue.tallies[progress.file.source].reading += 1
+        return progress
+
+    def _pop_admitted(self, files: deque[FileProgress]) -> FileProgress | None:
+        if self._admitted is None:
+            return files.popleft() if files else None
+        progress = next((each for each in files if each.key[:2] in self._admitted), None)
+        if progress is not None:
+            files.remove(progress)
         return progress
 
     def _emit(self, *, flush: bool) -> list[Instruction]:

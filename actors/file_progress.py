@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
-from actors.messages import FileVersion
+from actors.messages import FileKey, FileVersion, RetriedFile
 from state.keys import encode_key
 from state.vnode import vnode_of
-
-FileKey = tuple[str, str, bytes]
 
 
 @dataclass(frozen=True)
@@ -26,7 +25,9 @@ class FileProgress:
     Args:
         row_offset: rows emitted: the position of the next row to emit.
         read_to: rows read: the position of the next row to read.
-        requests, bytes_read, attempts: what reading cost so far.
+        requests, bytes_read: what reading cost so far.
+        attempts: tries that ended without what was asked for, those before a retry too.
+        unanswered: those of this actor that the store did not answer.
         stored: whether a `queue` row exists in the store, or in a delta that was sealed.
     """
 
@@ -35,12 +36,26 @@ class FileProgress:
     first_epoch: int | None = None
     row_offset: int = 0
     attempts: int = 0
+    unanswered: int = 0
     requests: int = 0
     bytes_read: int = 0
     stored: bool = False
 
     def __post_init__(self) -> None:
         self.read_to = self.row_offset
+
+    @classmethod
+    def of_retried(cls, retried: RetriedFile) -> FileProgress:
+        """A quarantined version that is in the queue again; the try that quarantined it counts."""
+        return cls(
+            retried.file,
+            listed_epoch=retried.listed_epoch,
+            first_epoch=retried.first_epoch,
+            row_offset=retried.rows_read,
+            attempts=retried.attempts + 1,
+            requests=retried.requests,
+            bytes_read=retried.bytes_read,
+        )
 
     @property
     def key(self) -> FileKey:
@@ -50,6 +65,10 @@ class FileProgress:
     def state_key(self) -> bytes:
         """The key of its rows in `queue` and `ledger`."""
         return encode_key(*self.key)
+
+    def reading_order(self) -> tuple[bool, int, datetime, str]:
+        """Of several versions of a path the one with rows is being read, or else the first that was listed."""
+        return self.row_offset == 0, self.listed_epoch, self.file.last_modified, self.file.path
 
     @property
     def vnode(self) -> int:

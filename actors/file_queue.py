@@ -7,11 +7,10 @@ without a row: an empty, unreadable or vanished version never blocks its success
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
-from datetime import datetime
+from collections.abc import Iterable, Mapping
 
-from actors.file_progress import Ending, FileKey, FileProgress
-from actors.messages import ChangedFile, FileVersion, Vanished
+from actors.file_progress import Ending, FileProgress
+from actors.messages import ChangedFile, FileKey, FileVersion, PathKey, RetriedFile, Vanished
 from actors.source_tally import SourceTally
 from state.delta import Delta, DeltaBuilder
 from state.errors import ProtocolError
@@ -37,7 +36,7 @@ class FileQueue:
         self._vanished: list[Vanished] = []
         self._delta = DeltaBuilder()
         current: dict[tuple[str, str], FileKey] = {}
-        for progress in sorted(unfinished, key=_reading_order):
+        for progress in sorted(unfinished, key=FileProgress.reading_order):
             path = progress.key[:2]
             if path in current:
                 self._successors[path] = progress
@@ -52,6 +51,23 @@ class FileQueue:
         """A new file from the listing."""
         self._without_rows.discard((file.source, file.path, file.version))
         self._enqueue(self._touch(FileProgress(file, listed_epoch=epoch)))
+
+    def retry(self, files: Iterable[RetriedFile]) -> None:
+        """Quarantined versions move from the ledger back into the queue, to be read on where they ended.
+
+        One of a path that is being read in another version stays where it is.
+        """
+        unfinished = {key[:2] for key in self._files}
+        for each in files:
+            if (each.file.source, each.file.path) not in unfinished:
+                self._retry(each)
+
+    def _retry(self, retried: RetriedFile) -> None:
+        progress = FileProgress.of_retried(retried)
+        self._without_rows.discard(progress.key)
+        self._delta.delete("ledger", progress.state_key, progress.vnode)
+        self._enqueue(self._touch(progress))
+        self._tally(retried.file.source).quarantined -= 1
 
     def change(self, changed: ChangedFile, epoch: int) -> None:
         """An object has another version than the one that was handed on."""
@@ -109,6 +125,14 @@ class FileQueue:
             if ending.status == "vanished":
                 self._vanished.append(Vanished(*progress.key))
 
+    def give_up(self, reasons: Mapping[PathKey, str], epoch: int) -> int:
+        """Ends the waiting files of these paths as quarantined.  Returns how many."""
+        given_up = [progress for progress in self.waiting if progress.key[:2] in reasons]
+        for progress in given_up:
+            self.waiting.remove(progress)
+            self.finish(progress, Ending("quarantined", reasons[progress.key[:2]]), epoch)
+        return len(given_up)
+
     def seal(self) -> Delta:
         """Everything that changed since the last seal."""
         for progress in self._touched.values():
@@ -148,8 +172,3 @@ class FileQueue:
 
     def _tally(self, source: str) -> SourceTally:
         return self.tallies.setdefault(source, SourceTally())
-
-
-def _reading_order(progress: FileProgress) -> tuple[bool, int, datetime]:
-    """Of several versions of a path the one with rows is being read, or else the first that was listed."""
-    return progress.row_offset == 0, progress.listed_epoch, progress.file.last_modified

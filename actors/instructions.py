@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Union
 
@@ -9,6 +10,8 @@ import pyarrow as pa
 
 from actors.messages import Barrier, FileVersion, Message
 from actors.reports import CollectReport, EpochBlocks
+from state.delta import Delta
+from state.records import EpochCounts, EpochSeconds, ViewVersion
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,53 @@ class Deliver:
 
 
 @dataclass(frozen=True)
+class Inject:
+    """Sends a barrier into the flow, at every list actor."""
+
+    barrier: Barrier
+
+
+@dataclass(frozen=True)
+class Commit:
+    """Commits an epoch.  Only one is asked for at a time; what it became is told by `on_committed`, or recovery."""
+
+    epoch: int
+    delta: Delta
+    views: Mapping[str, ViewVersion]
+    counts: EpochCounts
+    seconds: EpochSeconds
+
+
+@dataclass(frozen=True)
+class MoveTags:
+    """Moves the tag `committed` of these views, when there is time."""
+
+    views: Mapping[str, ViewVersion]
+
+
+@dataclass(frozen=True)
+class DecideSchema:
+    """Tells everybody whom it concerns what a source looks like."""
+
+    source: str
+    schema: pa.Schema
+
+
+@dataclass(frozen=True)
+class TryNextFile:
+    """The file that was to show a source's schema could not be read: the next one goes ahead."""
+
+    source: str
+
+
+@dataclass(frozen=True)
+class MarkListings:
+    """Asks every list actor for word of when it has handed on what is there now."""
+
+    mark: int
+
+
+@dataclass(frozen=True)
 class Grant:
     """Gives credit back to the sender of an edge."""
 
@@ -119,6 +169,12 @@ Instruction = Union[
     Fail,
     Deliver,
     Grant,
+    Inject,
+    Commit,
+    MoveTags,
+    DecideSchema,
+    TryNextFile,
+    MarkListings,
 ]
 
 

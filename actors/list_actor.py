@@ -16,6 +16,7 @@ from actors.reports import ListProgress
 from actors.seen_index import SeenIndex
 from actors.source import SourceDefinition
 from state.errors import ProtocolError
+from state.location import Location
 
 
 class ListActor(ActorShell):
@@ -33,11 +34,12 @@ class ListActor(ActorShell):
         name: str,
         edges: list[str],
         coordinator: Any,
+        root: Location,
         source: SourceDefinition,
         seen: SeenIndex,
         schema_known: bool,
     ) -> None:
-        super().__init__(name=name, edges=edges, coordinator=coordinator)
+        super().__init__(name=name, edges=edges, coordinator=coordinator, root=root)
         self._store = ObjectStore(source.location)
         self._pages: Iterator[ListingPage] = iter(())
         self._executor = ListExecutor(

@@ -33,8 +33,29 @@ class Resume:
     """Takes a `Pause` back."""
 
 
-Mutation = Union[Stop, Pause, Resume]
+@dataclass(frozen=True)
+class Throttle:
+    """All fetch actors together open and read no more than this each second; None for no limit."""
+
+    files_per_second: float | None = None
+    bytes_per_second: float | None = None
+
+
+@dataclass(frozen=True)
+class Retry:
+    """Quarantined versions go back into the queue."""
+
+    files: tuple[RetriedFile, ...]
+
+
+Mutation = Union[Stop, Pause, Resume, Throttle, Retry]
 """What changes exactly at a barrier, at all actors.  Every executor passes on also what it does not act on."""
+
+
+PathKey = tuple[str, str]
+"""An object: its source, and its path relative to that."""
+FileKey = tuple[str, str, bytes]
+"""One version of an object: source, path, version."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +74,7 @@ class Barrier:
     Args:
         list_budget: source → how many new files its list actor may send until the next barrier.
         vanished: versions that are new files if they are listed again.
+        admitted: the paths that may be read until the next barrier; None for all.
     """
 
     epoch: EpochPair
@@ -60,6 +82,7 @@ class Barrier:
     mutation: Mutation | None = None
     list_budget: Mapping[str, int] = field(default_factory=dict)
     vanished: tuple[Vanished, ...] = ()
+    admitted: frozenset[PathKey] | None = None
 
     @property
     def is_stop(self) -> bool:
@@ -76,6 +99,30 @@ class FileVersion:
     etag: str
     size: int
     last_modified: datetime
+
+
+@dataclass(frozen=True)
+class RetriedFile:
+    """A quarantined version, with what its row in the ledger says: it goes on behind the rows that were read."""
+
+    file: FileVersion
+    rows_read: int
+    listed_epoch: int
+    first_epoch: int | None
+    attempts: int
+    requests: int
+    bytes_read: int
+
+    @property
+    def path(self) -> str:
+        return self.file.path
+
+
+@dataclass(frozen=True)
+class RetriedFiles:
+    """What a `Retry` has for one fetch actor; it follows the barrier."""
+
+    files: tuple[RetriedFile, ...]
 
 
 @dataclass(frozen=True)
@@ -118,7 +165,7 @@ class Block:
     nbytes: int
 
 
-Message = Union[Barrier, NewFiles, ChangedFiles, Block]
+Message = Union[Barrier, NewFiles, ChangedFiles, RetriedFiles, Block]
 
 
 @dataclass(frozen=True)

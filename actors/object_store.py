@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 import obstore
 import pyarrow as pa
-from obstore.store import LocalStore, from_url
+from obstore.store import LocalStore
 
 from actors.messages import FileVersion
 from actors.object_file import ObjectFile
 from actors.settings import MIB
-from actors.store_errors import ask_store, bucket_not_found
+from actors.store_errors import AnswerBrokenOffError, ask_store, bucket_not_found
 from state.errors import SettingsError, StorageUnavailableError
 from state.location import Location
+from state.object_client import object_client
 
 _PAGE = 1_000
-_DEFAULT_REGION = "us-east-1"
-_ENDPOINT_VARIABLES = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
-_REGION_VARIABLES = ("AWS_REGION", "AWS_DEFAULT_REGION")
-_CLIENT_OPTIONS = frozenset(
-    {"allow_http", "allow_invalid_certificates", "connect_timeout", "timeout", "proxy_url", "user_agent"}
-)
+_RETRY_WITHIN_S = 30.0
 _EPOCH = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 
 
@@ -105,19 +101,32 @@ class ObjectStore:
         store = self._store()
         if self.location.is_local and not self.location.path.is_dir():
             raise bucket_not_found(self.location)
-        stream = obstore.list(store, prefix or None, chunk_size=_PAGE, return_arrow=True)
-        listed = requests = 0
-        while (batch := ask_store(lambda: next(stream, None), self.location)) is not None:
+        stream = _listing(store, prefix, after=None)
+        last_path: str | None = None
+        listed = requests = broken_off = 0
+        while True:
+            try:
+                batch = ask_store(partial(next, stream, None), self.location)
+            except AnswerBrokenOffError:
+                # obstore tries a request again, but not a page whose text ended early.
+                broken_off += 1
+                if broken_off == self._max_attempts:
+                    raise
+                stream = _listing(store, prefix, after=last_path)
+                continue
+            if batch is None:
+                break
             table = pa.record_batch(batch)
             if self.location.is_local:
                 # A bucket lists in the order of names; a directory in none, and the first file may show the schema.
                 table = table.sort_by("path")
+            last_path = table["path"][-1].as_py() if table.num_rows else last_path
             listed += table.num_rows
-            total = max(-(-listed // _PAGE), requests)
+            total = max(-(-listed // _PAGE) + broken_off, requests)
             yield _page(table, total - requests)
             requests = total
         if not requests:
-            yield ListingPage([], [], [], [], 1)
+            yield ListingPage([], [], [], [], 1 + broken_off)
 
     def open(self, file: FileVersion) -> ObjectFile:
         """The content of one version of one object; nothing is requested yet."""
@@ -149,29 +158,11 @@ class ObjectStore:
     def _connect(self) -> Any:
         if self.location.is_local:
             return LocalStore(self.location.path)
-        given = dict(self.location.storage_options)
-        client: dict[str, Any] = {name: given.pop(name) for name in _CLIENT_OPTIONS & given.keys()}
-        endpoint = self.location.url if self.location.scheme == "http" else _endpoint(given)
-        client["allow_http"] = client.get("allow_http") == "true" or endpoint.startswith("http://")
-        client.setdefault("connect_timeout", "5s")
-        # A request may take long while bytes flow, and is given up when they stop.
-        client.setdefault("timeout", "300s")
-        client.setdefault("read_timeout", "15s")
-        if self.location.scheme == "s3" and "region" not in given and not _environment(_REGION_VARIABLES):
-            given.setdefault("aws_region", _DEFAULT_REGION)
-        backoff = {"init_backoff": timedelta(milliseconds=100), "max_backoff": timedelta(seconds=5), "base": 2}
-        retry = {"max_retries": self._max_attempts - 1, "retry_timeout": timedelta(seconds=30), "backoff": backoff}
-        options: dict[str, Any] = {"config": given or None, "client_options": client, "retry_config": retry}
-        return from_url(self.location.url, **options)
+        return object_client(self.location, max_attempts=self._max_attempts, retry_within_s=_RETRY_WITHIN_S)
 
 
-def _endpoint(options: dict[str, str]) -> str:
-    names = ("endpoint", "endpoint_url", "aws_endpoint", "aws_endpoint_url")
-    return next((options[name] for name in names if name in options), "") or _environment(_ENDPOINT_VARIABLES)
-
-
-def _environment(names: tuple[str, ...]) -> str:
-    return next((os.environ[name] for name in names if os.environ.get(name)), "")
+def _listing(store: Any, prefix: str, after: str | None) -> Iterator[Any]:
+    return obstore.list(store, prefix or None, offset=after, chunk_size=_PAGE, return_arrow=True)
 
 
 def _page(batch: pa.RecordBatch, requests: int) -> ListingPage:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from actors.settings import BarrierSettings, FetchSettings
 from actors.source import SourceDefinition
 from state.location import Location
+from state.retention import RetentionSettings
+
+_CAUTION = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +29,19 @@ class PipelineDefinition:
     ansi: bool
     barrier: BarrierSettings
     fetch: FetchSettings
+    retention: RetentionSettings = RetentionSettings()
+
+    def cautious(self) -> PipelineDefinition:
+        """The same with less of everything at once, for an attempt after an epoch that killed."""
+        return replace(
+            self,
+            barrier=replace(self.barrier, max_epoch_bytes=max(1, self.barrier.max_epoch_bytes // _CAUTION)),
+            fetch=replace(
+                self.fetch,
+                max_bytes_in_flight=max(1, self.fetch.max_bytes_in_flight // _CAUTION),
+                max_files_waiting=max(1, self.fetch.max_files_waiting // _CAUTION),
+            ),
+        )
 
     def closed_sources(self, decided: Set[str]) -> frozenset[str]:
         """Sources that have a schema and must wait for another one's.

@@ -8,36 +8,51 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from actors.attempt_plan import AttemptPlan
 from actors.catalog_changes import CatalogChanges
-from actors.file_progress import FileKey, FileProgress
-from actors.messages import FileVersion
+from actors.file_progress import FileProgress
+from actors.messages import FileKey, FileVersion
 from actors.pipeline_definition import PipelineDefinition
+from actors.reports import SourceProgress
 from actors.seen_index import SeenIndex
 from state.catalog import Catalog
-from state.clock import Clock
-from state.errors import StoreNotFoundError
+from state.errors import CommitRefusedError, FencedError, StoreNotFoundError
 from state.fingerprint import path_fingerprint
-from state.lance_store import LanceStateStore
-from state.location import Location
-from state.records import ViewVersion
+from state.records import EpochRecord, Head, ViewVersion
+from state.root import Root
 from state.store import StateStore
-from state.view_dataset import restore
+
+_TAKE_OVER_TRIES = 10
 
 
 @dataclass(frozen=True)
 class RecoveredState:
-    """What an attempt begins with."""
+    """What an attempt begins with.
+
+    Args:
+        head: as this attempt has won it.
+        views: the views' versions, restored under the new term.
+        seen: source → what was handed on.
+        unfinished: what the queue holds, in the order in which it is read.
+        without_rows: versions in the ledger of which no row was ingested.
+        ingested: the sources of which rows were ingested.
+        finished: source → what the ledger and the queue say of it.
+        unacknowledged: epochs that an earlier attempt of the run committed and did not live to tell.
+    """
 
     store: StateStore
+    head: Head
     catalog: CatalogChanges
     views: Mapping[str, ViewVersion]
     seen: Mapping[str, SeenIndex]
     unfinished: Sequence[FileProgress]
     without_rows: Sequence[FileKey]
     ingested: frozenset[str]
+    finished: Mapping[str, SourceProgress]
+    unacknowledged: Sequence[EpochRecord]
 
 
-def check(definition: PipelineDefinition, clock: Clock) -> Mapping[str, pa.Schema]:
+def check(definition: PipelineDefinition, root: Root) -> Mapping[str, pa.Schema]:
     """Compares a declaration with the root, without changing anything.
 
     Returns:
@@ -49,7 +64,7 @@ def check(definition: PipelineDefinition, clock: Clock) -> Mapping[str, pa.Schem
     """
     committed, epoch = Catalog(), 0
     try:
-        store = LanceStateStore.open(definition.root, clock, read_only=True)
+        store = root.open(read_only=True)
         committed, epoch = Catalog.of(store.scan("catalog")), store.head.epoch
     except StoreNotFoundError:
         pass
@@ -58,44 +73,94 @@ def check(definition: PipelineDefinition, clock: Clock) -> Mapping[str, pa.Schem
     return changes.schemas
 
 
-def is_fenced(root: Location, term: int, clock: Clock) -> bool:
-    """Whether another process has taken the root over since `term`."""
-    return LanceStateStore.open(root, clock, read_only=True).head.term != term
+def current_term(root: Root) -> int:
+    """The term of whoever has written to the root last; 0 if nobody has."""
+    try:
+        return root.open(read_only=True).head.term
+    except StoreNotFoundError:
+        return 0
 
 
-def recover(definition: PipelineDefinition, clock: Clock) -> RecoveredState:
+def recover(definition: PipelineDefinition, plan: AttemptPlan, root: Root) -> RecoveredState:
     """Opens the store of a pipeline as its only writer.
 
     The declaration is checked first: a pipeline that does not belong to the root fences nobody.
 
     Raises:
         UsageError: the root and the declaration do not go together.
-        FencedError: another process took the root over at the same moment.
+        FencedError: another process has taken the root over.
         StorageError: the root cannot be read or written.
     """
-    store = LanceStateStore.create_or_open(definition.root, clock)
-    catalog = CatalogChanges(Catalog.of(store.scan("catalog")))
-    catalog.declare(definition, store.head.epoch)
-    head = store.take_over()
-    views = {name: restore(definition.root, view, head.term) for name, view in head.views.items()}
+    store, catalog, head = _take_over(definition, plan, root)
+    views = {name: root.restore(view, head.term) for name, view in head.views.items()}
     queue, ledger = store.scan("queue"), store.scan("ledger")
-    is_declared = pc.field("source").isin([source.name for source in definition.sources])
+    declared = [source.name for source in definition.sources]
+    # Filters by a mask: by an expression each would start a query engine of its own.
     # A version that had vanished and was handed on again is in the queue; its old row in the ledger says nothing more.
     queued = set(_file_keys(queue))
-    rows_read, has_vanished = pc.field("rows_read"), pc.field("status") == "vanished"
-    without_rows = [key for key in _file_keys(ledger.filter(is_declared & (rows_read == 0))) if key not in queued]
-    vanished = set(_file_keys(ledger.filter(has_vanished))).intersection(without_rows)
-    ingested = {*ledger.filter(rows_read > 0)["source"].unique().to_pylist()}
-    ingested |= {*queue.filter(pc.field("row_offset") > 0)["source"].unique().to_pylist()}
+    has_no_rows = pc.and_(_is_of(declared, ledger), pc.equal(ledger["rows_read"], 0))
+    without_rows = [key for key in _file_keys(ledger.filter(has_no_rows)) if key not in queued]
+    vanished = set(_file_keys(ledger.filter(pc.equal(ledger["status"], "vanished")))).intersection(without_rows)
+    ingested = {*ledger["source"].filter(pc.greater(ledger["rows_read"], 0)).unique().to_pylist()}
+    ingested |= {*queue["source"].filter(pc.greater(queue["row_offset"], 0)).unique().to_pylist()}
     return RecoveredState(
         store=store,
+        head=head,
         catalog=catalog,
         views=views,
         seen=_seen(store.scan("seen"), definition, vanished),
-        unfinished=[_progress(row) for row in queue.filter(is_declared).to_pylist()],
+        unfinished=sorted(
+            map(_progress, queue.filter(_is_of(declared, queue)).to_pylist()), key=FileProgress.reading_order
+        ),
         without_rows=without_rows,
         ingested=frozenset(ingested),
+        finished={source.name: _finished(source.name, ledger, queue) for source in definition.sources},
+        unacknowledged=[each for each in store.epochs() if each.epoch > plan.so_far.epoch] if plan.held_root else [],
     )
+
+
+def _take_over(
+    definition: PipelineDefinition, plan: AttemptPlan, root: Root
+) -> tuple[StateStore, CatalogChanges, Head]:
+    # The first attempt replaces whoever is there; what comes after it, of this run, must not replace a newer one.
+    replaces_term = None if plan.number == 1 else plan.replaces_term
+    for tries_left in reversed(range(_TAKE_OVER_TRIES)):
+        store = root.create_or_open()
+        if replaces_term is None:
+            replaces_term = store.head.term
+        if (plan.held_root or store.head.term > replaces_term) and store.head.run != plan.run:
+            raise FencedError(
+                f"{definition.root} was taken over by the run {store.head.run}; this run has stopped for good"
+            )
+        catalog = CatalogChanges(Catalog.of(store.scan("catalog")))
+        catalog.declare(definition, store.head.epoch)
+        try:
+            return store, catalog, store.take_over(plan.run)
+        except CommitRefusedError:
+            # A commit was still on its way, of an earlier attempt or of the owner that is replaced: now it is in.
+            if not tries_left:
+                raise
+    raise AssertionError("the last try returns or raises")
+
+
+def _finished(source: str, ledger: pa.Table, queue: pa.Table) -> SourceProgress:
+    own = ledger.filter(pc.equal(ledger["source"], source))
+    statuses = {each["values"]: each["counts"] for each in own["status"].value_counts().to_pylist()}
+    return SourceProgress(
+        done=statuses.get("done", 0),
+        quarantined=statuses.get("quarantined", 0),
+        vanished=statuses.get("vanished", 0),
+        rows=_sum(own["rows_read"]) + _sum(queue["row_offset"].filter(pc.equal(queue["source"], source))),
+        bytes=_sum(own["bytes_read"]),
+    )
+
+
+def _is_of(sources: Sequence[str], rows: pa.Table) -> pa.ChunkedArray:
+    return pc.is_in(rows["source"], value_set=pa.array(sources, pa.string()))
+
+
+def _sum(column: pa.ChunkedArray) -> int:
+    return int(pc.sum(column).as_py() or 0)
 
 
 def _file_keys(rows: pa.Table) -> list[FileKey]:
@@ -107,7 +172,7 @@ def _seen(rows: pa.Table, definition: PipelineDefinition, vanished: Iterable[Fil
     """What was handed on, by source; a version that had vanished before a row of it was read is new if it is back."""
     indexes = {}
     for source in definition.sources:
-        own = rows.filter(pc.field("source") == source.name)
+        own = rows.filter(pc.equal(rows["source"], source.name))
         indexes[source.name] = SeenIndex(own["key"].to_pylist(), own["version"].to_pylist())
     for name, path, version in vanished:
         indexes[name].forget(path_fingerprint(name, path), version)
@@ -121,7 +186,7 @@ def _progress(row: Mapping[str, object]) -> FileProgress:
         listed_epoch=row["listed_epoch"],  # type: ignore[arg-type]
         first_epoch=row["first_epoch"],  # type: ignore[arg-type]
         row_offset=row["row_offset"],  # type: ignore[arg-type]
-        attempts=0,
+        attempts=row["attempts"],  # type: ignore[arg-type]
         requests=row["requests"],  # type: ignore[arg-type]
         bytes_read=row["bytes_read"],  # type: ignore[arg-type]
         stored=True,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from typing import Union
 
@@ -91,7 +91,11 @@ class FetchProgress:
     @property
     def backlog(self) -> int:
         """Files that are not finished."""
-        return sum(each.waiting + each.reading for each in self.sources.values())
+        return self.backlog_without(frozenset())
+
+    def backlog_without(self, closed: Set[str]) -> int:
+        """Files that are not finished, of all other sources."""
+        return sum(each.waiting + each.reading for name, each in self.sources.items() if name not in closed)
 
 
 Progress = Union[ListProgress, FetchProgress]

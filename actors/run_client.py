@@ -8,12 +8,14 @@ from typing import Any, TypeVar
 
 import ray
 
+from actors.attempt_plan import AttemptPlan
 from actors.coordinator import Coordinator
 from actors.messages import Mutation
 from actors.pipeline_definition import PipelineDefinition
 from actors.reports import CollectReport, EpochBlocks
 from actors.run_state import Recovered, RunState
 from state.errors import RunFailedError
+from state.vacuum import Vacuumed
 
 _Answer = TypeVar("_Answer")
 
@@ -44,12 +46,13 @@ class RunClient:
 
     Args:
         definition: the pipeline.
-        name: of the coordinator, unique in its namespace.
+        plan: what the attempts before this one left; the coordinator is named after its run and number.
     """
 
-    def __init__(self, definition: PipelineDefinition, name: str) -> None:
+    def __init__(self, definition: PipelineDefinition, plan: AttemptPlan) -> None:
+        name = f"slackwater-{plan.run}-{plan.number}"
         options = ray.remote(Coordinator).options(name=name, num_cpus=0, max_restarts=0, max_concurrency=1000)
-        self._coordinator = options.remote(definition)
+        self._coordinator = options.remote(definition, plan)
         self._merger: Any = None
         self._next: Any = None
 
@@ -64,14 +67,28 @@ class RunClient:
         state: RunState = _answer(lambda: ray.get(self._coordinator.watch.remote(version)))
         return state
 
-    def request(self, mutation: Mutation) -> None:
-        """Puts a mutation on the next barrier."""
-        _answer(lambda: ray.get(self._coordinator.request.remote(mutation)))
+    def request(self, mutation: Mutation) -> int:
+        """Puts a mutation on the next barrier.  Returns its number, see `RunState.requests_over`."""
+        number: int = _answer(lambda: ray.get(self._coordinator.request.remote(mutation)))
+        return number
 
     def mark(self) -> int:
         """Makes a mark: `RunState.reached_mark` comes to it when what is in the buckets now is committed."""
         mark: int = _answer(lambda: ray.get(self._coordinator.mark.remote()))
         return mark
+
+    def put_tag(self, name: str, epoch: int) -> None:
+        """Gives an epoch a name.  Errors as `state.tags.put_tag`."""
+        _answer(lambda: ray.get(self._coordinator.put_tag.remote(name, epoch)))
+
+    def delete_tag(self, name: str) -> None:
+        """Takes a name away.  Errors as `state.tags.delete_tag`."""
+        _answer(lambda: ray.get(self._coordinator.delete_tag.remote(name)))
+
+    def vacuum(self) -> Vacuumed:
+        """Folds, expires and vacuums whatever can be, now."""
+        gone: Vacuumed = _answer(lambda: ray.get(self._coordinator.vacuum.remote()))
+        return gone
 
     def views_declared(self, *, sources: Set[str], new_views: bool) -> None:
         """Every view that the schemas of these sources allow has been analysed."""
@@ -111,6 +128,4 @@ def _answer(call: Callable[[], _Answer]) -> _Answer:
         raise error.cause from None
     except ray.exceptions.RayActorError as error:
         reason = (str(error).strip().splitlines() or ["no reason given"])[0]
-        raise RunFailedError(
-            f"the coordinator died: {reason}; start the run again, it goes on from the last epoch"
-        ) from error
+        raise RunFailedError(f"the coordinator died: {reason}") from error

@@ -8,7 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from actors.reports import FetchProgress, ListProgress
+from actors.messages import PathKey
+from actors.reports import FetchProgress, ListProgress, SourceProgress
 from state.records import CatalogView, EpochCounts, ViewVersion
 
 
@@ -20,6 +21,7 @@ class Recovered:
         merger: the actor that the materializer takes its epochs from.
         views: view → its version, restored under the new term.
         ingested: the sources of which rows were ingested before.
+        finished: source → what the ledger and the queue say of it; `waiting`, `reading` and `requests` are 0.
     """
 
     term: int
@@ -29,6 +31,7 @@ class Recovered:
     catalog_views: Mapping[str, CatalogView]
     schemas: Mapping[str, pa.Schema]
     ingested: frozenset[str]
+    finished: Mapping[str, SourceProgress]
 
 
 @dataclass(frozen=True)
@@ -38,13 +41,17 @@ class RunState:
     Args:
         reached_mark: the highest `Watermark` that is reached, 0 before the first.
         closed: sources whose files wait for the schema of another source.
-        phase: `running`, `paused`, `stopping`, `stopped` or `failed`.
+        phase: `running`, `paused`, `stopping` or `stopped`.
         epoch: the last committed one.
-        failure: what ended the run, in phase `failed`.
+        files_in_flight: files that are listed and not finished in a committed epoch.
+        files_at_once, suspects: how many paths may be read at a time, and which, when few may; see `Admission`.
+        requests_over: how many requests are: the epoch that a mutation ends is over, and that which a `Retry` begins.
+        failure: what ended the attempt.
     """
 
     version: int
     phase: str
+    term: int
     epoch: int
     epochs: int = 0
     totals: EpochCounts = field(default_factory=EpochCounts)
@@ -53,4 +60,8 @@ class RunState:
     schemas: Mapping[str, pa.Schema] = field(default_factory=dict)
     reached_mark: int = 0
     closed: frozenset[str] = frozenset()
+    files_in_flight: int = 0
+    files_at_once: int | None = None
+    suspects: frozenset[PathKey] = frozenset()
+    requests_over: int = 0
     failure: Exception | None = None

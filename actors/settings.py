@@ -47,6 +47,51 @@ class BarrierSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RecoverySettings:
+    """What follows a failure inside a run.
+
+    Args:
+        first_pause_s: seconds before the next attempt; each further failure doubles them.
+        max_pause_s: and no more than these.
+        max_tries: attempts in a row that finish no file, before the run ends with the last error.
+        suspicious_within_s: five failures within so many seconds make the next attempts careful, with few files at a
+            time, whatever was finished in between.
+    """
+
+    first_pause_s: float = 0.5
+    max_pause_s: float = 30.0
+    max_tries: int = 10
+    suspicious_within_s: float = 600.0
+
+    def __post_init__(self) -> None:
+        require_positive(self, "first_pause_s", "max_pause_s", "max_tries", "suspicious_within_s")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadLimits:
+    """What one file may ask of a reader.  A file that asks for more is quarantined, with the limit named.
+
+    Args:
+        max_columns: columns of the file, counting the fields of structs instead of the struct.
+        max_nesting: levels of lists, structs and JSON objects within each other.
+        max_record_bytes: one line of text, decompressed; about, as text is read in blocks.
+        max_batch_bytes: memory for the rows that are decoded at once: a row, or a page of a Parquet file, that takes
+            more cannot be read.
+        max_expansion: bytes of text or rows for each byte of a compressed or Parquet file; a file of which less than
+            256 MiB have been read is never refused.
+    """
+
+    max_columns: int = 10_000
+    max_nesting: int = 64
+    max_record_bytes: int = 64 * MIB
+    max_batch_bytes: int = 256 * MIB
+    max_expansion: float = 1_000.0
+
+    def __post_init__(self) -> None:
+        require_positive(self, "max_columns", "max_nesting", "max_record_bytes", "max_batch_bytes", "max_expansion")
+
+
+@dataclass(frozen=True, kw_only=True)
 class FetchSettings:
     """How files are read.
 
@@ -58,6 +103,7 @@ class FetchSettings:
         piece_bytes: larger ones are read in pieces of about this size; batches have about this size, too.
         max_files_waiting: the list actors send no more while so many files wait.
         max_attempts: tries of a request before the store counts as unavailable.
+        limits: what one file may ask for.
     """
 
     num_fetchers: int = 2
@@ -67,6 +113,7 @@ class FetchSettings:
     piece_bytes: int = 8 * MIB
     max_files_waiting: int = 20_000
     max_attempts: int = 5
+    limits: ReadLimits = ReadLimits()
 
     def __post_init__(self) -> None:
         require_positive(

@@ -29,7 +29,7 @@ class SourceReader:
             block_bytes=settings.piece_bytes,
             max_attempts=settings.max_attempts,
         )
-        self._reader = reader_for(source.format)
+        self._reader = reader_for(source.format, settings.limits)
         self._piece_bytes = settings.piece_bytes
 
     def check(self) -> None:

@@ -34,6 +34,7 @@ Result = TypeVar("Result")
 _STATUS = re.compile(r"status(?: code)?: (\d{3})\b")
 _CODE = re.compile(r"<Code>([A-Za-z]{1,60})</Code>")
 _OPTION = re.compile(r"key: '(\w{1,60})'|key: \"(\w{1,60})\"")
+_BROKEN_OFF = "response body error"
 _NETWORK = (
     ("dns error", "its host name is not known"),
     ("Connection refused", "the connection was refused"),
@@ -45,6 +46,10 @@ _NETWORK = (
     ("Connect", "no connection could be made"),
 )
 _METADATA_HOSTS = ("169.254.169.254", "169.254.170.2", "metadata.google.internal")
+
+
+class AnswerBrokenOffError(StorageUnavailableError):
+    """The store's answer ended before it was complete."""
 
 
 def ask_store(call: Callable[[], Result], location: Location, path: str | None = None) -> Result:
@@ -103,6 +108,8 @@ def translated(error: Exception, location: Location, path: str | None = None) ->
         return AccessDeniedError(f"{place}: access is denied{why}; check the credentials and the permissions")
     if status:
         return StorageUnavailableError(f"{place}: the store answered {said}; try again later")
+    if _BROKEN_OFF in text:
+        return AnswerBrokenOffError(f"{place}: the store's answer broke off; try again later")
     why = next((meaning for sign, meaning in _NETWORK if sign in text), "the request failed")
     return StorageUnavailableError(f"{place}: the store cannot be reached: {why}; check the endpoint and the network")
 

@@ -20,6 +20,7 @@ from spark_bridge.view_definition import ViewDefinition
 from state.clock import Clock
 from state.errors import NotIncrementalError
 from state.fingerprint import version_fingerprint
+from state.lance_root import LanceRoot
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ def explain(
         UsageError: the declaration does not fit the root.
         StorageError: a bucket cannot be reached.
     """
-    schemas = check(definition, clock)
+    schemas = check(definition, LanceRoot(definition.root, clock))
     found = {
         source.name: schemas.get(source.name) or _first_file_schema(source, definition) for source in definition.sources
     }

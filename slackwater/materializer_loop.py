@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from actors.actor_group import MATERIALIZER
 from actors.messages import BarrierKind
 from actors.reports import CollectReport, EpochBlocks
 from actors.run_client import RunClient
 from actors.run_state import Recovered
+from actors.topology import MATERIALIZER
 from spark_bridge.materializer import Materializer
 from spark_bridge.view_definition import ViewDefinition
 from state.errors import DefinitionChangedError
@@ -58,10 +58,15 @@ class MaterializerLoop:
         self._thread = threading.Thread(target=self._run, name="materializer", daemon=True)
         self._thread.start()
 
-    def end(self) -> None:
-        """Ends the thread; a Spark job that runs is waited for."""
+    def begin_end(self) -> None:
+        """No further epoch is taken."""
         self._ended.set()
+
+    def join(self) -> None:
+        """Waits for the end of the thread, and with it of a Spark job that runs."""
         self._thread.join()
+        if self._materializer is not None:
+            self._materializer.close()
 
     def _run(self) -> None:
         try:
@@ -77,6 +82,8 @@ class MaterializerLoop:
                 self._client.collect(report)
                 if epoch.barrier.is_stop:
                     return
+                if self._materializer is not None:
+                    self._materializer.tidy()
         except Exception as error:
             self.failure = error
 

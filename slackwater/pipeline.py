@@ -9,6 +9,7 @@ import socket
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, TypeVar, overload
 
 import pyarrow as pa
@@ -18,7 +19,7 @@ from actors.logging import configure_default
 from actors.object_store import ObjectStore
 from actors.path_filter import PathFilter
 from actors.pipeline_definition import PipelineDefinition
-from actors.recovery import check
+from actors.recovery import check, current_term
 from actors.safe_types import safe_schema
 from actors.source import FORMATS, Csv, Format, Json, Listing, Parquet, SourceDefinition
 from slackwater.explanation import ViewExplanation, explain
@@ -27,6 +28,7 @@ from slackwater.settings import Settings
 from spark_bridge.view_definition import ViewDefinition
 from state.clock import Clock, SystemClock
 from state.errors import SettingsError, ViewError
+from state.lance_root import LanceRoot
 from state.location import Location
 from state.owner import Ownership
 
@@ -73,6 +75,16 @@ class Pipeline:
 
     def __repr__(self) -> str:
         return f"Pipeline({self.name!r}, root={str(self.root)!r})"
+
+    @property
+    def sources(self) -> Mapping[str, SourceDefinition]:
+        """The declared sources, by name."""
+        return MappingProxyType(self._sources)
+
+    @property
+    def views(self) -> Mapping[str, ViewDefinition]:
+        """The declared views, by name."""
+        return MappingProxyType(self._views)
 
     def source(
         self,
@@ -171,7 +183,8 @@ class Pipeline:
         definition = self._definition()
         with ThreadPoolExecutor(max_workers=8, thread_name_prefix="check") as threads:
             list(threads.map(lambda source: ObjectStore(source.location).check(), definition.sources))
-        check(definition, self._clock)
+        root = LanceRoot(self.root, self._clock)
+        check(definition, root)
         host, pid = socket.gethostname(), os.getpid()
         run_id = f"{host}-{pid}-{int(self._clock.now().timestamp() * 1000)}"
         ownership = Ownership(self.root, self._clock, run_id=run_id, pipeline=self.name)
@@ -182,6 +195,7 @@ class Pipeline:
                 views=tuple(self._views.values()),
                 settings=self.settings,
                 ownership=ownership,
+                replaces_term=current_term(root),
                 clock=self._clock,
             )
         except BaseException:
@@ -217,6 +231,7 @@ class Pipeline:
             ansi=self.settings.spark.ansi,
             barrier=self.settings.barrier,
             fetch=self.settings.fetch,
+            retention=self.settings.retention,
         )
 
     def _may_read(self, view: ViewDefinition) -> frozenset[str]:

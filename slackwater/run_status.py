@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 
-from actors.reports import ListProgress, SourceProgress
-from actors.run_state import RunState
+from actors.reports import SourceProgress
 
 
 @dataclass(frozen=True)
@@ -27,14 +26,15 @@ class RunStatus:
     """How far a run is.
 
     Args:
-        phase: `starting`, `running`, `paused`, `stopping`, `stopped` or `failed`.
+        phase: `starting`, `running`, `paused`, `recovering`, `stopping`, `stopped` or `failed`.
         epoch: the last committed one, 0 before the first.
         epochs: committed by this run.
         sources: by name.
         views: name → class, of the views that are being maintained.
         spark: `starting` or `ready`.
-        message: what the run waits for, if anything.
+        message: what the run waits for or recovers from, if anything.
         caught_up: every object of a listing that began after the start is finished and committed.
+        recoveries: failures that the run has survived.
     """
 
     phase: str = "starting"
@@ -45,6 +45,7 @@ class RunStatus:
     spark: str = "starting"
     message: str = ""
     caught_up: bool = False
+    recoveries: int = 0
 
 
 @dataclass(frozen=True)
@@ -58,17 +59,5 @@ class RunReport:
     requests: int
     seconds: float
     quarantined: int
+    recoveries: int = 0
     notes: tuple[str, ...] = ()
-
-
-def source_statuses(state: RunState) -> dict[str, SourceStatus]:
-    """Adds up what the list and fetch actors say of each source."""
-    return {each.source: _source_status(each, state) for each in state.lists}
-
-
-def _source_status(lister: ListProgress, state: RunState) -> SourceStatus:
-    shares = [fetcher.sources.get(lister.source, SourceProgress()) for fetcher in state.fetchers]
-    sums = {each.name: sum(getattr(share, each.name) for share in shares) for each in fields(SourceProgress)}
-    sums["waiting"] += lister.held + lister.unsettled
-    sums["requests"] += lister.requests
-    return SourceStatus(listed=lister.listed, listings=lister.listings, **sums)

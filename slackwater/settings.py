@@ -5,13 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from actors.settings import BarrierSettings, FetchSettings, require_positive
+from actors.settings import BarrierSettings, FetchSettings, RecoverySettings, require_positive
 from state.errors import SettingsError
+from state.retention import RetentionSettings, Thinning
 
 if TYPE_CHECKING:
     from spark_bridge.session import SparkSettings
 
-__all__ = ["BarrierSettings", "FetchSettings", "RaySettings", "Settings"]
+__all__ = [
+    "BarrierSettings",
+    "FetchSettings",
+    "RaySettings",
+    "RecoverySettings",
+    "RetentionSettings",
+    "Settings",
+    "Thinning",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,9 +65,13 @@ class Settings:
         fetch: how files are read.
         spark: the Spark session.
         ray: the Ray cluster.
+        recovery: what follows a failure.
+        retention: which epochs stay readable.
     """
 
     barrier: BarrierSettings = field(default_factory=BarrierSettings)
     fetch: FetchSettings = field(default_factory=FetchSettings)
     spark: SparkSettings = field(default_factory=_default_spark)
     ray: RaySettings = field(default_factory=RaySettings)
+    recovery: RecoverySettings = field(default_factory=RecoverySettings)
+    retention: RetentionSettings = field(default_factory=RetentionSettings)

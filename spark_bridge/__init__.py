@@ -23,10 +23,16 @@ Invariants:
 * A view's dataset is created once, at a path with its creation epoch that is never used twice.
 * Nothing is executed when a view is declared.  What cannot be maintained is refused before anything is read.
 * References are held until the last job over them is over.
+* Whatever waits for Spark ends: with a result, an error, or, when the application is gone, `SparkLostError`.
 
 Map:
 
     session            Java, the SparkSession on RayDP, warming it up
+      ray_application  the processes of an application on RayDP: start, life, end
+      driver_jvm       the JVM of the session
+      spark_log        what keeps Spark off the terminal
+      begin_call       a call that may never come back
+    spark_jobs         work on Spark that always ends
     view_definition    what a user declares
     analysis           definition -> ViewPlan, or a refusal
       operators        what can be maintained, and what to say about the rest
@@ -39,6 +45,7 @@ Map:
     append_view, aggregate_view    the maintenance of one view
     view_table         its Lance dataset
     materializer       all views, epoch by epoch
+    recomputation      one view in one go, to verify it
     epoch_rows         what an epoch brings, and what came of it
     hand_over          blocks to DataFrames
     arrow_frames       Arrow tables to DataFrames and back
@@ -49,7 +56,7 @@ Map:
 from spark_bridge.analysis import analyse
 from spark_bridge.epoch_rows import EpochViews
 from spark_bridge.materializer import Declaration, Materializer
-from spark_bridge.session import SparkSettings, prepare_java, start_session, stop_session, warm_up
+from spark_bridge.session import SparkSettings, is_alive, prepare_java, start_session, stop_session, warm_up
 from spark_bridge.view_definition import ViewDefinition
 from spark_bridge.view_plan import ViewPlan
 
@@ -61,6 +68,7 @@ __all__ = [
     "ViewDefinition",
     "ViewPlan",
     "analyse",
+    "is_alive",
     "prepare_java",
     "start_session",
     "stop_session",

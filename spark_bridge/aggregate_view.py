@@ -67,15 +67,17 @@ class AggregateView:
             return self._version(self._table)
         stored = self._stored(partials.column(KEY_COLUMN))
         merged = self._plan.merge(partials, stored)
-        self._table.tidy()
         if merged.state is not None:
             assert self._state is not None, "a view with a filter on its groups has a state"
-            self._state.tidy()
             self._state.upsert(merged.state)
             self._take_out(stored.column(KEY_COLUMN), merged.result.column(KEY_COLUMN))
         if merged.result.num_rows:
             self._table.upsert(merged.result)
         return self._version(self._table)
+
+    def tidy(self) -> bool:
+        """Does one bounded task that keeps the datasets fast; whether one was due."""
+        return any(table.tidy() for table in (self._table, self._state) if table is not None)
 
     def _stored(self, keys: pa.ChunkedArray) -> pa.Table:
         """`__sw_key` and the partials of those of the groups that are stored, under the partials' own names."""

@@ -50,9 +50,12 @@ class AppendView:
         assert self._table is not None, "create or open comes first"
         result = self._result(rows)
         if result.num_rows:
-            self._table.tidy()
             self._table.append(result)
         return self._version(self._table)
+
+    def tidy(self) -> bool:
+        """Does one bounded task that keeps the dataset fast; whether one was due."""
+        return self._table is not None and self._table.tidy()
 
     def _result(self, rows: EpochRows) -> pa.Table:
         plan = graft(self._catalyst, self._plan.plan, self._plan.leaves, rows.frames)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import pyarrow as pa
-from py4j.protocol import Py4JError, Py4JNetworkError
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from actors.messages import Block
@@ -19,15 +17,15 @@ from spark_bridge.append_view import AppendView
 from spark_bridge.catalyst import Catalyst
 from spark_bridge.epoch_rows import EpochRows, EpochViews
 from spark_bridge.hand_over import frame_of_blocks
-from spark_bridge.spark_message import one_line
+from spark_bridge.spark_jobs import SparkJobs
 from spark_bridge.view_definition import ViewDefinition
 from spark_bridge.view_plan import APPEND, ViewPlan
 from state.clock import Clock, SystemClock
-from state.errors import DefinitionChangedError, RunFailedError, ViewError
+from state.errors import DefinitionChangedError, ViewError
 from state.location import Location
 from state.records import CatalogView, ViewVersion
 
-_VIEWS_AT_ONCE = 4
+_ROWS = "over the rows of an epoch"
 
 
 class View(Protocol):
@@ -41,6 +39,9 @@ class View(Protocol):
 
     def apply(self, rows: EpochRows) -> ViewVersion:
         """Brings the view up to date with an epoch's rows."""
+
+    def tidy(self) -> bool:
+        """Does one bounded task that keeps the view's datasets fast; whether one was due."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ class Materializer:
         self._schemas: Mapping[str, pa.Schema | None] = {}
         self._versions: dict[str, ViewVersion] = {}
         self._views: dict[str, View] = {}
-        self._threads = ThreadPoolExecutor(_VIEWS_AT_ONCE, thread_name_prefix="view")
+        self._jobs = SparkJobs(spark)
 
     def declare(
         self,
@@ -101,6 +102,7 @@ class Materializer:
             ViewError: two views of one name, or a view that cannot be built.
             NotIncrementalError: a view cannot be maintained epoch by epoch.
             DefinitionChangedError: the catalog has another view of the name.
+            SparkLostError: the Spark application is gone.
         """
         names = [definition.name for definition in definitions]
         for name in names:
@@ -110,7 +112,8 @@ class Materializer:
         waiting: list[str] = []
         for definition in definitions:
             try:
-                plan = self._plan(definition, schemas)
+                work = {definition.name: partial(self._plan, definition, schemas)}
+                plan = self._jobs.run("view", "while it was analysed", work)[definition.name]
             except SourceWithoutSchemaError:
                 waiting.append(definition.name)
                 continue
@@ -153,17 +156,19 @@ class Materializer:
         Raises:
             CommitRefusedError: somebody else has written to a view.
             CommitUnknownError: the outcome of a view's commit is not known.
+            SparkLostError: the Spark application is gone.
             RunFailedError: Spark failed; the message names the view.
         """
         started = self._clock.monotonic()
         with_rows = {source: filled for source, each in blocks.items() if (filled := [b for b in each if b.rows])}
         read = {source for plan in self._plans.values() for source in plan.sources}
+        hand_overs = {
+            source: partial(frame_of_blocks, self._spark, self._schema(source), each)
+            for source, each in with_rows.items()
+            if source in read
+        }
         rows = EpochRows(
-            frames={
-                source: frame_of_blocks(self._spark, self._schema(source), each)
-                for source, each in with_rows.items()
-                if source in read
-            },
+            frames=self._jobs.run("source", _ROWS, hand_overs),
             nbytes=sum(block.nbytes for each in with_rows.values() for block in each),
             parallelism=self._parallelism,
         )
@@ -172,15 +177,27 @@ class Materializer:
             for name, plan in self._plans.items()
             if name not in self._versions or any(source in with_rows for source in plan.sources)
         ]
-        results = {plan.name: self._threads.submit(self._bring_up_to_date, epoch, plan, rows) for plan in due}
-        wait(results.values())
+        work = {plan.name: partial(self._bring_up_to_date, epoch, plan, rows) for plan in due}
+        versions = self._jobs.run("view", _ROWS, work)
         created = tuple(_catalog_view(plan, epoch) for plan in due if plan.name not in self._versions)
-        self._versions.update(_results(results))
+        self._versions.update(versions)
         return EpochViews(dict(self._versions), created, self._clock.monotonic() - started)
+
+    def tidy(self) -> None:
+        """Does at most one bounded task that keeps the views' datasets fast: call it between two epochs.
+
+        It makes a version that no epoch names, and that the next epoch with rows builds upon.
+
+        Raises:
+            CommitRefusedError, CommitUnknownError: as `run_epoch`; recover in the same way.
+        """
+        for view in self._views.values():
+            if view.tidy():
+                return
 
     def close(self) -> None:
         """Ends the threads; the session is the caller's."""
-        self._threads.shutdown()
+        self._jobs.close()
 
     def _plan(self, definition: ViewDefinition, schemas: Mapping[str, pa.Schema | None]) -> ViewPlan:
         """The plan of before when nothing that it depends on has changed: analysing takes 0.1 s."""
@@ -210,23 +227,12 @@ class Materializer:
         return self._views[name]
 
     def _bring_up_to_date(self, epoch: int, plan: ViewPlan, rows: EpochRows) -> ViewVersion:
-        try:
-            if plan.name in self._versions:
-                return self._opened(plan.name).apply(rows)
-            view = self._made(plan)
-            version = view.create(epoch, rows)
-            self._views[plan.name] = view
-            return version
-        except (Py4JNetworkError, ConnectionError) as error:
-            raise RunFailedError(f"view {plan.name!r}: the Spark session has died; start the run again") from error
-        except (PySparkException, Py4JError) as error:
-            raise RunFailedError(
-                f"view {plan.name!r}: Spark failed over the rows of an epoch: {one_line(error)}"
-            ) from error
-
-
-def _results(futures: Mapping[str, Future[ViewVersion]]) -> dict[str, ViewVersion]:
-    return {name: future.result() for name, future in futures.items()}
+        if plan.name in self._versions:
+            return self._opened(plan.name).apply(rows)
+        view = self._made(plan)
+        version = view.create(epoch, rows)
+        self._views[plan.name] = view
+        return version
 
 
 def _catalog_view(plan: ViewPlan, epoch: int) -> CatalogView:

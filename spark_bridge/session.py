@@ -12,17 +12,21 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from spark_bridge.arrow_frames import frame_of_table
+from spark_bridge.driver_jvm import driver_answers
+from spark_bridge.spark_log import LOG4J_FILE, configuration_dir, quiet_death, quiet_fork
 from state.errors import RunFailedError, SettingsError
+
+if TYPE_CHECKING:
+    from spark_bridge.ray_application import RayApplication
 
 JAVA_VERSION = 17
 
@@ -55,20 +59,8 @@ _OPTION_CONFIGS = (
     "spark.executor.extraJavaOptions",
     "spark.ray.raydp_app_master.extraJavaOptions",
 )
-# A process has one session at most; a list, since it comes and goes.
-_running: list[SparkSession] = []
-_LOG4J_FILE = "log4j2.properties"
-# Ray's library inside the JVM, and Java itself, write past every logger.
-_SPARK_ENV = 'exec 2>>"${SLACKWATER_SPARK_LOG:-/dev/stderr}"\n'
-_LOG4J = """\
-rootLogger.level = error
-rootLogger.appenderRef.console.ref = console
-appender.console.type = Console
-appender.console.name = console
-appender.console.target = SYSTEM_ERR
-appender.console.layout.type = PatternLayout
-appender.console.layout.pattern = spark: %p %c{1}: %m%n%ex{0}
-"""
+# A process has one application at most; a list, since it comes and goes.
+_running: list[RayApplication] = []
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +73,7 @@ class SparkSettings:
         executor_memory: of each, as Java writes it (`"1g"`).
         driver_memory: of the JVM that plans, merges and collects.
         ansi: whether an overflow or a bad cast is an error (True) or null.  A root keeps what it was created with.
+        start_timeout_s: how long the application may wait for room in the Ray cluster, and take to start.
         quick_start: start with the simple compiler and collector, for sessions on a laptop.
         configs: further Spark settings, which win over all others.
     """
@@ -90,6 +83,7 @@ class SparkSettings:
     executor_memory: str = "1g"
     driver_memory: str = "1g"
     ansi: bool = False
+    start_timeout_s: float = 180.0
     quick_start: bool = True
     configs: Mapping[str, str] = field(default_factory=dict)
 
@@ -97,6 +91,8 @@ class SparkSettings:
         for name in ("num_executors", "executor_cores"):
             if getattr(self, name) < 1:
                 raise SettingsError(f"spark.{name} is {getattr(self, name)}; it must be at least 1")
+        if self.start_timeout_s <= 0:
+            raise SettingsError(f"spark.start_timeout_s is {self.start_timeout_s}; it must be above 0")
 
     def spark_configs(self) -> dict[str, str]:
         """Spark's own settings."""
@@ -148,11 +144,11 @@ def prepare_java() -> Path:
 
 def running_session() -> SparkSession | None:
     """The session of this process, if `start_session` has begun one and nobody has ended it."""
-    return _running[-1] if _running else None
+    return _running[-1].spark if _running else None
 
 
 def start_session(settings: SparkSettings, app_name: str) -> SparkSession:
-    """The session on RayDP; Ray must be up.  One per process.
+    """The session on RayDP, with an executor; Ray must be up.  One per process at a time.
 
     Args:
         settings: sizes and semantics.
@@ -161,25 +157,20 @@ def start_session(settings: SparkSettings, app_name: str) -> SparkSession:
     Raises:
         RunFailedError: Spark did not start.
     """
-    import ray
-    import raydp
+    from spark_bridge.ray_application import RayApplication
 
-    os.environ["SPARK_LOCAL_IP"] = ray.util.get_node_ip_address()
-    conf_dir = _conf_dir()
-    configs = {**settings.spark_configs(), "spark.log4j.config.file.name": f"file:{conf_dir / _LOG4J_FILE}"}
-    try:
-        with _quiet_fork():
-            spark = raydp.init_spark(
-                app_name=app_name,
-                num_executors=settings.num_executors,
-                executor_cores=settings.executor_cores,
-                executor_memory=settings.executor_memory,
-                configs=configs,
-            )
-    except Exception as error:
-        # RayDP, Ray, py4j and the JVM each raise their own; what follows is the same.
-        raise RunFailedError(f"Spark did not start on Ray: {error}; look into {log_file()} and Ray's logs") from error
-    _running.append(spark)
+    log4j = f"file:{configuration_dir() / LOG4J_FILE}"
+    quiet_death()
+    options = {
+        "num_executors": settings.num_executors,
+        "executor_cores": settings.executor_cores,
+        "executor_memory": settings.executor_memory,
+        "configs": {**settings.spark_configs(), "spark.log4j.config.file.name": log4j},
+    }
+    application = RayApplication(app_name)
+    with quiet_fork():
+        spark = application.start(options, settings.start_timeout_s)
+    _running.append(application)
     return spark
 
 
@@ -188,21 +179,35 @@ def start_local_session(settings: SparkSettings, app_name: str) -> SparkSession:
     prepare_java()
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     configs = settings.spark_configs()
-    configs["spark.driver.extraJavaOptions"] += f" -Dlog4j2.configurationFile=file:{_conf_dir() / _LOG4J_FILE}"
+    configs["spark.driver.extraJavaOptions"] += f" -Dlog4j2.configurationFile=file:{configuration_dir() / LOG4J_FILE}"
     builder = SparkSession.builder.master(f"local[{settings.executor_cores}]").appName(app_name)
     builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
     for name, value in configs.items():
         builder = builder.config(name, value)
-    with _quiet_fork():
+    with quiet_fork():
         return builder.getOrCreate()
 
 
 def stop_session() -> None:
-    """Ends the session that `start_session` began, and its executors."""
-    import raydp
+    """Ends the session that `start_session` began with all its processes, dead or alive, in at most half a minute.
 
-    _running.clear()
-    raydp.stop_spark()
+    Another may be started then.  Nothing that was made with the old one works any longer.
+    """
+    while _running:
+        _running.pop().end()
+
+
+def is_alive(spark: SparkSession, timeout_s: float = 20.0) -> bool:
+    """Whether a session can compute; what can only be helped by a new one is noticed at once, or in 5 s.
+
+    Args:
+        spark: the session.
+        timeout_s: an executor that died is started again by RayDP; this long it may take if none is left.
+    """
+    for application in _running:
+        if application.spark is spark:
+            return application.is_alive(timeout_s)
+    return driver_answers(spark)
 
 
 def warm_up(spark: SparkSession) -> None:
@@ -210,14 +215,6 @@ def warm_up(spark: SparkSession) -> None:
     table = pa.table({"word": ["slack", "water", "slack"], "weight": [1.0, 2.0, 3.0]})
     frame = frame_of_table(spark, table).repartition(1)
     frame.groupBy("word").agg({"weight": "avg", "*": "count"})._collect_as_arrow()
-
-
-@contextmanager
-def _quiet_fork() -> Iterator[None]:
-    """Starting Java forks; the copy becomes Java at once, so Lance is not used in it."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="lance is not fork-safe")
-        yield
 
 
 def _java_homes() -> list[Path]:
@@ -252,22 +249,3 @@ def _java_version(home: Path) -> int | None:
 def _major(version: str) -> int | None:
     first = version.split(".")[0]
     return int(first) if first.isdigit() else None
-
-
-def log_file() -> Path:
-    """Where the JVM of this process writes what would otherwise be on the terminal."""
-    return Path(tempfile.gettempdir()) / f"slackwater-spark-{os.getpid()}.log"
-
-
-def _conf_dir() -> Path:
-    """A configuration directory for Spark that keeps its JVM off the terminal, unless the user has one."""
-    path = Path(tempfile.gettempdir()) / f"slackwater-spark-{os.getuid()}"
-    path.mkdir(exist_ok=True)
-    for name, text in ((_LOG4J_FILE, _LOG4J), ("spark-env.sh", _SPARK_ENV)):
-        # Another process may be reading it.
-        part = path / f"{name}.{os.getpid()}"
-        part.write_text(text)
-        part.replace(path / name)
-    os.environ.setdefault("SPARK_CONF_DIR", str(path))
-    os.environ["SLACKWATER_SPARK_LOG"] = str(log_file())
-    return path

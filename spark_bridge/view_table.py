@@ -11,14 +11,19 @@ from lance import LanceOperation, Transaction
 from lance.fragment import write_fragments
 
 from state.errors import CommitRefusedError, CommitUnknownError
+from state.fold_plan import next_run
 from state.group_key import KEY_COLUMN
 from state.lance_access import create_dataset, open_dataset
 from state.location import Location
 from state.storage_error import storage_error
 
 _INDEX_FROM_ROWS = 10_000
-_INDEX_EVERY_COMMITS = 20
-_COMPACT_FROM_FRAGMENTS = 64
+_TIDY_EVERY_COMMITS = 16
+_FRAGMENT_FACTOR = 8
+_INDEX_FACTOR = 4
+_FLOOR = 4_096
+_FULL = 100_000
+_ROW_BYTES = 64
 _SCAN_FROM_SHARE = 0.05
 
 
@@ -46,6 +51,7 @@ class ViewTable:
     def __init__(self, location: Location, dataset: lance.LanceDataset) -> None:
         self._location = location
         self._dataset = dataset
+        self._version = int(dataset.version)
         self._commits = 0
         self._indexed = any(KEY_COLUMN in index.field_names for index in dataset.describe_indices())
 
@@ -65,7 +71,8 @@ class ViewTable:
 
     @property
     def version(self) -> int:
-        return int(self._dataset.version)
+        """The version that wrote rows last; tidying makes later ones, with the same rows."""
+        return self._version
 
     @property
     def schema(self) -> pa.Schema:
@@ -77,7 +84,7 @@ class ViewTable:
             fragments = write_fragments(rows, self._dataset, mode="append")
         except (OSError, RuntimeError) as error:
             raise _commit_error(self._location, error) from error
-        self._commit(Transaction(self.version, LanceOperation.Append(fragments)))
+        self._commit(Transaction(self._dataset.version, LanceOperation.Append(fragments)))
 
     def upsert(self, rows: pa.Table) -> None:
         """Puts rows in by their key, in place of those that have it."""
@@ -101,28 +108,47 @@ class ViewTable:
             return rows.filter(pc.is_in(rows.column(KEY_COLUMN), value_set=keys))
         return self._dataset.to_table(columns=wanted, filter=pc.field(KEY_COLUMN).isin(keys))
 
-    def tidy(self) -> None:
-        """Keeps look-ups and commits as fast as they were: a bounded task, due after a number of commits.
+    def tidy(self) -> bool:
+        """Keeps look-ups and commits as fast as they were: one bounded task, due after a number of commits.
 
-        Lance refuses each of these after a take-over has restored the view, as it refuses any other commit.
+        Pieces of the index go together first and then the fragments that they cover, since Lance does not join the
+        fragments of different pieces.  Both are folded in tiers; what is large already stays as it is, so that no task
+        is large.  Lance refuses each commit of it after a take-over has restored the view, as it refuses any other.
+
+        Returns:
+            Whether it was due.
+
+        Raises:
+            CommitRefusedError, CommitUnknownError: as for any commit; the run recovers.
         """
-        if self._commits < _INDEX_EVERY_COMMITS:
-            return
+        if self._commits < _TIDY_EVERY_COMMITS:
+            return False
         self._commits = 0
         try:
-            if len(self._dataset.get_fragments()) >= _COMPACT_FROM_FRAGMENTS:
-                self._dataset.optimize.compact_files()
             if KEY_COLUMN in self._dataset.schema.names:
                 self._index()
+            self._compact()
         except (OSError, RuntimeError) as error:
             raise _commit_error(self._location, error) from error
+        return True
 
     def _index(self) -> None:
         if self._indexed:
-            self._dataset.optimize.optimize_indices(num_indices_to_merge=0)
+            [index] = self._dataset.describe_indices()
+            sizes = self._dataset.stats.index_stats(index.name)["num_indexed_rows_per_delta"]
+            run = next_run(sizes, floor=_FLOOR, full=_FULL, factor=_INDEX_FACTOR)
+            merged = 0 if run is None else len(sizes) - run.start
+            self._dataset.optimize.optimize_indices(num_indices_to_merge=merged)
         elif self._dataset.count_rows() >= _INDEX_FROM_ROWS:
             self._dataset.create_scalar_index(KEY_COLUMN, "BTREE")
             self._indexed = True
+
+    def _compact(self) -> None:
+        fragments = self._dataset.get_fragments()
+        run = next_run([_size(each) for each in fragments], floor=_FLOOR, full=_FULL, factor=_FRAGMENT_FACTOR)
+        if run is not None:
+            others = [each.fragment_id for at, each in enumerate(fragments) if at not in run]
+            self._dataset.optimize.compact_files(target_rows_per_fragment=_FULL, excluded_fragment_ids=others)
 
     def _merge(self, merge: Any, rows: pa.Table) -> None:
         try:
@@ -132,7 +158,7 @@ class ViewTable:
         self._commit(transaction)
 
     def _commit(self, transaction: Transaction) -> None:
-        expected = self.version + 1
+        expected = self._dataset.version + 1
         try:
             committed = lance.LanceDataset.commit(self._dataset, transaction, max_retries=0)
         except (OSError, RuntimeError) as error:
@@ -142,8 +168,16 @@ class ViewTable:
                 f"{self._location}: version {expected} was due and {committed.version} was written, so somebody else "
                 "has written to this view; recover from what is committed"
             )
-        self._dataset = committed
+        self._dataset, self._version = committed, int(committed.version)
         self._commits += 1
+
+
+def _size(fragment: lance.LanceFragment) -> int:
+    """What it costs to write a fragment again, in rows; wide ones count as several."""
+    metadata = fragment.metadata
+    written_bytes = sum(file.file_size_bytes or 0 for file in metadata.files)
+    rows = int(fragment.count_rows())
+    return max(rows, written_bytes * rows // (max(1, metadata.physical_rows) * _ROW_BYTES))
 
 
 def _commit_error(location: Location, error: Exception) -> CommitRefusedError | CommitUnknownError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -15,14 +16,15 @@ from actors.conform import conform, require_common_column
 from actors.object_file import ObjectFile
 from actors.read_errors import EmptyFile, UnreadableFile, one_line
 from actors.readers.pieces import cut
+from actors.readers.row_bytes import row_bytes
 from actors.readers.text_stream import text_stream
 from actors.safe_types import safe_schema
-from actors.settings import MIB
+from actors.settings import MIB, ReadLimits
 from actors.source import Csv
 from state.errors import SchemaError
 
-_MAX_RECORD_BYTES = 512 * MIB
-_MAX_HEADER_BYTES = 64 * 1024
+_FIRST_LINE_BYTES = 64 * 1024
+_SMALLEST_BLOCK_BYTES = 4 * 1024
 _ROW = re.compile(r"Row #(\d+): ")
 _COLUMN = re.compile(r"In CSV column #(\d+): ")
 
@@ -34,19 +36,22 @@ class CsvReader:
 
     Args:
         format: delimiter, quotes, header and the texts for null.
+        limits: what a file may ask for.
     """
 
-    def __init__(self, format: Csv) -> None:
-        self._format = format
+    def __init__(self, format: Csv, limits: ReadLimits = ReadLimits()) -> None:
+        self._format, self._limits = format, limits
 
     def infer_schema(self, file: ObjectFile) -> pa.Schema:
-        block_bytes = 8 * MIB
+        self._first_line(file)
+        most_bytes = self._limits.max_record_bytes
+        block_bytes = min(8 * MIB, most_bytes)
         while True:
             try:
                 reader = self._open(file, None, [], block_bytes)
                 break
             except _RecordTooLarge:
-                block_bytes *= 4
+                block_bytes = _larger(block_bytes, most_bytes)
         if reader is None:
             raise EmptyFile("the file is empty: no schema can be taken from it")
         # A time of day has no form in Spark; its text has.
@@ -59,24 +64,33 @@ class CsvReader:
         for field in schema:
             if kinds.is_nested(field.type):
                 raise SchemaError(f"column {field.name}: CSV has no {field.type}; declare it as a string")
-        row, block_bytes = offset_rows, piece_bytes
+        names = self._names(file, schema)
+        most_bytes = self._most_bytes(names, schema)
+        row, block_bytes = offset_rows, min(piece_bytes, most_bytes)
         while True:
             try:
-                for table in self._tables(file, schema, row, block_bytes):
+                for table in self._tables(file, schema, names, row, block_bytes):
                     yield from cut(table, piece_bytes)
                     row += table.num_rows
                 return
             except _RecordTooLarge:
-                block_bytes *= 4
+                block_bytes = _larger(block_bytes, most_bytes)
 
-    def _tables(self, file: ObjectFile, schema: pa.Schema, offset_rows: int, block_bytes: int) -> Iterator[pa.Table]:
-        names = self._names(file, schema)
+    def _most_bytes(self, names: list[str], schema: pa.Schema) -> int:
+        """How much text may be parsed at once: a row of one character becomes a null in every column of the schema."""
+        shortest_row = max(2, len(names))
+        in_a_batch = self._limits.max_batch_bytes * shortest_row // max(1, row_bytes(schema))
+        return min(self._limits.max_record_bytes, max(_SMALLEST_BLOCK_BYTES, in_a_batch))
+
+    def _tables(
+        self, file: ObjectFile, schema: pa.Schema, names: list[str], offset_rows: int, block_bytes: int
+    ) -> Iterator[pa.Table]:
         reader = self._open(file, schema, names, block_bytes)
         if reader is not None:
             require_common_column(names, schema)
         row = 0
         while reader is not None:
-            batch = self._ask(lambda: next(reader, None), block_bytes, names)
+            batch = self._ask(lambda: next(reader, None), names)
             if batch is None:
                 return
             skipped = min(max(offset_rows - row, 0), batch.num_rows)
@@ -107,8 +121,7 @@ class CsvReader:
             **_column_options(schema),
         )
         return self._ask(
-            lambda: arrow_csv.open_csv(text_stream(file), read_options, parse_options, convert_options),
-            block_bytes,
+            lambda: arrow_csv.open_csv(text_stream(file, self._limits), read_options, parse_options, convert_options),
             names,
         )
 
@@ -116,12 +129,34 @@ class CsvReader:
         """The names of the file's columns, in its order, as far as its first line tells."""
         if not self._format.header or not file.size:
             return list(schema.names)
-        start = self._ask(lambda: text_stream(file).read(_MAX_HEADER_BYTES), 0, [])
-        text = start.decode("utf-8-sig", "replace").replace("\0", "")
-        line = text.lstrip("\r\n").splitlines()[:1]
-        return next(csv.reader(line, delimiter=self._format.delimiter, quotechar=self._format.quote), [])
+        line = self._first_line(file).decode("utf-8-sig", "replace").replace("\0", "")
+        try:
+            return next(csv.reader([line], delimiter=self._format.delimiter, quotechar=self._format.quote), [])
+        except csv.Error as error:
+            reason = f"the first line cannot be read: {one_line(error)}"
+        raise UnreadableFile(reason)
 
-    def _ask(self, call: Callable[[], Any], block_bytes: int, names: list[str]) -> Any:
+    def _first_line(self, file: ObjectFile) -> bytes:
+        """The line that says how many columns there are.
+
+        Raises:
+            UnreadableFile: it has too many, or no end.
+        """
+        nbytes = _FIRST_LINE_BYTES
+        while True:
+            text = self._ask(partial(self._start, file, nbytes), [])
+            line, end, _ = text.lstrip(b"\r\n").replace(b"\r", b"\n").partition(b"\n")
+            if line.count(self._format.delimiter.encode()) >= self._limits.max_columns:
+                raise UnreadableFile(f"it has more than {self._limits.max_columns} columns (ReadLimits.max_columns)")
+            if end or len(text) < nbytes:
+                return bytes(line)
+            nbytes = _larger(nbytes, self._limits.max_record_bytes)
+
+    def _start(self, file: ObjectFile, nbytes: int) -> bytes:
+        content: bytes = text_stream(file, self._limits).read(nbytes)
+        return content
+
+    def _ask(self, call: Callable[[], Any], names: list[str]) -> Any:
         """What Arrow answers; None if it finds nothing in the file."""
         try:
             return call()
@@ -132,10 +167,19 @@ class CsvReader:
             found = _ROW.search(str(error))
         if "Empty CSV file" in text:
             return None
-        if "straddles two block boundaries" in text and block_bytes < _MAX_RECORD_BYTES:
+        if "straddles two block boundaries" in text:
             raise _RecordTooLarge
         lines_before = 1 if self._format.header else 0
         raise UnreadableFile(text, int(found.group(1)) - lines_before if found else None)
+
+
+def _larger(block_bytes: int, most_bytes: int) -> int:
+    if block_bytes >= most_bytes:
+        raise UnreadableFile(
+            f"a line is longer than {most_bytes} bytes (ReadLimits.max_record_bytes; or max_batch_bytes, for the "
+            "columns that it would fill)"
+        )
+    return min(4 * block_bytes, most_bytes)
 
 
 def _name(names: list[str], index: int) -> str:

@@ -11,7 +11,7 @@ from actors.object_file import ObjectFile
 from actors.readers.csv import CsvReader
 from actors.readers.json import JsonReader
 from actors.readers.parquet import ParquetReader
-from actors.settings import MIB
+from actors.settings import MIB, ReadLimits
 from actors.source import Csv, Format, Parquet
 
 
@@ -23,7 +23,7 @@ class FileReader(Protocol):
 
         Raises:
             EmptyFile: it is empty and suggests nothing.
-            UnreadableFile: it cannot be read.
+            UnreadableFile: it cannot be read, or asks for more than the reader's limits.
             SchemaError: a column cannot be carried to Spark.
         """
         ...
@@ -40,15 +40,15 @@ class FileReader(Protocol):
             piece_bytes: about how large a piece becomes; a file up to this size is one piece, an empty one none.
 
         Raises:
-            UnreadableFile: at the piece that cannot be read; the pieces before are valid.
+            UnreadableFile: at the piece that cannot be read within the reader's limits; the pieces before are valid.
         """
         ...
 
 
-def reader_for(format: Format) -> FileReader:
+def reader_for(format: Format, limits: ReadLimits = ReadLimits()) -> FileReader:
     """The reader of a format."""
     if isinstance(format, Parquet):
-        return ParquetReader()
+        return ParquetReader(limits)
     if isinstance(format, Csv):
-        return CsvReader(format)
-    return JsonReader()
+        return CsvReader(format, limits)
+    return JsonReader(limits)

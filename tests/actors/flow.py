@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timezone
 
 import pyarrow as pa
 
 from actors.edge import Outlet
 from actors.fetch_executor import FetchExecutor
-from actors.file_progress import FileKey, FileProgress
+from actors.file_progress import FileProgress
 from actors.file_queue import FileQueue
 from actors.instructions import Collect, EmitBlock, Instruction, ReadPiece, Send
-from actors.messages import Barrier, BarrierKind, FileVersion, Mutation, NewFiles
+from actors.messages import Barrier, BarrierKind, FileKey, FileVersion, Mutation, NewFiles, PathKey
 from actors.object_store import ListingPage
 from actors.reports import CollectReport
 from actors.settings import FetchSettings
@@ -51,6 +51,7 @@ def fetcher(
     unfinished: Iterable[FileProgress] = (),
     without_rows: Iterable[FileKey] = (),
     known_schemas: Iterable[str] = ("s",),
+    poisoned: Mapping[PathKey, str] = {},
 ) -> FetchExecutor:
     return FetchExecutor(
         actor="fetch-0",
@@ -58,6 +59,7 @@ def fetcher(
         outlet=Outlet("fetch-0", credit_bytes),
         queue=FileQueue(unfinished, without_rows),
         known_schemas=known_schemas,
+        poisoned=poisoned,
     )
 
 

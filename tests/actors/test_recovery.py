@@ -5,15 +5,19 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from actors.attempt_plan import AttemptPlan, RunTotals
 from actors.file_progress import Ending, FileProgress
 from actors.pipeline_definition import PipelineDefinition
-from actors.recovery import check, is_fenced, recover
+from actors.recovery import RecoveredState, check
+from actors.recovery import recover as recover_root
+from actors.reports import SourceProgress
 from actors.settings import BarrierSettings, FetchSettings
 from actors.source import Parquet, SourceDefinition
 from state.clock import SystemClock
 from state.delta import DeltaBuilder
-from state.errors import DefinitionChangedError
+from state.errors import DefinitionChangedError, FencedError
 from state.fingerprint import path_fingerprint
+from state.lance_root import LanceRoot
 from state.location import Location
 from state.records import EpochCounts, EpochSeconds
 from tests.actors.flow import file
@@ -36,9 +40,17 @@ def definition(root: Path, *sources: str, schema: pa.Schema | None = SCHEMA) -> 
     )
 
 
+def root(made: PipelineDefinition) -> LanceRoot:
+    return LanceRoot(made.root, SystemClock())
+
+
+def recover(made: PipelineDefinition, plan: AttemptPlan = AttemptPlan("run")) -> RecoveredState:
+    return recover_root(made, plan, root(made))
+
+
 def commit(made: PipelineDefinition, *files: tuple[FileProgress, Ending | None]) -> None:
     """Commits an epoch in which these files were listed, and ended or not."""
-    recovered = recover(made, SystemClock())
+    recovered = recover(made)
     delta = DeltaBuilder()
     for progress, ending in files:
         source, path, version = progress.key
@@ -67,7 +79,7 @@ def test_an_attempt_begins_with_what_is_not_finished(tmp_path: Path) -> None:
         (FileProgress(file("gone"), listed_epoch=3), Ending("vanished", "it is gone")),
         (FileProgress(file("other", source="t"), listed_epoch=3), None),
     )
-    recovered = recover(definition(tmp_path, "s"), SystemClock())
+    recovered = recover(definition(tmp_path, "s"))
     (half,) = recovered.unfinished
     assert (half.file, half.row_offset, half.read_to, half.first_epoch, half.requests, half.stored) == (
         file("half"),
@@ -89,7 +101,7 @@ def test_a_vanished_version_is_new_again_after_a_restart_and_others_are_not(tmp_
         (FileProgress(file("gone half read"), listed_epoch=3, row_offset=2), Ending("vanished", "it is gone")),
         (FileProgress(file("bad"), listed_epoch=3), Ending("quarantined", "bad")),
     )
-    seen = recover(made, SystemClock()).seen["s"]
+    seen = recover(made).seen["s"]
     keys = [path_fingerprint("s", path) for path in ("gone", "gone half read", "bad")]
     assert seen.lookup(keys) == [None, file("gone half read").version, file("bad").version]
 
@@ -98,27 +110,54 @@ def test_a_vanished_version_that_was_handed_on_again_is_read_once_after_a_restar
     made = definition(tmp_path, "s")
     commit(made, (FileProgress(file("back"), listed_epoch=3), Ending("vanished", "it is gone")))
     commit(made, (FileProgress(file("back"), listed_epoch=5, first_epoch=5, row_offset=4), None))
-    recovered = recover(made, SystemClock())
+    recovered = recover(made)
     assert [(each.file.path, each.row_offset) for each in recovered.unfinished] == [("back", 4)]
     assert list(recovered.without_rows) == []
     assert recovered.seen["s"].lookup([path_fingerprint("s", "back")]) == [file("back").version]
 
 
-def test_every_attempt_is_a_new_term_and_the_old_one_knows(tmp_path: Path) -> None:
+def test_an_attempt_goes_on_only_while_its_run_holds_the_root(tmp_path: Path) -> None:
     made = definition(tmp_path, "s")
-    first = recover(made, SystemClock())
-    assert not is_fenced(made.root, first.store.head.term, SystemClock())
-    recover(made, SystemClock())
-    assert is_fenced(made.root, first.store.head.term, SystemClock())
+    first = recover(made, AttemptPlan("run"))
+    again = recover(made, AttemptPlan("run", number=2, held_root=True))
+    assert again.head.term == first.head.term + 1
+    recover(made, AttemptPlan("other"))
+    with pytest.raises(FencedError, match="taken over by the run other"):
+        recover(made, AttemptPlan("run", number=3, held_root=True))
+    assert root(made).open().head.run == "other"
+
+
+def test_an_epoch_that_was_committed_and_not_told_is_counted(tmp_path: Path) -> None:
+    made = definition(tmp_path, "s")
+    commit(made, (FileProgress(file("a"), listed_epoch=1), None))
+    known = recover(made).head.epoch
+    commit(made, (FileProgress(file("b"), listed_epoch=1), None))
+    recovered = recover(made, AttemptPlan("run", number=2, held_root=True, so_far=RunTotals(epoch=known)))
+    assert [each.epoch for each in recovered.unacknowledged] == [recovered.head.epoch]
+    assert recover(made).unacknowledged == [], "a first attempt has told nothing yet"
+
+
+def test_what_the_ledger_says_of_each_source_is_counted(tmp_path: Path) -> None:
+    made = definition(tmp_path, "s", "t")
+    commit(
+        made,
+        (FileProgress(file("done"), listed_epoch=3, row_offset=9, bytes_read=5), Ending("done")),
+        (FileProgress(file("bad"), listed_epoch=3, row_offset=2), Ending("quarantined", "bad")),
+        (FileProgress(file("half"), listed_epoch=3, first_epoch=4, row_offset=7), None),
+    )
+    assert recover(made).finished == {
+        "s": SourceProgress(done=1, quarantined=1, rows=18, bytes=5),
+        "t": SourceProgress(),
+    }
 
 
 def test_a_check_changes_nothing_and_knows_the_schemas(tmp_path: Path) -> None:
-    assert check(definition(tmp_path / "none", "s"), SystemClock()) == {"s": SCHEMA}
+    assert check(definition(tmp_path / "none", "s"), root(definition(tmp_path / "none", "s"))) == {"s": SCHEMA}
     assert not (tmp_path / "none").exists()
     made = definition(tmp_path, "s")
     commit(made)
     other = definition(tmp_path, "s", schema=pa.schema([("x", pa.string())]))
-    recovered = recover(made, SystemClock())
+    recovered = recover(made)
     recovered.store.commit(
         epoch=recovered.store.head.epoch + 1,
         delta=recovered.catalog.take_delta([]),
@@ -127,8 +166,8 @@ def test_a_check_changes_nothing_and_knows_the_schemas(tmp_path: Path) -> None:
         seconds=EpochSeconds(),
     )
     with pytest.raises(DefinitionChangedError, match=r"schema \(x int64\)"):
-        check(other, SystemClock())
-    assert not is_fenced(made.root, recovered.store.head.term, SystemClock())
+        check(other, root(other))
+    assert root(made).open().head.term == recovered.head.term
 
 
 @pytest.mark.parametrize(

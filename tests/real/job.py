@@ -1,4 +1,6 @@
-"""The pipeline of the kill tests, as a program of its own: `python job.py ROOT BUCKET_URL`; options in the environment.
+"""The pipeline of the kill tests, as a program of its own: `python job.py ROOT BUCKET_URL [for ever]`.
+
+The storage options come in the environment.
 
 Small pieces, small epochs and little credit make many epochs out of little data, and files that are half read at a
 barrier.
@@ -35,6 +37,8 @@ def pipeline(root: str, url: str, options: dict[str, Any]) -> sw.Pipeline:
         storage_options=options,
         settings=sw.Settings(
             barrier=sw.BarrierSettings(interval_s=0.2, max_epoch_bytes=24 * 1024),
+            # Kills come thick and fast, and are nobody's fault.
+            recovery=sw.RecoverySettings(suspicious_within_s=0.1),
             fetch=sw.FetchSettings(piece_bytes=1024, max_bytes_in_flight=32 * 1024, max_files_waiting=60),
         ),
     )
@@ -54,4 +58,5 @@ def pipeline(root: str, url: str, options: dict[str, Any]) -> sw.Pipeline:
 
 
 if __name__ == "__main__":
-    pipeline(sys.argv[1], sys.argv[2], json.loads(os.environ["STORAGE_OPTIONS"])).run(until="caught_up")
+    until = None if sys.argv[3:] else "caught_up"
+    pipeline(sys.argv[1], sys.argv[2], json.loads(os.environ["STORAGE_OPTIONS"])).run(until=until)

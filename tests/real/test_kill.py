@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import random
@@ -14,14 +13,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import slackwater as sw
 from slackwater.testing.s3_server import S3Server
 from tests.real import job
 from tests.real.ledger_oracle import LedgerOracle
+from tests.real.source_files import encoded
 
 FILES = 210
 START_LIMIT_S = 120.0
@@ -38,17 +36,6 @@ def fill(s3: S3Server, bucket: str) -> None:
             for _ in range(count)
         ]
         s3.put(bucket, f"in/{source}/{number:04}.{kind}", encoded(kind, rows))
-
-
-def encoded(kind: str, rows: list[dict[str, object]]) -> bytes:
-    if kind == "json":
-        return "".join(json.dumps(row) + "\n" for row in rows).encode()
-    if kind == "csv":
-        lines: list[list[object]] = [[*rows[0]], *([*row.values()] for row in rows)]
-        return "".join(",".join(map(str, line)) + "\n" for line in lines).encode()
-    sink = io.BytesIO()
-    pq.write_table(pa.Table.from_pylist(rows), sink, row_group_size=16)
-    return sink.getvalue()
 
 
 class Job:

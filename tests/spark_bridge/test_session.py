@@ -71,6 +71,8 @@ def test_settings_of_the_user_win() -> None:
 def test_settings_that_cannot_be_are_refused() -> None:
     with pytest.raises(SettingsError, match="num_executors"):
         SparkSettings(num_executors=0)
+    with pytest.raises(SettingsError, match="start_timeout_s"):
+        SparkSettings(start_timeout_s=0)
 
 
 def test_session_and_a_failing_job_write_nothing_to_the_terminal(tmp_path: Path) -> None:

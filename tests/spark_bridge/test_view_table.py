@@ -45,7 +45,7 @@ def test_large_view_gets_an_index_that_new_rows_are_found_by(tmp_path: Path) -> 
         table.upsert(groups(epoch, 12_000 + epoch, n=epoch + 1))
         table.tidy()
     assert found(table, 0, 69, 12_069) == {"it's 0": 1, "it's 69": 70, "it's 12069": 70}
-    dataset = lance.dataset(location.lance_uri, version=table.version)
+    dataset = lance.dataset(location.lance_uri)
     assert [index.field_names for index in dataset.describe_indices()] == [[KEY_COLUMN]]
     [index] = dataset.describe_indices()
     assert dataset.stats.index_stats(index.name)["num_unindexed_rows"] < 50
@@ -55,15 +55,54 @@ def test_large_view_gets_an_index_that_new_rows_are_found_by(tmp_path: Path) -> 
     assert found(reopened, 12_069) == {"it's 12069": 70}
 
 
-def test_small_pieces_are_put_together(tmp_path: Path) -> None:
+def test_small_pieces_are_put_together_without_another_version_of_the_rows(tmp_path: Path) -> None:
     location = Location(str(tmp_path / "v.lance"))
     table = ViewTable.create(location, groups(0))
-    for number in range(1, 100):
+    tidied = 0
+    for number in range(1, 200):
         table.append(groups(number))
+        before = table.version
+        tidied += table.tidy()
+        assert table.version == before
+        assert lance.dataset(location.lance_uri, version=before).count_rows() == number + 1
+    dataset = lance.dataset(location.lance_uri)
+    assert dataset.count_rows() == 200
+    assert tidied == 12 and dataset.version > 200, "it has made versions of its own"
+    assert len(dataset.get_fragments()) < 3 * 8 + 16
+
+
+def test_a_view_that_changes_for_long_has_few_fragments_and_a_short_index(tmp_path: Path) -> None:
+    table = ViewTable.create(Location(str(tmp_path / "v.lance")), groups(*range(10_000)))
+    for epoch in range(16 * 20):
+        table.upsert(groups(*range(epoch * 7 % 10_000, epoch * 7 % 10_000 + 20), n=epoch))
         table.tidy()
-    dataset = lance.dataset(location.lance_uri, version=table.version)
-    assert dataset.count_rows() == 100
-    assert len(dataset.get_fragments()) < 64
+    dataset = lance.dataset(str(tmp_path / "v.lance"))
+    [index] = dataset.describe_indices()
+    assert len(index.segments) <= 2 * 3 + 2
+    assert len(dataset.get_fragments()) <= 2 * 8 + 16
+    assert dataset.count_rows() == 10_000
+    last = found(table, *range(319 * 7, 319 * 7 + 20))
+    assert set(last.values()) == {319}
+
+
+def test_a_task_takes_only_the_fragments_that_it_chose(tmp_path: Path) -> None:
+    table = ViewTable.create(Location(str(tmp_path / "v.lance")), pa.table({"n": list(range(20_000))}))
+    for number in range(16):
+        table.append(pa.table({"n": [number]}))
+    assert table.tidy()
+    fragments = lance.dataset(str(tmp_path / "v.lance")).get_fragments()
+    assert [each.count_rows() for each in fragments] == [20_000, 16]
+    assert fragments[0].fragment_id == 0
+
+
+def test_what_is_large_is_not_written_again(tmp_path: Path) -> None:
+    table = ViewTable.create(Location(str(tmp_path / "v.lance")), groups(*range(110_000)))
+    for number in range(64):
+        table.append(groups(200_000 + number))
+        table.tidy()
+    fragments = lance.dataset(str(tmp_path / "v.lance")).get_fragments()
+    assert (fragments[0].fragment_id, fragments[0].count_rows()) == (0, 110_000)
+    assert len(fragments) < 20
 
 
 @pytest.mark.parametrize(("size", "commits"), [(1, 70), (12_000, 20)], ids=["by compaction", "by an index"])

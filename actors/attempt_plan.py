@@ -1,0 +1,43 @@
+"""What an attempt takes over from those before it in the same run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from actors.messages import PathKey
+from state.records import EpochCounts
+
+
+@dataclass(frozen=True)
+class RunTotals:
+    """What a run has committed: its last epoch, how many, and what they brought."""
+
+    epoch: int = 0
+    epochs: int = 0
+    counts: EpochCounts = field(default_factory=EpochCounts)
+
+
+@dataclass(frozen=True)
+class AttemptPlan:
+    """How an attempt begins.
+
+    Args:
+        run: which run this is; the head names it from the take-over on.
+        number: 1 for the first attempt of a run.
+        held_root: whether an earlier attempt of this run has won the head; if another run is in it now, this one is
+            fenced.
+        replaces_term: the head's term when the run began.  A later attempt is fenced if it finds a higher one that is
+            not the run's: an earlier one may have won the head and never known.
+        so_far: what the earlier attempts have committed.
+        files_at_once: how many files may be read at a time after an epoch that killed; None for no limit.
+        poisoned: paths that are given up, with the reason.
+    """
+
+    run: str
+    number: int = 1
+    held_root: bool = False
+    replaces_term: int | None = None
+    so_far: RunTotals = RunTotals()
+    files_at_once: int | None = None
+    poisoned: Mapping[PathKey, str] = field(default_factory=dict)

@@ -1,0 +1,272 @@
+"""Makes epochs, injects barriers, collects, and commits one epoch after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+
+from actors.admission import Admission
+from actors.attempt_plan import AttemptPlan, RunTotals
+from actors.barrier_scheduler import BarrierScheduler
+from actors.epoch_collector import CollectedEpoch, EpochCollector
+from actors.instructions import (
+    Commit,
+    DecideSchema,
+    End,
+    Inject,
+    Instruction,
+    MarkListings,
+    MoveTags,
+    TryNextFile,
+    WakeAt,
+)
+from actors.messages import Barrier, BarrierKind, Mutation, Pause, Resume, Retry, Stop
+from actors.pipeline_definition import PipelineDefinition
+from actors.recovery import RecoveredState
+from actors.reports import CollectReport, Progress
+from actors.run_state import RunState
+from actors.topology import MATERIALIZER, MERGER, Topology
+from actors.watermark import Watermark
+from state.delta import Delta
+from state.records import EpochCounts, EpochRecord, ViewVersion
+
+_PHASES: Mapping[type, str] = {Pause: "paused", Resume: "running", Stop: "stopping"}
+
+
+class CoordinateExecutor:
+    """The coordinator of one attempt: reports in, barriers and commits out.
+
+    Args:
+        definition: the pipeline.
+        plan: what the attempts before this one left.
+        recovered: where the attempt begins.
+        next_epoch: makes an epoch that is greater than the given one.
+        now_s: of the monotonic clock.
+    """
+
+    def __init__(
+        self,
+        *,
+        definition: PipelineDefinition,
+        plan: AttemptPlan,
+        recovered: RecoveredState,
+        next_epoch: Callable[[int], int],
+        now_s: float,
+    ) -> None:
+        topology = Topology(definition)
+        head = recovered.head
+        self._definition, self._next_epoch = definition, next_epoch
+        self._catalog = recovered.catalog
+        self._views: dict[str, ViewVersion] = dict(recovered.views)
+        self._closed = definition.closed_sources(self._catalog.schemas.keys())
+        self._watermark = Watermark(topology.lists)
+        self._scheduler = BarrierScheduler(
+            settings=definition.barrier,
+            max_files_waiting=definition.fetch.max_files_waiting,
+            committed=head.epoch,
+            lists=topology.lists,
+            fetchers=topology.fetchers,
+        )
+        self._collector = EpochCollector(
+            actors=topology.collectors, merger=MERGER, materializer=MATERIALIZER, now_s=now_s
+        )
+        self._admission = Admission(plan.files_at_once, [each.key for each in recovered.unfinished], self._closed)
+        self._scheduler.closed = self._closed
+        # An epoch of a term that committed nothing must not come again: datasets are named after epochs.
+        self._first_epoch = head.epoch + (head.term << 16)
+        if self._catalog.is_changed:
+            self._scheduler.on_declared()
+        self._committing: CollectedEpoch | None = None
+        self._unfinished = len(recovered.unfinished)
+        self._committed_files = 0
+        self._declared_sources: frozenset[str] | None = None
+        self._views_due = 0
+        self._last_over = 0
+        self._requests = self._requests_injected = 0
+        self._requests_of: dict[int, int] = {}
+        self._marks = 1
+        totals = _added(plan.so_far, recovered.unacknowledged)
+        self.state = RunState(
+            version=0, phase="running", term=head.term, epoch=head.epoch, epochs=totals.epochs, totals=totals.counts
+        )
+        self._publish()
+
+    @property
+    def open_schemas(self) -> dict[str, pa.Schema]:
+        """Source → schema, of the sources whose files may be read."""
+        return {name: each for name, each in self._catalog.schemas.items() if name not in self._closed}
+
+    def start(self, now_s: float) -> list[Instruction]:
+        """Injects the initial barrier, and moves tags that may be older than the last commit before a crash."""
+        return [MoveTags(dict(self._views)), *self._go_on(now_s)]
+
+    # -- what the actors and the materializer say ---------------------------------------------------------------
+
+    def on_progress(self, progress: Progress, number: int, now_s: float) -> list[Instruction]:
+        """An actor is further; its reports are numbered."""
+        self._scheduler.on_progress(progress, number)
+        return self._go_on(now_s)
+
+    def on_collect(self, report: CollectReport, now_s: float) -> list[Instruction]:
+        """An actor, or the materializer, has finished an epoch.
+
+        Raises:
+            ProtocolError: nobody expects this report.
+        """
+        self._scheduler.on_collect(report)
+        self._collector.on_collect(report, now_s)
+        return self._go_on(now_s)
+
+    def on_schema_proposed(self, source: str, schema: pa.Schema | None, now_s: float) -> list[Instruction]:
+        """The first file of a source shows this schema, or cannot be read."""
+        if source in self._catalog.schemas:
+            return []
+        if schema is None:
+            return [TryNextFile(source)]
+        self._catalog.set_schema(source, schema)
+        self._scheduler.on_declared()
+        before, self._closed = self._closed, self._definition.closed_sources(self._catalog.schemas.keys())
+        self._scheduler.closed = self._closed
+        self._admission.close(self._closed)
+        opened = sorted((before | {source}) - self._closed)
+        return [*(DecideSchema(each, self._catalog.schemas[each]) for each in opened), *self._go_on(now_s)]
+
+    def on_views_declared(self, sources: frozenset[str], new_views: bool, now_s: float) -> list[Instruction]:
+        """The materializer has analysed every view that the schemas of these sources allow."""
+        self._declared_sources = sources
+        if new_views:
+            self._views_due = self._scheduler.epoch
+            self._scheduler.on_declared()
+        return self._go_on(now_s)
+
+    def on_committed(self, record: EpochRecord, now_s: float) -> list[Instruction]:
+        """What the last `Commit` asked for is done."""
+        assert self._committing is not None
+        epoch, self._committing = self._committing, None
+        totals = _added(RunTotals(0, self.state.epochs, self.state.totals), [record])
+        self._committed_files += record.counts.files
+        self._publish(epoch=record.epoch, epochs=totals.epochs, totals=totals.counts)
+        changed = {name: view for name, view in epoch.views.items() if self._views.get(name) != view}
+        self._views |= changed
+        if self._admission.on_committed(epoch.delta):
+            self._scheduler.on_declared()
+        return [MoveTags(changed), *self._on_over(epoch), *self._go_on(now_s)]
+
+    # -- what the user says --------------------------------------------------------------------------------------
+
+    def on_request(self, mutation: Mutation, now_s: float) -> list[Instruction]:
+        """Puts a mutation on the next barrier: it is request number `self.requests`."""
+        self._scheduler.request(mutation)
+        self._requests += 1
+        if self.state.phase != "stopped":
+            self._publish(phase=_PHASES.get(type(mutation), self.state.phase))
+        return self._go_on(now_s)
+
+    @property
+    def requests(self) -> int:
+        """How many mutations were asked for."""
+        return self._requests
+
+    def on_mark(self) -> list[Instruction]:
+        """Makes a mark, see `Watermark`: it is `self.mark`."""
+        self._marks += 1
+        return [MarkListings(self._marks)]
+
+    @property
+    def mark(self) -> int:
+        """The last mark that was made."""
+        return self._marks
+
+    def on_time(self, now_s: float) -> list[Instruction]:
+        """A time that a `WakeAt` named has come."""
+        return self._go_on(now_s)
+
+    # -- inside --------------------------------------------------------------------------------------------------
+
+    def _go_on(self, now_s: float) -> list[Instruction]:
+        instructions = [*self._commit_next(now_s), *self._inject(now_s)]
+        self._publish()
+        return instructions
+
+    def _commit_next(self, now_s: float) -> list[Instruction]:
+        """Commits the oldest epoch that everybody has collected; those without a change are over at once."""
+        instructions: list[Instruction] = []
+        while self._committing is None and (epoch := self._collector.take_complete(now_s)) is not None:
+            if epoch.barrier.kind is not BarrierKind.INITIAL:
+                epoch = replace(epoch, delta=Delta.merge([epoch.delta, self._catalog.take_delta(epoch.created)]))
+                if not epoch.delta.is_empty:
+                    self._committing = epoch
+                    views = self._views | dict(epoch.views)
+                    return [*instructions, Commit(epoch.epoch, epoch.delta, views, epoch.counts, epoch.seconds)]
+            instructions += self._on_over(epoch)
+        return instructions
+
+    def _on_over(self, epoch: CollectedEpoch) -> list[Instruction]:
+        self._scheduler.on_epoch_over(epoch.epoch)
+        self._watermark.on_epoch_over(epoch.epoch, epoch.reports, self._closed)
+        self._last_over = epoch.epoch
+        self._publish(requests_over=self._requests_of.pop(epoch.epoch, self.state.requests_over))
+        if not epoch.barrier.is_stop:
+            return []
+        self._publish(phase="stopped")
+        return [End()]
+
+    def _inject(self, now_s: float) -> list[Instruction]:
+        if self._scheduler.stopping:
+            return []
+        wait_s = self._scheduler.wait_s(now_s)
+        if wait_s > 0:
+            return [] if wait_s == float("inf") else [WakeAt(now_s + wait_s)]
+        epoch = self._next_epoch(max(self._scheduler.epoch, self._first_epoch))
+        barrier = self._scheduler.next_barrier(now_s, epoch, self._admission.admitted)
+        assert barrier is not None, "it is time, and the run is not stopping"
+        self._collector.on_barrier(barrier, now_s)
+        if barrier.mutation is not None:
+            self._on_mutation(barrier, barrier.mutation)
+        return [Inject(barrier), *self._inject(now_s)]
+
+    def _on_mutation(self, barrier: Barrier, mutation: Mutation) -> None:
+        """A request is on its way: what it changes begins at the barrier, and what a `Retry` queues comes behind it."""
+        self._requests_injected += 1
+        epoch = barrier.epoch.prev
+        if isinstance(mutation, Retry):
+            epoch = barrier.epoch.curr
+            self._unfinished += len(mutation.files)
+        self._requests_of[epoch] = self._requests_injected
+
+    def _publish(self, **changes: object) -> None:
+        """Makes a new state for those who watch."""
+        sources = (source.name for source in self._definition.sources)
+        declared = frozenset(name for name in sources if name in self._catalog.schemas)
+        every_view_is_there = self._declared_sources == declared and self._last_over >= self._views_due
+        sent = sum(each.sent for each in self._scheduler.lists)
+        self.state = replace(
+            self.state,
+            version=self.state.version + 1,
+            lists=self._scheduler.lists,
+            fetchers=self._scheduler.fetchers,
+            schemas=dict(self._catalog.schemas),
+            reached_mark=self._watermark.reached if every_view_is_there else self.state.reached_mark,
+            closed=self._closed,
+            files_in_flight=self._unfinished + sent - self._committed_files,
+            files_at_once=self._admission.files_at_once,
+            suspects=self._admission.admitted or frozenset(),
+            **changes,  # type: ignore[arg-type]
+        )
+
+
+def _added(totals: RunTotals, records: Sequence[EpochRecord]) -> RunTotals:
+    """The totals with further epochs."""
+    counts = [totals.counts, *(record.counts for record in records)]
+    return RunTotals(
+        records[-1].epoch if records else totals.epoch,
+        totals.epochs + len(records),
+        EpochCounts(
+            files=sum(each.files for each in counts),
+            rows=sum(each.rows for each in counts),
+            bytes=sum(each.bytes for each in counts),
+            requests=sum(each.requests for each in counts),
+        ),
+    )

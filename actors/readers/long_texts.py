@@ -1,0 +1,58 @@
+"""The columns of a Parquet file whose texts, unfolded, may be far more than what is stored of them."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pyarrow.types as kinds
+
+from actors.readers.parquet_pages import pages
+
+# A text that is not in a dictionary takes at least its length's four bytes.
+_PLAIN_VALUE_BYTES = 4
+_PEEK_BYTES = 64 * 1024
+
+
+def may_be_long(stream: pa.NativeFile, metadata: pq.FileMetaData, group: int, index: int, most_bytes: int) -> bool:
+    """Whether a chunk is better decoded as a dictionary, since its values may take more than `most_bytes` of memory.
+
+    A chunk that is all dictionary costs no more that way.  In another one the dictionary decides: first its size, then
+    its longest text, which comes with the first row.
+
+    Args:
+        stream: of the file.
+        metadata: of the file.
+        group: the row group.
+        index: the chunk in it.
+        most_bytes: that all its values may take.
+    """
+    chunk = metadata.row_group(group).column(index)
+    if chunk.total_uncompressed_size < _PLAIN_VALUE_BYTES * chunk.num_values:
+        return True
+    start = int(chunk.dictionary_page_offset or 0)
+    dictionary = next(pages(stream, start, start + chunk.total_compressed_size, chunk.num_values), None)
+    if dictionary is not None and dictionary.is_dictionary and dictionary.num_bytes * chunk.num_values <= most_bytes:
+        return False
+    path = chunk.path_in_schema
+    parquet = pq.ParquetFile(
+        stream, metadata=metadata, read_dictionary=[path], pre_buffer=False, buffer_size=_PEEK_BYTES
+    )
+    batch = next(parquet.iter_batches(1, row_groups=[group], columns=[path], use_threads=False), None)
+    longest = 0 if batch is None else max(map(longest_text, batch.columns), default=0)
+    return longest * int(chunk.num_values) > most_bytes
+
+
+def longest_text(array: pa.Array) -> int:
+    """The length of the longest text in the dictionaries of an array."""
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    if kinds.is_dictionary(array.type):
+        return int(pc.max(pc.binary_length(array.dictionary)).as_py() or 0)
+    if kinds.is_struct(array.type):
+        return max(map(longest_text, array.flatten()), default=0)
+    if kinds.is_map(array.type):
+        return max(longest_text(array.keys), longest_text(array.items))
+    if kinds.is_nested(array.type):
+        return longest_text(array.values)
+    return 0

@@ -1,0 +1,144 @@
+"""What decoding a Parquet file may cost, and where a small file asks for much.
+
+A file of 3 KB can hold a million rows of 100 KB each: its dictionary has one long text, and its rows are one run of the
+same index.  One of 2 MB can hold pages of 2 GB each.  Nothing in the footer tells.  So texts that might be such are
+decoded as dictionaries and unfolded a few rows at a time, and pages are judged by their headers, from bytes that are
+read anyway.  A chunk in which little can hide is not looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from actors.read_errors import UnreadableFile
+from actors.readers.long_texts import longest_text, may_be_long
+from actors.readers.parquet_pages import pages
+from actors.readers.row_bytes import row_bytes
+from actors.settings import ReadLimits
+
+# What one compressed byte can become at most; of Zstandard and Brotli more than anybody needs.
+_EXPANSION = {"UNCOMPRESSED": 1, "SNAPPY": 22, "LZ4": 255, "GZIP": 1_032}
+_ANY_EXPANSION = 40_000
+# What a chunk may become before it is looked at, in units of `max_batch_bytes`.
+_UNSEEN = 4
+_VALUE_BYTES = 8
+
+
+@dataclass(frozen=True)
+class _Chunk:
+    """A column chunk whose pages are looked at."""
+
+    path: str
+    start: int
+    end: int
+    num_values: int
+    is_repeated: bool
+    most_bytes: int
+
+
+class ParquetBounds:
+    """The row groups of one file, as far as some of its columns are read.
+
+    Args:
+        parquet: the file.
+        columns: names.
+        limits: `max_batch_bytes` counts.
+    """
+
+    def __init__(self, parquet: pq.ParquetFile, columns: Sequence[str], limits: ReadLimits) -> None:
+        self._metadata, self._most_bytes = parquet.metadata, limits.max_batch_bytes
+        self._row_bytes = row_bytes(field for field in parquet.schema_arrow if field.name in columns)
+        leaves = [parquet.schema.column(index) for index in range(self._metadata.num_columns)]
+        read = [index for index, leaf in enumerate(leaves) if leaf.path.partition(".")[0] in columns]
+        self._repeated = [index for index in read if leaves[index].max_repetition_level > 0]
+        self._watched: list[_Chunk] = []
+        self._texts: dict[str, list[tuple[int, int]]] = {}
+        self._most_rows: dict[int, int] = {}
+        for group in range(self._metadata.num_row_groups):
+            chunks = self._metadata.row_group(group)
+            for index in read:
+                self._judge(chunks.column(index), leaves[index].path, group, index)
+
+    def _judge(self, chunk: pq.ColumnChunkMetaData, path: str, group: int, index: int) -> None:
+        is_text = chunk.physical_type == "BYTE_ARRAY"
+        stored_bytes, claimed_bytes = chunk.total_compressed_size, chunk.total_uncompressed_size
+        could_become = stored_bytes * _EXPANSION.get(chunk.compression, _ANY_EXPANSION)
+        unseen_bytes = _UNSEEN * self._most_bytes
+        repeats = index in self._repeated
+        # Each text begins with as much of the one before as it says.
+        is_incremental = is_text and "DELTA_BYTE_ARRAY" in chunk.encodings
+        if is_incremental:
+            rows = max(1, unseen_bytes // max(1, claimed_bytes))
+            self._most_rows[group] = min(rows, self._most_rows.get(group, rows))
+        if repeats or is_incremental or could_become > unseen_bytes:
+            start = chunk.data_page_offset
+            if chunk.has_dictionary_page and 0 < chunk.dictionary_page_offset < start:
+                start = chunk.dictionary_page_offset
+            most_bytes = min(self._most_bytes, claimed_bytes) if is_incremental else self._most_bytes
+            self._watched.append(_Chunk(path, start, start + stored_bytes, chunk.num_values, repeats, most_bytes))
+        if is_text and chunk.has_dictionary_page and could_become * max(1, chunk.num_values) > unseen_bytes:
+            self._texts.setdefault(path, []).append((group, index))
+
+    def group_bytes(self, group: int) -> int:
+        """What the rows of a row group take, about: in the file or in memory, whichever is more."""
+        metadata = self._metadata.row_group(group)
+        elements = sum(max(0, metadata.column(index).num_values) for index in self._repeated)
+        in_memory = metadata.num_rows * self._row_bytes + elements * _VALUE_BYTES
+        return int(max(metadata.total_byte_size, in_memory))
+
+    def most_rows(self, groups: Sequence[int]) -> int | None:
+        """How many rows of some row groups may be decoded at once, whatever they take on average; None for all."""
+        return min((self._most_rows[group] for group in groups if group in self._most_rows), default=None)
+
+    def long_texts(self, stream: pa.NativeFile) -> list[str]:
+        """The columns that are to be decoded as dictionaries.
+
+        Args:
+            stream: of the file.
+        """
+        return [
+            path
+            for path, chunks in self._texts.items()
+            if any(may_be_long(stream, self._metadata, *chunk, self._most_bytes) for chunk in chunks)
+        ]
+
+    def check_pages(self, content: pa.NativeFile, start: int, end: int) -> None:
+        """Looks at the pages of the column chunks that lie within a part of the file.
+
+        Args:
+            content: that part.
+            start: where it begins in the file.
+            end: where it ends.
+
+        Raises:
+            UnreadableFile: a page takes more memory than is allowed.
+        """
+        for chunk in self._watched:
+            if start <= chunk.start and chunk.end <= end:
+                value_bytes = _VALUE_BYTES if chunk.is_repeated else 0
+                for page in pages(content, chunk.start - start, chunk.end - start, chunk.num_values):
+                    page_bytes = max(page.num_bytes, page.num_values * value_bytes)
+                    if page_bytes > chunk.most_bytes:
+                        raise UnreadableFile(
+                            f"column {chunk.path}: a page takes {page_bytes} bytes of memory, more than "
+                            f"{chunk.most_bytes} (ReadLimits.max_batch_bytes)"
+                        )
+
+    def slices(self, table: pa.Table) -> Iterator[pa.Table]:
+        """Yields a table in parts that can be unfolded from their dictionaries, nearly always in one.
+
+        Raises:
+            UnreadableFile: one row takes more memory than is allowed.
+        """
+        longest = sum(max(map(longest_text, column.chunks), default=0) for column in table.columns)
+        if longest > self._most_bytes:
+            raise UnreadableFile(
+                f"a row may take {longest} bytes of memory, more than {self._most_bytes} (ReadLimits.max_batch_bytes)"
+            )
+        rows = max(1, self._most_bytes // max(1, longest))
+        for start in range(0, table.num_rows, rows):
+            yield table.slice(start, rows)

@@ -1,0 +1,152 @@
+"""The headers of a Parquet file's pages, which say what Arrow will take memory for before it decodes anything.
+
+The headers are structs of Thrift's compact protocol; the fields are those of `PageHeader` in `parquet.thrift`
+(apache/parquet-format).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+_WINDOW_BYTES = 4 * 1024
+_MOST_HEADER_BYTES = 16 * 1024 * 1024  # as in Arrow
+_BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = range(3, 13)
+_BOOLEANS = (1, 2)
+_DATA_PAGE, _DICTIONARY_PAGE, _DATA_PAGE_V2 = 0, 2, 3
+
+
+@dataclass(frozen=True)
+class Page:
+    """One page as its header describes it.
+
+    Args:
+        num_bytes: decompressed.
+        num_values: values of a data page, with nulls; 0 for a dictionary.
+        is_dictionary: whether it has the texts that data pages refer to.
+    """
+
+    num_bytes: int
+    num_values: int
+    is_dictionary: bool
+
+
+def pages(stream: pa.NativeFile, start: int, end: int, num_values: int) -> Iterator[Page]:
+    """Yields the pages of a column chunk, as far as their headers can be read: the decoder complains about the rest.
+
+    Args:
+        stream: of the file.
+        start: where the chunk begins in the file.
+        end: where it ends.
+        num_values: how many values it has in all.
+    """
+    while start < end and num_values > 0:
+        header = _header(stream, start, end)
+        if header is None:
+            return
+        fields, header_bytes = header
+        kind, num_bytes, stored_bytes = (_number(fields.get(field)) for field in (1, 2, 3))
+        described = fields.get({_DATA_PAGE: 5, _DATA_PAGE_V2: 8}.get(kind, 0))
+        values = _number(described.get(1)) if isinstance(described, dict) else 0
+        yield Page(num_bytes, values, kind == _DICTIONARY_PAGE)
+        if stored_bytes < 0:
+            return
+        start += header_bytes + stored_bytes
+        num_values -= max(0, values)
+
+
+def _header(stream: pa.NativeFile, start: int, end: int) -> tuple[dict[int, object], int] | None:
+    window = _WINDOW_BYTES
+    while True:
+        stream.seek(start)
+        content = stream.read(min(window, end - start))
+        try:
+            reader = _Compact(content)
+            return reader.struct(), reader.position
+        except IndexError:
+            if window >= min(_MOST_HEADER_BYTES, end - start):
+                return None
+            window *= 8
+        except (ValueError, RecursionError):
+            return None
+
+
+def _number(value: object) -> int:
+    return value if isinstance(value, int) else 0
+
+
+class _Compact:
+    """Reads Thrift's compact protocol.  `IndexError`: the bytes have ended; `ValueError`: they are something else."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+        self.position = 0
+
+    def struct(self) -> dict[int, object]:
+        """The fields of a struct by their numbers; only numbers and structs are kept."""
+        fields: dict[int, object] = {}
+        number = 0
+        while head := self._byte():
+            number = number + (head >> 4) if head >> 4 else _zigzag(self._varint())
+            fields[number] = self._value(head & 15)
+        return fields
+
+    def _value(self, kind: int) -> object:
+        if kind in (_I16, _I32, _I64):
+            return _zigzag(self._varint())
+        if kind == _STRUCT:
+            return self.struct()
+        if kind in _BOOLEANS:
+            return None  # the value is in the kind
+        if kind == _BYTE:
+            self._skip(1)
+        elif kind == _DOUBLE:
+            self._skip(8)
+        elif kind == _BINARY:
+            self._skip(self._varint())
+        elif kind in (_LIST, _SET):
+            head = self._byte()
+            for _ in range(head >> 4 if head >> 4 < 15 else self._varint()):
+                self._element(head & 15)
+        elif kind == _MAP:
+            size = self._varint()
+            kinds = self._byte() if size else 0
+            for _ in range(size):
+                self._element(kinds >> 4)
+                self._element(kinds & 15)
+        else:
+            raise ValueError(f"{kind} is no kind of value")
+        return None
+
+    def _element(self, kind: int) -> None:
+        if kind in _BOOLEANS:
+            self._skip(1)
+        else:
+            self._value(kind)
+
+    def _byte(self) -> int:
+        value = self._content[self.position]
+        self.position += 1
+        return value
+
+    def _varint(self) -> int:
+        value = shift = 0
+        while True:
+            byte = self._byte()
+            value |= (byte & 127) << shift
+            if byte < 128:
+                return value
+            shift += 7
+            if shift > 63:
+                raise ValueError("a number has too many bytes")
+
+    def _skip(self, nbytes: int) -> None:
+        self.position += nbytes
+        if self.position > len(self._content):
+            raise IndexError
+
+
+def _zigzag(value: int) -> int:
+    return (value >> 1) ^ -(value & 1)

@@ -1,0 +1,113 @@
+"""One attempt of a run: a coordinator with its actors, and the thread that takes epochs to Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import pyarrow as pa
+
+from actors.attempt_plan import AttemptPlan
+from actors.messages import Mutation
+from actors.pipeline_definition import PipelineDefinition
+from actors.run_client import RunClient
+from actors.run_state import Recovered, RunState
+from slackwater.materializer_loop import MaterializerLoop
+from slackwater.spark_application import SparkApplication
+from spark_bridge.view_definition import ViewDefinition
+
+
+class Attempt:
+    """From a recovery to a stop or a failure.  Its handles are its own: nothing of it can write into the next.
+
+    Args:
+        definition: the pipeline.
+        plan: what the attempts before this one left.
+        views: the declared views.
+        spark: the application, which outlives the attempt.
+    """
+
+    def __init__(
+        self,
+        *,
+        definition: PipelineDefinition,
+        plan: AttemptPlan,
+        views: Sequence[ViewDefinition],
+        spark: SparkApplication,
+    ) -> None:
+        self.plan = plan
+        self._definition, self._views, self._spark = definition, views, spark
+        self._client = RunClient(definition, plan)
+        self._loop: MaterializerLoop | None = None
+        self.state = RunState(
+            version=0, phase="starting", term=0, epoch=plan.so_far.epoch, epochs=plan.so_far.epochs,
+            totals=plan.so_far.counts,
+        )  # fmt: skip
+        self.recovered: Recovered | None = None
+
+    @property
+    def is_running(self) -> bool:
+        """Whether mutations and marks are understood."""
+        return self._loop is not None
+
+    @property
+    def view_classes(self) -> Mapping[str, str]:
+        """The class of each view that is maintained."""
+        return {} if self._loop is None else dict(self._loop.view_classes)
+
+    def start(self) -> Recovered:
+        """Takes the root over, recovers, and lets the flow begin.  Errors as `actors.recovery.recover`."""
+        self.recovered = recovered = self._client.start()
+        self.state = self._client.watch(-1)
+        self._loop = MaterializerLoop(
+            client=self._client,
+            root=self._definition.root,
+            definitions=self._views,
+            spark=self._spark.session,
+            recovered=recovered,
+            schemas=self._schemas,
+        )
+        return recovered
+
+    def follow(self, on_state: Callable[[RunState], None]) -> None:
+        """Returns when the attempt has stopped gracefully.
+
+        Args:
+            on_state: is told every state that differs from the last, at least once a second.
+
+        Raises:
+            SlackwaterError: what the attempt failed with.
+        """
+        assert self._loop is not None
+        while self.state.phase != "stopped":
+            self.state = self._client.watch(self.state.version)
+            on_state(self.state)
+            failure = self.state.failure or self._loop.failure
+            if failure is not None:
+                raise failure
+        self._client.join()
+
+    @property
+    def client(self) -> RunClient:
+        """The coordinator, for what is no matter of the attempt."""
+        return self._client
+
+    def request(self, mutation: Mutation) -> int:
+        """Puts a mutation on the next barrier.  Returns its number, see `RunState.requests_over`."""
+        return self._client.request(mutation)
+
+    def mark(self) -> int:
+        """Makes a mark, see `RunClient.mark`."""
+        return self._client.mark()
+
+    def end(self) -> None:
+        """Ends whatever is left of the attempt; returns when nothing of it computes or writes any more."""
+        if self._loop is not None:
+            self._loop.begin_end()
+            if self.state.phase != "stopped":
+                self._spark.cancel_jobs()
+            self._loop.join()
+        self._client.close()
+
+    def _schemas(self) -> Mapping[str, pa.Schema | None]:
+        """Every source's schema, None while it is not decided."""
+        return {source.name: self.state.schemas.get(source.name) for source in self._definition.sources}

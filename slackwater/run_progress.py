@@ -1,0 +1,63 @@
+"""How far the sources of a run are, over all of its attempts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+
+from actors.reports import SourceProgress
+from actors.run_state import Recovered, RunState
+from slackwater.run_status import SourceStatus
+
+_COUNTS = tuple(each.name for each in fields(SourceProgress))
+
+
+class RunProgress:
+    """Adds what the actors of this attempt say to what the earlier ones have committed.
+
+    An attempt that fails takes back what it had not committed: what the ledger says at the beginning of the next one
+    counts.  Requests are never taken back; they were made.
+
+    Args:
+        sources: the names of all sources.
+    """
+
+    def __init__(self, sources: Iterable[str]) -> None:
+        self._sources = tuple(sources)
+        self._at_start: Mapping[str, SourceProgress] | None = None
+        self._before: Mapping[str, SourceProgress] = {}
+        self._requests: dict[str, int] = {}
+
+    def begin(self, recovered: Recovered, last: RunState) -> None:
+        """An attempt begins; `last` is how far the one before it came."""
+        for source, counts in _sums(last).items():
+            self._requests[source] = self._requests.get(source, 0) + counts["requests"]
+        self._before = recovered.finished
+        if self._at_start is None:
+            self._at_start = recovered.finished
+
+    def sources(self, state: RunState) -> dict[str, SourceStatus]:
+        """Every source, as of the state of the attempt that runs."""
+        statuses = {name: SourceStatus() for name in self._sources}
+        for lister in state.lists:
+            counts = _sums(state)[lister.source]
+            before, at_start = self._of(self._before, lister.source), self._of(self._at_start or {}, lister.source)
+            counts = {name: counts[name] + getattr(before, name) - getattr(at_start, name) for name in _COUNTS}
+            counts["requests"] += self._requests.get(lister.source, 0)
+            statuses[lister.source] = SourceStatus(listed=lister.listed, listings=lister.listings, **counts)
+        return statuses
+
+    def _of(self, progress: Mapping[str, SourceProgress], source: str) -> SourceProgress:
+        return progress.get(source, SourceProgress())
+
+
+def _sums(state: RunState) -> dict[str, dict[str, int]]:
+    """Source → the counts of its list actor and of all fetch actors together."""
+    sums = {}
+    for lister in state.lists:
+        shares = [fetcher.sources.get(lister.source, SourceProgress()) for fetcher in state.fetchers]
+        counts = {name: sum(getattr(share, name) for share in shares) for name in _COUNTS}
+        counts["waiting"] += lister.held + lister.unsettled
+        counts["requests"] += lister.requests
+        sums[lister.source] = counts
+    return sums

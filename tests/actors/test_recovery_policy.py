@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import pytest
+
+from actors.recovery_policy import NextAttempt, RecoveryPolicy
+from actors.run_state import RunState
+from actors.settings import RecoverySettings
+from state.errors import (
+    CommitUnknownError,
+    FencedError,
+    RunFailedError,
+    SlackwaterError,
+    StorageUnavailableError,
+    ViewError,
+)
+from state.records import EpochCounts
+
+DEATH = RunFailedError("the actor fetch-0 died")
+A, B, C = ("s", "a"), ("s", "b"), ("s", "c")
+
+
+def state(files: int = 0, in_flight: int = 8, at_once: int | None = None, suspects: tuple = ()) -> RunState:  # type: ignore[type-arg]
+    return RunState(
+        version=1,
+        phase="running",
+        term=1,
+        epoch=1,
+        totals=EpochCounts(files=files),
+        files_in_flight=in_flight,
+        files_at_once=at_once,
+        suspects=frozenset(suspects),
+    )
+
+
+class Story:
+    """One run's failures, an hour apart unless told."""
+
+    def __init__(self, apart_s: float = 3_600.0, **settings: float) -> None:
+        self.policy = RecoveryPolicy(RecoverySettings(**settings))  # type: ignore[arg-type]
+        self.now_s, self.apart_s = 0.0, apart_s
+
+    def fails(self, error: Exception = DEATH, **seen: object) -> NextAttempt | None:
+        self.now_s += self.apart_s
+        return self.policy.on_failure(error, state(**seen), self.now_s)  # type: ignore[arg-type]
+
+    def goes_on(self, error: Exception = DEATH, **seen: object) -> NextAttempt:
+        following = self.fails(error, **seen)
+        assert following is not None
+        return following
+
+
+@pytest.mark.parametrize("error", [FencedError("x"), ViewError("x")])
+def test_what_no_new_attempt_can_mend_ends_the_run(error: SlackwaterError) -> None:
+    assert Story().fails(error) is None
+
+
+def test_pauses_grow_and_tries_are_bounded() -> None:
+    story = Story(first_pause_s=1.0, max_pause_s=3.0, max_tries=4)
+    unreachable = StorageUnavailableError("x")
+    assert [story.goes_on(unreachable).pause_s for _ in range(4)] == [1.0, 2.0, 3.0, 3.0]
+    assert story.fails(unreachable) is None
+
+
+def test_a_finished_file_makes_the_count_begin_again() -> None:
+    story = Story(first_pause_s=1.0, max_tries=2)
+    for files in range(1, 6):
+        assert story.goes_on(files=files).pause_s == 1.0
+
+
+def test_an_epoch_that_killed_twice_is_tried_at_half_its_size_down_to_one() -> None:
+    story = Story()
+    assert story.goes_on(in_flight=8).files_at_once is None
+    assert story.goes_on(in_flight=8).files_at_once == 4
+    assert story.goes_on(at_once=4, suspects=(A, B, C, ("s", "d"))).files_at_once == 2
+    assert story.goes_on(at_once=2, suspects=(A, B)).files_at_once == 1
+
+
+@pytest.mark.parametrize("error", [StorageUnavailableError("x"), CommitUnknownError("x")])
+def test_no_file_is_to_blame_for_the_store(error: SlackwaterError) -> None:
+    story = Story()
+    for _ in range(3):
+        following = story.goes_on(error, at_once=None, suspects=())
+    assert following.files_at_once is None and not following.poisoned
+
+
+def test_a_file_that_fails_alone_three_times_is_poisoned() -> None:
+    story = Story()
+    assert not story.goes_on(at_once=1, suspects=(A,)).poisoned
+    assert not story.goes_on(at_once=1, suspects=(A,)).poisoned
+    following = story.goes_on(at_once=1, suspects=(A,))
+    assert list(following.poisoned) == [A] and "fetch-0 died" in following.poisoned[A]
+    assert story.goes_on(at_once=1, suspects=(B,)).poisoned.keys() == {A}
+
+
+def test_when_every_file_fails_no_file_is_to_blame() -> None:
+    story = Story()
+    for path in (A, A, A, B, B, B, C, C):
+        assert story.fails(at_once=1, suspects=(path,)) is not None
+    assert story.fails(at_once=1, suspects=(C,)) is None
+
+
+def test_a_finished_file_between_them_clears_the_suspicion_of_the_whole() -> None:
+    story = Story()
+    for files, path in enumerate((A, A, A, B, B, B, C, C, C)):
+        assert story.fails(at_once=1, suspects=(path,), files=files // 3) is not None
+
+
+def test_failures_that_come_often_are_suspicious_whatever_is_finished_between_them() -> None:
+    seldom, often = Story(apart_s=1_000.0), Story(apart_s=60.0)
+    for files in range(1, 5):
+        assert seldom.goes_on(files=files).files_at_once is None
+        assert often.goes_on(files=files).files_at_once is None
+    assert seldom.goes_on(files=5).files_at_once is None
+    assert often.goes_on(files=5).files_at_once == 4

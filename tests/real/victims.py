@@ -1,0 +1,56 @@
+"""The processes of a run that can be killed, found from outside by what they are."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from typing import Final
+
+import psutil
+
+_Sign = Callable[[str], bool]
+
+
+def _actor(shell: str) -> _Sign:
+    return lambda command: command.startswith(f"ray::{shell}")
+
+
+_SIGNS: Final[dict[str, _Sign]] = {
+    "list": _actor("ListActor"),
+    "dispatcher": _actor("DispatcherActor"),
+    "fetch": _actor("FetchActor"),
+    "merger": _actor("MergerActor"),
+    "coordinator": _actor("Coordinator"),
+    # The Java worker that was started last; the first one is the application's master.
+    "spark executor": lambda command: "DefaultWorker" in command,
+    "spark application": lambda command: "org.apache.spark.deploy.SparkSubmit" in command,
+    "spark master": lambda command: "raydp.AppMaster" in command or "AppMasterEntryPoint" in command,
+}
+DRIVER = "driver"
+KINDS: Final = (*_SIGNS, DRIVER)
+
+
+def find(driver: int, kind: str) -> list[psutil.Process]:
+    """The living processes of one kind below a driver, oldest first."""
+    if kind == DRIVER:
+        return [psutil.Process(driver)]
+    found = []
+    for process in psutil.Process(driver).children(recursive=True):
+        try:
+            if process.status() != psutil.STATUS_ZOMBIE and _SIGNS[kind](" ".join(process.cmdline())):
+                found.append(process)
+        except psutil.Error:
+            continue
+    found.sort(key=lambda process: float(process.create_time()))
+    return found
+
+
+def send(driver: int, kind: str, number: int = signal.SIGKILL) -> bool:
+    """Sends a signal to the youngest process of a kind.  Returns whether there was one."""
+    found = find(driver, kind)
+    if found:
+        try:
+            found[-1].send_signal(number)
+        except psutil.NoSuchProcess:
+            return False
+    return bool(found)

@@ -1,0 +1,81 @@
+"""Whatever waits for Spark ends, also when Spark does not."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from spark_bridge.session import is_alive
+from spark_bridge.spark_jobs import SparkJobs
+from state.errors import CommitRefusedError, RunFailedError, SparkLostError
+
+_PROGRAM = """if True:
+    import os, signal, sys, time
+    from pyspark import SparkContext
+    from spark_bridge.session import SparkSettings, is_alive, start_local_session
+    from spark_bridge.spark_jobs import SparkJobs
+    from spark_bridge.spark_log import quiet_death
+    from state.errors import SparkLostError
+
+    quiet_death()
+    spark = start_local_session(SparkSettings(), "deaths")
+    jobs = SparkJobs(spark)
+    assert is_alive(spark)
+    os.kill(SparkContext._gateway.proc.pid, getattr(signal, sys.argv[1]))
+    started = time.monotonic()
+    try:
+        jobs.run("view", "over rows", {"v": lambda: spark.range(3).count(), "w": lambda: spark.range(4).count()})
+    except SparkLostError as error:
+        print(str(error)[: len("view 'v': the Spark application died")])
+    print(time.monotonic() - started < 40)
+    print(is_alive(spark))
+    jobs.close()
+"""
+
+
+@pytest.mark.parametrize("signal", ["SIGKILL", "SIGSTOP"])
+def test_work_in_a_dead_or_frozen_jvm_ends_as_a_lost_application(signal: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _PROGRAM, signal],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        timeout=120,
+        env={**os.environ, "PYTHONPATH": str(Path.cwd())},
+    )
+    assert done.stdout.splitlines() == ["view 'v': the Spark application died", "True", "False"], done.stderr
+    assert done.stderr == "", "nothing of py4j's reaches the terminal"
+
+
+def test_failed_job_on_a_living_application_is_not_a_lost_one(local_spark: SparkSession) -> None:
+    jobs = SparkJobs(local_spark)
+    wet = local_spark.range(3).selectExpr("raise_error('too wet')")
+    with pytest.raises(RunFailedError, match=r"^view 'v': Spark failed over rows: .*too wet$") as failed:
+        jobs.run("view", "over rows", {"v": wet.collect})
+    assert not isinstance(failed.value, SparkLostError)
+    assert is_alive(local_spark)
+    jobs.close()
+
+
+def test_error_of_the_work_itself_is_raised_when_the_rest_has_finished(local_spark: SparkSession) -> None:
+    jobs = SparkJobs(local_spark)
+    finished: list[int] = []
+
+    def refused() -> int:
+        raise CommitRefusedError("somebody else")
+
+    def counted() -> int:
+        finished.append(int(local_spark.range(5).count()))
+        return finished[-1]
+
+    with pytest.raises(CommitRefusedError):
+        jobs.run("view", "over rows", {"refused": refused, "counted": counted})
+    assert finished == [5]
+    assert jobs.run("view", "over rows", {"counted": counted}) == {"counted": 5}
+    jobs.close()
