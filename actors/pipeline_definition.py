@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from actors.settings import BarrierSettings, FetchSettings
 from actors.source import SourceDefinition
@@ -29,7 +29,7 @@ class PipelineDefinition:
     ansi: bool
     barrier: BarrierSettings
     fetch: FetchSettings
-    retention: RetentionSettings = RetentionSettings()
+    retention: RetentionSettings = field(default_factory=RetentionSettings)
 
     def cautious(self) -> PipelineDefinition:
         """The same with less of everything at once, for an attempt after an epoch that killed."""

@@ -341,7 +341,7 @@ class Run:
                     self._mark = mark
                     return
                 # It has died: the control thread is about to notice.
-                self._news.wait_for(lambda: self._attempt is not attempt or self._over)  # noqa: B023
+                self._news.wait_for(lambda: self._attempt is not attempt or self._over)
 
     def _stop_quietly(self) -> None:
         self._requests.stop()

@@ -18,10 +18,12 @@ pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]
 
 TOTALS = "SELECT user, count(*) AS n, sum(amount) AS total FROM events GROUP BY user"
 
+VIEWS = {"totals": TOTALS, "touchy": "SELECT amount FROM events"}
+
 
 def check_every_epoch(root: Path, scratch: Path) -> None:
     oracle = LedgerOracle({"events": "parquet"}, lambda path: Path(path.removeprefix("file://")).read_bytes(), scratch)
-    assert oracle.check_every_epoch(sw.open(root), {"totals": TOTALS})
+    assert oracle.check_every_epoch(sw.open(root), VIEWS)
 
 
 @pytest.mark.timeout(200)
