@@ -28,6 +28,7 @@ The executors and what they are made of:
     fetch_executor.py      reading, buffering, emitting  file_queue.py       files and their rows of state
                                                          file_progress.py    one file
                                                          read_buffer.py      rows that wait to be emitted
+                                                         token_bucket.py     a throttle
     merge_executor.py      one epoch's blocks            barrier_aligner.py  no data crosses a barrier
     barrier_scheduler.py   when a barrier is due         epoch_collector.py  who has collected what
     catalog_changes.py     what a declaration may change

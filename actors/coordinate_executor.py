@@ -75,7 +75,7 @@ class CoordinateExecutor:
         self._admission = Admission(plan.files_at_once, [each.key for each in recovered.unfinished], self._closed)
         self._scheduler.closed = self._closed
         # An epoch of a term that committed nothing must not come again: datasets are named after epochs.
-        self._first_epoch = head.epoch + (head.term << 16)
+        self._first_epoch = (head.epoch or next_epoch(0)) + (head.term << 16)
         if self._catalog.is_changed:
             self._scheduler.on_declared()
         self._committing: CollectedEpoch | None = None

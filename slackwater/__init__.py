@@ -21,13 +21,22 @@ Invariants:
 
     pipeline.py   Pipeline: sources, views, run, start, explain
     run.py        Run: a run in the background
+    run_control.py its control thread: attempts, and recovery between them
+    attempt.py    one attempt: a coordinator with its actors, and the thread that takes epochs to Spark
+    spark_application.py the Spark application of a run, replaced when it is lost
+    run_requests.py what is asked of a run: pause, resume, throttle, stop, retry
+    command_loop.py what other processes ask of it, through the store
     run_status.py RunStatus, RunReport: what a run says of itself
     store.py      open, Store: epochs, files, why, owner
     explanation.py ViewExplanation: how a view is kept up to date
     snapshot.py   Snapshot: one epoch
     story.py      what happened to one object
     view.py       a view at one epoch: to_arrow, to_pandas, to_polars, to_spark, to_ray, lance, get
+    verification/ Store.verify: every view, computed again and compared
     settings.py   Settings
+    commands.py   ask: a command to the owner of a root, or done here if there is none
+    retry.py      which quarantined files may be read again
+    maintenance.py as the owner of a root that nobody runs on
     cli/          the command `slackwater`
     demo/         `slackwater demo`
     testing/      the S3 server and the guards that our tests use
@@ -41,7 +50,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from actors.settings import BarrierSettings, FetchSettings
+    from actors.settings import BarrierSettings, FetchSettings, ReadLimits, RecoverySettings
     from actors.source import Csv, Json, Listing, Parquet
     from slackwater.explanation import ViewExplanation
     from slackwater.pipeline import Pipeline
@@ -56,9 +65,12 @@ if TYPE_CHECKING:
     from state.errors import (
         AccessDeniedError,
         BucketNotFoundError,
+        CommandRefusedError,
+        CommandUnansweredError,
         CommitRefusedError,
         CommitUnknownError,
         DefinitionChangedError,
+        EpochExpiredError,
         EpochNotFoundError,
         FencedError,
         NotFoundError,
@@ -70,6 +82,7 @@ if TYPE_CHECKING:
         SchemaError,
         SettingsError,
         SlackwaterError,
+        SparkLostError,
         StorageError,
         StorageUnavailableError,
         StoreNotFoundError,
@@ -77,6 +90,7 @@ if TYPE_CHECKING:
         ViewError,
         ViewNotFoundError,
     )
+    from state.retention import RetentionSettings, Thinning
 
 _MODULES = {
     "BarrierSettings": "actors.settings",
@@ -87,6 +101,9 @@ _MODULES = {
     "Parquet": "actors.source",
     "Pipeline": "slackwater.pipeline",
     "RaySettings": "slackwater.settings",
+    "ReadLimits": "actors.settings",
+    "RecoverySettings": "actors.settings",
+    "RetentionSettings": "state.retention",
     "Run": "slackwater.run",
     "RunReport": "slackwater.run_status",
     "RunStatus": "slackwater.run_status",
@@ -96,6 +113,7 @@ _MODULES = {
     "SparkSettings": "spark_bridge.session",
     "Store": "slackwater.store",
     "Story": "slackwater.story",
+    "Thinning": "state.retention",
     "View": "slackwater.view",
     "ViewExplanation": "slackwater.explanation",
     "open": "slackwater.store",
@@ -105,10 +123,13 @@ __all__ = [
     "AccessDeniedError",
     "BarrierSettings",
     "BucketNotFoundError",
+    "CommandRefusedError",
+    "CommandUnansweredError",
     "CommitRefusedError",
     "CommitUnknownError",
     "Csv",
     "DefinitionChangedError",
+    "EpochExpiredError",
     "EpochNotFoundError",
     "FencedError",
     "FetchSettings",
@@ -121,6 +142,9 @@ __all__ = [
     "Pipeline",
     "ProtocolError",
     "RaySettings",
+    "ReadLimits",
+    "RecoverySettings",
+    "RetentionSettings",
     "RootMismatchError",
     "Run",
     "RunFailedError",
@@ -132,12 +156,14 @@ __all__ = [
     "SlackwaterError",
     "Snapshot",
     "SourceStatus",
+    "SparkLostError",
     "SparkSettings",
     "StorageError",
     "StorageUnavailableError",
     "Store",
     "StoreNotFoundError",
     "Story",
+    "Thinning",
     "UsageError",
     "View",
     "ViewError",

@@ -24,6 +24,7 @@ from actors.safe_types import safe_schema
 from actors.source import FORMATS, Csv, Format, Json, Listing, Parquet, SourceDefinition
 from slackwater.explanation import ViewExplanation, explain
 from slackwater.run import Run, RunReport
+from slackwater.run_control import RunControl
 from slackwater.settings import Settings
 from spark_bridge.view_definition import ViewDefinition
 from state.clock import Clock, SystemClock
@@ -190,7 +191,7 @@ class Pipeline:
         ownership = Ownership(self.root, self._clock, run_id=run_id, pipeline=self.name)
         ownership.acquire(takeover=takeover)
         try:
-            return Run(
+            control = RunControl(
                 definition=definition,
                 views=tuple(self._views.values()),
                 settings=self.settings,
@@ -198,6 +199,7 @@ class Pipeline:
                 replaces_term=current_term(root),
                 clock=self._clock,
             )
+            return Run(definition, control)
         except BaseException:
             ownership.release("failed")
             raise

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Mapping
 from datetime import datetime, timezone
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -15,11 +16,18 @@ from slackwater.story import Story, tell
 from slackwater.view import View
 from state.catalog import Catalog
 from state.clock import Clock, SystemClock
-from state.errors import EpochNotFoundError, UsageError
+from state.errors import EpochExpiredError, EpochNotFoundError, NotFoundError, UsageError
 from state.lance_store import LanceStateStore
 from state.location import Location
 from state.owner import Owner, read_owner
 from state.records import EpochRecord
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from slackwater.pipeline import Pipeline
+    from slackwater.verification import Verification
+    from slackwater.verification.step import OnStep
 
 _TIME = pa.timestamp("us", tz="UTC")
 _EPOCHS = pa.schema(
@@ -99,6 +107,10 @@ class Store:
         """The retained epochs, oldest first, with counts, view versions, and the seconds of each phase."""
         return pa.Table.from_pylist([_epoch_row(record) for record in self._latest().epochs()], _EPOCHS)
 
+    def tags(self) -> dict[str, int]:
+        """The epoch of each tag."""
+        return dict(sorted(self._latest().head.tags.items()))
+
     def files(self, source: str | None = None, status: str | None = None) -> pa.Table:
         """One row for every version of every file that was listed.
 
@@ -175,20 +187,63 @@ class Store:
         """Everything at one epoch.
 
         Args:
-            epoch: an epoch; as text also `latest` or an ISO time.  Without any argument: the latest.
+            epoch: an epoch; as text also `latest`, a tag, or an ISO time.  Without any argument: the latest.
             as_of: the last epoch that was committed up to this time; without a zone it is UTC.
-            tag: a tag; not available yet.
+            tag: the epoch that has this name.
 
         Raises:
-            EpochNotFoundError: there is no such epoch, or it is no longer retained.
+            EpochNotFoundError: there is no such epoch; EpochExpiredError if it may have been retained before.
+            NotFoundError: there is no such tag.
             UsageError: the epoch is not understood, or more than one argument is given.
         """
         if sum(argument is not None for argument in (epoch, as_of, tag)) > 1:
             raise UsageError("a snapshot is chosen by epoch, as_of or tag: give one of them")
-        if tag is not None:
-            raise UsageError(f"tags are not available in this version: choose by epoch or time, not by tag {tag!r}")
         state = self._latest()
-        return Snapshot(self._root, state, self._find(state, as_of if as_of is not None else _parsed(epoch)))
+        if tag is not None:
+            epoch = _tagged(tag, state.head.tags)
+        wanted = as_of if as_of is not None else _parsed(epoch, state.head.tags)
+        return Snapshot(self._root, state, self._find(state, wanted))
+
+    def verify(
+        self,
+        epoch: int | str | None = None,
+        *,
+        pipeline: Pipeline | None = None,
+        engine: str = "auto",
+        duckdb_queries: Mapping[str, str] | None = None,
+        spark: SparkSession | None = None,
+        on_step: OnStep = lambda step: None,
+    ) -> Verification:
+        """Computes every view again from the files that the ledger names, and compares.
+
+        Reads every ingested file once per engine that is used.
+
+        Args:
+            epoch: as for `snapshot`.
+            pipeline: the one that runs here: for the functions of its views, and for how its sources are opened.
+            engine: `duckdb`, `spark`, or `auto`: DuckDB, and Spark for what DuckDB cannot compute or sees differently.
+            duckdb_queries: view → what DuckDB is asked instead of the view's own text, as for a function.
+            spark: a session to use where Spark is needed; None starts a local one and ends it.
+            on_step: is told what happens meanwhile.
+
+        Raises:
+            EpochNotFoundError, UsageError: as `snapshot`; or the engine is not known or not installed.
+            StorageError: the root cannot be read.
+            RunFailedError: Spark does not start, or failed.
+        """
+        from slackwater.verification.verifier import Verifier  # here, since it imports Spark
+
+        state = self._latest()
+        return Verifier(
+            self._root,
+            state,
+            self._find(state, _parsed(epoch, state.head.tags)),
+            pipeline=pipeline,
+            engine=engine,
+            duckdb_queries=duckdb_queries,
+            spark=spark,
+            on_step=on_step,
+        ).run()
 
     def _find(self, state: LanceStateStore, wanted: int | datetime | None) -> EpochRecord:
         records = state.epochs()
@@ -205,7 +260,8 @@ class Store:
             missing = f"epoch {wanted} was never committed or is no longer retained"
         if not matching:
             first, last = records[0], records[-1]
-            raise EpochNotFoundError(
+            is_past = isinstance(wanted, datetime) or wanted < last.epoch
+            raise (EpochExpiredError if is_past else EpochNotFoundError)(
                 f"{missing} at {self._root}: there are {len(records)} epochs from {first.epoch} "
                 f"({first.committed_at.isoformat()}) to {last.epoch} ({last.committed_at.isoformat()})"
             )
@@ -216,18 +272,27 @@ class Store:
         return self._state
 
 
-def _parsed(epoch: int | str | None) -> int | datetime | None:
+def _tagged(tag: str, tags: Mapping[str, int]) -> int:
+    if tag not in tags:
+        raise NotFoundError(f"there is no tag {tag!r}; the tags are: {', '.join(sorted(tags)) or 'none'}")
+    return tags[tag]
+
+
+def _parsed(epoch: int | str | None, tags: Mapping[str, int]) -> int | datetime | None:
     if epoch is None or isinstance(epoch, int):
         return epoch
     if epoch == "latest":
         return None
+    if epoch in tags:
+        return tags[epoch]
     if epoch.isdigit():
         return int(epoch)
     try:
         return datetime.fromisoformat(epoch[:-1] + "+00:00" if epoch.endswith(("Z", "z")) else epoch)
     except ValueError:
         raise UsageError(
-            f"{epoch!r} names no epoch: give its number, `latest`, or a time like 2026-01-31T12:00:00Z"
+            f"{epoch!r} names no epoch: give its number, `latest`, a time like 2026-01-31T12:00:00Z, or a tag; the "
+            f"tags are: {', '.join(sorted(tags)) or 'none'}"
         ) from None
 
 

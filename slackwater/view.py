@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import lance
 import pyarrow as pa
 
-from state.errors import SchemaError, UsageError
+from state.errors import EpochExpiredError, NotFoundError, SchemaError, UsageError
 from state.group_key import KEY_COLUMN, group_keys
 from state.lance_access import lance_options, open_dataset
 from state.location import Location
 from state.records import ViewVersion
+from state.storage_error import storage_error
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,18 +62,27 @@ class View:
         """The Lance dataset, checked out at this epoch's version.
 
         Raises:
-            NotFoundError: the version is no longer there.
+            EpochExpiredError: the version is no longer retained.
             StorageError: the root cannot be read.
         """
         if self._dataset is None:
-            self._dataset = open_dataset(self._location, self._version.version)
+            try:
+                self._dataset = open_dataset(self._location, self._version.version)
+            except NotFoundError as error:
+                raise self._expired() from error
         return self._dataset
 
     def count_rows(self) -> int:
         return int(self.lance().count_rows())
 
     def to_arrow(self) -> pa.Table:
-        return self.lance().to_table(columns=self.schema.names)
+        """An Arrow table.
+
+        Raises:
+            EpochExpiredError: the version is no longer retained.
+            StorageError: the root cannot be read.
+        """
+        return self._read()
 
     def to_pandas(self) -> pd.DataFrame:
         """A pandas frame; needs pandas."""
@@ -156,8 +166,21 @@ class View:
             )
         values = [self._key_value(column, key[column]) for column in self._key]
         text = group_keys(values)[0].as_py().replace("'", "''")
-        rows = dataset.to_table(columns=self.schema.names, filter=f"{KEY_COLUMN} = '{text}'").to_pylist()
+        rows = self._read(f"{KEY_COLUMN} = '{text}'").to_pylist()
         return rows[0] if rows else None
+
+    def _read(self, condition: str | None = None) -> pa.Table:
+        try:
+            return self.lance().to_table(columns=self.schema.names, filter=condition)
+        except (OSError, ValueError) as error:
+            reason = storage_error(error, self._location)
+            raise (self._expired() if isinstance(reason, NotFoundError) else reason) from error
+
+    def _expired(self) -> EpochExpiredError:
+        return EpochExpiredError(
+            f"version {self._version.version} of view {self.name!r} at {self._location} is no longer retained: take a "
+            "new snapshot; a tag or a pin keeps an epoch, and a longer retention all of them"
+        )
 
     def _key_value(self, column: str, value: Any) -> pa.Array:
         data_type = self.lance().schema.field(column).type

@@ -177,7 +177,7 @@ def _size(fragment: lance.LanceFragment) -> int:
     metadata = fragment.metadata
     written_bytes = sum(file.file_size_bytes or 0 for file in metadata.files)
     rows = int(fragment.count_rows())
-    return max(rows, written_bytes * rows // (max(1, metadata.physical_rows) * _ROW_BYTES))
+    return max(rows, written_bytes * rows // (max(1, int(metadata.physical_rows)) * _ROW_BYTES))
 
 
 def _commit_error(location: Location, error: Exception) -> CommitRefusedError | CommitUnknownError:

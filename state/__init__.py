@@ -52,6 +52,8 @@ Map of files:
     view_dataset.py  creating, fencing and tagging the datasets of views
     object_client.py an obstore client for a location
     owner.py         owner.json: who runs on this root
+    command.py       what can be asked of an owner
+    command_inbox.py commands/: what was asked, and the answers
     fold_plan.py     which neighbours are folded into one
     fold.py          folding state.lance
     retention.py     which epochs stay readable

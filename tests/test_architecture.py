@@ -19,7 +19,8 @@ _RAY_HOSTS = {
     Path("actors/actor_group.py"),
     Path("actors/coordinator.py"),
     Path("actors/run_client.py"),
-    Path("spark_bridge/session.py"),
+    Path("spark_bridge/hand_over.py"),
+    Path("spark_bridge/ray_application.py"),
 }
 # `to_ray` and `to_spark` import when they are called, by somebody who has what they import.
 _EXITS = {Path("slackwater/view.py")}

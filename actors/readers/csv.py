@@ -43,7 +43,11 @@ class CsvReader:
         self._format, self._limits = format, limits
 
     def infer_schema(self, file: ObjectFile) -> pa.Schema:
-        self._first_line(file)
+        first_line = self._first_line(file)
+        try:
+            str(first_line, "utf-8")
+        except UnicodeDecodeError:
+            raise UnreadableFile("its first line is not UTF-8") from None
         most_bytes = self._limits.max_record_bytes
         block_bytes = min(8 * MIB, most_bytes)
         while True:

@@ -137,6 +137,6 @@ def _ask(call: Callable[[], Any], place: str) -> Any:
         return call()
     except pa.ArrowMemoryError:
         raise  # says nothing about the file
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         reason = f"{place}: {one_line(error)}"
     raise UnreadableFile(reason)

@@ -20,9 +20,9 @@ from actors.readers.parquet_pages import pages
 from actors.readers.row_bytes import row_bytes
 from actors.settings import ReadLimits
 
-# What one compressed byte can become at most; of Zstandard and Brotli more than anybody needs.
-_EXPANSION = {"UNCOMPRESSED": 1, "SNAPPY": 22, "LZ4": 255, "GZIP": 1_032}
-_ANY_EXPANSION = 40_000
+# What one compressed byte can become; less with most codecs, but to ask Arrow for the codec of a chunk ends the process
+# when it is one that Arrow does not know.
+_EXPANSION = 40_000
 # What a chunk may become before it is looked at, in units of `max_batch_bytes`.
 _UNSEEN = 4
 _VALUE_BYTES = 8
@@ -66,7 +66,7 @@ class ParquetBounds:
     def _judge(self, chunk: pq.ColumnChunkMetaData, path: str, group: int, index: int) -> None:
         is_text = chunk.physical_type == "BYTE_ARRAY"
         stored_bytes, claimed_bytes = chunk.total_compressed_size, chunk.total_uncompressed_size
-        could_become = stored_bytes * _EXPANSION.get(chunk.compression, _ANY_EXPANSION)
+        could_become = stored_bytes * _EXPANSION
         unseen_bytes = _UNSEEN * self._most_bytes
         repeats = index in self._repeated
         # Each text begins with as much of the one before as it says.

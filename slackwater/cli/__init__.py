@@ -14,7 +14,10 @@ Invariants:
     options.py    their options, and how `-o key=value` is read
     target.py     `app.py:pipeline` → the pipeline
     session.py    a run in the foreground: signals, progress, report
+    verify.py     a verification: its steps, and what it found
     progress.py   how far a run is, as a live table or as log lines
+    commands.py   what is asked of the owner of a root: pause, resume, stop, throttle, retry
+    upkeep.py     vacuum and tags, likewise
     output.py     tables for people, for pipes and for programs
     edge.py       errors → lines and exit codes
 """

@@ -17,6 +17,7 @@ from slackwater.cli.output import Output
 
 if TYPE_CHECKING:
     from slackwater.store import Store
+    from state.command import Command
 
 app = typer.Typer(
     name="slackwater",
@@ -32,8 +33,10 @@ Target = Annotated[str, typer.Argument(metavar="APP:PIPELINE", help="e.g. app.py
 Source = Annotated[Optional[str], typer.Option("--source", help="only files of this source")]  # noqa: UP045
 AtEpoch = Annotated[
     Optional[str],  # noqa: UP045
-    typer.Option("--epoch", help="an epoch, `latest`, or an ISO time; by default the latest"),
+    typer.Option("--epoch", help="an epoch, `latest`, a tag, or an ISO time; by default the latest"),
 ]
+Timeout = Annotated[float, typer.Option("--timeout", min=0, help="seconds to wait for the running pipeline's answer")]
+Takeover = Annotated[bool, typer.Option("--takeover", help="take the root over from a living process")]
 
 
 class Until(str, Enum):
@@ -50,6 +53,20 @@ class FileStatus(str, Enum):
     DONE = "done"
     QUARANTINED = "quarantined"
     VANISHED = "vanished"
+
+
+class Off(str, Enum):
+    """How `throttle` lifts its limits."""
+
+    OFF = "off"
+
+
+class Engine(str, Enum):
+    """What `verify` computes views with."""
+
+    AUTO = "auto"
+    DUCKDB = "duckdb"
+    SPARK = "spark"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -82,7 +99,7 @@ def run(
         Optional[Until],  # noqa: UP045
         typer.Option("--until", help="end when everything that was listed is committed; by default run for ever"),
     ] = None,
-    takeover: Annotated[bool, typer.Option("--takeover", help="take the root over from a living process")] = False,
+    takeover: Takeover = False,
     json: Json = False,
     log_level: LogLevel = "info",
     log_json: LogJson = False,
@@ -199,6 +216,95 @@ def explain(
 
 @app.command()
 @reports_errors
+def vacuum(
+    root: Root,
+    keep_s: Annotated[
+        Optional[float],  # noqa: UP045
+        typer.Option("--keep-s", min=0, help="every epoch of the last so many seconds stays; by default 3,600"),
+    ] = None,
+    keep_epochs: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option("--keep-epochs", min=1, help="and the last so many, whatever their age; by default 100"),
+    ] = None,
+    takeover: Takeover = False,
+    option: StorageOptions = None,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Let go of older epochs and of the files that only they use.  A tagged or pinned epoch stays.
+
+    A running pipeline does this by itself, as its settings say, and at once when it is asked; what is to be kept can be
+    said for a root that nobody runs on.
+    """
+    options = storage_options(option)
+    from slackwater.cli.upkeep import vacuum_root
+    from state.command import VacuumCommand
+
+    command = VacuumCommand(keep_s=keep_s, keep_epochs=keep_epochs)
+    vacuum_root(root, options, command, Output(json), takeover=takeover)
+
+
+@app.command()
+@reports_errors
+def tag(
+    root: Root,
+    name: Annotated[Optional[str], typer.Argument(help="a letter, then letters, digits, '.', '_', '-'")] = None,  # noqa: UP045
+    epoch: AtEpoch = None,
+    delete: Annotated[bool, typer.Option("--delete", help="take the name away")] = False,
+    list_all: Annotated[bool, typer.Option("--list", help="print all tags; so does no name")] = False,
+    takeover: Takeover = False,
+    option: StorageOptions = None,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Give an epoch a name, by which it is kept and read.  A name that is there already moves."""
+    options = storage_options(option)
+    from slackwater.cli import upkeep
+    from state.errors import UsageError
+
+    if name is None or list_all:
+        if name is not None or epoch is not None or delete:
+            raise UsageError("--list takes no name, and nothing else: give one or the other")
+        upkeep.list_tags(root, options, Output(json))
+    elif delete:
+        if epoch is not None:
+            raise UsageError("--delete takes no --epoch: a name is taken away from whatever epoch it has")
+        upkeep.remove_tag(root, options, name, Output(json), takeover=takeover)
+    else:
+        upkeep.set_tag(root, options, name, epoch, Output(json), takeover=takeover)
+
+
+@app.command()
+@reports_errors
+def verify(
+    root: Root,
+    epoch: AtEpoch = None,
+    target: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--app", metavar="APP:PIPELINE", help="the pipeline, for views that are functions"),
+    ] = None,
+    engine: Annotated[
+        Engine, typer.Option("--engine", help="auto: DuckDB, and Spark where DuckDB differs")
+    ] = Engine.AUTO,
+    option: StorageOptions = None,
+    json: Json = False,
+    log_level: LogLevel = "warning",
+    debug: Debug = False,
+) -> None:
+    """Compute every view again from the files that the ledger names, and compare.  Exit code 0: all are equal."""
+    from actors.logging import configure
+    from slackwater.cli.target import load_pipeline
+    from slackwater.cli.verify import print_verification
+
+    configure(log_level)
+    store = _store(root, option)
+    pipeline = load_pipeline(target) if target else None
+    if not print_verification(store, epoch, pipeline, engine.value, Output(json)).all_equal:
+        sys.exit(1)
+
+
+@app.command()
+@reports_errors
 def demo(
     local: Annotated[bool, typer.Option("--local", help="a directory instead of the embedded S3 server")] = False,
     directory: Annotated[
@@ -212,6 +318,94 @@ def demo(
 
     if not run_demo(local=local, directory=directory):
         sys.exit(1)
+
+
+@app.command()
+@reports_errors
+def pause(
+    root: Root, timeout: Timeout = 60, option: StorageOptions = None, json: Json = False, debug: Debug = False
+) -> None:
+    """Have a running pipeline list and read nothing more, until `resume`."""
+    from state.command import PauseCommand
+
+    _ask(root, option, PauseCommand(), timeout, json)
+
+
+@app.command()
+@reports_errors
+def resume(
+    root: Root, timeout: Timeout = 60, option: StorageOptions = None, json: Json = False, debug: Debug = False
+) -> None:
+    """Take a `pause` back."""
+    from state.command import ResumeCommand
+
+    _ask(root, option, ResumeCommand(), timeout, json)
+
+
+@app.command()
+@reports_errors
+def stop(
+    root: Root, timeout: Timeout = 60, option: StorageOptions = None, json: Json = False, debug: Debug = False
+) -> None:
+    """End a running pipeline after a last epoch."""
+    from state.command import StopCommand
+
+    _ask(root, option, StopCommand(), timeout, json)
+
+
+@app.command()
+@reports_errors
+def throttle(
+    root: Root,
+    off: Annotated[Optional[Off], typer.Argument(help="lift every limit")] = None,  # noqa: UP045
+    files_per_second: Annotated[
+        Optional[float],  # noqa: UP045
+        typer.Option("--files-per-second", help="open no more files than this each second"),
+    ] = None,
+    bytes_per_second: Annotated[
+        Optional[float],  # noqa: UP045
+        typer.Option("--bytes-per-second", help="read no more bytes than this each second"),
+    ] = None,
+    timeout: Timeout = 60,
+    option: StorageOptions = None,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Limit how fast a running pipeline reads.  A new limit replaces those before."""
+    from state.command import ThrottleCommand
+    from state.errors import UsageError
+
+    if (off is None) == (files_per_second is None and bytes_per_second is None):
+        raise UsageError("give --files-per-second, --bytes-per-second, or both; or else `off`")
+    command = ThrottleCommand(files_per_second=files_per_second, bytes_per_second=bytes_per_second)
+    _ask(root, option, command, timeout, json)
+
+
+@app.command()
+@reports_errors
+def retry(
+    root: Root,
+    source: Source = None,
+    path: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--path", help="only this file: its whole URL or path, or its path below a source"),
+    ] = None,
+    timeout: Timeout = 60,
+    option: StorageOptions = None,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Read quarantined files again, each from the row where it ended."""
+    from state.command import RetryCommand
+
+    _ask(root, option, RetryCommand(source=source, path=path), timeout, json)
+
+
+def _ask(root: str, option: list[str] | None, command: Command, timeout_s: float, json: bool) -> None:
+    options = storage_options(option)
+    from slackwater.cli.commands import carry_out, print_outcome
+
+    print_outcome(carry_out(root, options, command, timeout_s=timeout_s), Output(json))
 
 
 def _store(root: str, option: list[str] | None) -> Store:

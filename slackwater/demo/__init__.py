@@ -4,8 +4,7 @@
     place.py              where they go: an embedded S3 server, or a directory
     flights_pipeline.py   the pipeline, as a user would write it; it runs in a child process
     scenario.py           the story: files, start, more files, SIGKILL, start again, compare
-    oracle.py             what DuckDB computes from exactly the rows that the ledger names
 
-Invariants: the scenario knows the root only as any reader does (`sw.open`); the oracle shares no code with the engine
-that reads the files; every view is compared at the epoch of the crash and at the last one.
+Invariants: the scenario knows the root only as any reader does (`sw.open`); every view is verified by DuckDB, with its
+own readers and queries, at the epoch of the crash and at the last one.
 """

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
-from urllib.parse import urlsplit
 
 from slackwater.testing.s3_server import S3Server
 
@@ -33,10 +32,6 @@ class Place(Protocol):
 
     def put(self, key: str, body: bytes) -> None:
         """Writes one file below `raw`, whole or not at all."""
-        ...
-
-    def read(self, path: str) -> bytes:
-        """The content of a file, by its path in the ledger."""
         ...
 
 
@@ -71,11 +66,6 @@ class S3Place:
     def put(self, key: str, body: bytes) -> None:
         self._client.put_object(Bucket=_RAW, Key=key, Body=body)
 
-    def read(self, path: str) -> bytes:
-        parts = urlsplit(path)
-        body: bytes = self._client.get_object(Bucket=parts.netloc, Key=parts.path.lstrip("/"))["Body"].read()
-        return body
-
 
 class DirectoryPlace:
     """Two directories beside each other."""
@@ -100,9 +90,6 @@ class DirectoryPlace:
         hidden = final.with_name(f".{final.name}")
         hidden.write_bytes(body)
         os.replace(hidden, final)
-
-    def read(self, path: str) -> bytes:
-        return Path(path.removeprefix("file://")).read_bytes()
 
 
 @contextmanager

@@ -20,8 +20,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from slackwater.cli.output import Output
 from slackwater.cli.progress import human_bytes
-from slackwater.demo.flights import FORMATS, SCHEMA, DayFile, day_files
-from slackwater.demo.oracle import Oracle
+from slackwater.demo.flights import FORMATS, DayFile, day_files
 from slackwater.demo.place import Place, open_place
 from slackwater.snapshot import Snapshot
 from slackwater.store import open as open_store
@@ -176,20 +175,18 @@ class _Demo:
     def _compare(self, moment: str, snapshot: Snapshot) -> bool:
         from slackwater.demo.flights_pipeline import DUCKDB_QUERIES
 
-        with Oracle(self._place.read) as oracle:
-            rows = sum(oracle.load(f"flights_{n}", n, SCHEMA, snapshot.files(f"flights_{n}")) for n in FORMATS)
-            compared = [
-                oracle.compare(name, snapshot.view(name).to_arrow(), query) for name, query in DUCKDB_QUERIES.items()
-            ]
+        store = open_store(self._place.root, storage_options=self._place.storage_options or None)
+        found = store.verify(snapshot.epoch, engine="duckdb", duckdb_queries=DUCKDB_QUERIES)
+        rows = sum(_totals(name, snapshot.files(f"flights_{name}"))["rows"] for name in FORMATS)
         self._output.rows(
             [
-                {"view": c.view, "rows": c.rows, "DuckDB": c.expected_rows, "": "equal" if c.equal else c.difference}
-                for c in compared
+                {"view": v.view, "rows": v.rows, "DuckDB": v.expected_rows, "": " ".join((v.outcome.value, v.reason))}
+                for v in found.views
             ],
             ("view", "rows", "DuckDB", ""),
             title=f"{moment}: epoch {snapshot.epoch}, {rows:,} rows ingested",
         )
-        return all(c.equal for c in compared)
+        return found.all_equal
 
     def _conclude(self, equal: bool, complete: bool, crashed_in_the_middle: bool) -> None:
         seconds = self._clock.monotonic() - self._started

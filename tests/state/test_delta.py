@@ -60,6 +60,18 @@ def test_a_patch_of_an_earlier_row_stays_a_patch() -> None:
     assert (row["op"], row["row"]["gone_epoch"], row["row"]["changed_epoch"]) == (PATCH, 5, 4)
 
 
+def test_a_patch_lies_over_what_came_before_it_and_leaves_what_it_does_not_give() -> None:
+    builder, later = DeltaBuilder(), DeltaBuilder()
+    builder.put("queue", b"k", 1, path="p", size=1)
+    builder.patch("queue", b"k", 1, size=2, path=None)
+    later.patch("queue", b"k", 1, size=3)
+    assert builder.build().changes == {"queue": {b"k": (PUT, 1, {"path": "p", "size": 2})}}
+    builder.put("queue", b"k", 1, path="p", size=1)
+    assert Delta.merge([builder.build(), later.build()]).changes == {
+        "queue": {b"k": (PUT, 1, {"path": "p", "size": 3})}
+    }
+
+
 def test_a_delta_travels_between_processes() -> None:
     delta = built(("put", b"k"), ("delete", b"l"))
     copy = pickle.loads(pickle.dumps(delta))

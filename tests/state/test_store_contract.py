@@ -380,7 +380,10 @@ def test_a_reader_waits_for_an_epoch(place: Place, store: HeadSwapStore, monkeyp
     with pytest.raises(EpochNotFoundError, match="epoch 2 was not committed within 5 s: the last epoch is 0"):
         reader.wait_epoch(2, timeout_s=5)
 
+    sleep = place.clock.sleep
+
     def commit_meanwhile(seconds: float) -> None:
+        sleep(seconds)
         commit(store, store.head.epoch + 1, queued(f"file-{store.head.epoch + 1}"))
 
     monkeypatch.setattr(place.clock, "sleep", commit_meanwhile)

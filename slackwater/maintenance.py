@@ -1,0 +1,80 @@
+"""What may be done to a root that nobody runs on: as its owner, for as long as it takes."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from state.catalog import Catalog
+from state.clock import Clock, SystemClock
+from state.housekeeping import Housekeeping
+from state.lance_root import LanceRoot
+from state.location import Location
+from state.owner import Ownership
+from state.pin import pinned_epochs
+from state.retention import RetentionSettings
+from state.store import StateStore
+from state.vacuum import Vacuumed
+
+Result = TypeVar("Result")
+
+
+def run_as_owner(
+    root: str | os.PathLike[str],
+    storage_options: Mapping[str, str] | None,
+    action: Callable[[StateStore, LanceRoot], Result],
+    *,
+    takeover: bool = False,
+    clock: Clock | None = None,
+) -> Result:
+    """Takes a root over, does one thing, and lets go of it.  A run that was frozen meanwhile is fenced by it.
+
+    Args:
+        root: where a pipeline has written.
+        storage_options: as for `open`.
+        action: is given the owner's handle on the store, and the root.
+        takeover: do not ask whether an owner lives.
+        clock: paces the watching of another owner.
+
+    Raises:
+        StoreNotFoundError: no pipeline has written there.
+        OwnedError: a process runs on this root.
+        FencedError: another process took the root over at the same moment.
+        StorageError: the root cannot be read or written.
+    """
+    clock = clock or SystemClock()
+    place = LanceRoot(Location(os.fspath(root), storage_options or {}), clock)
+    pipeline = Catalog.of(place.open(read_only=True).scan("catalog")).pipeline
+    run_id = f"{socket.gethostname()}-{os.getpid()}-{int(clock.now().timestamp() * 1000)}"
+    ownership = Ownership(
+        place.location, clock, run_id=run_id, pipeline="unnamed" if pipeline is None else pipeline.name
+    )
+    ownership.acquire(takeover=takeover)
+    try:
+        ownership.update(phase="maintenance")
+        store = place.open()
+        ownership.update(term=store.take_over(run_id).term)
+        return action(store, place)
+    finally:
+        ownership.release()
+
+
+def vacuum(store: StateStore, root: LanceRoot, retention: RetentionSettings) -> Vacuumed:
+    """Lets go of all that need not be kept, now.
+
+    Args:
+        store: the owner's handle.
+        root: where it is.
+        retention: which epochs stay.
+
+    Raises:
+        FencedError, CommitRefusedError, CommitUnknownError: as `StateStore.commit`.
+        StorageError: the root cannot be read or written.
+    """
+
+    def pinned() -> frozenset[int]:
+        return pinned_epochs(root.location, root.clock)
+
+    return Housekeeping(root, root.clock, retention, pinned).run(store)

@@ -1,0 +1,244 @@
+"""The control thread of a run: one attempt after the other, until one stops gracefully or none is to follow."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import structlog
+
+from actors.attempt_plan import AttemptPlan, RunTotals
+from actors.pipeline_definition import PipelineDefinition
+from actors.recovery_policy import RecoveryPolicy
+from actors.run_client import connect_ray, disconnect_ray
+from actors.run_state import RunState
+from slackwater.attempt import Attempt
+from slackwater.command_loop import CommandLoop
+from slackwater.run_progress import RunProgress
+from slackwater.run_requests import RunRequests
+from slackwater.settings import Settings
+from slackwater.spark_application import SparkApplication
+from spark_bridge.session import prepare_java
+from spark_bridge.view_definition import ViewDefinition
+from state.clock import Clock
+from state.command_inbox import CommandInbox
+from state.errors import FencedError, RunFailedError, SlackwaterError
+from state.lance_root import LanceRoot
+from state.owner import Ownership
+
+_NEXT_ATTEMPT = sys.maxsize
+_SHOWN_PHASES = ("running", "paused", "stopping")
+# Ray and Spark are started by fork and exec: nothing of Lance runs in between.
+warnings.filterwarnings("ignore", message="lance is not fork-safe")
+_log = structlog.get_logger()
+
+
+class RunControl:
+    """Starts Ray and Spark if there is none, runs attempts, recovers between them, and ends what it started.
+
+    Everything public is as of a moment ago; `news` is notified of every change.
+
+    Args:
+        definition: the pipeline.
+        views: the declared views.
+        settings: of Spark, Ray and the recovery.
+        ownership: of the root, held; it is released at the end.
+        replaces_term: the head's term before this run.
+        clock: gives times and durations.
+    """
+
+    def __init__(
+        self,
+        *,
+        definition: PipelineDefinition,
+        views: Sequence[ViewDefinition],
+        settings: Settings,
+        ownership: Ownership,
+        replaces_term: int,
+        clock: Clock,
+    ) -> None:
+        self._definition, self._views = definition, views
+        self._ownership, self._replaces_term, self._clock = ownership, replaces_term, clock
+        self._policy = RecoveryPolicy(settings.recovery)
+        self._started_s = clock.monotonic()
+        self._seconds: float | None = None
+        self._attempt: Attempt | None = None
+        self._mark = 1
+        self.news = threading.Condition()
+        self.state = RunState(version=0, phase="starting", term=0, epoch=0)
+        self.progress = RunProgress(source.name for source in definition.sources)
+        self.recovering = ""
+        self.recoveries = 0
+        self.failure: Exception | None = None
+        self.is_over = False
+        sources = (source.name for source in definition.sources)
+        self.requests = RunRequests(LanceRoot(definition.root, clock), sources, self.news)
+        prepare_java()
+        spark = settings.spark
+        self._spark = SparkApplication(spark, f"slackwater-{ownership.run_id}")
+        self._owns_ray = connect_ray(
+            address=settings.ray.address,
+            num_cpus=settings.ray.num_cpus or spark.num_executors * spark.executor_cores + 1,
+            namespace=settings.ray.namespace,
+        )
+        self._spark.start()
+        inbox = CommandInbox(definition.root, clock)
+        self._commands = CommandLoop(inbox, ownership, self.requests, lambda: self.failure)
+        self._thread = threading.Thread(target=self._control, name="run", daemon=True)
+        self._thread.start()
+
+    @property
+    def seconds(self) -> float:
+        """Since the start, up to the end."""
+        return self._seconds if self._seconds is not None else self._clock.monotonic() - self._started_s
+
+    @property
+    def has_caught_up(self) -> bool:
+        """Whether the last mark is reached."""
+        return self.state.reached_mark >= self._mark
+
+    @property
+    def spark_is_ready(self) -> bool:
+        """Whether the session has started, or failed to."""
+        return self._spark.session.done()
+
+    @property
+    def view_classes(self) -> dict[str, str]:
+        """The class of each view that is maintained now."""
+        with self.news:
+            attempt = self._attempt
+        return {} if attempt is None else dict(attempt.view_classes)
+
+    def join(self) -> None:
+        """Returns when the run is over."""
+        self._thread.join()
+
+    def renew_mark(self) -> None:
+        """From here on `caught_up` means a listing that begins after this call."""
+        while not self.is_over:
+            with self.news:
+                if (attempt := self._attempt) is None:
+                    self._mark = _NEXT_ATTEMPT
+                    return
+            try:
+                mark = attempt.mark()
+            except RunFailedError:
+                mark = _NEXT_ATTEMPT
+            with self.news:
+                if self._attempt is attempt and mark != _NEXT_ATTEMPT:
+                    self._mark = mark
+                    return
+                # It has died: the control thread is about to notice.
+                self.news.wait_for(lambda: self._attempt is not attempt or self.is_over)
+
+    def _control(self) -> None:
+        """One attempt after the other, until one stops gracefully or none is to follow."""
+        plan = AttemptPlan(self._ownership.run_id, replaces_term=self._replaces_term)
+        try:
+            while (failure := self._try(plan)) is not None:
+                plan = self._plan_after(plan, failure)
+        except Exception as error:
+            self._fail(error)
+        finally:
+            self._clean_up()
+
+    def _try(self, plan: AttemptPlan) -> Exception | None:
+        """Runs one attempt to its end.  Returns what it failed with; None if it stopped gracefully."""
+        attempt = Attempt(definition=self._definition, plan=plan, views=self._views, spark=self._spark)
+        try:
+            recovered = attempt.start()
+            self.progress.begin(recovered, self.state)
+            self._publish(attempt.state)
+            self._ownership.update(term=recovered.term, phase="running")
+            with self.news:
+                self._attempt, self.recovering = attempt, ""
+                if self._mark == _NEXT_ATTEMPT:
+                    self._mark = attempt.mark()
+            self.requests.begin(attempt)
+            attempt.follow(self._publish)
+            return None
+        except Exception as error:
+            return error
+        finally:
+            with self.news:
+                self._attempt = None
+                self.news.notify_all()
+            self.requests.end()
+            attempt.end()
+
+    def _plan_after(self, plan: AttemptPlan, error: Exception) -> AttemptPlan:
+        """How the next attempt begins; waits until it may.  Raises the error if there is to be none."""
+        state = self.state
+        self._policy.forgive(self.requests.take_retried())
+        following = self._policy.on_failure(error, state, self._clock.monotonic())
+        if following is None or self.requests.stopping:
+            raise error
+        self.recoveries += 1
+        lost = self._spark.replace_if_lost()
+        reason = f"{error}; {'a new Spark application starts; ' if lost else ''}going on from epoch {state.epoch}"
+        _log.warning("recovering", reason=str(error), attempt=plan.number + 1, pause_s=following.pause_s)
+        self._ownership.update(phase="recovering", last_error=str(error))
+        with self.news:
+            self.recovering = reason
+            # The listing that the next attempt begins with is younger than every mark so far.
+            self._mark, self.state = 1, replace(state, reached_mark=0)
+            self.news.wait_for(lambda: self.requests.stopping, following.pause_s)
+        return replace(
+            plan,
+            number=plan.number + 1,
+            held_root=plan.held_root or state.term > 0,
+            so_far=RunTotals(state.epoch, state.epochs, state.totals),
+            files_at_once=following.files_at_once,
+            poisoned=following.poisoned,
+        )
+
+    def _clean_up(self) -> None:
+        """Ends whatever was started, in the reverse order; the run is over only then."""
+        self.requests.end(for_good=True)
+        steps: list[Callable[[], None]] = [self._spark.end]
+        if self._owns_ray:
+            steps.append(disconnect_ray)
+        try:
+            for step in steps:
+                try:
+                    step()
+                except Exception as error:
+                    # What is dead already cannot be ended; what comes after must be.
+                    _log.debug("could not be ended", step=step.__name__, error=str(error))
+        finally:
+            self._commands.join()
+            if self.failure is not None:
+                self._ownership.update(last_error=str(self.failure))
+            self._ownership.release()
+            with self.news:
+                self._seconds = self._clock.monotonic() - self._started_s
+                self.is_over = True
+                self.news.notify_all()
+
+    def _fail(self, error: Exception) -> None:
+        if not isinstance(error, SlackwaterError):
+            error = RunFailedError(f"{type(error).__name__}: {error}; start the run again, it goes on where it stopped")
+        _log.debug("run failed", error=str(error))
+        with self.news:
+            self.failure = error
+            self.news.notify_all()
+
+    def _publish(self, state: RunState) -> None:
+        if self._ownership.lost:
+            raise FencedError(
+                f"{self._definition.root} was taken over by another process; this run has stopped for good"
+            )
+        before = self.state
+        with self.news:
+            self.state = state
+            self.news.notify_all()
+        if state.phase != before.phase and state.phase in _SHOWN_PHASES:
+            self._ownership.update(phase=state.phase)
+        if sum(each.listings for each in state.lists) > sum(each.listings for each in before.lists):
+            self._ownership.update(last_listing=self._clock.now())
+        if state.epochs > before.epochs:
+            rows, files = state.totals.rows - before.totals.rows, state.totals.files - before.totals.files
+            _log.info("committed", epoch=state.epoch, rows=rows, files=files, epochs=state.epochs - before.epochs)

@@ -1,0 +1,199 @@
+"""The coordinator of one attempt: the same as `actors.coordinator.Coordinator`, with events in place of Ray."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from actors.coordinate_executor import CoordinateExecutor
+from actors.edge import Outlet
+from actors.instructions import (
+    Commit,
+    DecideSchema,
+    End,
+    Inject,
+    Instruction,
+    MarkListings,
+    MoveTags,
+    TryNextFile,
+    WakeAt,
+)
+from actors.messages import Mutation
+from actors.recovery import RecoveredState, recover
+from actors.reports import CollectReport, Progress
+from actors.topology import COORDINATOR
+from slackwater.testing.simulation.host import Host
+from slackwater.testing.simulation.simulated_root import SimulatedRoot
+from state.epoch import next_epoch
+from state.errors import NotFoundError, ProtocolError, RunFailedError, SlackwaterError, StorageError
+from state.records import EpochRecord, ViewVersion
+
+if TYPE_CHECKING:
+    from slackwater.testing.simulation.attempt import SimulatedAttempt
+
+_RETRY_TAG_S = 0.1
+
+
+class CoordinatorHost(Host):
+    """Hosts a `CoordinateExecutor`, commits what it says, and hears of the actors' ends.
+
+    Args:
+        attempt: that it is part of.
+    """
+
+    def __init__(self, attempt: SimulatedAttempt) -> None:
+        super().__init__(attempt, COORDINATOR, ())
+        self._root = SimulatedRoot(self._world.disk, self._world.clock, self._world.access(self))
+        self._edges: dict[str, Outlet] = {}
+        self._untagged: dict[str, ViewVersion] = {}
+        self._tagging = False
+        self.executor: CoordinateExecutor | None = None
+        self.failure: Exception | None = None
+
+    def recover(self) -> RecoveredState:
+        """Takes the root over.  Errors as `actors.recovery.recover`."""
+        recovered = recover(self._attempt.definition, self._attempt.plan, self._root)
+        self._store = recovered.store
+        return recovered
+
+    def open(self, recovered: RecoveredState) -> None:
+        """Knows from here on what to decide."""
+        self.executor = CoordinateExecutor(
+            definition=self._attempt.definition,
+            plan=self._attempt.plan,
+            recovered=recovered,
+            next_epoch=partial(next_epoch, self._world.clock),
+            now_s=self.now_s,
+        )
+
+    def start(self) -> None:
+        """Lets the flow begin."""
+        self._edges = {source: Outlet(COORDINATOR) for source in self._attempt.lists}
+        self.do(self._running.start(self.now_s))
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the attempt is over and every tag is moved."""
+        return self._running.state.phase == "stopped" and not self._untagged and not self._tagging
+
+    # -- what the actors, the materializer and the user say -------------------------------------------------------
+
+    def on_progress(self, progress: Progress, number: int) -> None:
+        self.do(self._running.on_progress(progress, number, self.now_s))
+
+    def collect(self, report: CollectReport) -> None:
+        self.do(self._running.on_collect(report, self.now_s))
+
+    def propose_schema(self, source: str, schema: pa.Schema | None) -> None:
+        self.do(self._running.on_schema_proposed(source, schema, self.now_s))
+
+    def views_declared(self, sources: frozenset[str], new_views: bool) -> None:
+        self.do(self._running.on_views_declared(sources, new_views, self.now_s))
+
+    def request(self, mutation: Mutation) -> None:
+        self.do(self._running.on_request(mutation, self.now_s))
+
+    def mark(self) -> int:
+        """Makes a mark, see `Watermark`."""
+        self.do(self._running.on_mark())
+        return self._running.mark
+
+    def fail(self, error: Exception) -> None:
+        """Something of the attempt has failed, and with it all of it."""
+        if self.failure is None and self.alive and (self.executor is None or self._running.state.phase != "stopped"):
+            self.failure = error
+            self._attempt.watch_soon()
+
+    # -- what the executor asks for --------------------------------------------------------------------------------
+
+    def do(self, instructions: Iterable[Instruction]) -> None:
+        if self.failure is not None:
+            return
+        for instruction in instructions:
+            if not self.alive:
+                return
+            self.perform(instruction)
+        self._attempt.watch_soon()
+
+    def perform(self, instruction: Instruction) -> None:
+        attempt = self._attempt
+        if isinstance(instruction, Inject):
+            for source, host in attempt.lists.items():
+                host.tell(host.receive, self._edges[source].send(instruction.barrier))
+        elif isinstance(instruction, WakeAt):
+            self._wake_at(instruction.monotonic_s)
+        elif isinstance(instruction, Commit):
+            self.soon(self._commit, instruction)
+        elif isinstance(instruction, MoveTags):
+            self._untagged |= instruction.views
+            self._tag_soon()
+        elif isinstance(instruction, DecideSchema):
+            for fetcher in attempt.fetchers.values():
+                fetcher.tell(fetcher.schema, instruction.source)
+            self._tell_list(instruction.source, found=True)
+        elif isinstance(instruction, TryNextFile):
+            self._tell_list(instruction.source, found=False)
+        elif isinstance(instruction, MarkListings):
+            for host in attempt.lists.values():
+                host.tell(host.mark, instruction.mark)
+        elif not isinstance(instruction, End):
+            raise ProtocolError(f"the coordinator cannot perform {type(instruction).__name__}")
+
+    def on_time(self) -> list[Instruction]:
+        return self._running.on_time(self.now_s)
+
+    def _tell_list(self, source: str, *, found: bool) -> None:
+        host = self._attempt.lists[source]
+        host.tell(host.schema, found)
+
+    def _commit(self, commit: Commit) -> None:
+        try:
+            record = self._store.commit(
+                epoch=commit.epoch,
+                delta=commit.delta,
+                views=commit.views,
+                counts=commit.counts,
+                seconds=commit.seconds,
+            )
+        except ProtocolError:
+            raise
+        except SlackwaterError as error:
+            self.fail(error)
+            return
+        self.soon(self._committed, record)
+
+    def _committed(self, record: EpochRecord) -> None:
+        if self.failure is None:
+            self._world.promises.on_acknowledged(record)
+            self.do(self._running.on_committed(record, self.now_s))
+
+    def _tag_soon(self) -> None:
+        if not self._tagging and self._untagged:
+            self._tagging = True
+            self.soon(self._tag)
+
+    def _tag(self) -> None:
+        """One view after the other; only the latest version needs a tag, and no run fails for it."""
+        name = next(iter(self._untagged))
+        view = self._untagged.pop(name)
+        try:
+            self._root.tag_committed(view)
+        except (StorageError, NotFoundError):
+            self._untagged.setdefault(name, view)
+            self._world.schedule.at(self.now_s + _RETRY_TAG_S, self, self.act, self._tag)
+            return
+        self._tagging = False
+        self._tag_soon()
+        self._attempt.watch_soon()
+
+    @property
+    def _running(self) -> CoordinateExecutor:
+        assert self.executor is not None, "nobody speaks to a coordinator that has not recovered"
+        return self.executor
+
+    def died(self) -> RunFailedError:
+        """What the process hears when this actor is gone."""
+        return RunFailedError("the coordinator died: killed")

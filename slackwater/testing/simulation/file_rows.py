@@ -1,0 +1,38 @@
+"""Rows that know where they come from, in place of Arrow tables and of the objects in Ray's store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from actors.messages import FileKey
+
+ROW_BYTES = 10
+
+
+class Span(NamedTuple):
+    """The rows `start` to `end` (exclusive) of a file version."""
+
+    file: FileKey
+    start: int
+    end: int
+
+
+class FileRows:
+    """Spans of rows.  Executors ask a table only for its size, and of this one they get the same answer.
+
+    Args:
+        spans: in the order in which they were read.
+    """
+
+    __slots__ = ("nbytes", "num_rows", "spans")
+
+    def __init__(self, spans: tuple[Span, ...]) -> None:
+        self.spans = spans
+        self.num_rows = sum(span.end - span.start for span in spans)
+        self.nbytes = ROW_BYTES * self.num_rows
+
+    @classmethod
+    def joined(cls, tables: Iterable[FileRows]) -> FileRows:
+        """The rows of several tables, one after the other."""
+        return cls(tuple(span for table in tables for span in table.spans))

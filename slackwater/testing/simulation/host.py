@@ -1,0 +1,155 @@
+"""What the hosts of the executors share: the same as `actors.actor_shell.ActorShell`, with events in place of Ray."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from actors.edge import Inlet, Outlet
+from actors.instructions import Collect, End, Fail, Instruction, Send, WakeAt
+from actors.messages import Envelope, Message
+from actors.reports import Progress
+from slackwater.testing.simulation.interruptions import Killed
+from slackwater.testing.simulation.promises import PromiseBroken
+from slackwater.testing.simulation.schedule import Life
+from state.errors import ProtocolError, SlackwaterError
+
+if TYPE_CHECKING:
+    from slackwater.testing.simulation.attempt import SimulatedAttempt
+
+
+_REPORTS_LATE = 0.25
+
+
+class Host(Life):
+    """Hosts one executor.
+
+    Args:
+        attempt: that it is part of.
+        name: the actor's name; its edges out are named after it.
+        edges: names of the edges in.
+    """
+
+    reports_progress = False
+
+    def __init__(self, attempt: SimulatedAttempt, name: str, edges: Iterable[str]) -> None:
+        super().__init__(name, attempt)
+        self._attempt, self._world = attempt, attempt.world
+        self._inlet = Inlet(edges)
+        self._outlets: list[tuple[Host, Outlet]] = []
+        self._wake_s: float | None = None
+        self._report_due = False
+        self._reported: Progress | None = None
+        self._reports = 0
+        self.over = False
+
+    def connect(self, receivers: Sequence[Host]) -> None:
+        """Opens the edges out, in the order by which the executor names them."""
+        self._outlets = [(receiver, self.outlet()) for receiver in receivers]
+
+    def outlet(self) -> Outlet:
+        """A new edge out of this actor."""
+        return Outlet(self.name)
+
+    def receive(self, envelope: Envelope) -> None:
+        """Takes one message; whatever comes before it on its edge is taken first."""
+        for message in self._inlet.receive(envelope):
+            self.do(self.on_message(envelope.edge, message))
+
+    def on_message(self, edge: str, message: Message) -> list[Instruction]:
+        """The executor's answer to a message."""
+        raise NotImplementedError
+
+    def on_time(self) -> list[Instruction]:
+        """The executor's answer to a `WakeAt` that came due."""
+        return []
+
+    def progress(self) -> Progress | None:
+        """How far the executor is, for those that report it."""
+        return None
+
+    def perform(self, instruction: Instruction) -> None:
+        """Instructions of this actor's own kind."""
+        raise ProtocolError(f"{self.name} cannot perform {type(instruction).__name__}")
+
+    def do(self, instructions: Iterable[Instruction]) -> None:
+        """Performs instructions in their order; between any two of them the actor may die."""
+        for instruction in instructions:
+            if not self.alive:
+                return
+            if isinstance(instruction, Send):
+                self.send(instruction.message, instruction.to)
+            elif isinstance(instruction, Collect):
+                self._attempt.coordinator.tell(self._attempt.coordinator.collect, instruction.report)
+                self._world.interruptions.planned(f"{self.name} collects")
+            elif isinstance(instruction, WakeAt):
+                self._wake_at(instruction.monotonic_s)
+            elif isinstance(instruction, End):
+                self._report()
+                self.over = True
+            elif isinstance(instruction, Fail):
+                raise instruction.error
+            else:
+                self.perform(instruction)
+        if self.reports_progress and not self._report_due and not self.over:
+            self._report_due = True
+            self.soon(self._report)
+
+    def send(self, message: Message, to: int | None = None) -> None:
+        """Sends on one edge out, or on all."""
+        for receiver, outlet in self._outlets if to is None else [self._outlets[to]]:
+            receiver.tell(receiver.receive, outlet.send(message))
+
+    @property
+    def now_s(self) -> float:
+        return self._world.clock.monotonic()
+
+    def soon(self, action: Callable[..., None], *arguments: Any) -> None:
+        """This actor does something at some moment."""
+        self._world.schedule.soon(self, self.act, action, *arguments)
+
+    tell = soon
+    """Somebody else's call comes at some moment; calls do not keep their order."""
+
+    def tell_now(self, action: Callable[..., None], *arguments: Any) -> None:
+        """Somebody else's call comes at once."""
+        if self.alive:
+            self.act(action, *arguments)
+
+    def act(self, action: Callable[..., None], *arguments: Any) -> None:
+        """Does it now; what it raises ends the actor, and what shows a bug ends the simulation."""
+        try:
+            action(*arguments)
+        except Killed:
+            pass
+        except ProtocolError as error:
+            if self.alive:
+                raise PromiseBroken("no bug", f"{self.name}: {error}") from error
+        except SlackwaterError as error:
+            self.fail(error)
+
+    def fail(self, error: Exception) -> None:
+        """Ends the actor with an error, of which the coordinator hears."""
+        if self.alive and not self.over:
+            self.end()
+            self._attempt.coordinator.tell(self._attempt.coordinator.fail, error)
+
+    def _wake_at(self, monotonic_s: float) -> None:
+        if self._wake_s != monotonic_s:
+            self._wake_s = monotonic_s
+            self._world.schedule.at(monotonic_s, self, self.act, self._wake, monotonic_s)
+
+    def _wake(self, monotonic_s: float) -> None:
+        if self._wake_s == monotonic_s:
+            self._wake_s = None
+            self.do(self.on_time())
+
+    def _report(self) -> None:
+        self._report_due = False
+        progress = self.progress()
+        if progress is not None and progress != self._reported:
+            self._reported = progress
+            self._reports += 1
+            coordinator = self._attempt.coordinator
+            how = coordinator.tell if self._world.random.random() < _REPORTS_LATE else coordinator.tell_now
+            how(coordinator.on_progress, progress, self._reports)

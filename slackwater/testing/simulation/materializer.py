@@ -1,0 +1,161 @@
+"""The materializer: `slackwater.materializer_loop` and `spark_bridge.materializer`, without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from actors.messages import BarrierKind
+from actors.recovery import RecoveredState
+from actors.reports import CollectReport, EpochBlocks
+from actors.topology import MATERIALIZER
+from slackwater.testing.simulation.file_rows import Span
+from slackwater.testing.simulation.host import Host
+from slackwater.testing.simulation.model_view import ModelView
+from slackwater.testing.simulation.simulated_root import SimulatedRoot
+from state.errors import RunFailedError
+from state.records import CatalogView, ViewVersion
+
+if TYPE_CHECKING:
+    from slackwater.testing.simulation.attempt import SimulatedAttempt
+
+
+class SimulatedMaterializer(Host):
+    """Brings the model views up to date, one after the other in any order, and reports the epoch.
+
+    Args:
+        attempt: that it is part of.
+        recovered: where the attempt begins.
+    """
+
+    def __init__(self, attempt: SimulatedAttempt, recovered: RecoveredState) -> None:
+        super().__init__(attempt, MATERIALIZER, ())
+        self._root = SimulatedRoot(self._world.disk, self._world.clock, self._world.access(self))
+        self._versions: dict[str, ViewVersion] = dict(recovered.views)
+        self._known = set(recovered.catalog.views)
+        self._plans: tuple[ModelView, ...] = ()
+        self._declared: frozenset[str] | None = None
+        self._epoch: EpochBlocks | None = None
+        self._spans: Mapping[str, tuple[Span, ...]] = {}
+        self._due: list[ModelView] = []
+        self._created: list[CatalogView] = []
+        self._looks = False
+
+    def look_soon(self) -> None:
+        """There may be something to do: an epoch, a schema, or Spark is up."""
+        if not self._looks:
+            self._looks = True
+            self.soon(self._look)
+
+    def fail(self, error: Exception) -> None:
+        """A view could not be written, or Spark has died: the process hears of it."""
+        if self.alive:
+            self.end()
+            self._attempt.on_failure(error)
+
+    def _look(self) -> None:
+        self._looks = False
+        merger = self._attempt.merger
+        if self.over or self._due:
+            return
+        if self._attempt.process.spark_is_up or not self._attempt.schemas:
+            self._declare()
+        if self._epoch is None:
+            if not merger.alive:
+                self.fail(RunFailedError("the actor merger died"))
+                return
+            if not merger.epochs:
+                return
+            self._epoch = merger.epochs.pop(0)
+        self._materialize(self._epoch)
+
+    def _declare(self) -> None:
+        schemas = self._attempt.schemas
+        if schemas == self._declared:
+            return
+        self._plans = tuple(view for view in self._world.views if view.sources <= schemas)
+        new = any(view.name not in self._known for view in self._plans)
+        self._declared = schemas
+        coordinator = self._attempt.coordinator
+        # A call that is waited for: it keeps its order.
+        coordinator.tell_now(coordinator.views_declared, schemas, new)
+
+    def _materialize(self, epoch: EpochBlocks) -> None:
+        if epoch.barrier.kind is BarrierKind.INITIAL or (not self._plans and not epoch.blocks):
+            self._tell(epoch, CollectReport(MATERIALIZER, epoch.epoch))
+            return
+        if not self._attempt.process.spark_is_up or not epoch.blocks.keys() <= self._attempt.schemas:
+            return
+        self._declare()
+        self._take_rows(epoch)
+        self._due = [
+            view for view in self._plans if view.name not in self._versions or view.sources & self._spans.keys()
+        ]
+        if not self._due:
+            self._report_views(epoch)
+        for view in self._due:
+            self.soon(self._bring_up_to_date, view, epoch)
+
+    def _take_rows(self, epoch: EpochBlocks) -> None:
+        """Raises RunFailedError when the rows of an epoch are gone with their actor, or kill Spark."""
+        for block in (block for blocks in epoch.blocks.values() for block in blocks):
+            if not self._attempt.fetchers[block.origin].alive:
+                raise RunFailedError(f"Spark failed over the rows of an epoch: the blocks of {block.origin} are lost")
+            if any(self._world.bucket.contents[span.file].kills == "spark" for span in block.ref.spans):
+                raise RunFailedError("Spark failed over the rows of an epoch: out of memory")
+        self._spans = {
+            source: tuple(span for block in blocks for span in block.ref.spans)
+            for source, blocks in epoch.blocks.items()
+        }
+
+    def _bring_up_to_date(self, view: ModelView, epoch: EpochBlocks) -> None:
+        """Computes a view, and writes it: its partials first, if they are apart."""
+        spans = [span for source, each in self._spans.items() if source in view.sources for span in each]
+        version = self._versions.get(view.name)
+        if version is None:
+            version = self._create(view, epoch.epoch, spans)
+        elif spans:
+            version = self._write(view, version, spans)
+        self._versions[view.name] = version
+        self._due.remove(view)
+        if not self._due:
+            self._report_views(epoch)
+
+    def _create(self, view: ModelView, epoch: int, spans: list[Span]) -> ViewVersion:
+        kept = view.after(None, spans)
+        path, state_path = f"views/{view.name}-{epoch}.lance", f"view_state/{view.name}-{epoch}.lance"
+        version = self._root.commit_view(path, 0, view.result(kept))
+        self._created.append(
+            CatalogView(view.name, "append", view.name, view.name, tuple(sorted(view.sources)), (), epoch)
+        )
+        if not view.has_state:
+            return ViewVersion(view.name, path, version)
+        return ViewVersion(view.name, path, version, state_path, self._root.commit_view(state_path, 0, kept))
+
+    def _write(self, view: ModelView, version: ViewVersion, spans: list[Span]) -> ViewVersion:
+        if version.state_path is None or version.state_version is None:
+            kept = view.after(self._root.view_rows(version.path, version.version), spans)
+            number = self._root.commit_view(version.path, version.version, kept)
+            return ViewVersion(view.name, version.path, number)
+        kept = view.after(self._root.view_rows(version.state_path, version.state_version), spans)
+        state_number = self._root.commit_view(version.state_path, version.state_version, kept)
+        number = self._root.commit_view(version.path, version.version, view.result(kept))
+        return ViewVersion(view.name, version.path, number, version.state_path, state_number)
+
+    def _report_views(self, epoch: EpochBlocks) -> None:
+        created, self._created = tuple(self._created), []
+        self._known |= {view.name for view in created}
+        self._spans = {}
+        report = CollectReport(MATERIALIZER, epoch.epoch, views=dict(self._versions), created=created)
+        self._tell(epoch, report)
+
+    def _tell(self, epoch: EpochBlocks, report: CollectReport) -> None:
+        self._epoch = None
+        merger, coordinator = self._attempt.merger, self._attempt.coordinator
+        merger.tell(merger.release, epoch.epoch)
+        coordinator.tell(coordinator.collect, report)
+        self._world.interruptions.planned(f"{self.name} collects")
+        if epoch.barrier.is_stop:
+            self.over = True
+        else:
+            self.look_soon()

@@ -1,0 +1,288 @@
+"""What must hold at every version of the store, judged on the disk and never on what anybody says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from actors.messages import FileKey, FileVersion, PathKey
+from actors.run_state import RunState
+from slackwater.testing.simulation.bucket import Bucket
+from slackwater.testing.simulation.model_view import ModelView
+from state.errors import NotFoundError
+from state.fingerprint import path_fingerprint
+from state.memory_disk import MemoryDisk, MemoryVersion
+from state.record_rows import read_epochs
+from state.records import EpochRecord, ViewVersion
+
+_FINISHED = ("done", "quarantined", "vanished")
+_Rows = Mapping[bytes, Mapping[str, Any]]
+
+
+class PromiseBroken(Exception):
+    """What Slackwater promises does not hold.
+
+    Args:
+        promise: which: `G1` to `G5`, `liveness` or `no bug`.
+        why: what was seen.
+    """
+
+    def __init__(self, promise: str, why: str) -> None:
+        super().__init__(promise, why)
+        self.promise, self.why = promise, why
+
+    def __str__(self) -> str:
+        return f"{self.promise}: {self.why}"
+
+
+class Promises:
+    """Watches a disk.
+
+    Args:
+        disk: where the store and the views are.
+        bucket: knows what is in each file version.
+        views: what each view must be.
+    """
+
+    def __init__(self, disk: MemoryDisk, bucket: Bucket, views: Sequence[ModelView]) -> None:
+        self._disk, self._bucket = disk, bucket
+        self._views = {view.name: view for view in views}
+        self._checked = 0
+        self._kept: dict[tuple[str, int], object] = {}
+        self._recorded: dict[int, EpochRecord] = {}
+        self._runs: dict[int, str] = {}
+        self._told: dict[str, int] = {}
+        self._ingested_rows = 0
+        self.epochs = 0
+
+    def on_version(self) -> None:
+        """The store may have new versions."""
+        while self._checked < self._disk.latest:
+            before = self._disk.versions.get(self._checked)
+            self._checked += 1
+            self._check(before, self._disk.versions[self._checked])
+
+    def on_acknowledged(self, record: EpochRecord) -> None:
+        """Somebody was told that an epoch is committed."""
+        found = {each.epoch: each for each in _records(self._disk.versions[self._disk.latest])}
+        if found.get(record.epoch) != record:
+            raise PromiseBroken("G3", f"epoch {record.epoch} was acknowledged and is not there")
+
+    def on_state(self, run: str, state: RunState) -> None:
+        """A run says how far it is."""
+        if state.epoch < self._told.get(run, 0) or (state.epoch and state.epoch not in self._recorded):
+            raise PromiseBroken("G3", f"{run} was at epoch {self._told.get(run, 0)} and is at {state.epoch}")
+        self._told[run] = state.epoch
+
+    def on_stopped(self, run: str, state: RunState) -> None:
+        """A run has ended gracefully, and says what it did."""
+        records = [record for record in self._recorded.values() if self._runs[record.term] == run]
+        rows, files = sum(each.counts.rows for each in records), sum(each.counts.files for each in records)
+        if (len(records), rows, files) != (state.epochs, state.totals.rows, state.totals.files):
+            raise PromiseBroken(
+                "G4",
+                f"{run} has committed {len(records)} epochs, {rows} rows, {files} files; it says {state.epochs}, "
+                f"{state.totals.rows}, {state.totals.files}",
+            )
+
+    def on_tag(self, path: str) -> None:
+        """A view's tag was moved."""
+        dataset = self._disk.datasets[path]
+        assert dataset.committed is not None
+        if dataset.rows(path, dataset.committed) not in [rows for (at, _), rows in self._kept.items() if at == path]:
+            raise PromiseBroken("G2", f"version {dataset.committed} of {path} is tagged and was never committed")
+
+    def on_caught_up(self, objects: Mapping[PathKey, FileVersion], *, is_settled: bool = False) -> None:
+        """A run says that it has caught up.
+
+        Args:
+            objects: what was in the bucket at the mark, and is still.
+            is_settled: whether the bucket has not changed for long, so that what is there cannot have vanished.
+        """
+        finished: dict[PathKey, list[Mapping[str, Any]]] = {}
+        for row in self._disk.versions[self._disk.latest].tables.get("ledger", {}).values():
+            finished.setdefault((row["source"], row["path"]), []).append(row)
+        for path, file in objects.items():
+            rows = finished.get(path, [])
+            own = [(row["status"], row["rows_read"]) for row in rows if row["version"] == file.version]
+            if not own and all(row["changed_epoch"] is None for row in rows):
+                raise PromiseBroken("G4", f"caught up, and {path[1]} is not finished")
+            if own == [("vanished", 0)] and is_settled:
+                raise PromiseBroken("G4", f"{path[1]} is in the bucket, and counts as vanished")
+
+    def statuses(self) -> dict[str, tuple[str, ...]]:
+        """`source/path` -> the statuses of its finished versions, in the order in which they ended."""
+        rows = sorted(self._disk.versions[self._disk.latest].tables.get("ledger", {}).values(), key=_ending)
+        names = sorted({f"{row['source']}/{row['path']}" for row in rows})
+        return {
+            name: tuple(row["status"] for row in rows if f"{row['source']}/{row['path']}" == name) for name in names
+        }
+
+    def at_end(self) -> None:
+        """Whatever was committed can still be read, and is what it was."""
+        self.on_version()
+        for epoch, record in self._recorded.items():
+            version = self._disk.versions.get(record.state_version)
+            if version is None or version.head.epoch != epoch:
+                raise PromiseBroken("G2", f"epoch {epoch} names version {record.state_version}, which is not its own")
+            for view in record.views.values():
+                for path, number in _datasets(view):
+                    if self._stored(path, number) != self._kept[path, number]:
+                        raise PromiseBroken("G3", f"version {number} of {path} has changed after epoch {epoch}")
+
+    # -- inside --------------------------------------------------------------------------------------------------
+
+    def _check(self, before: MemoryVersion | None, now: MemoryVersion) -> None:
+        if before is not None:
+            self._check_order(before, now)
+        new_rows = self._check_records(before, now)
+        ingested = self._check_files(before, now)
+        rows = sum(ingested.values())
+        if rows != self._ingested_rows + new_rows:
+            raise PromiseBroken(
+                "G4", f"{rows} rows are ingested, {self._ingested_rows} were, and {new_rows} are counted"
+            )
+        self._ingested_rows = rows
+        for view in now.head.views.values():
+            self._check_view(view, ingested)
+
+    def _check_order(self, before: MemoryVersion, now: MemoryVersion) -> None:
+        if now.head.term < before.head.term:
+            raise PromiseBroken("G5", f"term {now.head.term} has written after term {before.head.term}")
+        if now.head.epoch < before.head.epoch:
+            raise PromiseBroken("G3", f"epoch {now.head.epoch} was committed after epoch {before.head.epoch}")
+        run = self._runs.get(now.head.term, now.head.run)
+        if run != now.head.run:
+            raise PromiseBroken("G5", f"the runs {run} and {now.head.run} have both term {now.head.term}")
+        if run != before.head.run and run in self._runs.values():
+            raise PromiseBroken("G5", f"{run} has lost the root to {before.head.run}, and takes it again")
+        self._runs[now.head.term] = run
+
+    def _check_records(self, before: MemoryVersion | None, now: MemoryVersion) -> int:
+        """Checks the epoch records; returns how many rows the new one counts."""
+        head, records = now.head, _records(now)
+        if before is None or head.epoch == before.head.epoch:
+            new: list[EpochRecord] = []
+        else:
+            new = records[-1:]
+            record = records[-1]
+            if (record.epoch, record.term, record.state_version, dict(record.views)) != (
+                head.epoch,
+                head.term,
+                self._checked,
+                dict(head.views),
+            ):
+                raise PromiseBroken("G2", f"the head is {head}, and the last record {record}")
+        for record in records[: len(records) - len(new)]:
+            if self._recorded.get(record.epoch) != record:
+                raise PromiseBroken("G3", f"the record of epoch {record.epoch} has changed")
+        if len(records) - len(new) != len(self._recorded):
+            raise PromiseBroken("G3", "the record of an epoch is gone")
+        self._recorded.update({record.epoch: record for record in new})
+        self.epochs += len(new)
+        return sum(record.counts.rows for record in new)
+
+    def _check_files(self, before: MemoryVersion | None, now: MemoryVersion) -> dict[FileKey, int]:
+        """Checks ledger, queue and `seen`; returns how many rows of each file version were ingested."""
+        ledger: _Rows = now.tables.get("ledger", {})
+        queue: _Rows = now.tables.get("queue", {})
+        ingested: dict[FileKey, int] = {}
+        known: dict[bytes, list[Mapping[str, Any]]] = {}
+        for rows, offset in ((ledger, "rows_read"), (queue, "row_offset")):
+            for row in rows.values():
+                file = row["source"], row["path"], row["version"]
+                known.setdefault(path_fingerprint(*file[:2]), []).append(row)
+                if row[offset]:
+                    if file in ingested:
+                        raise PromiseBroken("G1", f"{file[1]} is finished and read again")
+                    ingested[file] = row[offset]
+        for key, row in ledger.items():
+            self._check_finished(row)
+            earlier = None if before is None else before.tables.get("ledger", {}).get(key)
+            if earlier is not None and earlier is not row:
+                self._check_still_finished(earlier, row)
+        if before is not None:
+            for key, row in before.tables.get("ledger", {}).items():
+                if key not in ledger:
+                    raise PromiseBroken("G4", f"{row['path']} is no longer in the ledger")
+            for key, row in before.tables.get("queue", {}).items():
+                self._check_waiting(key, row, now)
+        seen: _Rows = now.tables.get("seen", {})
+        for key, row in seen.items():
+            if not any(
+                each["version"] == row["version"] or each.get("changed_epoch") is not None
+                for each in known.get(key, ())
+            ):
+                raise PromiseBroken("G4", f"an object of {row['source']} was handed on, and has no row")
+        if len(known) > len(seen) or not known.keys() <= seen.keys():
+            raise PromiseBroken("G4", "a file has a row, and would be handed on again")
+        return ingested
+
+    def _check_finished(self, row: Mapping[str, Any]) -> None:
+        content = self._bucket.contents[row["source"], row["path"], row["version"]]
+        status, rows = row["status"], row["rows_read"]
+        wrong = status not in _FINISHED or rows > content.readable_rows
+        if status == "done":
+            wrong |= rows != content.rows
+        elif status == "quarantined":
+            wrong |= content.bad_row is None and content.kills is None
+        if wrong:
+            raise PromiseBroken("G4", f"{row['path']} has {content}; it is {status} with {rows} rows")
+
+    def _check_still_finished(self, earlier: Mapping[str, Any], row: Mapping[str, Any]) -> None:
+        is_back = earlier["status"] == "vanished" and not earlier["rows_read"]
+        if not is_back and (earlier["rows_read"], earlier["status"]) != (row["rows_read"], row["status"]):
+            raise PromiseBroken("G3", f"{row['path']} was {earlier['status']} and is {row['status']}")
+
+    def _check_waiting(self, key: bytes, earlier: Mapping[str, Any], now: MemoryVersion) -> None:
+        """What waited waits still, and further on, or is finished; or a later version stands in for it."""
+        row = now.tables["queue"].get(key)
+        if row is not None:
+            if row["row_offset"] < earlier["row_offset"]:
+                raise PromiseBroken(
+                    "G3", f"{row['path']} was at row {earlier['row_offset']} and is at {row['row_offset']}"
+                )
+            return
+        row = now.tables.get("ledger", {}).get(key)
+        if row is not None and row["rows_read"] >= earlier["row_offset"]:
+            return
+        path = earlier["source"], earlier["path"]
+        others = [each for name in ("queue", "ledger") for each in now.tables.get(name, {}).values()]
+        if earlier["row_offset"] or not any((each["source"], each["path"]) == path for each in others):
+            raise PromiseBroken("G4", f"{path[1]} was waiting and is forgotten")
+
+    def _check_view(self, view: ViewVersion, ingested: Mapping[FileKey, int]) -> None:
+        model = self._views[view.name]
+        (path, version), *state = _datasets(view)
+        rows = self._stored(path, version)
+        kept = self._stored(*state[0]) if state else rows
+        own = {file: count for file, count in ingested.items() if file[0] in model.sources}
+        difference = model.difference(kept, own)
+        if difference is None and model.result(kept) != rows:
+            difference = f"its rows are {rows}, its partials {kept}"
+        if difference is not None:
+            raise PromiseBroken("G1", f"view {view.name} at version {version}: {difference}")
+        self._kept[path, version] = rows
+        for each in state:
+            self._kept[each] = kept
+
+    def _stored(self, path: str, version: int) -> object:
+        try:
+            return self._disk.datasets[path].rows(path, version)
+        except (KeyError, NotFoundError) as error:
+            raise PromiseBroken("G2", f"version {version} of {path} is recorded and not there") from error
+
+
+def _records(version: MemoryVersion) -> list[EpochRecord]:
+    return read_epochs(version.tables.get("epoch", {}).values())
+
+
+def _ending(row: Mapping[str, Any]) -> int:
+    return int(row["done_epoch"])
+
+
+def _datasets(view: ViewVersion) -> list[tuple[str, int]]:
+    datasets = [(view.path, view.version)]
+    if view.state_path is not None and view.state_version is not None:
+        datasets.append((view.state_path, view.state_version))
+    return datasets

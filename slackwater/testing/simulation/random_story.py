@@ -1,0 +1,170 @@
+"""Stories that nobody wrote: out of a seed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from actors.topology import COORDINATOR, DISPATCHER, MATERIALIZER, MERGER
+from slackwater.testing.simulation.scenario import Scenario
+from slackwater.testing.simulation.steps import (
+    AT,
+    BARRIER,
+    CAUGHT_UP,
+    CLOCK,
+    COMMIT,
+    CRASH,
+    EVENTS,
+    FREEZE,
+    KILL,
+    PAUSE,
+    RESUME,
+    SECONDS,
+    SILENCE,
+    START,
+    STOP,
+    STOPPED,
+    THAW,
+    VIEW_COMMIT,
+    Step,
+    back,
+    file,
+    refuse,
+    vanish,
+)
+
+if TYPE_CHECKING:
+    from random import Random  # noqa: TID251 - as an argument
+
+_PATHS = "abcdef"
+_AT_ROOT = ("commit", "view", "restore", "tag")
+
+
+class RandomStory:
+    """Makes a scenario.
+
+    Args:
+        random: makes every choice; the same one makes the same scenario.
+    """
+
+    def __init__(self, random: Random) -> None:
+        self._random = random
+        self._killers = 0
+
+    def scenario(self) -> Scenario:
+        """A pipeline, a few files, and up to three misfortunes."""
+        random, pick = self._random, self._random.choice
+        self._sources = ("s", "t") if random.random() < 0.2 else ("s",)
+        self._fetchers = pick((1, 2, 2, 2, 3))
+        self._actors = (
+            *(f"list-{source}" for source in self._sources),
+            *(f"fetch-{index}" for index in range(self._fetchers)),
+            DISPATCHER,
+            MERGER,
+            COORDINATOR,
+            MATERIALIZER,
+        )
+        return Scenario(
+            tuple(self._story()),
+            sources=self._sources,
+            fetchers=self._fetchers,
+            schema_known=random.random() < 0.7,
+            must_settle=random.random() < 0.1,
+            listing_s=pick((2.0, 10.0, 30.0)),
+            page_size=pick((1, 2, 3, 10)),
+            piece_rows=pick((1, 2, 3, 5)),
+            epoch_rows=pick((2, 5, 50)),
+            credit_rows=pick((1, 3, 20)),
+            concurrency=pick((1, 2, 4)),
+            files_waiting=pick((1, 2, 8)),
+            clock_stands=random.random() < 0.15,
+            slow=pick(self._actors) if random.random() < 0.3 else "",
+        )
+
+    def _story(self) -> list[Step]:
+        random = self._random
+        story = [self._put() for _ in range(random.randint(1, 4))]
+        if random.random() < 0.9:
+            story.append(START)
+        for _ in range(random.choice((0, 1, 1, 1, 2))):
+            story += [*self._wait(), *self._news(), *self._misfortune()]
+        return [*story, *self._wait(), *self._news()]
+
+    def _put(self) -> Step:
+        random = self._random
+        rows = random.choice((0, 1, 2, 3, 5, 8))
+        if random.random() < 0.08:
+            return file(self._path(), rows=rows, bad_row=random.randint(0, rows))
+        if random.random() < 0.04 and self._killers < 2 and rows:
+            self._killers += 1
+            return file(self._path(), rows=rows, kills=random.choice(("fetch", "spark")))
+        return file(self._path(), rows=rows)
+
+    def _path(self) -> str:
+        name = self._random.choice(_PATHS)
+        return name if len(self._sources) == 1 else f"{self._random.choice(self._sources)}/{name}"
+
+    def _wait(self) -> list[Step]:
+        random = self._random
+        kind = random.random()
+        if kind < 0.15:
+            return []
+        if kind < 0.3:
+            return [BARRIER]
+        if kind < 0.35:
+            return [SECONDS(random.choice((0.5, 2, 5)))]
+        if kind < 0.45:
+            return [CAUGHT_UP]
+        return [EVENTS(random.choice((5, 10, 20, 40, 80)))]
+
+    def _news(self) -> list[Step]:
+        """What happens to the bucket."""
+        random = self._random
+        kind = random.random()
+        if kind < 0.4:
+            return [self._put()]
+        if kind < 0.48:
+            return [vanish(self._path())]
+        if kind < 0.52:
+            return [back(self._path())]
+        if kind < 0.6:
+            path = self._path()
+            return [vanish(path), *self._wait(), back(path)]
+        if kind < 0.65:
+            return [refuse(random.choice((1, 2, 6)))]
+        return []
+
+    def _misfortune(self) -> list[Step]:
+        random = self._random
+        kind = random.random()
+        if kind < 0.35:
+            return [self._sometime(CRASH(random.choice(self._actors)))]
+        if kind < 0.5:
+            return [self._sometime(KILL), *self._wait(), START]
+        if kind < 0.62:
+            return [self._sometime(FREEZE), *self._wait(), START, *self._wait(), THAW]
+        if kind < 0.67:
+            return [START]
+        if kind < 0.79:
+            silence = [SILENCE(random.randint(1, 3))] if random.random() < 0.4 else []
+            return [COMMIT(random.choice(("lost", "unanswered", "late"))), *silence]
+        if kind < 0.84:
+            return [VIEW_COMMIT(random.choice(("lost", "unanswered")))]
+        if kind < 0.88:
+            return [SILENCE(random.randint(1, 3))]
+        if kind < 0.91:
+            return [CLOCK(random.choice((-3600, 3600)))]
+        if kind < 0.96:
+            return [PAUSE, *self._wait(), *self._misfortune(), RESUME]
+        return [STOP, *self._wait(), *self._misfortune(), STOPPED]
+
+    def _sometime(self, step: Step) -> Step:
+        """At once, or in the middle of something."""
+        random = self._random
+        kind = random.random()
+        if kind < 0.45:
+            return step
+        if kind < 0.8:
+            return AT(f"{random.choice(('before', 'after'))} {random.choice(_AT_ROOT)}", step)
+        if kind < 0.85:
+            return AT("before read", step)
+        return AT(f"{random.choice(self._actors)} collects", step)

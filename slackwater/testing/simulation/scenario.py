@@ -1,0 +1,56 @@
+"""A story, and how the pipeline in it is set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from slackwater.testing.simulation.steps import Step
+
+
+@dataclass(frozen=True, repr=False)
+class Scenario:
+    """What happens to which pipeline.
+
+    Every pipeline has two views: all rows of all sources, and the groups of the first source.
+
+    Args:
+        story: what happens, in this order.
+        sources: their names.
+        fetchers: how many fetch actors.
+        schema_known: whether the schema is declared, or taken from the first file.
+        must_settle: whether the bucket is a directory, whose files are taken only in the second listing.
+        listing_s: seconds between two listings.
+        page_size: objects in a page of a listing.
+        piece_rows: rows in a piece of a file, and in a block, at most.
+        epoch_rows: an epoch ends early with so many.
+        credit_rows: rows between a fetch actor and Spark, at most.
+        concurrency: reads at a time.
+        files_waiting: the list budget.
+        clock_stands: whether the wall clock stands still, as a coarse one does for a while.
+        slow: the name of an actor that is slower than everybody else; empty for none.
+    """
+
+    story: tuple[Step, ...]
+    sources: tuple[str, ...] = ("s",)
+    fetchers: int = 2
+    schema_known: bool = True
+    must_settle: bool = False
+    listing_s: float = 10.0
+    page_size: int = 2
+    piece_rows: int = 3
+    epoch_rows: int = 50
+    credit_rows: int = 20
+    concurrency: int = 4
+    files_waiting: int = 8
+    clock_stands: bool = False
+    slow: str = ""
+
+    def __repr__(self) -> str:
+        others = [
+            f", {each.name}={getattr(self, each.name)!r}"
+            for each in fields(self)
+            if each.name != "story" and getattr(self, each.name) != each.default
+        ]
+        return f"Scenario(({''.join(f'{step!r}, ' for step in self.story).rstrip()}){''.join(others)})"

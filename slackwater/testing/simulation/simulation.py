@@ -1,0 +1,157 @@
+"""One seed: one story, told in one order of events."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from random import Random  # noqa: TID251 - the seed of a simulation becomes its chance here
+from typing import Any
+
+from slackwater.testing.simulation.promises import PromiseBroken
+from slackwater.testing.simulation.scenario import Scenario
+from slackwater.testing.simulation.schedule import Life
+from slackwater.testing.simulation.steps import CAUGHT_UP, SETTLED, STOP, STOPPED, Step, Wait
+from slackwater.testing.simulation.world import World
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a simulation ended.
+
+    Args:
+        events: how many things happened.
+        epochs: how many were committed.
+        seconds: of simulated time.
+        statuses: path -> the statuses of its versions in the ledger, in the order of their epochs.
+    """
+
+    events: int
+    epochs: int
+    seconds: float
+    statuses: dict[str, tuple[str, ...]]
+
+
+class Simulation:
+    """Tells a story, and keeps the promises in view.
+
+    At the end of every story the faults end, and then the pipeline must catch up and stop.
+
+    Args:
+        scenario: the story, and how the pipeline is set.
+        seed: of every choice.
+        trace: is told each event and each step, as text.
+    """
+
+    def __init__(self, scenario: Scenario, seed: int, trace: Callable[[str], None] | None = None) -> None:
+        self._trace = trace
+        self._world = World(scenario, Random(seed), self._turn, None if trace is None else self._on_event)
+        self._steps: Iterator[Step] = iter((*scenario.story, _FAULTS_END, CAUGHT_UP, SETTLED, STOP, STOPPED, _AT_END))
+        self._wait: Wait | None = None
+        self._waited_events = self._first_pause = 0
+
+    def run(self) -> Outcome:
+        """To the end of the story.
+
+        Raises:
+            PromiseBroken: a promise does not hold.
+        """
+        try:
+            while self._turn(nested=False):
+                pass
+        except PromiseBroken:
+            raise
+        except Exception as error:
+            raise PromiseBroken("no bug", _described(error)) from error
+        world = self._world
+        world.promises.at_end()
+        return Outcome(world.schedule.events, world.promises.epochs, world.clock.monotonic(), world.promises.statuses())
+
+    def _turn(self, *, nested: bool = True) -> bool:
+        """One event, or one step of the story.  Returns False at the end, or if somebody else must go on first.
+
+        Args:
+            nested: whether this happens in the middle of something, which is then still under way.
+        """
+        if self._wait is not None:
+            return self._go_on_waiting(self._wait, nested=nested)
+        step = next(self._steps, None)
+        if step is None:
+            return False
+        if self._trace is not None:
+            self._trace(f"-- {step!r}")
+        self._wait = step.begin(self._world)
+        self._waited_events, self._first_pause = 0, self._world.schedule.pauses
+        return True
+
+    def _go_on_waiting(self, wait: Wait, *, nested: bool) -> bool:
+        if wait.is_over():
+            self._wait = None
+            return True
+        pauses = self._world.schedule.pauses - self._first_pause
+        if self._waited_events < wait.events and pauses < wait.pauses:
+            self._waited_events += 1
+            if self._world.schedule.step():
+                return True
+            if nested and wait.otherwise is not None:
+                return False
+        if wait.otherwise is not None:
+            why = (
+                f"{self._waited_events} events were not enough"
+                if self._world.schedule.is_waiting
+                else "nothing is under way"
+            )
+            raise PromiseBroken("liveness", f"{wait.otherwise}: {why}")
+        self._wait = None
+        return True
+
+    def _on_event(self, life: Life, action: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+        assert self._trace is not None
+        name = getattr(action, "__name__", "")
+        if name == "act":
+            action, *rest = arguments
+            name, arguments = getattr(action, "__name__", ""), tuple(rest)
+        now_s = self._world.clock.monotonic()
+        self._trace(f"{now_s:9.3f} {life.process.name} {life.name}: {name}({', '.join(map(repr, arguments))})")
+
+
+def simulate(story: Scenario | Iterable[Step], *, seed: int = 0) -> Outcome:
+    """Tells a story once.
+
+    Args:
+        story: what happens; see `slackwater.testing.simulation.steps`.
+        seed: decides the order of everything that the story leaves open.
+
+    Raises:
+        PromiseBroken: a promise does not hold.
+
+    Example:
+        >>> from slackwater.testing.simulation import BARRIER, CAUGHT_UP, CRASH, file
+        >>> outcome = simulate([file("a", rows=3), BARRIER, CRASH("fetch-0"), file("b", rows=2), CAUGHT_UP])
+        >>> outcome.statuses
+        {'s/a': ('done',), 's/b': ('done',)}
+    """
+    return Simulation(story if isinstance(story, Scenario) else Scenario(tuple(story)), seed).run()
+
+
+def _end_faults(world: World) -> None:
+    world.bucket.refusals = 0
+    world.faults.end()
+    world.interruptions.end()
+    world.thaw()
+
+
+def _check_end(world: World) -> None:
+    process = world.process
+    if process is not None and not process.stopped:
+        raise PromiseBroken("liveness", f"the run was to stop, and failed: {process.failure}")
+
+
+_FAULTS_END = Step("FAULTS_END", _end_faults)
+_AT_END = Step("AT_END", _check_end)
+
+
+def _described(error: Exception) -> str:
+    frames = traceback.extract_tb(error.__traceback__)
+    at = f"{frames[-1].filename.rpartition('/')[2]}:{frames[-1].lineno}"
+    return f"{type(error).__name__}: {error} at {at}"

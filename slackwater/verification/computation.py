@@ -1,0 +1,89 @@
+"""One engine over one ledger: it is started, and given a source, when a view first needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import TracebackType
+
+import pyarrow as pa
+
+from actors.read_errors import ObjectChanged, ObjectVanished
+from slackwater.verification.engine import CannotComputeError, Engine, WrongLedgerError
+from slackwater.verification.ingested_files import IngestedFiles
+from slackwater.verification.recorded_source import RecordedSource
+from slackwater.verification.step import OnStep, Step
+from state.errors import StorageError
+from state.records import CatalogView
+
+_SAYS_NOTHING = (CannotComputeError, ObjectChanged, ObjectVanished, StorageError)
+
+
+class Computation:
+    """Computes views with one engine.  A context manager: the engine and its files go at the end.
+
+    Args:
+        name: of the engine.
+        start: makes the engine, with a directory of its own.
+        sources: of the views, with their ingested files.
+        on_step: is told what happens.
+    """
+
+    def __init__(
+        self, name: str, start: Callable[[Path], Engine], sources: Mapping[str, RecordedSource], on_step: OnStep
+    ) -> None:
+        self.name = name
+        self._start, self._sources, self._on_step = start, sources, on_step
+        self._stack = ExitStack()
+        self._engine: Engine | None = None
+        self._directory = Path()
+        self._loaded: dict[str, Exception | None] = {}
+
+    def __enter__(self) -> Computation:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def rows(self, view: CatalogView, schema: pa.Schema) -> pa.Table:
+        """What the view should hold.
+
+        Raises:
+            CannotComputeError: with the reason, for people.
+            WrongLedgerError: a file does not have the rows that the ledger names.
+            RunFailedError: the engine failed.
+        """
+        engine = self._started()
+        for name in view.sources:
+            trouble = self._load(engine, name)
+            if isinstance(trouble, WrongLedgerError):
+                raise trouble
+            if trouble is not None:
+                raise CannotComputeError(str(trouble))
+        self._on_step(Step(f"{view.name}: {self.name} computes it"))
+        return engine.answer(view, schema)
+
+    def _started(self) -> Engine:
+        if self._engine is None:
+            self._on_step(Step(f"{self.name} starts"))
+            self._directory = Path(self._stack.enter_context(TemporaryDirectory(prefix="slackwater-verify-")))
+            self._engine = self._stack.enter_context(self._start(self._directory))
+        return self._engine
+
+    def _load(self, engine: Engine, name: str) -> Exception | None:
+        """Why a source cannot be used, or None."""
+        if name not in self._loaded:
+            source = self._sources[name]
+            text, total = f"{name}: {self.name} reads its files", len(source.files)
+            scratch = self._directory / name
+            scratch.mkdir()
+            try:
+                engine.load(IngestedFiles(source, lambda done: self._on_step(Step(text, done, total))), scratch)
+                self._loaded[name] = None
+            except (WrongLedgerError, *_SAYS_NOTHING) as error:
+                self._loaded[name] = error
+        return self._loaded[name]

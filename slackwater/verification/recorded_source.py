@@ -1,0 +1,98 @@
+"""A source as the catalog has it, with the rows that one epoch's ledger says were ingested."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from actors.messages import FileVersion
+from actors.source import FORMATS, Format, SourceDefinition
+from slackwater.file_table import read_files
+from state.fingerprint import version_fingerprint
+from state.location import Location
+from state.records import CatalogSource
+from state.store import StateStore
+
+
+@dataclass(frozen=True)
+class IngestedFile:
+    """The first `rows` rows of one version of a file."""
+
+    file: FileVersion
+    rows: int
+
+
+@dataclass(frozen=True)
+class RecordedSource:
+    """Where a source is, how it is read, and what was read of it.
+
+    Args:
+        definition: with its schema.
+        files: those of which at least one row was read, in the order of their paths.
+    """
+
+    definition: SourceDefinition
+    files: tuple[IngestedFile, ...]
+
+    @property
+    def name(self) -> str:
+        return self.definition.name
+
+    @property
+    def schema(self) -> pa.Schema:
+        assert self.definition.schema is not None, "a view over a source without a schema does not exist"
+        return self.definition.schema
+
+
+def recorded_definition(source: CatalogSource, known: Iterable[Location], root: Location) -> SourceDefinition:
+    """The definition that a source was read by.
+
+    Args:
+        source: the catalog's.
+        known: places with the options that open them.
+        root: its options open the sources on the same kind of store, as in a pipeline.
+    """
+    recorded = json.loads(source.definition)
+    location = Location(recorded["url"])
+    if location.scheme == root.scheme:
+        location = replace(location, storage_options=root.storage_options)
+    location = next((each for each in known if each.url == location.url), location)
+    schema = None if source.schema is None else pa.ipc.read_schema(pa.py_buffer(source.schema))
+    return SourceDefinition(
+        name=source.name,
+        location=location,
+        format=_format(recorded["format"]),
+        pattern=recorded["pattern"],
+        schema=schema,
+    )
+
+
+def recorded_sources(
+    definitions: Iterable[SourceDefinition], store: StateStore, state_version: int
+) -> dict[str, RecordedSource]:
+    """The sources with the files that the ledger and the queues of one version of the store say were read."""
+    files = read_files(store, state_version)
+    files = files.filter(pc.greater(pc.fill_null(files["rows_read"], 0), 0)).sort_by("path")
+    found = {}
+    for definition in definitions:
+        own = files.filter(pc.equal(files["source"], definition.name)).to_pylist()
+        found[definition.name] = RecordedSource(definition, tuple(_ingested(row) for row in own))
+    return found
+
+
+def _ingested(row: Mapping[str, Any]) -> IngestedFile:
+    fields = {name: row[name] for name in ("source", "path", "etag", "size", "last_modified")}
+    version = version_fingerprint(row["etag"], row["size"], row["last_modified"])
+    return IngestedFile(FileVersion(version=version, **fields), row["rows_read"])
+
+
+def _format(recorded: Mapping[str, Any]) -> Format:
+    options: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in recorded.items()
+    }
+    return FORMATS[str(options.pop("name"))](**options)

@@ -1,0 +1,124 @@
+"""Spark: the exact meaning of every view, over rows that our own readers have read again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from actors.object_file import ObjectFile
+from actors.read_errors import UnreadableFile
+from actors.readers import FileReader, reader_for
+from actors.settings import MIB, FetchSettings
+from slackwater.verification.engine import CannotComputeError, WrongLedgerError, query_of
+from slackwater.verification.ingested_files import IngestedFiles
+from slackwater.verification.recorded_source import IngestedFile
+from spark_bridge.recomputation import is_same_view, recompute
+from spark_bridge.session import SparkSettings, running_session, start_local_session
+from spark_bridge.view_definition import ViewDefinition
+from state.errors import SchemaError, ViewError
+from state.records import CatalogView
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_LEAST_PIECE_BYTES = 64
+_PART_BYTES = 64 * MIB
+
+
+class SparkEngine:
+    """See `Engine`.  Keeps the rows as Parquet files.
+
+    Args:
+        ansi: the mode that the root was computed with.
+        functions: the declarations of function views, by name.
+        settings: how the run reads files.
+        spark: the session to use; None takes that of the process, or starts a local one and ends it.
+    """
+
+    name = "spark"
+
+    def __init__(
+        self, ansi: bool, functions: Mapping[str, ViewDefinition], settings: FetchSettings, spark: SparkSession | None
+    ) -> None:
+        self._functions, self._settings = functions, settings
+        self._own: SparkSession | None = None
+        self._spark = spark or running_session()
+        if self._spark is None:
+            self._spark = self._own = start_local_session(SparkSettings(ansi=ansi), "slackwater-verify")
+        self._schemas: dict[str, pa.Schema] = {}
+        self._directories: dict[str, Path] = {}
+
+    def __enter__(self) -> SparkEngine:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._own is not None:
+            self._own.stop()
+
+    def load(self, files: IngestedFiles, scratch: Path) -> None:
+        source = files.source
+        reader = reader_for(source.definition.format, self._settings.limits)
+        part, nbytes, number = [source.schema.empty_table()], 0, 0
+        for file, content in files:
+            for piece in _ingested(reader, file, content, source.schema, self._settings.piece_bytes):
+                part.append(piece)
+                nbytes += piece.nbytes
+                if nbytes >= _PART_BYTES:
+                    pq.write_table(pa.concat_tables(part), scratch / f"{number}.parquet")
+                    part, nbytes, number = [], 0, number + 1
+        if part:
+            pq.write_table(pa.concat_tables(part), scratch / f"{number}.parquet")
+        self._schemas[source.name], self._directories[source.name] = source.schema, scratch
+
+    def answer(self, view: CatalogView, schema: pa.Schema) -> pa.Table:
+        schemas = {name: self._schemas[name] for name in view.sources}
+        try:
+            return recompute(self._spark, self._definition(view), schemas, self._directories, schema)
+        except ViewError as error:
+            raise CannotComputeError(str(error)) from error
+
+    def _definition(self, view: CatalogView) -> ViewDefinition:
+        query = query_of(view)
+        if query is not None:
+            return ViewDefinition(view.name, query=query)
+        definition = self._functions.get(view.name)
+        if definition is None:
+            raise CannotComputeError("the view is a function: give the app that has it, as in --app app.py:pipeline")
+        schemas = {name: self._schemas[name] for name in definition.parameters if name in self._schemas}
+        if not is_same_view(self._spark, definition, schemas, view.identity):
+            raise CannotComputeError(f"the app's {view.name} is not the function that the view was made by")
+        return definition
+
+
+def _ingested(
+    reader: FileReader, file: IngestedFile, content: ObjectFile, schema: pa.Schema, piece_bytes: int
+) -> Iterator[pa.Table]:
+    """Yields the first rows of a file, as many as were ingested; what follows them may be bad."""
+    row = 0
+    while row < file.rows:
+        try:
+            for piece in reader.read(content, schema, row, piece_bytes):
+                wanted = piece.slice(0, file.rows - row)
+                yield wanted
+                row += wanted.num_rows
+                if row == file.rows:
+                    return
+        except UnreadableFile as error:
+            # The run may have cut the file into smaller pieces, one of which ends before the bad row.
+            is_later = error.row is not None and error.row > file.rows
+            if not is_later or piece_bytes <= _LEAST_PIECE_BYTES:
+                raise CannotComputeError(f"{file.file.path}: {error}") from error
+            piece_bytes //= 2
+            continue
+        except SchemaError as error:
+            raise CannotComputeError(str(error)) from error
+        raise WrongLedgerError(
+            f"the ledger says that {file.rows:,} rows of {file.file.path} were ingested; it has {row:,}"
+        )

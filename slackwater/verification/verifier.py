@@ -1,0 +1,182 @@
+"""The views of one epoch, one after the other, and which engine decides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from actors.settings import FetchSettings
+from slackwater.verification.comparison import differences
+from slackwater.verification.computation import Computation
+from slackwater.verification.duckdb_engine import DuckDbEngine
+from slackwater.verification.engine import CannotComputeError, Engine, WrongLedgerError
+from slackwater.verification.ingested_files import FileProblemsError, IngestedFiles
+from slackwater.verification.recorded_source import RecordedSource, recorded_definition, recorded_sources
+from slackwater.verification.spark_engine import SparkEngine
+from slackwater.verification.step import OnStep, Step
+from slackwater.verification.verification import FileProblem, Outcome, Verification, ViewCheck
+from slackwater.view import View
+from spark_bridge.view_definition import ViewDefinition
+from spark_bridge.view_plan import AGGREGATE
+from state.catalog import Catalog
+from state.errors import StorageError, UsageError
+from state.location import Location
+from state.records import CatalogView, EpochRecord
+from state.store import StateStore
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from slackwater.pipeline import Pipeline
+
+ENGINES = ("auto", "duckdb", "spark")
+
+
+class Verifier:
+    """Computes views again and compares them.
+
+    Args:
+        root: of the pipeline.
+        store: a handle on its store.
+        record: the epoch.
+        pipeline: whose functions compute the function views, and how its sources are opened and read; without it a
+            source on the root's kind of store takes the root's options, and files are read as by default.
+        engine: one of `ENGINES`.
+        duckdb_queries: what DuckDB is asked instead of a view's own text.
+        spark: a session to use instead of a local one.
+        on_step: is told what happens.
+
+    Raises:
+        UsageError: there is no such engine, or it is not installed.
+    """
+
+    def __init__(
+        self,
+        root: Location,
+        store: StateStore,
+        record: EpochRecord,
+        *,
+        pipeline: Pipeline | None = None,
+        engine: str = "auto",
+        duckdb_queries: Mapping[str, str] | None = None,
+        spark: SparkSession | None = None,
+        on_step: OnStep = lambda step: None,
+    ) -> None:
+        if engine not in ENGINES:
+            raise UsageError(f"{engine!r} is no engine; take one of {', '.join(ENGINES)}")
+        if engine == DuckDbEngine.name and find_spec("duckdb") is None:
+            raise UsageError("the package duckdb is not installed: pip install 'slackwater[verify]'")
+        self._root, self._store, self._record = root, store, record
+        self._functions: Mapping[str, ViewDefinition] = {} if pipeline is None else pipeline.views
+        self._locations = [] if pipeline is None else [source.location for source in pipeline.sources.values()]
+        self._settings = FetchSettings() if pipeline is None else pipeline.settings.fetch
+        self._queries = duckdb_queries or {}
+        self._engine, self._spark, self._on_step = engine, spark, on_step
+        self._catalog = Catalog.of(store.scan("catalog", state_version=record.state_version))
+
+    def run(self) -> Verification:
+        """Checks every view that there was.
+
+        Raises:
+            StorageError: the root cannot be read.
+            RunFailedError: Spark does not start, or failed.
+        """
+        records = {record.epoch: record for record in self._store.epochs()}
+        checks: dict[str, ViewCheck] = {}
+        for epoch, views in self._views_by_ledger().items():
+            if epoch in records:
+                checks.update({check.view: check for check in self._of_one_ledger(records[epoch], views)})
+            else:
+                reason = f"it is frozen since epoch {epoch}, which is no longer retained"
+                checks.update({view.name: self._not_checkable(view, epoch, reason) for view in views})
+        return Verification(self._record.epoch, tuple(checks[name] for name in self._record.views))
+
+    def _views_by_ledger(self) -> Mapping[int, Sequence[CatalogView]]:
+        """The views by the epoch whose ledger they were made of: a frozen view has missed what came later."""
+        views: dict[int, list[CatalogView]] = {}
+        for name in self._record.views:
+            view = self._catalog.views[name]
+            epoch = self._record.epoch if view.frozen_epoch is None else view.frozen_epoch
+            views.setdefault(epoch, []).append(view)
+        return views
+
+    def _of_one_ledger(self, record: EpochRecord, views: Sequence[CatalogView]) -> list[ViewCheck]:
+        names = {name: self._catalog.sources[name] for view in views for name in view.sources}
+        definitions = [recorded_definition(source, self._locations, self._root) for source in names.values()]
+        sources = recorded_sources(definitions, self._store, record.state_version)
+        problems = {name: self._problems(source) for name, source in sources.items()}
+        starts = {DuckDbEngine.name: self._start_duckdb, SparkEngine.name: self._start_spark}
+        with ExitStack() as stack:
+            computations = [
+                stack.enter_context(Computation(name, start, sources, self._on_step))
+                for name, start in starts.items()
+                if self._engine in ("auto", name)
+            ]
+            checks = []
+            for view in views:
+                found = [problem for name in view.sources if (problem := problems[name]) is not None]
+                if found:
+                    files = tuple(file for each in found for file in _files(each))
+                    reason = "; ".join(map(str, found))
+                    checks.append(self._not_checkable(view, record.epoch, reason, files))
+                else:
+                    checks.append(self._check(view, record.epoch, computations))
+            return checks
+
+    def _problems(self, source: RecordedSource) -> Exception | None:
+        """Why the ingested rows of a source cannot be read again, as far as a listing tells."""
+        self._on_step(Step(f"{source.name}: looks for the {len(source.files):,} files that were read"))
+        try:
+            IngestedFiles(source).check()
+        except (FileProblemsError, StorageError) as error:
+            return error
+        return None
+
+    def _check(self, view: CatalogView, epoch: int, computations: Sequence[Computation]) -> ViewCheck:
+        """The first engine that agrees settles it; otherwise the last one that can compute the view does."""
+        stored = self._view(view).to_arrow()
+        check: ViewCheck | None = None
+        reasons: list[str] = []
+        for computation in computations:
+            if check is not None:
+                reasons.append(f"{check.engine} has another result")
+            try:
+                expected = computation.rows(view, stored.schema)
+                found = differences(stored, expected, key=view.key, is_aggregate=view.view_class == AGGREGATE)
+                outcome = Outcome.EQUAL if found is None else Outcome.DIFFERENT
+                check = ViewCheck(
+                    view.name, outcome, computation.name, epoch, stored.num_rows, expected.num_rows, found
+                )
+            except CannotComputeError as error:
+                reasons.append(f"{computation.name}: {error}")
+            except WrongLedgerError as error:
+                reasons.append(str(error))
+                check = ViewCheck(view.name, Outcome.DIFFERENT, computation.name, epoch, stored.num_rows)
+            if check is not None and check.outcome is Outcome.EQUAL:
+                break
+        reason = "; ".join(reasons)
+        return self._not_checkable(view, epoch, reason) if check is None else replace(check, reason=reason)
+
+    def _start_duckdb(self, scratch: Path) -> Engine:
+        return DuckDbEngine(scratch, self._queries)
+
+    def _start_spark(self, scratch: Path) -> Engine:
+        assert self._catalog.pipeline is not None, "whoever has written a view has written the pipeline before"
+        return SparkEngine(self._catalog.pipeline.ansi, self._functions, self._settings, self._spark)
+
+    def _view(self, view: CatalogView) -> View:
+        return View(self._root, self._record.views[view.name], view.key)
+
+    def _not_checkable(
+        self, view: CatalogView, epoch: int, reason: str, files: tuple[FileProblem, ...] = ()
+    ) -> ViewCheck:
+        rows = self._view(view).count_rows()
+        return ViewCheck(view.name, Outcome.NOT_CHECKABLE, None, epoch, rows, files=files, reason=reason)
+
+
+def _files(problem: Exception) -> tuple[FileProblem, ...]:
+    return problem.problems if isinstance(problem, FileProblemsError) else ()

@@ -1,0 +1,40 @@
+"""A copy of the packages with a fault in it, and the simulator run on that."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.mutants.mutants import Mutant
+
+_ROOT = Path(__file__).resolve().parents[2]
+_PACKAGES = ("state", "actors", "slackwater")
+_FIRST_FAILING_SEED = (
+    "from slackwater.testing.simulation.campaign import first_failing_seed; print(first_failing_seed(0, {seeds}))"
+)
+
+
+def seeds_to_find(mutant: Mutant, directory: Path, seeds: int) -> int | None:
+    """How many seeds the simulator needs until it finds the fault; None if it does not within so many.
+
+    Args:
+        mutant: the fault.
+        directory: an empty one.
+        seeds: the most that are tried.
+    """
+    for package in _PACKAGES:
+        shutil.copytree(_ROOT / package, directory / package, ignore=shutil.ignore_patterns("__pycache__"))
+    file = directory / mutant.file
+    file.write_text(mutant.applied(file.read_text()))
+    answer = subprocess.run(
+        [sys.executable, "-c", _FIRST_FAILING_SEED.format(seeds=seeds)],
+        cwd=directory,
+        env={**os.environ, "PYTHONPATH": str(directory)},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
+    return None if answer == "None" else int(answer) + 1

@@ -1,0 +1,224 @@
+"""Deliberate faults, each a small replacement in the source, that the simulator must find."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One fault.
+
+    Args:
+        name: what is wrong.
+        file: relative to the repository.
+        replacements: old text → new text; each old text stands in the file exactly once.
+    """
+
+    name: str
+    file: str
+    replacements: tuple[tuple[str, str], ...]
+
+    def applied(self, source: str) -> str:
+        """The file with the fault in it."""
+        for old, new in self.replacements:
+            assert source.count(old) == 1, f"{self.name}: {self.file} has {source.count(old)} times\n{old}"
+            source = source.replace(old, new)
+        return source
+
+
+MUTANTS = (
+    Mutant(
+        "a fetch actor passes the barrier on before it has emitted and sealed",
+        "actors/fetch_executor.py",
+        (
+            (
+                "instructions += pass_on(barrier, self._seal(barrier))",
+                "instructions = [*pass_on(barrier, self._seal(barrier))[::-1], *instructions]",
+            ),
+        ),
+    ),
+    Mutant(
+        "an offset is written one row early",
+        "actors/file_progress.py",
+        (('{"row_offset": self.row_offset, "error": None}', '{"row_offset": max(0, self.row_offset - 1)}'),),
+    ),
+    Mutant(
+        "alignment does not block",
+        "actors/barrier_aligner.py",
+        (("        if edge in self._blocked:\n            return []\n", ""),),
+    ),
+    Mutant(
+        "epochs are committed in any order",
+        "actors/epoch_collector.py",
+        (
+            (
+                "if not self._open or len(self._open[0].reports) < len(self._actors):",
+                "complete = (n for n, e in enumerate(self._open) if len(e.reports) == len(self._actors))\n"
+                "        self._open.rotate(-next(complete, 0))\n"
+                "        if not self._open or len(self._open[0].reports) < len(self._actors):",
+            ),
+        ),
+    ),
+    Mutant(
+        "views are not restored at a take-over",
+        "actors/recovery.py",
+        (("views = {name: root.restore(view, head.term) for name, view in head.views.items()}", "views = head.views"),),
+    ),
+    Mutant(
+        "`seen` is committed one epoch late",
+        "actors/list_executor.py",
+        (
+            (
+                "        self._marked = False\n        return",
+                "        late = getattr(self, '_late', DeltaBuilder()).build()\n"
+                "        self._late, self._delta = self._delta, DeltaBuilder()\n"
+                "        self._marked = False\n        return",
+            ),
+            ("            self._delta.build(),", "            late,"),
+        ),
+    ),
+    Mutant(
+        "a commit whose outcome is not known counts as failed and is made again",
+        "state/head_swap.py",
+        (
+            ("if fresh._swap_name(self._version + 1) == staged.name:", "if False:"),
+            (
+                "        self._commit(self._stage(Delta.merge([delta, epoch_delta(record)]), head))\n",
+                "        try:\n"
+                "            self._commit(self._stage(Delta.merge([delta, epoch_delta(record)]), head))\n"
+                "        except CommitRefusedError:\n"
+                "            self._adopt(self.reopen())\n"
+                "            self._out_of_date, again = False, max(epoch, self._head.epoch + 1)\n"
+                "            return self.commit(epoch=again, delta=delta, views=views, counts=counts, seconds=seconds)\n",
+            ),
+        ),
+    ),
+    Mutant(
+        "a commit whose outcome is not known counts as done",
+        "state/head_swap.py",
+        (
+            ("if fresh._swap_name(self._version + 1) == staged.name:", "if isinstance(error, CommitUnknownError):"),
+            ("self._adopt(self.reopen(self._version + 1))", "self._adopt(fresh)"),
+        ),
+    ),
+    Mutant("the head is not compared", "state/memory_disk.py", (("if self.latest != expected:", "if False:"),)),
+    Mutant(
+        "a take-over does not begin a term",
+        "state/head_swap.py",
+        (("term=self._head.term + 1, run=run", "term=max(1, self._head.term), run=run"),),
+    ),
+    Mutant(
+        "a late attempt's handle on a view still writes",
+        "state/memory_root.py",
+        (
+            ("if dataset.latest != expected_version:", "if False:"),
+            (
+                "        return dataset.add(rows)\n\n    def view_rows",
+                "        dataset.versions[expected_version + 1] = rows\n"
+                "        dataset.latest = max(dataset.latest, expected_version + 1)\n"
+                "        return expected_version + 1\n\n    def view_rows",
+            ),
+        ),
+    ),
+    Mutant(
+        "a run that was replaced takes over again",
+        "actors/recovery.py",
+        (("if (plan.held_root or store.head.term > replaces_term) and", "if False and"),),
+    ),
+    Mutant(
+        "a list budget of nothing is never raised",
+        "actors/barrier_scheduler.py",
+        (
+            (
+                "share = -(-max(0, self._max_files_waiting - waiting) // max(1, len(self._lists)))",
+                "share = max(0, self._max_files_waiting - waiting) // max(1, len(self._lists))",
+            ),
+        ),
+    ),
+    Mutant(
+        "a list actor that is held back is nothing to commit",
+        "actors/barrier_scheduler.py",
+        (("held_back = any(each.held and budget[each.source] for each in self._lists.values())", "held_back = False"),),
+    ),
+    Mutant(
+        "admission stays with the first paths",
+        "actors/admission.py",
+        (("        self._admit_next()\n        return self._proving", "        return self._proving"),),
+    ),
+    Mutant(
+        "admission is not looked at",
+        "actors/fetch_executor.py",
+        (("        if self._admitted is None:\n", "        if True:\n"),),
+    ),
+    Mutant(
+        "a poison file is never given up",
+        "actors/recovery_policy.py",
+        (("if self._alone[path] >= _TRIES_ALONE:", "if False:"),),
+    ),
+    Mutant(
+        "an epoch of a term that committed nothing comes again",
+        "actors/coordinate_executor.py",
+        (("self._first_epoch = (head.epoch or next_epoch(0)) + (head.term << 16)", "self._first_epoch = head.epoch"),),
+    ),
+    Mutant(
+        "a file begins anew after a restart",
+        "actors/recovery.py",
+        (('row_offset=row["row_offset"],', "row_offset=0,"),),
+    ),
+    Mutant(
+        "an edge does not reorder",
+        "actors/edge.py",
+        (("        early[sequence] = envelope.message\n", "        return [envelope.message]\n"),),
+    ),
+    Mutant(
+        "what had vanished before a restart is not read when it is back",
+        "actors/recovery.py",
+        (
+            (
+                "    for name, path, version in vanished:\n        indexes",
+                "    for name, path, version in ():\n        indexes",
+            ),
+        ),
+    ),
+    Mutant(
+        "what has vanished is not read when it is back",
+        "actors/list_executor.py",
+        (("            if vanished.source == self._source:", "            if False:"),),
+    ),
+    Mutant(
+        "a mark is complete with the listing that was under way",
+        "actors/list_executor.py",
+        (("self._mark = max(self._mark, mark)", "self._mark = self._listing_mark = max(self._mark, mark)"),),
+    ),
+    Mutant(
+        "a mark is reached while files are unfinished",
+        "actors/watermark.py",
+        (("if min(since, default=self._listed_epoch + 1) > self._listed_epoch:", "if True:"),),
+    ),
+    Mutant(
+        "credit does not come back",
+        "actors/merge_executor.py",
+        (("return [Grant(edge, nbytes) for edge, nbytes in held.items()]", "return []"),),
+    ),
+    Mutant(
+        "a finished file stays in the queue",
+        "actors/file_queue.py",
+        (
+            (
+                "        if progress.stored:\n            self._delta.delete",
+                "        if False:\n            self._delta.delete",
+            ),
+        ),
+    ),
+    Mutant(
+        "the versions of the views that are recorded are the last ones",
+        "actors/coordinate_executor.py",
+        (("views = self._views | dict(epoch.views)", "views = dict(epoch.views) | self._views"),),
+    ),
+    Mutant(
+        "epochs that were committed and not acknowledged are not counted",
+        "actors/recovery.py",
+        (("if each.epoch > plan.so_far.epoch] if plan.held_root else []", "if False]"),),
+    ),
+)

@@ -1,0 +1,46 @@
+"""Whether the simulator sees bugs: each deliberate fault is found within a thousand seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.mutants.faulty_copy import seeds_to_find
+from tests.mutants.mutants import MUTANTS, Mutant
+
+SEEDS = 1_000
+_QUICK = (
+    "an offset is written one row early",
+    "alignment does not block",
+    "views are not restored at a take-over",
+)
+
+
+def _by_name(mutant: Mutant) -> str:
+    return mutant.name
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("mutant", MUTANTS, ids=_by_name)
+def test_a_fault_is_found(mutant: Mutant, tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
+    seeds = seeds_to_find(mutant, tmp_path, SEEDS)
+    record_property("seeds", seeds)
+    assert seeds is not None, f"{mutant.name}: not found within {SEEDS} seeds"
+
+
+@pytest.mark.parametrize("mutant", [each for each in MUTANTS if each.name in _QUICK], ids=_by_name)
+def test_a_fault_is_found_quickly(mutant: Mutant, tmp_path: Path) -> None:
+    assert seeds_to_find(mutant, tmp_path, 100) is not None
+
+
+def test_without_a_fault_nothing_is_found(tmp_path: Path) -> None:
+    assert seeds_to_find(Mutant("none", "state/epoch.py", ()), tmp_path, 100) is None
+
+
+def test_every_fault_can_be_put_in() -> None:
+    root = Path(__file__).resolve().parents[2]
+    for mutant in MUTANTS:
+        source = (root / mutant.file).read_text()
+        assert mutant.applied(source) != source

@@ -1,0 +1,90 @@
+"""The simulator itself: it finds what is wrong, says it shortly, and says the same every time."""
+
+from __future__ import annotations
+
+import doctest
+import os
+import subprocess
+import sys
+
+import pytest
+
+from actors.edge import Inlet
+from actors.messages import Envelope, Message
+from slackwater.testing.simulation import CRASH, EVENTS, START, PromiseBroken, Scenario, file, simulate, simulation
+from slackwater.testing.simulation.campaign import failing_seeds, first_failing_seed, scenario_of
+from slackwater.testing.simulation.shrink import failure_of, shrink
+from slackwater.testing.simulation.simulation import Simulation
+
+_DIGEST = """
+from hashlib import sha256
+from slackwater.testing.simulation.campaign import scenario_of
+from slackwater.testing.simulation.simulation import Simulation
+digest = sha256()
+for seed in range(8):
+    Simulation(scenario_of(seed), seed, lambda line: digest.update(line.partition("<")[0].encode())).run()
+print(digest.hexdigest())
+"""
+
+
+def test_two_hundred_seeds_keep_every_promise() -> None:
+    assert [seed for _, failing in failing_seeds(0, 200) for seed in failing] == []
+
+
+def test_seeds_may_be_shared_between_processes() -> None:
+    assert sum(done for done, _ in failing_seeds(0, 120, jobs=2)) == 120
+
+
+def test_a_seed_is_the_same_whatever_the_order_of_hashes() -> None:
+    digests = {
+        subprocess.run(
+            [sys.executable, "-c", _DIGEST],
+            env={**os.environ, "PYTHONHASHSEED": hash_seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for hash_seed in ("1", "2")
+    }
+    assert len(digests) == 1
+
+
+def test_the_example_of_the_documentation_is_true() -> None:
+    found = doctest.DocTestFinder().find(simulation.simulate, globs={"simulate": simulate})
+    runner = doctest.DocTestRunner()
+    assert [runner.run(each).failed for each in found] == [0]
+    assert runner.summarize(verbose=False).attempted >= 3
+
+
+def test_a_scenario_prints_as_it_is_written() -> None:
+    from slackwater.testing import simulation as words
+
+    for seed in range(100):
+        scenario = scenario_of(seed)
+        again = eval(repr(scenario), vars(words).copy())
+        assert repr(again) == repr(scenario)
+
+
+def _in_the_order_of_arrival(inlet: Inlet, envelope: Envelope) -> list[Message]:
+    return [envelope.message]
+
+
+def test_a_fault_is_found_and_its_story_shrinks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Inlet, "receive", _in_the_order_of_arrival)
+    seed = first_failing_seed(0, 100)
+    assert seed is not None
+    failure = failure_of(scenario_of(seed), seed)
+    assert failure is not None
+    shortest = shrink(failure)
+    assert len(shortest.scenario.story) <= min(2, len(failure.scenario.story))
+    with pytest.raises(PromiseBroken) as broken:
+        simulate(shortest.scenario, seed=shortest.seed)
+    assert broken.value.promise == failure.broken.promise
+
+
+def test_a_trace_tells_every_event_and_every_step() -> None:
+    lines: list[str] = []
+    scenario = Scenario((file("a"), START, EVENTS(10), CRASH("merger")))
+    outcome = Simulation(scenario, 0, lines.append).run()
+    assert [line for line in lines if line.startswith("-- ")][:4] == [f"-- {step!r}" for step in scenario.story]
+    assert sum(not line.startswith("-- ") for line in lines) == outcome.events

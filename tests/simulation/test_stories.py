@@ -1,0 +1,157 @@
+"""What a real run reaches once in a thousand tries, told on purpose, in a hundred orders each."""
+
+from __future__ import annotations
+
+import pytest
+
+from slackwater.testing.simulation import (
+    AT,
+    BARRIER,
+    CAUGHT_UP,
+    CLOCK,
+    COMMIT,
+    CRASH,
+    EVENTS,
+    FREEZE,
+    KILL,
+    PAUSE,
+    RESUME,
+    SILENCE,
+    START,
+    STOP,
+    STOPPED,
+    THAW,
+    VIEW_COMMIT,
+    Outcome,
+    Scenario,
+    Step,
+    back,
+    file,
+    refuse,
+    simulate,
+    vanish,
+)
+
+SEEDS = 40
+
+
+def told(*story: Step, **settings: object) -> list[Outcome]:
+    """How the story ends in many orders; every promise holds in each."""
+    scenario = Scenario(story, **settings)  # type: ignore[arg-type]
+    return [simulate(scenario, seed=seed) for seed in range(SEEDS)]
+
+
+def test_a_fetcher_that_dies_between_sealing_and_commit_repeats_no_row() -> None:
+    for outcome in told(file("a", rows=8), file("b", rows=8), START, AT("fetch-0 collects", CRASH("fetch-0"))):
+        assert outcome.statuses == {"s/a": ("done",), "s/b": ("done",)}
+
+
+def test_a_coordinator_that_dies_after_a_commit_that_nobody_heard_of_repeats_no_epoch() -> None:
+    for outcome in told(file("a"), START, AT("after commit", CRASH("coordinator")), BARRIER, file("b")):
+        assert outcome.statuses == {"s/a": ("done",), "s/b": ("done",)}
+
+
+@pytest.mark.parametrize("fate", ["lost", "unanswered", "late"])
+def test_a_commit_with_an_unknown_outcome_loses_nothing_and_doubles_nothing(fate: str) -> None:
+    for outcome in told(file("a", rows=5), START, EVENTS(40), COMMIT(fate), file("b", rows=5)):
+        assert outcome.statuses == {"s/a": ("done",), "s/b": ("done",)}
+
+
+def test_an_unanswered_commit_to_a_store_that_then_falls_silent_is_read_back_later() -> None:
+    for outcome in told(file("a"), START, EVENTS(40), COMMIT("unanswered"), SILENCE(3), file("b")):
+        assert outcome.statuses == {"s/a": ("done",), "s/b": ("done",)}
+
+
+@pytest.mark.parametrize("fate", ["lost", "unanswered"])
+def test_a_view_that_may_have_been_written_is_not_built_upon(fate: str) -> None:
+    for outcome in told(file("a", rows=5), START, BARRIER, VIEW_COMMIT(fate), file("b", rows=5)):
+        assert outcome.statuses == {"s/a": ("done",), "s/b": ("done",)}
+
+
+def test_a_process_frozen_in_a_commit_changes_nothing_when_it_goes_on() -> None:
+    story = (file("a", rows=8), START, AT("before commit", FREEZE), EVENTS(80), START, file("b"), CAUGHT_UP, THAW)
+    for outcome in told(*story, file("c")):
+        assert outcome.statuses == {"s/a": ("done",), "s/b": ("done",), "s/c": ("done",)}
+
+
+def test_a_process_frozen_while_it_writes_a_view_changes_nothing_when_it_goes_on() -> None:
+    story = (
+        file("a", rows=8),
+        START,
+        BARRIER,
+        file("b"),
+        AT("before view", FREEZE),
+        EVENTS(80),
+        START,
+        CAUGHT_UP,
+        THAW,
+    )
+    for outcome in told(*story, file("c")):
+        assert outcome.statuses == {"s/a": ("done",), "s/b": ("done",), "s/c": ("done",)}
+
+
+def test_of_two_processes_that_start_at_once_one_goes_on() -> None:
+    for outcome in told(file("a", rows=8), START, START, EVENTS(40), START, file("b")):
+        assert outcome.statuses == {"s/a": ("done",), "s/b": ("done",)}
+
+
+def test_a_take_over_that_is_killed_between_two_restores_is_made_again() -> None:
+    story = (file("a", rows=5), START, BARRIER, file("b"), KILL, START, AT("after restore", KILL), EVENTS(80), START)
+    for outcome in told(*story):
+        assert outcome.statuses == {"s/a": ("done",), "s/b": ("done",)}
+
+
+@pytest.mark.parametrize("victim", ["fetch", "spark"])
+def test_a_file_that_kills_whoever_reads_it_is_found_and_the_others_are_done(victim: str) -> None:
+    story = (file("a", rows=5), file("b", rows=5, kills=victim), file("c", rows=5), file("d", rows=5))
+    for outcome in told(*story, START):
+        assert outcome.statuses == {
+            "s/a": ("done",),
+            "s/b": ("quarantined",),
+            "s/c": ("done",),
+            "s/d": ("done",),
+        }
+
+
+def test_a_file_that_cannot_be_read_to_its_end_keeps_the_rows_before_across_a_crash() -> None:
+    for outcome in told(file("a", rows=8, bad_row=5), file("b"), START, BARRIER, CRASH("dispatcher"), piece_rows=1):
+        assert outcome.statuses == {"s/a": ("quarantined",), "s/b": ("done",)}
+
+
+def test_a_file_that_was_away_for_a_moment_is_read_in_the_end() -> None:
+    story = (file("a", rows=1), file("b"), START, EVENTS(20), vanish("a"), EVENTS(40), CRASH("merger"), back("a"))
+    for outcome in told(*story):
+        assert outcome.statuses == {"s/a": ("done",), "s/b": ("done",)}
+
+
+def test_a_file_that_changes_while_it_waits_is_read_once() -> None:
+    story = (file("a", rows=5), file("b", rows=5), START, EVENTS(30), file("b", rows=2), CRASH("fetch-1"), EVENTS(20))
+    for outcome in told(*story, concurrency=1, piece_rows=1):
+        assert outcome.statuses["s/b"].count("done") == 1
+
+
+def test_a_pause_outlives_a_crash_and_ends_with_resume() -> None:
+    story = (file("a", rows=5), START, EVENTS(30), PAUSE, CRASH("coordinator"), EVENTS(80), file("b"), RESUME)
+    for outcome in told(*story):
+        assert outcome.statuses == {"s/a": ("done",), "s/b": ("done",)}
+
+
+def test_a_stop_in_the_middle_of_a_recovery_ends_the_run() -> None:
+    for outcome in told(file("a", rows=8), START, EVENTS(40), CRASH("list-s"), EVENTS(5), STOP, STOPPED, file("b")):
+        assert outcome.statuses == {"s/a": ("done",), "s/b": ("done",)}
+
+
+def test_a_bucket_that_refuses_for_a_while_ends_no_run() -> None:
+    for outcome in told(file("a", rows=8), START, EVENTS(20), refuse(6), file("b"), piece_rows=1):
+        assert outcome.statuses == {"s/a": ("done",), "s/b": ("done",)}
+
+
+def test_a_wall_clock_that_is_set_back_stops_no_epoch() -> None:
+    for outcome in told(file("a"), START, BARRIER, CLOCK(-3600), file("b"), BARRIER, CRASH("coordinator"), file("c")):
+        assert outcome.statuses == {"s/a": ("done",), "s/b": ("done",), "s/c": ("done",)}
+
+
+def test_a_source_without_schema_does_not_hold_back_the_file_that_another_source_waits_for() -> None:
+    story = (file("t/a", rows=0), file("t/b", rows=1, kills="fetch"), file("s/c", rows=8))
+    for outcome in told(*story, START, sources=("s", "t"), fetchers=1, schema_known=False, files_waiting=1):
+        assert outcome.statuses["t/b"] == ("quarantined",)

@@ -1,0 +1,94 @@
+"""A command is data: what is not exactly one of the known kinds is refused, by name."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from state.command import (
+    Command,
+    PauseCommand,
+    ResumeCommand,
+    RetryCommand,
+    StopCommand,
+    TagCommand,
+    ThrottleCommand,
+    VacuumCommand,
+    command_from_json,
+    command_to_json,
+    kind_of,
+)
+from state.errors import UsageError
+
+EPOCH = 117_000_000_000_000_001
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        PauseCommand(),
+        ResumeCommand(),
+        StopCommand(),
+        ThrottleCommand(),
+        ThrottleCommand(files_per_second=0.5, bytes_per_second=1e6),
+        RetryCommand(),
+        RetryCommand(source="s", path="a/b.csv"),
+        TagCommand(name="audit", epoch=EPOCH),
+        TagCommand(name="audit", epoch=None),
+        VacuumCommand(),
+        VacuumCommand(keep_s=0.0, keep_epochs=1),
+    ],
+    ids=repr,
+)
+def test_every_command_comes_back_as_it_was_written(command: Command) -> None:
+    text = json.dumps(command_to_json(command))
+    assert command_from_json(json.loads(text)) == command
+    assert json.loads(text)["kind"] == kind_of(command)
+
+
+def test_an_epoch_is_text_since_it_does_not_fit_every_readers_numbers() -> None:
+    assert command_to_json(TagCommand(name="audit", epoch=EPOCH))["epoch"] == str(EPOCH)
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"kind": "run", "code": "import os"}, "'run' is no command"),
+        ({"kind": "__init__"}, "is no command"),
+        ({"kind": ["pause"]}, "is no command"),
+        ({}, "None is no command"),
+        (None, "is no command"),
+        (["pause"], "is no command"),
+        ({"kind": "pause", "for_s": 3}, "pause: there is no 'for_s'; it takes nothing"),
+        ({"kind": "throttle", "files_per_second": "5"}, "throttle: files_per_second is '5'; give a number"),
+        ({"kind": "throttle", "files_per_second": True}, "give a number"),
+        ({"kind": "throttle", "files_per_second": 0}, "above zero"),
+        ({"kind": "throttle", "bytes_per_second": -1.5}, "above zero"),
+        ({"kind": "throttle", "bytes_per_second": float("nan")}, "above zero"),
+        ({"kind": "throttle", "bytes_per_second": float("inf")}, "above zero"),
+        ({"kind": "retry", "path": ""}, "retry: path is ''; give text"),
+        ({"kind": "retry", "source": 7}, "retry: source is 7; give text"),
+        ({"kind": "tag", "epoch": "7"}, "tag: name is missing"),
+        ({"kind": "tag", "name": "audit"}, "tag: epoch is missing"),
+        ({"kind": "tag", "name": "audit", "epoch": 7}, "give an epoch as text"),
+        ({"kind": "tag", "name": "audit", "epoch": "7; DROP"}, "give an epoch as text"),
+        ({"kind": "tag", "name": "audit", "epoch": "9" * 400}, "give an epoch as text"),
+        ({"kind": "tag", "name": "../x", "epoch": "7"}, "is no name for a tag"),
+        ({"kind": "vacuum", "keep_epochs": 0}, "at least the last epoch"),
+        ({"kind": "vacuum", "keep_epochs": 1.5}, "give a whole number"),
+        ({"kind": "vacuum", "keep_s": -1}, "not below zero"),
+        ({"kind": "vacuum", "keep_s": float("nan")}, "not below zero"),
+    ],
+    ids=str,
+)
+def test_what_is_no_command_is_refused_with_what_is_wrong(values: object, said: str) -> None:
+    with pytest.raises(UsageError, match=said.replace(".", r"\.")) as refused:
+        command_from_json(values)
+    assert len(str(refused.value)) < 300
+
+
+def test_the_secrets_of_a_url_are_not_stored() -> None:
+    command = RetryCommand(path="https://user:hunter2@host/raw/a.csv?X-Amz-Signature=hunter3")
+    assert command.path == "https://host/raw/a.csv"
+    assert "hunter" not in json.dumps(command_to_json(command))

@@ -1,0 +1,162 @@
+"""Roots whose epochs are committed by hand, with views that the real materializer makes of real files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime, timezone
+from types import TracebackType
+from typing import Any
+
+import lance
+import obstore
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+import slackwater as sw
+from actors.messages import FileVersion
+from actors.object_store import ObjectStore
+from actors.readers import reader_for
+from actors.source import Format, SourceDefinition
+from slackwater.verification import Verification
+from spark_bridge.materializer import Materializer
+from spark_bridge.view_definition import ViewDefinition
+from state.catalog import CatalogPipeline, put_pipeline, put_source, put_view
+from state.clock import ManualClock
+from state.delta import DeltaBuilder
+from state.epoch import next_epoch
+from state.fingerprint import version_fingerprint
+from state.keys import encode_key
+from state.lance_access import lance_options
+from state.lance_store import LanceStateStore
+from state.location import Location
+from state.object_client import object_client
+from state.records import CatalogSource, CatalogView, EpochCounts, EpochSeconds, ViewVersion
+from tests.spark_bridge.followed_view import blocks
+
+_PIECE_BYTES = 64  # so small that every piece ends where a test may want it to
+
+
+class CommittedRoot:
+    """One source `t` and some views; each call of `ingest` is one epoch."""
+
+    def __init__(self, spark: SparkSession, root: Location, raw: Location) -> None:
+        self.spark, self.root, self.raw = spark, root, raw
+        self._clock = ManualClock(datetime(2026, 1, 31, 12, tzinfo=timezone.utc))
+        self._store = LanceStateStore.create(root, self._clock)
+        self._store.take_over()
+        self._materializer = Materializer(spark, root, self._clock)
+        self._delta = DeltaBuilder()
+        self._views: dict[str, ViewVersion] = {}
+        self._catalog: dict[str, CatalogView] = {}
+        self._read: dict[str, int] = {}
+        self.epochs: list[int] = []
+
+    def __enter__(self) -> CommittedRoot:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._materializer.close()
+
+    def declare(self, format: Format, schema: pa.Schema, *views: ViewDefinition) -> None:
+        """What the pipeline is."""
+        self._source = SourceDefinition(name="t", location=self.raw, format=format, schema=schema)
+        put_pipeline(self._delta, CatalogPipeline("p", ansi=False))
+        put_source(self._delta, CatalogSource("t", self._source.to_json(), schema.serialize().to_pybytes()))
+        self._materializer.declare(views, {"t": schema}, {})
+
+    def put(self, path: str, body: bytes) -> None:
+        """Writes a file of the source."""
+        obstore.put(object_client(self.raw), path, body)
+
+    def remove(self, path: str) -> None:
+        obstore.delete(object_client(self.raw), path)
+
+    def ingest(self, rows: Mapping[str, int], status: str = "done") -> None:
+        """One epoch that reads so many rows of each file, as far as it was not read before."""
+        tables = []
+        for path, count in rows.items():
+            table = self._rows(path, count)
+            tables.append(table.slice(self._read.get(path, 0)))
+            self._read[path] = count
+            self._finish(path, count, status)
+        self._bring_up_to_date(pa.concat_tables(tables))
+
+    def freeze(self, view: str) -> None:
+        """The view is not declared any more; the next epochs have nothing for it."""
+        self._catalog[view] = replace(self._catalog[view], frozen_epoch=self.epochs[-1])
+        put_view(self._delta, self._catalog[view])
+
+    def claim(self, path: str, rows: int) -> None:
+        """An epoch that says that other rows of a file were read than were."""
+        self._finish(path, rows, "done")
+        self._commit()
+
+    def overwrite(self, view: str, rows: pa.Table) -> None:
+        """An epoch at which a view has other rows; what is stored beside them is nobody's business here."""
+        location = self.root.child(self._views[view].path)
+        dataset = lance.write_dataset(
+            rows, location.lance_uri, mode="overwrite", storage_options=lance_options(location)
+        )
+        self._views[view] = replace(self._views[view], version=dataset.version)
+        self._commit()
+
+    def stored(self, view: str) -> pa.Table:
+        return self.store().snapshot().view(view).to_arrow()
+
+    def store(self) -> sw.Store:
+        return sw.open(self.root.url, storage_options=dict(self.root.storage_options) or None)
+
+    def verify(self, **arguments: Any) -> Verification:
+        return self.store().verify(spark=self.spark, **arguments)
+
+    def _rows(self, path: str, count: int) -> pa.Table:
+        content = ObjectStore(self.raw).open(self._version(path))
+        pieces = [self._source.schema.empty_table()] if self._source.schema else []
+        for piece in reader_for(self._source.format).read(content, self._source.schema, 0, _PIECE_BYTES):
+            pieces.append(piece)
+            if sum(each.num_rows for each in pieces) >= count:
+                break
+        return pa.concat_tables(pieces).slice(0, count)
+
+    def _version(self, path: str) -> FileVersion:
+        for page in ObjectStore(self.raw).list_pages():
+            for found, etag, size, modified in page.objects():
+                if found == path:
+                    return FileVersion("t", path, version_fingerprint(etag, size, modified), etag, size, modified)
+        raise AssertionError(f"{path} is not there")
+
+    def _finish(self, path: str, rows: int, status: str) -> None:
+        file = self._version(path)
+        epoch = next_epoch(self._clock, self.epochs[-1] if self.epochs else 0)
+        self._delta.put(
+            "ledger",
+            encode_key("t", path, file.version),
+            1,
+            **vars(file),
+            status=status,
+            rows_read=rows,
+            rows_bad=0,
+            listed_epoch=epoch,
+            done_epoch=epoch,
+        )
+
+    def _bring_up_to_date(self, rows: pa.Table) -> None:
+        epoch = next_epoch(self._clock, self.epochs[-1] if self.epochs else 0)
+        frozen = {name for name, view in self._catalog.items() if view.frozen_epoch is not None}
+        written = self._materializer.run_epoch(epoch, {"t": blocks(rows)} if rows.num_rows else {})
+        for view in written.created:
+            self._catalog[view.name] = view
+            put_view(self._delta, view)
+        self._views.update({name: view for name, view in written.views.items() if name not in frozen})
+        self._commit()
+
+    def _commit(self) -> None:
+        epoch = next_epoch(self._clock, self.epochs[-1] if self.epochs else 0)
+        self._store.commit(
+            epoch=epoch, delta=self._delta.build(), views=self._views, counts=EpochCounts(), seconds=EpochSeconds()
+        )
+        self.epochs.append(epoch)
+        self._clock.advance(1)
