@@ -40,6 +40,13 @@ test-full: setup  ## the tests and the long ones
 soak: setup  ## kill processes at random: make soak MINUTES=30
 	$(BIN)/python -m tests.real.soak --minutes $(or $(MINUTES),30)
 
+SEEDS ?= 10000
+START ?= 0
+
+.PHONY: sim
+sim: setup  ## the simulator, with SEEDS=10000 stories from START=0 on (docs/design/simulation.md)
+	$(BIN)/python -m slackwater.testing.simulation --seeds $(SEEDS) --start $(START)
+
 .PHONY: lint
 lint: setup  ## ruff, mypy --strict, import-linter
 	$(BIN)/ruff check .

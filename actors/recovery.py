@@ -173,7 +173,7 @@ def _seen(rows: pa.Table, definition: PipelineDefinition, vanished: Iterable[Fil
     indexes = {}
     for source in definition.sources:
         own = rows.filter(pc.equal(rows["source"], source.name))
-        indexes[source.name] = SeenIndex(own["key"].to_pylist(), own["version"].to_pylist())
+        indexes[source.name] = SeenIndex.of_columns(own["key"], own["version"])
     for name, path, version in vanished:
         indexes[name].forget(path_fingerprint(name, path), version)
     return indexes

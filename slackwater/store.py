@@ -229,7 +229,6 @@ class Store:
         Raises:
             EpochNotFoundError, UsageError: as `snapshot`; or the engine is not known or not installed.
             StorageError: the root cannot be read.
-            RunFailedError: Spark does not start, or failed.
         """
         from slackwater.verification.verifier import Verifier  # here, since it imports Spark
 

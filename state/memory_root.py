@@ -54,8 +54,8 @@ class MemoryRoot:
         return _without(dataset.versions, {version for version in versions if version not in kept})
 
     def delete_dataset(self, path: str) -> Vacuumed:
-        del self.disk.datasets[path]
-        return Vacuumed(datasets=1)
+        # Another vacuum may have been here meanwhile.
+        return Vacuumed(datasets=int(self.disk.datasets.pop(path, None) is not None))
 
     def tag_committed(self, view: ViewVersion) -> None:
         dataset = self._dataset(view.path)

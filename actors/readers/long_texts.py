@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -14,7 +16,9 @@ _PLAIN_VALUE_BYTES = 4
 _PEEK_BYTES = 64 * 1024
 
 
-def may_be_long(stream: pa.NativeFile, metadata: pq.FileMetaData, group: int, index: int, most_bytes: int) -> bool:
+def may_be_long(
+    stream: pa.NativeFile, metadata: pq.FileMetaData, path: str, group: int, index: int, most_bytes: int
+) -> bool:
     """Whether a chunk is better decoded as a dictionary, since its values may take more than `most_bytes` of memory.
 
     A chunk that is all dictionary costs no more that way.  In another one the dictionary decides: first its size, then
@@ -23,6 +27,7 @@ def may_be_long(stream: pa.NativeFile, metadata: pq.FileMetaData, group: int, in
     Args:
         stream: of the file.
         metadata: of the file.
+        path: of the column, as the schema has it; a damaged chunk may name another.
         group: the row group.
         index: the chunk in it.
         most_bytes: that all its values may take.
@@ -31,16 +36,25 @@ def may_be_long(stream: pa.NativeFile, metadata: pq.FileMetaData, group: int, in
     if chunk.total_uncompressed_size < _PLAIN_VALUE_BYTES * chunk.num_values:
         return True
     start = int(chunk.dictionary_page_offset or 0)
-    dictionary = next(pages(stream, start, start + chunk.total_compressed_size, chunk.num_values), None)
-    if dictionary is not None and dictionary.is_dictionary and dictionary.num_bytes * chunk.num_values <= most_bytes:
+    first_pages = list(islice(pages(stream, start, start + chunk.total_compressed_size, chunk.num_values), 2))
+    if any(page.num_bytes > most_bytes for page in first_pages):
+        return True
+    if first_pages and first_pages[0].is_dictionary and first_pages[0].num_bytes * chunk.num_values <= most_bytes:
         return False
-    path = chunk.path_in_schema
+    try:
+        return _longest_of_dictionary(stream, metadata, path, group) * int(chunk.num_values) > most_bytes
+    except pa.ArrowMemoryError:
+        raise  # says nothing about the file
+    except (pa.ArrowException, OSError):
+        return True  # it is damaged, which the decoder will say when it comes to these rows
+
+
+def _longest_of_dictionary(stream: pa.NativeFile, metadata: pq.FileMetaData, path: str, group: int) -> int:
     parquet = pq.ParquetFile(
         stream, metadata=metadata, read_dictionary=[path], pre_buffer=False, buffer_size=_PEEK_BYTES
     )
     batch = next(parquet.iter_batches(1, row_groups=[group], columns=[path], use_threads=False), None)
-    longest = 0 if batch is None else max(map(longest_text, batch.columns), default=0)
-    return longest * int(chunk.num_values) > most_bytes
+    return 0 if batch is None else max(map(longest_text, batch.columns), default=0)
 
 
 def longest_text(array: pa.Array) -> int:

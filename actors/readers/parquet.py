@@ -42,14 +42,14 @@ class ParquetReader:
         require_common_column(parquet.schema_arrow.names, schema)
         columns = [name for name in parquet.schema_arrow.names if name in schema.names]
         bounds = ParquetBounds(parquet, columns, self._limits)
-        if file.is_whole:
-            bounds.check_pages(file.stream(), 0, file.size)
-        long_texts = _ask(lambda: bounds.long_texts(file.stream()), "damaged Parquet file")
+        long_texts = bounds.long_texts(file.stream())
         if long_texts or not file.is_whole:
             stream = file.stream() if file.is_whole else watched(file.stream(), bounds.check_pages)
             parquet = self._open(stream, file.size, parquet.metadata, long_texts)
         expansion = Expansion(file.size, self._limits)
         for groups, start in _pieces(parquet.metadata, bounds, offset_rows, piece_bytes):
+            if file.is_whole:
+                bounds.check_pages(file.stream(), 0, file.size, groups)
             for table in _tables(parquet, bounds, groups, columns, piece_bytes):
                 skipped = min(max(offset_rows - start, 0), table.num_rows)
                 first_row = start + skipped

@@ -33,6 +33,7 @@ class _Chunk:
     """A column chunk whose pages are looked at."""
 
     path: str
+    group: int
     start: int
     end: int
     num_values: int
@@ -79,7 +80,9 @@ class ParquetBounds:
             if chunk.has_dictionary_page and 0 < chunk.dictionary_page_offset < start:
                 start = chunk.dictionary_page_offset
             most_bytes = min(self._most_bytes, claimed_bytes) if is_incremental else self._most_bytes
-            self._watched.append(_Chunk(path, start, start + stored_bytes, chunk.num_values, repeats, most_bytes))
+            self._watched.append(
+                _Chunk(path, group, start, start + stored_bytes, chunk.num_values, repeats, most_bytes)
+            )
         if is_text and chunk.has_dictionary_page and could_become * max(1, chunk.num_values) > unseen_bytes:
             self._texts.setdefault(path, []).append((group, index))
 
@@ -103,22 +106,23 @@ class ParquetBounds:
         return [
             path
             for path, chunks in self._texts.items()
-            if any(may_be_long(stream, self._metadata, *chunk, self._most_bytes) for chunk in chunks)
+            if any(may_be_long(stream, self._metadata, path, *chunk, self._most_bytes) for chunk in chunks)
         ]
 
-    def check_pages(self, content: pa.NativeFile, start: int, end: int) -> None:
+    def check_pages(self, content: pa.NativeFile, start: int, end: int, groups: Sequence[int] | None = None) -> None:
         """Looks at the pages of the column chunks that lie within a part of the file.
 
         Args:
             content: that part.
             start: where it begins in the file.
             end: where it ends.
+            groups: only chunks of these row groups; None for all.
 
         Raises:
             UnreadableFile: a page takes more memory than is allowed.
         """
         for chunk in self._watched:
-            if start <= chunk.start and chunk.end <= end:
+            if start <= chunk.start and chunk.end <= end and (groups is None or chunk.group in groups):
                 value_bytes = _VALUE_BYTES if chunk.is_repeated else 0
                 for page in pages(content, chunk.start - start, chunk.end - start, chunk.num_values):
                     page_bytes = max(page.num_bytes, page.num_values * value_bytes)

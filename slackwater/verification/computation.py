@@ -15,10 +15,10 @@ from slackwater.verification.engine import CannotComputeError, Engine, WrongLedg
 from slackwater.verification.ingested_files import IngestedFiles
 from slackwater.verification.recorded_source import RecordedSource
 from slackwater.verification.step import OnStep, Step
-from state.errors import StorageError
+from state.errors import RunFailedError, StorageError
 from state.records import CatalogView
 
-_SAYS_NOTHING = (CannotComputeError, ObjectChanged, ObjectVanished, StorageError)
+_SAYS_NOTHING = (CannotComputeError, ObjectChanged, ObjectVanished, RunFailedError, StorageError)
 
 
 class Computation:
@@ -55,9 +55,9 @@ class Computation:
         Raises:
             CannotComputeError: with the reason, for people.
             WrongLedgerError: a file does not have the rows that the ledger names.
-            RunFailedError: the engine failed.
         """
         engine = self._started()
+        engine.accept(view)
         for name in view.sources:
             trouble = self._load(engine, name)
             if isinstance(trouble, WrongLedgerError):
@@ -65,11 +65,13 @@ class Computation:
             if trouble is not None:
                 raise CannotComputeError(str(trouble))
         self._on_step(Step(f"{view.name}: {self.name} computes it"))
-        return engine.answer(view, schema)
+        try:
+            return engine.answer(view, schema)
+        except RunFailedError as error:
+            raise CannotComputeError(str(error)) from error
 
     def _started(self) -> Engine:
         if self._engine is None:
-            self._on_step(Step(f"{self.name} starts"))
             self._directory = Path(self._stack.enter_context(TemporaryDirectory(prefix="slackwater-verify-")))
             self._engine = self._stack.enter_context(self._start(self._directory))
         return self._engine

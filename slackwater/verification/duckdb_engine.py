@@ -57,34 +57,47 @@ class DuckDbEngine:
     ) -> None:
         self._duckdb.close()
 
+    def accept(self, view: CatalogView) -> None:
+        self._query(view)
+
     def load(self, files: IngestedFiles, scratch: Path) -> None:
-        source, local = files.source, scratch / "file"
+        self._duckdb.begin()
         try:
-            types = self._create(source.name, source.schema)
-            self._duckdb.begin()
-            total = 0
-            for file, content in files:
-                codec = _copy(content, local)
-                rows = self._read(source.definition, str(local), codec, types).limit(file.rows)
-                rows.project(_columns(source.definition, rows.columns, types)).insert_into(source.name)
-                total += file.rows
-                lacking = total - self._count(source.name)
-                if lacking:
-                    raise CannotComputeError(f"it misses {lacking:,} of the {file.rows:,} rows of {file.file.path}")
+            self._insert(files, scratch / "file")
             self._duckdb.commit()
         except self._error as error:
-            raise CannotComputeError(f"source {source.name}: {_first_line(error)}") from error
+            self._duckdb.rollback()
+            raise CannotComputeError(f"source {files.source.name}: {_first_line(error)}") from error
+        except BaseException:
+            self._duckdb.rollback()
+            raise
 
     def answer(self, view: CatalogView, schema: pa.Schema) -> pa.Table:
-        query = self._queries.get(view.name) or query_of(view)
-        if query is None:
-            raise CannotComputeError("the view is a function")
+        query = self._query(view)
         try:
             # The line end closes a comment.
             answer = self._duckdb.sql(f"SELECT * FROM ({query.strip().rstrip(';')}\n)").to_arrow_table()
         except self._error as error:
             raise CannotComputeError(_first_line(error)) from error
         return _in_types_of(schema, answer)
+
+    def _insert(self, files: IngestedFiles, local: Path) -> None:
+        source, total = files.source, 0
+        types = self._create(source.name, source.schema)
+        for file, content in files:
+            codec = _copy(content, local)
+            rows = self._read(source.definition, str(local), codec, types).limit(file.rows)
+            rows.project(_columns(source.definition, rows.columns, types)).insert_into(source.name)
+            total += file.rows
+            lacking = total - self._count(source.name)
+            if lacking:
+                raise CannotComputeError(f"it misses {lacking:,} of the {file.rows:,} rows of {file.file.path}")
+
+    def _query(self, view: CatalogView) -> str:
+        query = self._queries.get(view.name) or query_of(view)
+        if query is None:
+            raise CannotComputeError("the view is a function")
+        return query
 
     def _create(self, table: str, schema: pa.Schema) -> dict[str, str]:
         """An empty table; returns what DuckDB calls the type of each column."""

@@ -28,6 +28,14 @@ class Engine(Protocol):
 
     name: str
 
+    def accept(self, view: CatalogView) -> None:
+        """Refuses a view that it cannot compute, before anything is read for it.
+
+        Raises:
+            CannotComputeError: with the reason.
+        """
+        ...
+
     def load(self, files: IngestedFiles, scratch: Path) -> None:
         """Takes in the ingested rows of a source.
 
@@ -40,11 +48,12 @@ class Engine(Protocol):
             WrongLedgerError: a file does not have the rows.
             ObjectChanged, ObjectVanished: a file is not what it was a moment ago.
             StorageError: the bucket cannot be read.
+            RunFailedError: the engine failed.
         """
         ...
 
     def answer(self, view: CatalogView, schema: pa.Schema) -> pa.Table:
-        """The rows of a view; all sources that it reads are loaded.
+        """The rows of a view that was accepted; all sources that it reads are loaded.
 
         Args:
             view: what to compute.
@@ -52,6 +61,7 @@ class Engine(Protocol):
 
         Raises:
             CannotComputeError: the engine does not understand the view, or gives it another meaning.
+            RunFailedError: the engine failed.
         """
         ...
 

@@ -37,7 +37,7 @@ class SparkEngine:
         ansi: the mode that the root was computed with.
         functions: the declarations of function views, by name.
         settings: how the run reads files.
-        spark: the session to use; None takes that of the process, or starts a local one and ends it.
+        spark: the session to use; None takes that of the process, or starts a local one when it is needed and ends it.
     """
 
     name = "spark"
@@ -45,11 +45,9 @@ class SparkEngine:
     def __init__(
         self, ansi: bool, functions: Mapping[str, ViewDefinition], settings: FetchSettings, spark: SparkSession | None
     ) -> None:
-        self._functions, self._settings = functions, settings
-        self._own: SparkSession | None = None
+        self._ansi, self._functions, self._settings = ansi, functions, settings
         self._spark = spark or running_session()
-        if self._spark is None:
-            self._spark = self._own = start_local_session(SparkSettings(ansi=ansi), "slackwater-verify")
+        self._own: SparkSession | None = None
         self._schemas: dict[str, pa.Schema] = {}
         self._directories: dict[str, Path] = {}
 
@@ -61,6 +59,10 @@ class SparkEngine:
     ) -> None:
         if self._own is not None:
             self._own.stop()
+
+    def accept(self, view: CatalogView) -> None:
+        if query_of(view) is None and view.name not in self._functions:
+            raise CannotComputeError("the view is a function: give the app that has it, as in --app app.py:pipeline")
 
     def load(self, files: IngestedFiles, scratch: Path) -> None:
         source = files.source
@@ -80,19 +82,22 @@ class SparkEngine:
     def answer(self, view: CatalogView, schema: pa.Schema) -> pa.Table:
         schemas = {name: self._schemas[name] for name in view.sources}
         try:
-            return recompute(self._spark, self._definition(view), schemas, self._directories, schema)
+            definition = self._definition(view, schemas)
+            return recompute(self._session(), definition, schemas, self._directories, schema)
         except ViewError as error:
             raise CannotComputeError(str(error)) from error
 
-    def _definition(self, view: CatalogView) -> ViewDefinition:
+    def _session(self) -> SparkSession:
+        if self._spark is None:
+            self._spark = self._own = start_local_session(SparkSettings(ansi=self._ansi), "slackwater-verify")
+        return self._spark
+
+    def _definition(self, view: CatalogView, schemas: Mapping[str, pa.Schema]) -> ViewDefinition:
         query = query_of(view)
         if query is not None:
             return ViewDefinition(view.name, query=query)
-        definition = self._functions.get(view.name)
-        if definition is None:
-            raise CannotComputeError("the view is a function: give the app that has it, as in --app app.py:pipeline")
-        schemas = {name: self._schemas[name] for name in definition.parameters if name in self._schemas}
-        if not is_same_view(self._spark, definition, schemas, view.identity):
+        definition = self._functions[view.name]
+        if not is_same_view(self._session(), definition, schemas, view.identity):
             raise CannotComputeError(f"the app's {view.name} is not the function that the view was made by")
         return definition
 

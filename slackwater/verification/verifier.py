@@ -83,7 +83,6 @@ class Verifier:
 
         Raises:
             StorageError: the root cannot be read.
-            RunFailedError: Spark does not start, or failed.
         """
         records = {record.epoch: record for record in self._store.epochs()}
         checks: dict[str, ViewCheck] = {}

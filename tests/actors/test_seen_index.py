@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import random
 
+import pyarrow as pa
 import pytest
 
 from actors import seen_index
@@ -49,3 +50,16 @@ def test_arrays_that_came_through_an_object_store_are_read_only(monkeypatch: pyt
         array.setflags(write=False)
     index.put(b"a" * 16, b"version2")
     assert index.lookup([b"a" * 16]) == [b"version2"]
+
+
+def test_columns_of_the_store_make_the_same_index() -> None:
+    rng = random.Random(5)
+    rows = {rng.randbytes(16): rng.randbytes(8) for _ in range(100)}
+    keys = pa.chunked_array(
+        [pa.array([b"x" * 16, *rows], pa.binary()).slice(1, 40), pa.array([*rows][40:], pa.binary())]
+    )
+    versions = pa.chunked_array([pa.array([*rows.values()], pa.binary(8))])
+    index = SeenIndex.of_columns(keys, versions)
+    assert index.lookup([*rows]) == [*rows.values()] and len(index) == 100
+    none = pa.chunked_array([], pa.binary())
+    assert len(SeenIndex.of_columns(none, none)) == 0

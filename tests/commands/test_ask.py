@@ -16,6 +16,7 @@ import psutil
 import pytest
 
 from actors.messages import Pause, Stop, Throttle
+from slackwater import commands
 from slackwater.command_loop import CommandLoop
 from slackwater.commands import ask
 from slackwater.testing.s3_server import S3Server
@@ -277,19 +278,19 @@ def test_an_owner_that_dies_without_an_answer_leaves_the_command_to_who_asks(tmp
     assert bad.paths("queue") == ["a"]
 
 
-def test_the_answer_of_an_owner_that_lets_go_is_taken(tmp_path: Path) -> None:
-    clock = OwnersClock(MOMENT)
+def test_the_answer_of_an_owner_that_lets_go_at_once_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = ManualClock(MOMENT)
     root = Location(str(tmp_path / "root"))
-    owner = foreign(root, clock)
+    foreign(root, clock)
     inbox = CommandInbox(root, clock)
 
-    def stops() -> None:
+    def stops_just_before(location: Location) -> Owner | None:
         for each in inbox.pending():
-            assert each.command == StopCommand() and each.run == owner.run_id
             inbox.answer(each.id, Answer(True, "stopped"))
-        foreign(root, clock, released=True)
+            foreign(root, clock, released=True)
+        return read_owner(location)
 
-    clock.passes = stops  # type: ignore[method-assign]
+    monkeypatch.setattr(commands, "read_owner", stops_just_before)
     assert ask(root, StopCommand(), clock=clock, random=random.Random(7)).text == "stopped"
 
 

@@ -90,7 +90,9 @@ MUTANTS = (
                 "        except CommitRefusedError:\n"
                 "            self._adopt(self.reopen())\n"
                 "            self._out_of_date, again = False, max(epoch, self._head.epoch + 1)\n"
-                "            return self.commit(epoch=again, delta=delta, views=views, counts=counts, seconds=seconds)\n",
+                "            return self.commit(\n"
+                "                epoch=again, delta=delta, views=views, counts=counts, seconds=seconds\n"
+                "            )\n",
             ),
         ),
     ),
@@ -195,6 +197,16 @@ MUTANTS = (
         "a mark is reached while files are unfinished",
         "actors/watermark.py",
         (("if min(since, default=self._listed_epoch + 1) > self._listed_epoch:", "if True:"),),
+    ),
+    Mutant(
+        "a vacuum goes by age",
+        "state/vacuum.py",
+        (("self._existing(path, each.last) - each.versions if", "self._existing(path, each.last) if"),),
+    ),
+    Mutant(
+        "a vacuum takes datasets that are not named yet",
+        "state/vacuum.py",
+        (("created and int(created.group(1)) <= store.head.epoch:", "created:"),),
     ),
     Mutant(
         "credit does not come back",

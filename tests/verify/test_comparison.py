@@ -105,6 +105,17 @@ def test_zeros_are_one_value() -> None:
     assert differences(zero, negative, key=(), is_aggregate=False) is None
 
 
+def test_nested_values_count() -> None:
+    rows = [{"id": 1, "tags": [{"x": 1}, None]}, {"id": 2, "tags": None}]
+    schema = pa.schema([("id", pa.int64()), ("tags", pa.list_(pa.struct([("x", pa.int64())])))])
+    right = pa.Table.from_pylist(rows, schema)
+    assert differences(right, right.take([1, 0]), key=("id",), is_aggregate=True) is None
+    for tags in ([{"x": 2}, None], [None, {"x": 1}], [], None):
+        wrong = pa.Table.from_pylist([{"id": 1, "tags": tags}, rows[1]], schema)
+        found = differences(wrong, right, key=("id",), is_aggregate=True)
+        assert found is not None and found.changed == 1
+
+
 def test_examples_hold_both_rows_and_are_few() -> None:
     found = differences(_table(_with(1, price=8.0)), _table(_ROWS), key=("id",), is_aggregate=True)
     assert found is not None

@@ -7,6 +7,7 @@ import io
 import json
 import random
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -15,10 +16,18 @@ import pytest
 from pyspark.sql import DataFrame
 
 import slackwater as sw
-from actors.source import Csv, Format, Json, Parquet
-from slackwater.verification import FileProblem, Outcome, Verification, ViewCheck
+from actors.messages import FileVersion
+from actors.object_store import ObjectStore
+from actors.source import Csv, Format, Json, Parquet, SourceDefinition
+from slackwater.verification import FileProblem, Outcome, Step, Verification, ViewCheck
+from slackwater.verification.duckdb_engine import DuckDbEngine
+from slackwater.verification.engine import CannotComputeError
+from slackwater.verification.ingested_files import IngestedFiles
+from slackwater.verification.recorded_source import IngestedFile, RecordedSource
 from spark_bridge.view_definition import ViewDefinition
 from state.errors import EpochNotFoundError, UsageError
+from state.location import Location
+from state.records import CatalogView
 from tests.verify.committed_root import CommittedRoot
 
 SCHEMA = pa.schema(
@@ -246,7 +255,9 @@ def test_a_function_needs_its_app_and_no_other(root: CommittedRoot) -> None:
         return ViewDefinition("late", function=late)
 
     written(root, ViewDefinition("late", function=late))
-    without = check(root.verify(), "late")
+    steps: list[Step] = []
+    without = check(root.verify(on_step=steps.append), "late")
+    assert len(steps) == 1, "nothing is read for a view that nobody can compute"
     assert without.outcome is Outcome.NOT_CHECKABLE and "--app" in without.reason
 
     app = sw.Pipeline("p", root=root.root.url)
@@ -287,11 +298,27 @@ def test_a_csv_without_texts_for_null_is_left_to_spark(root: CommittedRoot) -> N
     assert (found.outcome, found.engine) == (Outcome.EQUAL, "spark") and "null" in found.reason
 
 
-def test_a_query_of_the_catalog_reaches_no_file(root: CommittedRoot) -> None:
-    from slackwater.verification.duckdb_engine import DuckDbEngine
-    from slackwater.verification.engine import CannotComputeError
-    from state.records import CatalogView
+def test_a_source_that_duckdb_cannot_read_leaves_the_others_to_it(tmp_path: Path) -> None:
+    schema = pa.schema([("k", pa.string())])
+    (tmp_path / "a").write_bytes(b"k\nx\n")
+    ((path, etag, size, modified),) = next(ObjectStore(Location(str(tmp_path))).list_pages()).objects()
+    file = IngestedFile(FileVersion("any", path, b"", etag, size, modified), 1)
 
+    def source(name: str, format: Csv) -> IngestedFiles:
+        definition = SourceDefinition(name=name, location=Location(str(tmp_path)), format=format, schema=schema)
+        return IngestedFiles(RecordedSource(definition, (file,)))
+
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    with DuckDbEngine(scratch, {}) as engine:
+        with pytest.raises(CannotComputeError):
+            engine.load(source("bad", Csv(null_values=())), scratch)
+        engine.load(source("good", Csv()), scratch)
+        view = CatalogView("v", "append", "SELECT k FROM good", "", ("good",), (), 1)
+        assert engine.answer(view, schema).to_pylist() == [{"k": "x"}]
+
+
+def test_a_query_of_the_catalog_reaches_no_file(root: CommittedRoot) -> None:
     root.put("secret", b"a\n1\n")
     place = root.root.path
     with DuckDbEngine(place, {}) as engine:

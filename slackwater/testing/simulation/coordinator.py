@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -28,13 +29,15 @@ from actors.topology import COORDINATOR
 from slackwater.testing.simulation.host import Host
 from slackwater.testing.simulation.simulated_root import SimulatedRoot
 from state.epoch import next_epoch
-from state.errors import NotFoundError, ProtocolError, RunFailedError, SlackwaterError, StorageError
+from state.errors import NotFoundError, ProtocolError, StorageError
+from state.housekeeping import Housekeeping, StagedUpkeep
 from state.records import EpochRecord, ViewVersion
 
 if TYPE_CHECKING:
     from slackwater.testing.simulation.attempt import SimulatedAttempt
 
 _RETRY_TAG_S = 0.1
+_UPKEEP_S = 0.5
 
 
 class CoordinatorHost(Host):
@@ -50,6 +53,8 @@ class CoordinatorHost(Host):
         self._edges: dict[str, Outlet] = {}
         self._untagged: dict[str, ViewVersion] = {}
         self._tagging = False
+        self._changes: deque[Callable[[], None]] = deque()
+        self._changing = self._keeping_house = False
         self.executor: CoordinateExecutor | None = None
         self.failure: Exception | None = None
 
@@ -57,6 +62,8 @@ class CoordinatorHost(Host):
         """Takes the root over.  Errors as `actors.recovery.recover`."""
         recovered = recover(self._attempt.definition, self._attempt.plan, self._root)
         self._store = recovered.store
+        retention = self._attempt.definition.retention
+        self._housekeeping = Housekeeping(self._root, self._world.clock, retention, interval_s=_UPKEEP_S)
         return recovered
 
     def open(self, recovered: RecoveredState) -> None:
@@ -126,7 +133,7 @@ class CoordinatorHost(Host):
         elif isinstance(instruction, WakeAt):
             self._wake_at(instruction.monotonic_s)
         elif isinstance(instruction, Commit):
-            self.soon(self._commit, instruction)
+            self._change(partial(self._commit, instruction))
         elif isinstance(instruction, MoveTags):
             self._untagged |= instruction.views
             self._tag_soon()
@@ -150,25 +157,62 @@ class CoordinatorHost(Host):
         host.tell(host.schema, found)
 
     def _commit(self, commit: Commit) -> None:
-        try:
-            record = self._store.commit(
-                epoch=commit.epoch,
-                delta=commit.delta,
-                views=commit.views,
-                counts=commit.counts,
-                seconds=commit.seconds,
-            )
-        except ProtocolError:
-            raise
-        except SlackwaterError as error:
-            self.fail(error)
-            return
+        record = self._store.commit(
+            epoch=commit.epoch,
+            delta=commit.delta,
+            views=commit.views,
+            counts=commit.counts,
+            seconds=commit.seconds,
+        )
         self.soon(self._committed, record)
 
     def _committed(self, record: EpochRecord) -> None:
         if self.failure is None:
             self._world.promises.on_acknowledged(record)
             self.do(self._running.on_committed(record, self.now_s))
+            if self._world.keeps_house and not self._keeping_house and self._housekeeping.due(self._store):
+                self._keeping_house = True
+                self.soon(self._keep_house)
+
+    # -- the same as `actors.owned_store.OwnedStore`: one change at a time, and upkeep between two -----------------
+
+    def _change(self, action: Callable[[], None]) -> None:
+        self._changes.append(action)
+        self._next_change()
+
+    def _next_change(self) -> None:
+        if not self._changing and self._changes:
+            self._changing = True
+            self.soon(self._make_change)
+
+    def _make_change(self) -> None:
+        try:
+            self._changes.popleft()()
+        finally:
+            self._changing = False
+            self._next_change()
+
+    def _keep_house(self) -> None:
+        try:
+            staged = self._housekeeping.stage(self._store)
+        except StorageError:
+            staged = None
+        if staged is None:
+            self._keeping_house = False
+        else:
+            self._change(partial(self._show_upkeep, staged))
+
+    def _show_upkeep(self, staged: StagedUpkeep) -> None:
+        self._housekeeping.commit(self._store, staged)
+        self._keeping_house = False
+        if staged.expired:
+            self.soon(self._vacuum)
+
+    def _vacuum(self) -> None:
+        try:
+            self._housekeeping.vacuum()
+        except StorageError:
+            pass
 
     def _tag_soon(self) -> None:
         if not self._tagging and self._untagged:
@@ -193,7 +237,3 @@ class CoordinatorHost(Host):
     def _running(self) -> CoordinateExecutor:
         assert self.executor is not None, "nobody speaks to a coordinator that has not recovered"
         return self.executor
-
-    def died(self) -> RunFailedError:
-        """What the process hears when this actor is gone."""
-        return RunFailedError("the coordinator died: killed")

@@ -42,10 +42,15 @@ class Promises:
         disk: where the store and the views are.
         bucket: knows what is in each file version.
         views: what each view must be.
+        keep_epochs: so many of the last epochs must stay readable; None for all.
     """
 
-    def __init__(self, disk: MemoryDisk, bucket: Bucket, views: Sequence[ModelView]) -> None:
-        self._disk, self._bucket = disk, bucket
+    def __init__(
+        self, disk: MemoryDisk, bucket: Bucket, views: Sequence[ModelView], keep_epochs: int | None = None
+    ) -> None:
+        self._disk, self._bucket, self._keep_epochs = disk, bucket, keep_epochs
+        self._last: MemoryVersion | None = None
+        self._retained: list[int] = []
         self._views = {view.name: view for view in views}
         self._checked = 0
         self._kept: dict[tuple[str, int], object] = {}
@@ -58,14 +63,13 @@ class Promises:
     def on_version(self) -> None:
         """The store may have new versions."""
         while self._checked < self._disk.latest:
-            before = self._disk.versions.get(self._checked)
             self._checked += 1
-            self._check(before, self._disk.versions[self._checked])
+            before, self._last = self._last, self._disk.versions[self._checked]
+            self._check(before, self._last)
 
     def on_acknowledged(self, record: EpochRecord) -> None:
         """Somebody was told that an epoch is committed."""
-        found = {each.epoch: each for each in _records(self._disk.versions[self._disk.latest])}
-        if found.get(record.epoch) != record:
+        if self._recorded.get(record.epoch) != record:
             raise PromiseBroken("G3", f"epoch {record.epoch} was acknowledged and is not there")
 
     def on_state(self, run: str, state: RunState) -> None:
@@ -76,6 +80,8 @@ class Promises:
 
     def on_stopped(self, run: str, state: RunState) -> None:
         """A run has ended gracefully, and says what it did."""
+        if len(self._retained) < len(self._recorded):
+            return  # the run counts only what it finds
         records = [record for record in self._recorded.values() if self._runs[record.term] == run]
         rows, files = sum(each.counts.rows for each in records), sum(each.counts.files for each in records)
         if (len(records), rows, files) != (state.epochs, state.totals.rows, state.totals.files):
@@ -118,10 +124,11 @@ class Promises:
             name: tuple(row["status"] for row in rows if f"{row['source']}/{row['path']}" == name) for name in names
         }
 
-    def at_end(self) -> None:
-        """Whatever was committed can still be read, and is what it was."""
+    def on_vacuum(self) -> None:
+        """Something was deleted, or the end has come: whatever is retained can be read, and is what it was."""
         self.on_version()
-        for epoch, record in self._recorded.items():
+        for epoch in self._retained:
+            record = self._recorded[epoch]
             version = self._disk.versions.get(record.state_version)
             if version is None or version.head.epoch != epoch:
                 raise PromiseBroken("G2", f"epoch {epoch} names version {record.state_version}, which is not its own")
@@ -176,8 +183,11 @@ class Promises:
         for record in records[: len(records) - len(new)]:
             if self._recorded.get(record.epoch) != record:
                 raise PromiseBroken("G3", f"the record of epoch {record.epoch} has changed")
-        if len(records) - len(new) != len(self._recorded):
-            raise PromiseBroken("G3", "the record of an epoch is gone")
+        retained = [record.epoch for record in records]
+        last = self._retained[-(self._keep_epochs or len(self._retained)) :]
+        if not set(last) <= set(retained) <= {*self._retained, *(record.epoch for record in new)}:
+            raise PromiseBroken("G3", "the record of an epoch is gone, or back")
+        self._retained = retained
         self._recorded.update({record.epoch: record for record in new})
         self.epochs += len(new)
         return sum(record.counts.rows for record in new)

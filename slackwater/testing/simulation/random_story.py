@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from random import Random  # noqa: TID251 - as an argument
 
 _PATHS = "abcdef"
-_AT_ROOT = ("commit", "view", "restore", "tag")
+_AT_ROOT = ("commit", "view", "restore", "tag", "vacuum")
 
 
 class RandomStory:
@@ -49,6 +49,7 @@ class RandomStory:
     def __init__(self, random: Random) -> None:
         self._random = random
         self._killers = 0
+        self._named: list[str] = []
 
     def scenario(self) -> Scenario:
         """A pipeline, a few files, and up to three misfortunes."""
@@ -76,6 +77,7 @@ class RandomStory:
             credit_rows=pick((1, 3, 20)),
             concurrency=pick((1, 2, 4)),
             files_waiting=pick((1, 2, 8)),
+            keep_epochs=pick((1, 2, 3)) if random.random() < 0.25 else None,
             clock_stands=random.random() < 0.15,
             slow=pick(self._actors) if random.random() < 0.3 else "",
         )
@@ -90,14 +92,15 @@ class RandomStory:
         return [*story, *self._wait(), *self._news()]
 
     def _put(self) -> Step:
-        random = self._random
+        random, path = self._random, self._path()
+        self._named.append(path)
         rows = random.choice((0, 1, 2, 3, 5, 8))
         if random.random() < 0.08:
-            return file(self._path(), rows=rows, bad_row=random.randint(0, rows))
+            return file(path, rows=rows, bad_row=random.randint(0, rows))
         if random.random() < 0.04 and self._killers < 2 and rows:
             self._killers += 1
-            return file(self._path(), rows=rows, kills=random.choice(("fetch", "spark")))
-        return file(self._path(), rows=rows)
+            return file(path, rows=rows, kills=random.choice(("fetch", "spark")))
+        return file(path, rows=rows)
 
     def _path(self) -> str:
         name = self._random.choice(_PATHS)
@@ -123,12 +126,12 @@ class RandomStory:
         if kind < 0.4:
             return [self._put()]
         if kind < 0.48:
-            return [vanish(self._path())]
-        if kind < 0.52:
-            return [back(self._path())]
+            return [vanish(random.choice(self._named))]
+        if kind < 0.5:
+            return [back(random.choice(self._named))]
         if kind < 0.6:
-            path = self._path()
-            return [vanish(path), *self._wait(), back(path)]
+            path = random.choice(self._named)
+            return [vanish(path), *self._wait(), *self._crash(), back(path)]
         if kind < 0.65:
             return [refuse(random.choice((1, 2, 6)))]
         return []
@@ -137,7 +140,7 @@ class RandomStory:
         random = self._random
         kind = random.random()
         if kind < 0.35:
-            return [self._sometime(CRASH(random.choice(self._actors)))]
+            return self._crash()
         if kind < 0.5:
             return [self._sometime(KILL), *self._wait(), START]
         if kind < 0.62:
@@ -156,6 +159,9 @@ class RandomStory:
         if kind < 0.96:
             return [PAUSE, *self._wait(), *self._misfortune(), RESUME]
         return [STOP, *self._wait(), *self._misfortune(), STOPPED]
+
+    def _crash(self) -> list[Step]:
+        return [self._sometime(CRASH(self._random.choice(self._actors)))]
 
     def _sometime(self, step: Step) -> Step:
         """At once, or in the middle of something."""

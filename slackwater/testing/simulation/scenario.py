@@ -28,6 +28,7 @@ class Scenario:
         credit_rows: rows between a fetch actor and Spark, at most.
         concurrency: reads at a time.
         files_waiting: the list budget.
+        keep_epochs: how many epochs stay readable; None for all, and then there is no upkeep at all.
         clock_stands: whether the wall clock stands still, as a coarse one does for a while.
         slow: the name of an actor that is slower than everybody else; empty for none.
     """
@@ -44,6 +45,7 @@ class Scenario:
     credit_rows: int = 20
     concurrency: int = 4
     files_waiting: int = 8
+    keep_epochs: int | None = None
     clock_stands: bool = False
     slow: str = ""
 

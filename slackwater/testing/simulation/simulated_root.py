@@ -18,6 +18,7 @@ from state.memory_disk import MemoryDisk
 from state.memory_root import MemoryRoot
 from state.memory_store import MemoryStateStore
 from state.records import ViewVersion
+from state.vacuum import Vacuumed
 
 LOST, UNANSWERED, LATE = "lost", "unanswered", "late"
 _CUT = "the connection was cut before the answer came"
@@ -162,6 +163,20 @@ class SimulatedRoot(MemoryRoot):
         super().tag_committed(view)
         self.access.promises.on_tag(view.path)
         self.access.after("tag")
+
+    def delete_versions(self, path: str, versions: set[int]) -> Vacuumed:
+        self.access.before("vacuum")
+        gone = super().delete_versions(path, versions)
+        self.access.promises.on_vacuum()
+        self.access.after("vacuum")
+        return gone
+
+    def delete_dataset(self, path: str) -> Vacuumed:
+        self.access.before("vacuum")
+        gone = super().delete_dataset(path)
+        self.access.promises.on_vacuum()
+        self.access.after("vacuum")
+        return gone
 
     def commit_view(self, path: str, expected_version: int, rows: Any) -> int:
         self.access.before("view")

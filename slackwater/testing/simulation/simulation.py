@@ -64,7 +64,7 @@ class Simulation:
         except Exception as error:
             raise PromiseBroken("no bug", _described(error)) from error
         world = self._world
-        world.promises.at_end()
+        world.promises.on_vacuum()
         return Outcome(world.schedule.events, world.promises.epochs, world.clock.monotonic(), world.promises.statuses())
 
     def _turn(self, *, nested: bool = True) -> bool:

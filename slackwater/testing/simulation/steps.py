@@ -173,8 +173,9 @@ def CLOCK(seconds: float) -> Step:
 def AT(moment: str, step: Step) -> Step:
     """Something happens not now but the next time that a moment comes.
 
-    The moments: at the root `before` and `after` each of `commit`, `view`, `restore` and `tag`, and `before read`; and,
-    for any actor, `fetch-0 collects`: it has sealed an epoch and told so, and has not passed the barrier on.
+    The moments: at the root,
+    `before` and `after` each of `commit`, `view`, `restore`, `tag` and `vacuum`, and `before
+    read`; and, for any actor, `fetch-0 collects`: it has sealed an epoch and told so, and has not passed the barrier on.
     """
 
     def begin(world: World) -> None:

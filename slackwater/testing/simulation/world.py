@@ -22,6 +22,7 @@ from slackwater.testing.simulation.simulated_clock import SimulatedClock
 from slackwater.testing.simulation.simulated_root import Access, StoreFaults
 from state.location import Location
 from state.memory_disk import MemoryDisk
+from state.retention import RetentionSettings
 
 if TYPE_CHECKING:
     from random import Random  # noqa: TID251 - as an argument
@@ -55,12 +56,13 @@ class World:
         self.faults = StoreFaults()
         self.definition = _definition(scenario)
         self.recovery = RecoverySettings()
+        self.keeps_house = scenario.keep_epochs is not None
         self.must_settle = scenario.must_settle
         self.views: tuple[ModelView, ...] = (
             EveryRow("rows", frozenset(scenario.sources)),
             GroupedRows("groups", frozenset(scenario.sources[:1])),
         )
-        self.promises = Promises(self.disk, self.bucket, self.views)
+        self.promises = Promises(self.disk, self.bucket, self.views, scenario.keep_epochs)
         self.processes: list[SimulatedProcess] = []
         self._network = Life("network")
 
@@ -119,4 +121,5 @@ def _definition(scenario: Scenario) -> PipelineDefinition:
             piece_bytes=ROW_BYTES * scenario.piece_rows,
             max_files_waiting=scenario.files_waiting,
         ),
+        retention=RetentionSettings(keep_s=0, keep_epochs=scenario.keep_epochs or 100),
     )
