@@ -12,6 +12,7 @@ nobody else; nothing survives the process that started it, however that ends.
 * `reverse_proxy.py`: `ReverseProxy` and its `Exchange`, the ways in which a request can be passed on or not.
 * `request_log.py`: `RequestLog`, the requests that arrived, one `Request` (`request.py`) each.
 * `fault_proxy.py`: `FaultProxy`, a store on a bad day, by script or by chance.
+* `simulation/`: every decision that a pipeline makes, in any order and with any misfortune, in one thread.
 * `process_guard.py`: a program of its own that ends a server with its owner.
 """
 
@@ -21,5 +22,6 @@ from slackwater.testing.fault_proxy import FaultProxy
 from slackwater.testing.request import Request
 from slackwater.testing.request_log import RequestLog
 from slackwater.testing.s3_server import S3Server
+from slackwater.testing.simulation import PromiseBroken, Scenario, simulate
 
-__all__ = ["FaultProxy", "Request", "RequestLog", "S3Server"]
+__all__ = ["FaultProxy", "PromiseBroken", "Request", "RequestLog", "S3Server", "Scenario", "simulate"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -45,3 +46,14 @@ def test_a_retry_without_a_run_says_how_many_and_which_there_is_not(tmp_path: Pa
     ended = slackwater("retry", str(tmp_path), "--path", "nowhere.csv")
     assert ended.code == 1
     assert ended.err.startswith("error: no file nowhere.csv is quarantined") and ended.err.count("\n") == 1
+
+
+def test_two_who_ask_at_once_while_nobody_runs_do_it_once(tmp_path: Path) -> None:
+    bad = BadFiles(Location(str(tmp_path)))
+    bad.ended(BAD, progress("a"))
+    with ThreadPoolExecutor(2) as threads:
+        ended = list(threads.map(lambda _: slackwater("retry", str(tmp_path)), range(2)))
+    first, second = sorted(ended, key=lambda each: each.code)
+    assert (first.code, second.code) in ((0, 0), (0, 75)), ended
+    assert [each.out for each in ended].count("1 file is in the queue again\n") == 1
+    assert bad.paths("queue") == ["a"]

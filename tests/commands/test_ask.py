@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import socket
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timezone
@@ -37,7 +36,6 @@ from state.errors import (
     CommandUnansweredError,
     EpochNotFoundError,
     NotFoundError,
-    OwnedError,
     StoreNotFoundError,
 )
 from state.location import Location
@@ -320,23 +318,3 @@ def test_a_living_owner_is_not_passed_over_unless_that_is_asked(run: Served) -> 
     run.ownership.renew()
     assert run.ownership.lost
     run.ownership.release()
-
-
-def test_two_who_ask_at_once_while_nobody_runs_do_it_once(tmp_path: Path) -> None:
-    bad = BadFiles(Location(str(tmp_path / "root")))
-    bad.ended(BAD, progress("a"))
-    outcomes: list[str] = []
-
-    def one() -> None:
-        try:
-            outcomes.append(asked(bad.root.location, RetryCommand()))
-        except OwnedError:
-            outcomes.append("owned")
-
-    threads = [threading.Thread(target=one) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert outcomes.count("1 file is in the queue again") == 1, outcomes
-    assert bad.paths("queue") == ["a"]

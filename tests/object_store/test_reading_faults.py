@@ -62,9 +62,7 @@ def test_what_is_read_through_faults_is_what_was_written(
 
 
 @pytest.mark.parametrize("kind", _KINDS)
-def test_a_listing_through_faults_has_every_name_once(
-    s3: S3Server, bucket: str, proxy: FaultProxy, kind: str
-) -> None:
+def test_a_listing_through_faults_has_every_name_once(s3: S3Server, bucket: str, proxy: FaultProxy, kind: str) -> None:
     keys = [f"data/{number:05}" for number in range(3_300)]
     with ThreadPoolExecutor(16) as threads:
         list(threads.map(lambda key: s3.put(bucket, key, b"x"), keys))

@@ -116,6 +116,12 @@ class Promises:
             if own == [("vanished", 0)] and is_settled:
                 raise PromiseBroken("G4", f"{path[1]} is in the bucket, and counts as vanished")
 
+    @property
+    def has_vanished(self) -> bool:
+        """Whether any file version has, before a row of it was read."""
+        rows = self._disk.versions[self._disk.latest].tables.get("ledger", {}).values()
+        return any(row["status"] == "vanished" and not row["rows_read"] for row in rows)
+
     def statuses(self) -> dict[str, tuple[str, ...]]:
         """`source/path` -> the statuses of its finished versions, in the order in which they ended."""
         rows = sorted(self._disk.versions[self._disk.latest].tables.get("ledger", {}).values(), key=_ending)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING
 
 from slackwater.testing.simulation.bucket import Content
@@ -173,9 +172,8 @@ def CLOCK(seconds: float) -> Step:
 def AT(moment: str, step: Step) -> Step:
     """Something happens not now but the next time that a moment comes.
 
-    The moments: at the root,
-    `before` and `after` each of `commit`, `view`, `restore`, `tag` and `vacuum`, and `before
-    read`; and, for any actor, `fetch-0 collects`: it has sealed an epoch and told so, and has not passed the barrier on.
+    The moments at the root: `before` and `after` each of `commit`, `view`, `restore`, `tag` and `vacuum`, and `before
+    read`.  Those of any actor: `fetch-0 collects`: it has sealed an epoch and told so, and not passed the barrier on.
     """
 
     def begin(world: World) -> None:
@@ -214,6 +212,10 @@ def _stopped(world: World) -> Wait:
     return Wait(lambda: not process.alive or process.frozen, _HARD_EVENTS, _HARD_EVENTS, "stop does not end")
 
 
+def _settled(world: World) -> Wait:
+    return _caught_up(world, is_settled=True) if world.promises.has_vanished else Wait(lambda: True)
+
+
 def _caught_up(world: World, *, is_settled: bool = False) -> Wait:
     started = [len(world.processes)]
 
@@ -243,8 +245,8 @@ BARRIER = Step("BARRIER", _barrier)
 """The next epoch is committed, unless none comes."""
 CAUGHT_UP = Step("CAUGHT_UP", _caught_up)
 """Everything that is in the bucket now is finished; for that, a process runs, and nobody is paused or frozen."""
-SETTLED = Step("SETTLED", partial(_caught_up, is_settled=True))
-"""The same once more: whatever was on its way then, has come."""
+SETTLED = Step("SETTLED", _settled)
+"""The same once more, if anything has vanished: word of that was on its way then, and has come."""
 STOPPED = Step("STOPPED", _stopped)
 """The process that was asked to stop has ended."""
 
