@@ -14,7 +14,7 @@ from typing import Any
 import structlog
 
 from state.errors import SettingsError
-from state.location import SECRET_OPTIONS
+from state.location import SECRET_OPTIONS, is_secret
 
 LEVELS = ("debug", "info", "warning", "error")
 REDACTED = "***"
@@ -48,7 +48,7 @@ def redact(value: Any) -> Any:
         text = _IN_TEXT.sub(rf"\g<name>\g<between>{REDACTED}", value)
         return _SIGNATURE.sub(rf"\g<name>={REDACTED}", _IN_URL.sub(f"{REDACTED}@", text))
     if isinstance(value, Mapping):
-        return {k: REDACTED if str(k).lower() in SECRET_OPTIONS else redact(v) for k, v in value.items()}
+        return {k: REDACTED if is_secret(str(k)) else redact(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
         return [redact(item) for item in value]
     if isinstance(value, BaseException):
@@ -57,7 +57,7 @@ def redact(value: Any) -> Any:
 
 
 def _redact_event(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    return {key: REDACTED if key.lower() in SECRET_OPTIONS else redact(value) for key, value in event.items()}
+    return {key: REDACTED if is_secret(key) else redact(value) for key, value in event.items()}
 
 
 def configure(level: str = "info", json: bool = False) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import obstore
 import pyarrow as pa
 
-from actors.read_errors import ObjectChanged
+from actors.read_errors import ObjectChanged, UnreadableFile
 from actors.settings import MIB
 from actors.store_errors import ask_store
 from state.location import Location
@@ -74,6 +74,7 @@ class ObjectFile:
         Raises:
             ObjectVanished: the object is not there any more.
             ObjectChanged: it has another version now.
+            UnreadableFile: it is a link that leads out of a local source.
             AccessDeniedError, StorageUnavailableError: see `state.errors`.
         """
         if self.is_whole:
@@ -107,6 +108,7 @@ class ObjectFile:
             return block
 
     def _fetch(self, number: int) -> pa.Buffer:
+        self._require_below_source()
         start = number * self._block_bytes
         end = self.size if number == self._num_blocks - 1 else start + self._block_bytes
         options: Any = {}
@@ -124,6 +126,14 @@ class ObjectFile:
         if len(content) != end - start:
             raise ObjectChanged(f"{self._location}/{self.path} has changed since it was listed")
         return pa.py_buffer(content)
+
+    def _require_below_source(self) -> None:
+        """Refuses a link that leads out of a local source: who writes there need not be allowed to read elsewhere."""
+        if self._location.is_local:
+            root = self._location.path.resolve()
+            target = (root / self.path.lstrip("/")).resolve()
+            if not target.is_relative_to(root):
+                raise UnreadableFile("it leads out of the source (a symbolic link?), which is not followed")
 
 
 class _Seekable(io.RawIOBase):

@@ -34,6 +34,8 @@ Result = TypeVar("Result")
 _STATUS = re.compile(r"status(?: code)?: (\d{3})\b")
 _CODE = re.compile(r"<Code>([A-Za-z]{1,60})</Code>")
 _OPTION = re.compile(r"key: '(\w{1,60})'|key: \"(\w{1,60})\"")
+_INVALID_NAME = re.compile(r"(?:path: \"|Path \")((?:[^\"\\]|\\.){1,200})")
+_INVALID_NAMES = ("invalid path", "non-unicode characters", "Error parsing Path")
 _BROKEN_OFF = "response body error"
 _NETWORK = (
     ("dns error", "its host name is not known"),
@@ -81,6 +83,12 @@ def translated(error: Exception, location: Location, path: str | None = None) ->
         option = _found(_OPTION, text) or "one of them"
         return SettingsError(
             f"{location}: storage option {option} is not known for {location.scheme}://; correct its name"
+        )
+    if any(sign in text for sign in _INVALID_NAMES):
+        name = ascii(_found(_INVALID_NAME, text))
+        return SettingsError(
+            f"{location}: an object's name has characters that cannot be read ({name}): rename it, or give the source "
+            "a URL that leaves it out"
         )
     if isinstance(error, PreconditionError) or status == "412":
         return ObjectChanged(f"{place} has changed since it was listed")

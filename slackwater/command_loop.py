@@ -55,6 +55,7 @@ class CommandLoop:
     ) -> None:
         self._inbox, self._ownership, self._requests = inbox, ownership, requests
         self._failure, self._poll_s = failure, poll_s
+        self._unsent: dict[str, Answer] = {}
         self._thread = threading.Thread(target=self._run, name="commands", daemon=True)
         self._thread.start()
 
@@ -71,18 +72,23 @@ class CommandLoop:
                 _log.debug("the inbox is looked into later", error=str(error))
 
     def _meet(self, asked: Asked) -> None:
-        if not self._is_ours():
-            return
+        if asked.id not in self._unsent:
+            if not self._is_ours():
+                return
+            answer = self._unsent[asked.id] = self._outcome(asked)
+            _log.info("command", id=asked.id, done=answer.done, answer=answer.text)
+        if self._is_ours():
+            self._inbox.answer(asked.id, self._unsent[asked.id])
+            del self._unsent[asked.id]
+
+    def _outcome(self, asked: Asked) -> Answer:
         try:
-            answer = self._do(self._checked(asked))
+            return self._do(self._checked(asked))
         except SlackwaterError as error:
-            answer = Answer(False, redact(str(error)))
+            return Answer(False, redact(str(error)))
         except Exception as error:
             # A command must not end the run that it is asked of.
-            answer = Answer(False, redact(f"{type(error).__name__}: {error}"))
-        _log.info("command", id=asked.id, done=answer.done, answer=answer.text)
-        if self._is_ours():
-            self._inbox.answer(asked.id, answer)
+            return Answer(False, redact(f"{type(error).__name__}: {error}"))
 
     def _is_ours(self) -> bool:
         self._ownership.renew()

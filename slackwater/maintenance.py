@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
@@ -12,7 +11,7 @@ from state.clock import Clock, SystemClock
 from state.housekeeping import Housekeeping
 from state.lance_root import LanceRoot
 from state.location import Location
-from state.owner import Ownership
+from state.owner import Ownership, new_run_id
 from state.pin import pinned_epochs
 from state.retention import RetentionSettings
 from state.store import StateStore
@@ -47,7 +46,7 @@ def run_as_owner(
     clock = clock or SystemClock()
     place = LanceRoot(Location(os.fspath(root), storage_options or {}), clock)
     pipeline = Catalog.of(place.open(read_only=True).scan("catalog")).pipeline
-    run_id = f"{socket.gethostname()}-{os.getpid()}-{int(clock.now().timestamp() * 1000)}"
+    run_id = new_run_id(clock)
     ownership = Ownership(
         place.location, clock, run_id=run_id, pipeline="unnamed" if pipeline is None else pipeline.name
     )

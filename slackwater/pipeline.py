@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import os
 import re
-import socket
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -31,7 +30,7 @@ from state.clock import Clock, SystemClock
 from state.errors import SettingsError, ViewError
 from state.lance_root import LanceRoot
 from state.location import Location
-from state.owner import Ownership
+from state.owner import Ownership, new_run_id
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _WORD = re.compile(r"\w+")
@@ -186,9 +185,7 @@ class Pipeline:
             list(threads.map(lambda source: ObjectStore(source.location).check(), definition.sources))
         root = LanceRoot(self.root, self._clock)
         check(definition, root)
-        host, pid = socket.gethostname(), os.getpid()
-        run_id = f"{host}-{pid}-{int(self._clock.now().timestamp() * 1000)}"
-        ownership = Ownership(self.root, self._clock, run_id=run_id, pipeline=self.name)
+        ownership = Ownership(self.root, self._clock, run_id=new_run_id(self._clock), pipeline=self.name)
         ownership.acquire(takeover=takeover)
         try:
             control = RunControl(

@@ -11,8 +11,27 @@ from urllib.parse import urlsplit, urlunsplit
 
 from state.errors import SettingsError
 
-SECRET_OPTIONS = frozenset({"access_key_id", "secret_access_key", "session_token", "account_key", "sas_token", "token"})
+SECRET_OPTIONS = frozenset(
+    {
+        "access_key",
+        "access_key_id",
+        "account_key",
+        "client_secret",
+        "password",
+        "sas_key",
+        "sas_token",
+        "secret_access_key",
+        "service_account_key",
+        "session_token",
+        "token",
+    }
+)
 _SCHEMES = ("file", "s3", "gs", "az", "http", "https")
+
+
+def is_secret(option: str) -> bool:
+    """Whether an option holds a secret, whatever prefix (`aws_`, `azure_storage_`, ...) its name has."""
+    return option.lower().endswith(tuple(SECRET_OPTIONS))
 
 
 def _normalised(url: str | os.PathLike[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import socket
@@ -23,6 +24,7 @@ from state.storage_error import storage_error
 
 _NAME = "owner.json"
 _POLL_S = 0.5
+_runs = itertools.count(1)
 _TIMES = ("since", "renewed_at", "last_listing")
 
 
@@ -68,6 +70,12 @@ class Owner:
             return not same or process.status() == psutil.STATUS_ZOMBIE
         except psutil.NoSuchProcess:
             return True
+
+
+def new_run_id(clock: Clock) -> str:
+    """A name that no other run has, on any machine."""
+    milliseconds = int(clock.now().timestamp() * 1000)
+    return f"{socket.gethostname()}-{os.getpid()}-{milliseconds}-{next(_runs)}"
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from state.errors import (
     StorageUnavailableError,
     StoreNotFoundError,
 )
-from state.location import SECRET_OPTIONS, Location
+from state.location import Location, is_secret
 
 _NO_BUCKET = ("NoSuchBucket", "bucket does not exist")
 _NOT_FOUND = ("was not found", "Not found", "not found")
@@ -43,8 +43,9 @@ def storage_error(error: Exception, location: Location) -> StorageError | NotFou
         return AccessDeniedError(f"access to {location} is refused: correct the credentials or the permissions")
     if any(mark in text for mark in _NOT_FOUND):
         return StoreNotFoundError(f"there is nothing at {location}, or not in that version: correct the URL")
-    for name in SECRET_OPTIONS & location.storage_options.keys():
-        text = text.replace(location.storage_options[name], "***")
+    for name, value in location.storage_options.items():
+        if value and is_secret(name):
+            text = text.replace(value, "***")
     text = _QUERY.sub("?...", text)
     reason = text.partition("\n")[0][:_MAX_CHARACTERS]
     return StorageUnavailableError(f"{location} cannot be read or written now ({reason}): try again later")

@@ -64,8 +64,8 @@ def tag_committed(root: Location, view: ViewVersion) -> None:
     """
     location = root.child(view.path)
     dataset = open_dataset(location, view.version)
-    tagged = dataset.tags.list().get(COMMITTED_TAG)
-    if tagged is None or tagged["version"] < view.version:
+    tagged = _tagged(dataset, COMMITTED_TAG)
+    if tagged is None or tagged < view.version:
         _set_tag(dataset, location, COMMITTED_TAG, view.version)
 
 
@@ -92,4 +92,11 @@ def _set_tag(dataset: lance.LanceDataset, location: Location, tag: str, version:
         else:
             dataset.tags.create(tag, version)
     except (OSError, ValueError) as error:
-        raise storage_error(error, location) from None
+        # Perhaps only the answer was lost, and the request was refused when it was repeated.
+        if _tagged(dataset, tag) != version:
+            raise storage_error(error, location) from None
+
+
+def _tagged(dataset: lance.LanceDataset, tag: str) -> int | None:
+    found = dataset.tags.list().get(tag)
+    return None if found is None else int(found["version"])

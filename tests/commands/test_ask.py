@@ -36,6 +36,7 @@ from state.errors import (
     CommandUnansweredError,
     EpochNotFoundError,
     NotFoundError,
+    StorageUnavailableError,
     StoreNotFoundError,
 )
 from state.location import Location
@@ -174,6 +175,23 @@ def test_an_owner_that_is_replaced_while_it_does_something_does_not_answer(run: 
     assert attempt.asked == [Pause()]
     assert inbox.answer_to(name) is None
     second.release()
+
+
+def test_what_is_done_is_not_done_again_because_its_answer_could_not_be_written(
+    run: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer, failures = CommandInbox.answer, [StorageUnavailableError("slow"), StorageUnavailableError("slow")]
+
+    def fails_at_first(inbox: CommandInbox, name: str, what: Answer) -> None:
+        if failures:
+            raise failures.pop()
+        answer(inbox, name, what)
+
+    monkeypatch.setattr(CommandInbox, "answer", fails_at_first)
+    attempt = run.attempt(at_once)
+    with run.running():
+        assert asked(run.location, PauseCommand()) == "paused"
+    assert (attempt.asked, failures) == ([Pause()], [])
 
 
 def test_when_nothing_runs_that_is_said(tmp_path: Path) -> None:

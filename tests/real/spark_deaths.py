@@ -248,7 +248,9 @@ def main() -> None:
     started = time.monotonic()
     stop_session()
     stopped_s = time.monotonic() - started
-    left = [p.cmdline() for p in psutil.Process().children(recursive=True) if p.name() == "java"]
+    java = [each for each in psutil.Process().children(recursive=True) if each.name() == "java"]
+    # Ray forgets an actor before the process has quite ended.
+    _, left = psutil.wait_procs(java, timeout=10)
     ray.shutdown()
     answer = {
         "refused": refused,
@@ -256,7 +258,7 @@ def main() -> None:
         "lost": lost,
         "wrong": story.wrong,
         "epochs": story.epoch,
-        "left": left,
+        "left": [each.pid for each in left],
         "stopped_s": round(stopped_s, 2),
     }
     sys.stdout.write(json.dumps(answer) + "\n")

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import json
+import random
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import lance
@@ -109,3 +111,15 @@ def test_a_view_is_created_once(root: Location) -> None:
     with pytest.raises(CommitRefusedError):
         create(root.child(PATH), totals(2))
     assert content(root, PATH, 1) == [1]
+
+
+def test_a_tag_whose_answer_was_lost_is_there_all_the_same(s3: S3Server, bucket: str) -> None:
+    direct = Location(f"s3://{bucket}/root", s3.storage_options)
+    view = ViewVersion("totals", PATH, create(direct.child(PATH), totals(1)).version)
+    with closing(s3.fault_proxy(random.Random(1))) as proxy:
+        lossy = Location(f"s3://{bucket}/root", proxy.storage_options)
+        proxy.on("PUT", f"root/{PATH}/_refs/tags/*", times=2).refuse(applied=True)
+        restored = restore(lossy, view, term=1)
+        tag_committed(lossy, restored)
+        assert len([request for request in proxy.requests if request.fault]) == 2
+    assert content(direct, PATH, "committed") == content(direct, PATH, "term-1") == [1]

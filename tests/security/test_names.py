@@ -1,0 +1,161 @@
+"""Names of objects and columns, and values, are data: they lead nowhere and are part of no command."""
+
+from __future__ import annotations
+
+import ast
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from actors.messages import FileVersion
+from actors.object_store import ObjectStore
+from actors.read_errors import ObjectVanished, UnreadableFile
+from actors.readers import CsvReader, JsonReader, ParquetReader
+from actors.source import Csv
+from slackwater.testing import S3Server
+from state.errors import SettingsError, SlackwaterError
+from state.location import Location
+from tests.readers.written_files import open_written, rows_of, write_parquet
+
+_PACKAGES = ("state", "actors", "spark_bridge", "slackwater")
+_ROOT = Path(__file__).resolve().parents[2]
+_SECRET = b"not for you"
+_OUT = ["../secret", "a/../../secret", "..", "./../secret"]
+_ESCAPED = ["%2e%2e/secret", "..%2fsecret", "%2e%2e%2fsecret"]
+_HOSTILE_NAMES = [
+    "'); DROP TABLE x; --.csv",
+    '"; rm -rf ~ #.csv',
+    "$(touch pwned).csv",
+    "`touch pwned`.csv",
+    "a b?#&=x%20.csv",
+    "-rf.csv",
+    "{env}.csv",
+]
+_HOSTILE_COLUMNS = ['a"; DROP TABLE x; --', "b`c", "d'); --", "e.f", "g[0]", "h i", "%s", "{j}", "ü\\n"]
+_HOSTILE_VALUE = "'); DROP TABLE x; --\"`$(touch pwned)"
+
+
+def _file(path: str, size: int) -> FileVersion:
+    return FileVersion("s", path, b"", "", size, datetime(2013, 1, 1, tzinfo=timezone.utc))
+
+
+def _listed(location: Location) -> list[FileVersion]:
+    return [
+        FileVersion("s", path, b"", etag, size, modified)
+        for page in ObjectStore(location).list_pages()
+        for path, etag, size, modified in page.objects()
+    ]
+
+
+@pytest.mark.parametrize("path", [*_OUT, *_ESCAPED, "/secret"])
+@pytest.mark.parametrize("place", ["s3", "local"])
+def test_no_path_leaves_the_prefix(s3: S3Server, bucket: str, tmp_path: Path, place: str, path: str) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "secret").write_bytes(_SECRET)
+    s3.put(bucket, "secret", _SECRET)
+    location = s3.location(bucket, "in") if place == "s3" else Location(str(tmp_path / "in"))
+    with pytest.raises((SettingsError, ObjectVanished, UnreadableFile)):
+        ObjectStore(location).open(_file(path, len(_SECRET))).stream()
+
+
+def test_an_absolute_path_stays_below_the_source(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_bytes(_SECRET)
+    (tmp_path / "in").mkdir()
+    with pytest.raises(SlackwaterError):
+        ObjectStore(Location(str(tmp_path / "in"))).open(_file(str(tmp_path / "secret"), len(_SECRET))).stream()
+
+
+def test_a_link_is_followed_within_the_source_only(tmp_path: Path) -> None:
+    source, outside = tmp_path / "in", tmp_path / "outside"
+    for directory in (source, outside):
+        directory.mkdir()
+    (source / "a").write_bytes(b"inside")
+    (outside / "secret").write_bytes(_SECRET)
+    (source / "to_a").symlink_to(source / "a")
+    (source / "to_secret").symlink_to(outside / "secret")
+    (source / "to_outside").symlink_to(outside)
+    store = ObjectStore(Location(str(source)))
+    files = {file.path: file for file in _listed(Location(str(source)))}
+    assert set(files) == {"a", "to_a", "to_secret", "to_outside/secret"}
+    assert store.open(files["to_a"]).stream().read() == b"inside"
+    for path in ("to_secret", "to_outside/secret"):
+        with pytest.raises(UnreadableFile, match="leads out of the source"):
+            store.open(files[path]).stream()
+
+
+@pytest.mark.parametrize("place", ["s3", "local"])
+def test_names_that_would_be_commands_elsewhere_are_read_as_any_other(
+    s3: S3Server, bucket: str, tmp_path: Path, place: str
+) -> None:
+    location = s3.location(bucket) if place == "s3" else Location(str(tmp_path))
+    for name in _HOSTILE_NAMES:
+        s3.put(bucket, name, name.encode())
+        (tmp_path / name).write_text(name)
+    store = ObjectStore(location)
+    files = _listed(location)
+    assert {file.path for file in files} == set(_HOSTILE_NAMES)
+    assert all(store.open(file).stream().read() == file.path.encode() for file in files)
+
+
+@pytest.mark.parametrize("place", ["s3", "local"])
+def test_a_name_that_cannot_be_read_is_named_and_the_network_is_not_blamed(
+    s3: S3Server, bucket: str, tmp_path: Path, place: str
+) -> None:
+    location = s3.location(bucket) if place == "s3" else Location(str(tmp_path))
+    s3.client().put_object(Bucket=bucket, Key="new\nline", Body=b"1")
+    (tmp_path / "new\nline").write_bytes(b"1")
+    with pytest.raises(SettingsError, match="name has characters that cannot be read") as caught:
+        ObjectStore(location).check()
+    assert "new" in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_columns_and_values_that_would_be_sql_come_through_every_reader_unchanged(tmp_path: Path) -> None:
+    table = pa.table({name: [_HOSTILE_VALUE, None] for name in _HOSTILE_COLUMNS})
+    file = open_written(tmp_path, write_parquet(table))
+    assert ParquetReader().infer_schema(file).names == _HOSTILE_COLUMNS
+    assert rows_of(list(ParquetReader().read(file, table.schema))) == table.to_pylist()
+    # As text, by the writers of Python.
+    import csv
+    import io
+    import json
+
+    lines = io.StringIO()
+    csv.writer(lines).writerows([_HOSTILE_COLUMNS, [_HOSTILE_VALUE] * len(_HOSTILE_COLUMNS)])
+    file = open_written(tmp_path, lines.getvalue().encode())
+    assert CsvReader(Csv()).infer_schema(file).names == _HOSTILE_COLUMNS
+    assert rows_of(list(CsvReader(Csv()).read(file, table.schema))) == table.to_pylist()[:1]
+    file = open_written(tmp_path, json.dumps(table.to_pylist()[0]).encode())
+    assert JsonReader().infer_schema(file).names == _HOSTILE_COLUMNS
+    assert rows_of(list(JsonReader().read(file, table.schema))) == table.to_pylist()[:1]
+
+
+def _calls() -> list[tuple[Path, ast.Call]]:
+    return [
+        (path.relative_to(_ROOT), node)
+        for package in _PACKAGES
+        for path in sorted((_ROOT / package).rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call)
+    ]
+
+
+def test_nothing_that_was_stored_is_unpickled_or_run() -> None:
+    forbidden = {"eval", "exec", "system", "popen", "unsafe_load", "read_pickle"}
+    found = []
+    for path, call in _calls():
+        name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+        shell = [keyword for keyword in call.keywords if keyword.arg in ("shell", "allow_pickle")]
+        if name in forbidden or shell:
+            found.append(f"{path}:{call.lineno} {name}")
+    assert found == []
+    for package in _PACKAGES:
+        for path in (_ROOT / package).rglob("*.py"):
+            imported = {
+                alias.name.partition(".")[0]
+                for node in ast.walk(ast.parse(path.read_text()))
+                if isinstance(node, (ast.Import, ast.ImportFrom))
+                for alias in (node.names if isinstance(node, ast.Import) else [ast.alias(node.module or "")])
+            }
+            assert not imported & {"pickle", "cloudpickle", "dill", "marshal", "shelve"}, path

@@ -1,0 +1,221 @@
+"""Planted secrets are looked for where they must not be (G7)."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import traceback
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import slackwater as sw
+from actors.logging import redact
+from actors.object_store import ObjectStore
+from actors.source import Json, SourceDefinition
+from slackwater.testing import S3Server
+from state.clock import ManualClock, SystemClock
+from state.lance_store import LanceStateStore
+from state.location import Location
+from state.owner import OwnerFile
+
+_PLANTED = "PLANTEDxSECRETx0123456789"
+_OPTIONS = {
+    "access_key_id": _PLANTED + "a",
+    "secret_access_key": _PLANTED + "b",
+    "session_token": _PLANTED + "c",
+    "aws_secret_access_key": _PLANTED + "d",
+}
+_URL = f"s3://user:{_PLANTED}@bucket-name/in?X-Amz-Signature={_PLANTED}&X-Amz-Credential={_PLANTED}"
+
+
+def _pipeline(root: str = _URL) -> sw.Pipeline:
+    pipeline = sw.Pipeline("p", root, storage_options=_OPTIONS)
+    pipeline.source("s", _URL, format="json", schema="a bigint", storage_options=_OPTIONS)
+    pipeline.view("v", "SELECT a FROM s")
+    return pipeline
+
+
+def _shown(value: object) -> str:
+    return f"{value!r} {value!s} {value:}" if type(value).__format__ is object.__format__ else f"{value!r} {value!s}"
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Location(_URL, _OPTIONS),
+        lambda: Location(_URL, _OPTIONS).child("x"),
+        lambda: SourceDefinition(name="s", location=Location(_URL, _OPTIONS), format=Json()),
+        lambda: SourceDefinition(name="s", location=Location(_URL, _OPTIONS), format=Json()).to_json(),
+        lambda: ObjectStore(Location(_URL, _OPTIONS)),
+        lambda: _pipeline(),
+        lambda: vars(_pipeline()),
+        lambda: _pipeline().root,
+        lambda: sw.Settings(),
+        lambda: sw.Store(Location(_URL, _OPTIONS), SystemClock()),
+        lambda: vars(sw.Store(Location(_URL, _OPTIONS), SystemClock())),
+    ],
+)
+def test_no_repr_shows_a_secret(make: Callable[[], object]) -> None:
+    assert _PLANTED not in _shown(make())
+
+
+def _failure(call: Callable[[], object]) -> str:
+    with pytest.raises(sw.SlackwaterError) as caught:
+        call()
+    error = caught.value
+    # What a log shows: the chain of causes, as far as it is not cut off.
+    return "".join(traceback.format_exception(error)) + repr(error) + repr(vars(error))
+
+
+@pytest.mark.parametrize("option", ["access_key_id", "secret_access_key", "session_token"])
+def test_wrong_credentials_are_not_in_the_error(s3: S3Server, bucket: str, option: str) -> None:
+    location = Location(f"s3://{bucket}/root", {**s3.storage_options, option: _PLANTED})
+    for call in (
+        ObjectStore(location).check,
+        lambda: LanceStateStore.create_or_open(location, ManualClock()),
+        lambda: LanceStateStore.open(location, ManualClock()),
+        lambda: sw.open(location.url, location.storage_options).epochs(),
+    ):
+        if option == "session_token" and _accepts(call):
+            continue
+        text = _failure(call)
+        assert _PLANTED not in text
+        assert s3.storage_options["secret_access_key"] not in text
+
+
+def _accepts(call: Callable[[], object]) -> bool:
+    try:
+        call()
+    except sw.SlackwaterError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("place", ["no-such-bucket", "refused"])
+def test_right_credentials_are_not_in_an_error_either(s3: S3Server, place: str) -> None:
+    options = dict(s3.storage_options)
+    if place == "refused":
+        options |= {"endpoint": "http://127.0.0.1:9", "client_retry_timeout": "1", "client_max_retries": "0"}
+    location = Location("s3://no-such-bucket/root", options)
+    reading = replace(location, storage_options={k: v for k, v in options.items() if not k.startswith("client_")})
+    for call in (
+        ObjectStore(reading, max_attempts=1).check,
+        lambda: LanceStateStore.create_or_open(location, ManualClock()),
+    ):
+        text = _failure(call)
+        assert options["secret_access_key"] not in text and options["access_key_id"] not in text
+
+
+def test_the_owner_file_and_the_store_of_state_hold_no_secret(s3: S3Server, bucket: str) -> None:
+    root = Location(f"s3://{bucket}/root", s3.storage_options)
+    owner = OwnerFile(root, SystemClock(), pipeline="p", run_id="r")
+    owner.acquire()
+    try:
+        LanceStateStore.create(root, SystemClock()).take_over()
+    finally:
+        owner.release()
+    stored = _everything(s3, bucket)
+    assert any(key.endswith("owner.json") for key in stored) and len(stored) > 3
+    for secret in (s3.storage_options["secret_access_key"], s3.storage_options["access_key_id"]):
+        assert not [key for key, content in stored.items() if secret.encode() in content]
+
+
+def _everything(s3: S3Server, bucket: str) -> dict[str, bytes]:
+    client = s3.client()
+    pages = client.get_paginator("list_objects_v2").paginate(Bucket=bucket)
+    keys = [entry["Key"] for page in pages for entry in page.get("Contents", [])]
+    return {key: client.get_object(Bucket=bucket, Key=key)["Body"].read() for key in keys}
+
+
+_LOGGING = """
+import sys, structlog
+from actors.logging import configure
+from state.location import Location
+configure("debug", json={json})
+log = structlog.get_logger()
+options, url, secret = {options!r}, {url!r}, {secret!r}
+location = Location(url, options)
+log.debug("opened", location=location, options=options, url=url, text=f"aws_secret_access_key={{secret}}")
+try:
+    raise OSError(f"GET {{url}} failed with {{options}}")
+except OSError as error:
+    log.exception("failed", error=error, storage_options=options)
+"""
+
+
+@pytest.mark.parametrize("as_json", [True, False])
+def test_logs_at_debug_level_with_tracebacks_show_no_secret(as_json: bool) -> None:
+    program = _LOGGING.format(json=as_json, options=_OPTIONS, url=_URL, secret=_PLANTED)
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
+    assert "opened" in ended.stderr and "failed" in ended.stderr and "Traceback" in ended.stderr
+    # The traceback quotes the line of the program, not its values.
+    assert _PLANTED not in ended.stderr
+    if as_json:
+        assert len([json.loads(line) for line in ended.stderr.splitlines()]) == 2
+
+
+def test_options_with_a_prefix_are_masked_too() -> None:
+    for name in ("aws_access_key_id", "azure_storage_account_key", "google_service_account_key", "azure_client_secret"):
+        assert redact({name: _PLANTED}) == {name: "***"}
+        assert _PLANTED not in redact(f"{name}={_PLANTED}")
+
+
+@pytest.mark.ray
+def test_a_run_shows_its_secrets_nowhere(
+    session: Any, s3: S3Server, bucket: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The store, the logs of every process, Ray's table of actors, command lines, and Spark's configuration."""
+    import ray
+
+    secrets = [s3.storage_options["secret_access_key"], s3.storage_options["access_key_id"], _PLANTED]
+    s3.put(bucket, "in/a.json", b'{"a": 1}\n')
+    s3.put(bucket, "in/bad.json", b"{broken\n")
+    pipeline = sw.Pipeline("p", f"s3://user:{_PLANTED}@{bucket}/root", storage_options=s3.storage_options)
+    pipeline.source(
+        "s",
+        f"s3://user:{_PLANTED}@{bucket}/in?X-Amz-Signature={_PLANTED}",
+        format="json",
+        schema="a bigint",
+        discovery=sw.Listing(interval_s=0.1),
+    )
+    pipeline.view("v", "SELECT a, count(*) AS n FROM s GROUP BY a")
+    with pipeline.start() as run:
+        run.wait(until="caught_up")
+        accessor = ray._private.state.state  # type: ignore[attr-defined]
+        accessor._check_connected()
+        actors = b"".join(accessor.global_state_accessor.get_actor_table(None, None))
+        shown = f"{run!r} {run.status()!r} {run.report()!r} {pipeline!r} {vars(pipeline)!r} {vars(run)!r}"
+        commands = b"".join(_read(path) for path in Path("/proc").glob("[0-9]*/cmdline"))
+        spark = f"{session.sparkContext.getConf().getAll()} {session.conf!r}"
+        java = session._jvm.java.lang.System.getProperties().toString()
+    store = sw.open(pipeline.root.url, s3.storage_options)
+    snapshot = store.snapshot()
+    shown += f"{store!r} {snapshot!r} {snapshot.view('v')!r} {store.files('s')} {store.epochs()}"
+    shown += repr(store.why(f"s3://{bucket}/in/bad.json"))
+    logs = Path(ray._private.worker._global_node.get_session_dir_path()) / "logs"  # type: ignore[attr-defined]
+    printed = capfd.readouterr()
+    places: dict[str, bytes] = {
+        **_everything(s3, bucket),
+        **{str(path): _read(path) for path in logs.rglob("*") if path.is_file()},
+        "the table of actors": actors,
+        "command lines": commands,
+        "reprs": shown.encode(),
+        "Spark": (spark + java).encode(),
+        "output": (printed.out + printed.err).encode(),
+    }
+    assert b"FetchActor" in actors and b"python" in commands and len(places) > 20
+    for secret in secrets:
+        assert [place for place, content in places.items() if secret.encode() in content] == []
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
