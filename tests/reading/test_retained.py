@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -10,7 +11,8 @@ import slackwater as sw
 from slackwater.maintenance import run_as_owner, vacuum
 from slackwater.store import Store
 from state.clock import ManualClock
-from state.owner import read_owner
+from state.location import Location
+from state.owner import Ownership, read_owner
 from state.retention import RetentionSettings
 from state.tags import put_tag
 from tests.reading.written_root import START, WrittenRoot
@@ -82,8 +84,6 @@ def test_a_living_owner_is_not_disturbed_and_the_root_is_let_go_of_afterwards(wr
     tag(written, "a", written.epochs[0])
     owner = read_owner(written.root)
     assert owner is not None and owner.released and owner.term == 2
-    from state.owner import Ownership
-
     running = Ownership(written.root, ManualClock(), run_id="r", pipeline="flights")
     running.acquire()
     running.update(phase="running")
@@ -102,7 +102,7 @@ def test_a_living_owner_is_not_disturbed_and_the_root_is_let_go_of_afterwards(wr
     assert opened(written).tags() == {"a": written.epochs[0]}
 
 
-def test_a_root_without_a_store_gets_no_owner(tmp_path: object) -> None:
+def test_a_root_without_a_store_gets_no_owner(tmp_path: Path) -> None:
     with pytest.raises(sw.StoreNotFoundError):
         run_as_owner(str(tmp_path), {}, lambda store, _: None)
-    assert read_owner(sw.Pipeline("x", root=str(tmp_path)).root) is None
+    assert read_owner(Location(str(tmp_path))) is None

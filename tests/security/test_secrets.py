@@ -21,7 +21,7 @@ from slackwater.testing import S3Server
 from state.clock import ManualClock, SystemClock
 from state.lance_store import LanceStateStore
 from state.location import Location
-from state.owner import OwnerFile
+from state.owner import Ownership
 
 _PLANTED = "PLANTEDxSECRETx0123456789"
 _OPTIONS = {
@@ -56,8 +56,6 @@ def _shown(value: object) -> str:
         lambda: vars(_pipeline()),
         lambda: _pipeline().root,
         lambda: sw.Settings(),
-        lambda: sw.Store(Location(_URL, _OPTIONS), SystemClock()),
-        lambda: vars(sw.Store(Location(_URL, _OPTIONS), SystemClock())),
     ],
 )
 def test_no_repr_shows_a_secret(make: Callable[[], object]) -> None:
@@ -113,7 +111,7 @@ def test_right_credentials_are_not_in_an_error_either(s3: S3Server, place: str) 
 
 def test_the_owner_file_and_the_store_of_state_hold_no_secret(s3: S3Server, bucket: str) -> None:
     root = Location(f"s3://{bucket}/root", s3.storage_options)
-    owner = OwnerFile(root, SystemClock(), pipeline="p", run_id="r")
+    owner = Ownership(root, SystemClock(), pipeline="p", run_id="r")
     owner.acquire()
     try:
         LanceStateStore.create(root, SystemClock()).take_over()
@@ -187,7 +185,7 @@ def test_a_run_shows_its_secrets_nowhere(
     pipeline.view("v", "SELECT a, count(*) AS n FROM s GROUP BY a")
     with pipeline.start() as run:
         run.wait(until="caught_up")
-        accessor = ray._private.state.state  # type: ignore[attr-defined]
+        accessor = ray._private.state.state
         accessor._check_connected()
         actors = b"".join(accessor.global_state_accessor.get_actor_table(None, None))
         shown = f"{run!r} {run.status()!r} {run.report()!r} {pipeline!r} {vars(pipeline)!r} {vars(run)!r}"
@@ -198,7 +196,7 @@ def test_a_run_shows_its_secrets_nowhere(
     snapshot = store.snapshot()
     shown += f"{store!r} {snapshot!r} {snapshot.view('v')!r} {store.files('s')} {store.epochs()}"
     shown += repr(store.why(f"s3://{bucket}/in/bad.json"))
-    logs = Path(ray._private.worker._global_node.get_session_dir_path()) / "logs"  # type: ignore[attr-defined]
+    logs = Path(ray._private.worker._global_node.get_session_dir_path()) / "logs"
     printed = capfd.readouterr()
     places: dict[str, bytes] = {
         **_everything(s3, bucket),
