@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from actors.settings import BarrierSettings, FetchSettings
+from actors.settings import BarrierSettings, FetchSettings, ReadLimits
 from slackwater.settings import RaySettings
 from state.errors import SettingsError
 
@@ -22,6 +22,8 @@ from state.errors import SettingsError
         (FetchSettings, "num_fetchers", 0),
         (FetchSettings, "concurrency", True),
         (FetchSettings, "max_attempts", None),
+        (ReadLimits, "max_nesting", 0),
+        (ReadLimits, "max_expansion", float("nan")),
         (RaySettings, "num_cpus", 0),
         (RaySettings, "namespace", ""),
     ],

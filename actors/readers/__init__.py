@@ -9,12 +9,17 @@
 Invariants: the pieces from row k on are exactly the rows that follow the first k, for every k; a row's position in its
 file never depends on where reading started or on the size of the pieces.  A small file is one GET, for inference and
 reading together, and one piece.  What is wrong with the file is an `UnreadableFile`, with the row if there is one;
-pieces that were yielded before it stay valid.  What is wrong with the store passes through as it is.
+pieces that were yielded before it stay valid.  What is wrong with the store passes through as it is.  What a file can
+make a reader do is bounded by `ReadLimits`, whatever its bytes are: above them it is an `UnreadableFile`, too.
 
 * `reader.py`: the protocol `FileReader`, and `reader_for` a format.
 * `parquet.py`: `ParquetReader`; groups of rows that lie before the offset are not read.
 * `csv.py`: `CsvReader`.
 * `json.py`: `JsonReader`, one object a line.
+* `parquet_bounds.py`: `ParquetBounds`, what decoding costs; `parquet_pages.py`, the headers of pages; `long_texts.py`,
+  the columns that are unfolded a few rows at a time; `watched_stream.py`, a look at bytes while they are read.
+* `json_shape.py`: `JsonShape`, how wide and deep JSON is before its types are inferred.
+* `expansion.py`: `Expansion`, how much more than its size a file has become; `row_bytes.py`: what a row takes at least.
 * `text_stream.py`: what both text formats need: decompression by content.
 * `pieces.py`: tables cut to size.
 """

@@ -133,6 +133,7 @@ def test_commits_through_random_faults_lose_and_repeat_nothing(
     assert files == [f"file-{epoch:011}" for epoch in epochs]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("applied", [False, True], ids=["lost", "applied"])
 def test_a_store_that_freezes_in_a_commit_ends_as_unknown_in_bounded_time(
     s3: S3Server, bucket: str, proxy: FaultProxy, applied: bool
@@ -163,7 +164,7 @@ def test_a_store_that_freezes_in_a_commit_ends_as_unknown_in_bounded_time(
     assert files == [f"file-{epoch:011}" for epoch in epochs]
 
 
-@pytest.mark.parametrize("kind", ["refuse", "reset", "cut", "freeze"])
+@pytest.mark.parametrize("kind", ["refuse", "reset", "cut", pytest.param("freeze", marks=pytest.mark.full)])
 def test_a_store_that_cannot_be_read_is_unavailable_and_not_missing(
     s3: S3Server, bucket: str, proxy: FaultProxy, kind: str
 ) -> None:

@@ -146,6 +146,18 @@ def test_a_schema_that_is_too_deep_is_refused(tmp_path: Path) -> None:
     assert ParquetReader(ReadLimits(max_nesting=80)).infer_schema(file).names == ["a"]
 
 
+def test_what_arrow_cannot_say_in_python_is_refused(tmp_path: Path) -> None:
+    content = _parquet(pa.table({"columnname": [1]}), store_schema=False)
+    # Not UTF-8; a codec that nobody knows, for which to ask Arrow ends the process.
+    for damage in (
+        content.replace(b"columnname", b"column\xff\xff\xff\xff"),
+        content.replace(b"\x15\x02\x16", b"\x15\x42\x16"),
+    ):
+        assert damage != content
+        with pytest.raises(UnreadableFile):
+            list(ParquetReader().read(open_written(tmp_path, damage), pa.schema([("columnname", pa.int64())])))
+
+
 @pytest.mark.parametrize("footer_bytes", [0, 2**31, 2**32 - 1])
 def test_a_footer_of_absurd_size_is_refused(tmp_path: Path, memory: None, footer_bytes: int) -> None:
     content = _parquet(pa.table({"a": [1]}))[:-8] + struct.pack("<I", footer_bytes) + b"PAR1"

@@ -22,6 +22,7 @@ from state.clock import ManualClock, SystemClock
 from state.lance_store import LanceStateStore
 from state.location import Location
 from state.owner import Ownership
+from state.storage_error import storage_error
 
 _PLANTED = "PLANTEDxSECRETx0123456789"
 _OPTIONS = {
@@ -92,6 +93,13 @@ def _accepts(call: Callable[[], object]) -> bool:
     except sw.SlackwaterError:
         return False
     return True
+
+
+def test_what_a_store_says_is_passed_on_without_the_secrets_in_it() -> None:
+    location = Location("s3://bucket-name/in", {**_OPTIONS, "sas_token": ""})
+    said = f"GET http://host/x?X-Amz-Signature={_PLANTED} with {_OPTIONS} failed"
+    text = str(storage_error(OSError(said), location))
+    assert _PLANTED not in text and "failed" in text
 
 
 @pytest.mark.parametrize("place", ["no-such-bucket", "refused"])
@@ -185,9 +193,9 @@ def test_a_run_shows_its_secrets_nowhere(
     pipeline.view("v", "SELECT a, count(*) AS n FROM s GROUP BY a")
     with pipeline.start() as run:
         run.wait(until="caught_up")
-        accessor = ray._private.state.state
-        accessor._check_connected()
-        actors = b"".join(accessor.global_state_accessor.get_actor_table(None, None))
+        # All that the dashboard's table of actors is made of.
+        accessor = ray._private.state.state._connect_and_get_accessor()
+        actors = b"".join(accessor.get_actor_table(None, None))
         shown = f"{run!r} {run.status()!r} {run.report()!r} {pipeline!r} {vars(pipeline)!r} {vars(run)!r}"
         commands = b"".join(_read(path) for path in Path("/proc").glob("[0-9]*/cmdline"))
         spark = f"{session.sparkContext.getConf().getAll()} {session.conf!r}"

@@ -21,8 +21,8 @@ from hashlib import sha256
 from slackwater.testing.simulation.campaign import scenario_of
 from slackwater.testing.simulation.simulation import Simulation
 digest = sha256()
-for seed in range(8):
-    Simulation(scenario_of(seed), seed, lambda line: digest.update(line.partition("<")[0].encode())).run()
+for seed in range(20):
+    Simulation(scenario_of(seed), seed, lambda line: digest.update(line.partition("(")[0].encode())).run()
 print(digest.hexdigest())
 """
 

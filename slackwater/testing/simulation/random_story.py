@@ -54,7 +54,9 @@ class RandomStory:
     def scenario(self) -> Scenario:
         """A pipeline, a few files, and up to three misfortunes."""
         random, pick = self._random, self._random.choice
-        self._sources = ("s", "t") if random.random() < 0.2 else ("s",)
+        # Upkeep and views that are created late are hard to bring together.
+        keep_epochs = pick((1, 1, 2, 3)) if random.random() < 0.25 else None
+        self._sources = ("s", "t") if random.random() < (0.2 if keep_epochs is None else 0.5) else ("s",)
         self._fetchers = pick((1, 2, 2, 2, 3))
         self._actors = (
             *(f"list-{source}" for source in self._sources),
@@ -68,7 +70,7 @@ class RandomStory:
             tuple(self._story()),
             sources=self._sources,
             fetchers=self._fetchers,
-            schema_known=random.random() < 0.7,
+            schema_known=random.random() < (0.7 if keep_epochs is None else 0.4),
             must_settle=random.random() < 0.1,
             listing_s=pick((2.0, 10.0, 30.0)),
             page_size=pick((1, 2, 3, 10)),
@@ -77,7 +79,7 @@ class RandomStory:
             credit_rows=pick((1, 3, 20)),
             concurrency=pick((1, 2, 4)),
             files_waiting=pick((1, 2, 8)),
-            keep_epochs=pick((1, 2, 3)) if random.random() < 0.25 else None,
+            keep_epochs=keep_epochs,
             clock_stands=random.random() < 0.15,
             slow=pick(self._actors) if random.random() < 0.3 else "",
         )
