@@ -135,8 +135,8 @@ class BarrierScheduler:
         if self._mutations or self._unsealed_bytes() >= self._settings.max_epoch_bytes:
             return 0.0
         elapsed_s = now_s - self._last_injection_s
-        budget = self._list_budget()
-        held_back = any(each.held and budget[each.source] for each in self._lists.values())
+        held = [each.source for each in self._lists.values() if each.held]
+        held_back = bool(held) and any(map(self._list_budget().get, held))
         if not self.is_dirty and not held_back:
             return float("inf")
         soon = held_back or (self.is_quiet and len(self._in_flight) <= 1)

@@ -88,10 +88,33 @@ class CoordinateExecutor:
         self._requests_of: dict[int, int] = {}
         self._marks = 1
         totals = _added(plan.so_far, recovered.unacknowledged)
-        self.state = RunState(
+        self._state = RunState(
             version=0, phase="running", term=head.term, epoch=head.epoch, epochs=totals.epochs, totals=totals.counts
         )
-        self._publish()
+        self._is_news = True
+
+    @property
+    def state(self) -> RunState:
+        """How far the attempt is; a new value with a higher version when something has happened since the last call."""
+        if self._is_news:
+            sources = (source.name for source in self._definition.sources)
+            declared = frozenset(name for name in sources if name in self._catalog.schemas)
+            every_view_is_there = self._declared_sources == declared and self._last_over >= self._views_due
+            sent = sum(each.sent for each in self._scheduler.lists)
+            self._is_news = False
+            self._state = replace(
+                self._state,
+                version=self._state.version + 1,
+                lists=self._scheduler.lists,
+                fetchers=self._scheduler.fetchers,
+                schemas=dict(self._catalog.schemas),
+                reached_mark=self._watermark.reached if every_view_is_there else self._state.reached_mark,
+                closed=self._closed,
+                files_in_flight=self._unfinished + sent - self._committed_files,
+                files_at_once=self._admission.files_at_once,
+                suspects=self._admission.admitted or frozenset(),
+            )
+        return self._state
 
     @property
     def open_schemas(self) -> dict[str, pa.Schema]:
@@ -145,7 +168,7 @@ class CoordinateExecutor:
         """What the last `Commit` asked for is done."""
         assert self._committing is not None
         epoch, self._committing = self._committing, None
-        totals = _added(RunTotals(0, self.state.epochs, self.state.totals), [record])
+        totals = _added(RunTotals(0, self._state.epochs, self._state.totals), [record])
         self._committed_files += record.counts.files
         self._publish(epoch=record.epoch, epochs=totals.epochs, totals=totals.counts)
         changed = {name: view for name, view in epoch.views.items() if self._views.get(name) != view}
@@ -160,8 +183,8 @@ class CoordinateExecutor:
         """Puts a mutation on the next barrier: it is request number `self.requests`."""
         self._scheduler.request(mutation)
         self._requests += 1
-        if self.state.phase != "stopped":
-            self._publish(phase=_PHASES.get(type(mutation), self.state.phase))
+        if self._state.phase != "stopped":
+            self._publish(phase=_PHASES.get(type(mutation), self._state.phase))
         return self._go_on(now_s)
 
     @property
@@ -207,7 +230,7 @@ class CoordinateExecutor:
         self._scheduler.on_epoch_over(epoch.epoch)
         self._watermark.on_epoch_over(epoch.epoch, epoch.reports, self._closed)
         self._last_over = epoch.epoch
-        self._publish(requests_over=self._requests_of.pop(epoch.epoch, self.state.requests_over))
+        self._publish(requests_over=self._requests_of.pop(epoch.epoch, self._state.requests_over))
         if not epoch.barrier.is_stop:
             return []
         self._publish(phase="stopped")
@@ -237,24 +260,10 @@ class CoordinateExecutor:
         self._requests_of[epoch] = self._requests_injected
 
     def _publish(self, **changes: object) -> None:
-        """Makes a new state for those who watch."""
-        sources = (source.name for source in self._definition.sources)
-        declared = frozenset(name for name in sources if name in self._catalog.schemas)
-        every_view_is_there = self._declared_sources == declared and self._last_over >= self._views_due
-        sent = sum(each.sent for each in self._scheduler.lists)
-        self.state = replace(
-            self.state,
-            version=self.state.version + 1,
-            lists=self._scheduler.lists,
-            fetchers=self._scheduler.fetchers,
-            schemas=dict(self._catalog.schemas),
-            reached_mark=self._watermark.reached if every_view_is_there else self.state.reached_mark,
-            closed=self._closed,
-            files_in_flight=self._unfinished + sent - self._committed_files,
-            files_at_once=self._admission.files_at_once,
-            suspects=self._admission.admitted or frozenset(),
-            **changes,  # type: ignore[arg-type]
-        )
+        """Something has happened: those who watch will get a new state."""
+        if changes:
+            self._state = replace(self._state, **changes)  # type: ignore[arg-type]
+        self._is_news = True
 
 
 def _added(totals: RunTotals, records: Sequence[EpochRecord]) -> RunTotals:
