@@ -11,7 +11,7 @@ import structlog
 
 from actors.instructions import Commit
 from state.errors import StorageError
-from state.housekeeping import Housekeeping
+from state.housekeeping import UPKEEP_INTERVAL_S, Housekeeping
 from state.lance_root import LanceRoot
 from state.pin import pinned_epochs
 from state.records import EpochRecord
@@ -35,6 +35,8 @@ class OwnedStore:
         self._store, self._root, self._retention = store, root, retention
         self._log = structlog.get_logger().bind(actor="coordinator")
         self._turn = asyncio.Lock()
+        # Two folds that are staged at once could replace the same fragments.
+        self._upkeep = asyncio.Lock()
         self._committed = asyncio.Event()
         self._housekeeping = self._new_housekeeping()
 
@@ -58,8 +60,12 @@ class OwnedStore:
             return await asyncio.to_thread(action, self._store)
 
     async def vacuum(self) -> Vacuumed:
-        """Everything that upkeep can do, now.  Errors as `Housekeeping.run`."""
-        return await self.change(self._new_housekeeping().run)
+        """Everything that upkeep can do, now, beside the commits.  Errors as `Housekeeping.run`."""
+        async with self._upkeep:
+            housekeeping = self._new_housekeeping(interval_s=0.0)
+            while (staged := await asyncio.to_thread(housekeeping.stage, self._store)) is not None:
+                await self.change(partial(housekeeping.commit, staged=staged))
+            return await asyncio.to_thread(housekeeping.vacuum)
 
     async def keep_house(self) -> None:
         """Never returns: what is due after a commit is prepared beside the next ones, and shown between two.
@@ -69,25 +75,27 @@ class OwnedStore:
         while True:
             await self._committed.wait()
             self._committed.clear()
-            if not self._housekeeping.due(self._store):
-                continue
-            try:
-                staged = await asyncio.to_thread(self._housekeeping.stage, self._store)
-            except StorageError as error:
-                self._log.warning("upkeep is put off", error=str(error))
-                continue
-            if staged is None:
-                continue
-            await self.change(partial(self._housekeeping.commit, staged=staged))
-            if staged.expired:
-                try:
-                    gone = await asyncio.to_thread(self._housekeeping.vacuum)
-                    self._log.info("vacuumed", versions=gone.versions, datasets=gone.datasets, bytes=gone.bytes)
-                except StorageError as error:
-                    self._log.warning("what the vacuum left is deleted by the next one", error=str(error))
+            if self._housekeeping.due(self._store):
+                async with self._upkeep:
+                    await self._keep_house_once()
 
-    def _new_housekeeping(self) -> Housekeeping:
+    async def _keep_house_once(self) -> None:
+        try:
+            staged = await asyncio.to_thread(self._housekeeping.stage, self._store)
+        except StorageError as error:
+            self._log.warning("upkeep is put off", error=str(error))
+            return
+        if staged is None:
+            return
+        await self.change(partial(self._housekeeping.commit, staged=staged))
+        if staged.expired:
+            try:
+                gone = await asyncio.to_thread(self._housekeeping.vacuum)
+                self._log.info("vacuumed", versions=gone.versions, datasets=gone.datasets, bytes=gone.bytes)
+            except StorageError as error:
+                self._log.warning("what the vacuum left is deleted by the next one", error=str(error))
+
+    def _new_housekeeping(self, interval_s: float = UPKEEP_INTERVAL_S) -> Housekeeping:
         clock = self._root.clock
-        return Housekeeping(
-            self._root, clock, self._retention, pinned=partial(pinned_epochs, self._root.location, clock)
-        )
+        pinned = partial(pinned_epochs, self._root.location, clock)
+        return Housekeeping(self._root, clock, self._retention, pinned, interval_s=interval_s)

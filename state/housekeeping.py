@@ -14,6 +14,7 @@ from state.store import StateStore
 from state.vacuum import Vacuum, Vacuumed, VacuumRoot
 
 _FIRST_VACUUM_S = 60.0
+UPKEEP_INTERVAL_S = 600.0
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Housekeeping:
         retention: RetentionSettings,
         pinned: Callable[[], Collection[int]] = frozenset,
         *,
-        interval_s: float = 600.0,
+        interval_s: float = UPKEEP_INTERVAL_S,
     ) -> None:
         self._clock = clock
         self._retention = retention
