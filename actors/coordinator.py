@@ -84,7 +84,10 @@ class Coordinator:
             open_sources=self._executor.open_schemas,
             poisoned=self._plan.poisoned,
         )
-        await self._group.connect()
+        try:
+            await self._group.connect()
+        except ray.exceptions.RayActorError as error:
+            raise RunFailedError(f"an actor died before it was connected: {_first_line(error)}") from error
         self._run(self._move_tags())
         self._run(self._store.keep_house())
         for name, handle in self._group.handles.items():
