@@ -141,7 +141,7 @@ MUTANTS = (
     Mutant(
         "a list actor that is held back is nothing to commit",
         "actors/barrier_scheduler.py",
-        (("held_back = any(each.held and budget[each.source] for each in self._lists.values())", "held_back = False"),),
+        (("held_back = bool(held) and any(map(self._list_budget().get, held))", "held_back = False"),),
     ),
     Mutant(
         "admission stays with the first paths",
