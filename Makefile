@@ -6,8 +6,8 @@ READY := .venv/.ready
 
 .DEFAULT_GOAL := help
 
-# A process has one Spark session: tests on RayDP (the marker `ray`) and those on a Spark of their own run one after the
-# other.
+# A process has one Spark session, so a test runs on RayDP (the marker `ray`) or on a Spark of its own, never both.  Those
+# on RayDP want the machine for themselves; the others wait more than they compute, and run two files at a time.
 
 .PHONY: help
 help:  ## this list
@@ -28,12 +28,12 @@ demo: setup  ## flights into an embedded S3 server, through a crash, compared wi
 
 .PHONY: test
 test: setup  ## the tests (at most 10 minutes)
-	$(BIN)/python -m pytest -m "not ray and not full"
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not ray and not full"
 	$(BIN)/python -m pytest -m "ray and not full"
 
 .PHONY: test-full
 test-full: setup  ## the tests and the long ones
-	$(BIN)/python -m pytest -m "not ray"
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not ray"
 	$(BIN)/python -m pytest -m "ray"
 
 .PHONY: soak

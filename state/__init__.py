@@ -42,6 +42,7 @@ Map of files:
     head_swap.py     the commit protocol, and what an unclear answer means
     lance_store.py   StateStore on Lance
     memory_store.py  StateStore in memory
+    memory_table.py  one table as an epoch in flight reads it: its own writes over committed rows
     memory_disk.py   what a root in memory keeps
     root.py          Root: the store and the views of one place, as recovery needs them
     lance_root.py    Root in Lance

@@ -128,6 +128,11 @@ class DeltaBuilder:
         """Writes many rows, given by columns of equal length; columns that are not named are null."""
         self._of(table).add_columns(keys, vnodes, columns)
 
+    def changes(self, table: str) -> Changes:
+        """The changes of one table so far, by key; they stay in the builder."""
+        pending = self._pending.get(table)
+        return {} if pending is None else Delta({table: pending.build()}).changes[table]
+
     def build(self) -> Delta:
         """The changes so far; the builder is empty afterwards."""
         pending, self._pending = self._pending, {}
