@@ -17,6 +17,7 @@ SlackwaterError
 │   ├── BucketNotFoundError        create the bucket or directory, or correct the URL
 │   ├── AccessDeniedError          correct the credentials or the permissions
 │   └── StorageUnavailableError    the store did not answer in time: try again later
+│       └── StorageFullError       there is no room: make some, or raise the quota
 ├── OwnedError                     another process runs on this root: wait, stop it, or take over
 ├── FencedError                    another process has taken over: this one stops for good
 ├── CommitRefusedError             nothing was written: recover from what is committed
@@ -97,6 +98,10 @@ class AccessDeniedError(StorageError):
 
 class StorageUnavailableError(StorageError):
     """The store did not answer within the limit of retries."""
+
+
+class StorageFullError(StorageUnavailableError):
+    """The disk or the store has no room left."""
 
 
 class OwnedError(SlackwaterError):

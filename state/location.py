@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import quote, urlsplit, urlunsplit
 
 from state.errors import SettingsError
 
@@ -84,8 +84,12 @@ class Location:
 
     @property
     def lance_uri(self) -> str:
-        """The URI for Lance, which reads percent signs in `file://` URLs as escapes: local paths go bare."""
-        return str(self.path) if self.is_local else self.url
+        """The URI for Lance.
+
+        By a bare path Lance 14 forgets to look whether the last write of a file failed: on a full disk it commits files
+        that are cut short.  By this scheme it writes each of them whole or not at all.
+        """
+        return f"file-object-store://{quote(str(self.path))}" if self.is_local else self.url
 
     def child(self, name: str) -> Location:
         """A place below this one, reached with the same options."""

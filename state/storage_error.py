@@ -9,12 +9,23 @@ from state.errors import (
     BucketNotFoundError,
     NotFoundError,
     StorageError,
+    StorageFullError,
     StorageUnavailableError,
     StoreNotFoundError,
 )
 from state.location import Location, is_secret
 
 _NO_BUCKET = ("NoSuchBucket", "bucket does not exist")
+# A disk, a quota on it, a limit of the process, and S3 servers.
+_FULL = (
+    "os error 28",
+    "os error 122",
+    "os error 27",
+    "507 Insufficient Storage",
+    "InsufficientStorage",
+    "XMinioStorageFull",
+    "QuotaExceeded",
+)
 _NOT_FOUND = ("was not found", "Not found", "not found")
 _DENIED = (
     "AccessDenied",
@@ -34,11 +45,14 @@ def storage_error(error: Exception, location: Location) -> StorageError | NotFou
     """The error of our tree for one that was raised at a location.
 
     Returns:
-        BucketNotFoundError, AccessDeniedError, StoreNotFoundError, or else StorageUnavailableError.
+        BucketNotFoundError, StorageFullError, AccessDeniedError, StoreNotFoundError, or else StorageUnavailableError.
     """
     text = str(error)
     if any(mark in text for mark in _NO_BUCKET):
         return BucketNotFoundError(f"the bucket of {location} does not exist: create it or correct the URL")
+    if any(mark in text for mark in _FULL):
+        what = "the disk, or its quota, is full" if location.is_local else "the store says that it, or a quota, is full"
+        return StorageFullError(f"{location} has no room left ({what}): make room; what was committed is kept")
     if any(mark in text for mark in _DENIED):
         return AccessDeniedError(f"access to {location} is refused: correct the credentials or the permissions")
     if any(mark in text for mark in _NOT_FOUND):

@@ -23,7 +23,7 @@ class Fault:
     """What is done to one request.
 
     Args:
-        kind: `refuse` (503 SlowDown), `cut`, `reset`, `slow` or `freeze`.
+        kind: `refuse` (503 SlowDown), `fill` (507 InsufficientStorage), `cut`, `reset`, `slow` or `freeze`.
         applied: whether the server does the request first, so that only its answer is lost.
         delay_s: of a slow answer.
     """
@@ -44,6 +44,10 @@ class FaultRule:
     def refuse(self, *, applied: bool = False) -> None:
         """503 SlowDown; `applied` after the server has done what it was asked."""
         self._fault = Fault("refuse", applied)
+
+    def fill(self) -> None:
+        """507 InsufficientStorage: the server has no room, and does nothing."""
+        self._fault = Fault("fill")
 
     def cut(self) -> None:
         """The server does the request, and the connection ends within the answer."""
@@ -153,6 +157,8 @@ class FaultProxy(RequestLog):
         self._note(replace(exchange.request_seen, fault=fault.kind))
         if fault.kind == "refuse":
             exchange.refuse(503, "SlowDown")
+        elif fault.kind == "fill":
+            exchange.refuse(507, "InsufficientStorage")
         elif fault.kind == "cut":
             exchange.cut(share)
         elif fault.kind == "reset":

@@ -25,12 +25,24 @@ def slackwater(
     *arguments: str, cwd: Path | None = None, environment: Mapping[str, str] | None = None, timeout_s: float = 240
 ) -> Ended:
     """Runs `slackwater ARGUMENTS` to its end."""
-    ended = subprocess.run(
+    process = started(*arguments, cwd=cwd, environment=environment)
+    try:
+        out, err = process.communicate(timeout=timeout_s)
+    finally:
+        process.kill()
+        process.wait()
+    return Ended(process.returncode, out, err)
+
+
+def started(
+    *arguments: str, cwd: Path | None = None, environment: Mapping[str, str] | None = None
+) -> subprocess.Popen[str]:
+    """Starts `slackwater ARGUMENTS`."""
+    return subprocess.Popen(
         [sys.executable, "-m", "slackwater", *arguments],
         cwd=cwd or _REPOSITORY,
         env={**os.environ, "PYTHONPATH": str(_REPOSITORY), "NO_COLOR": "1", **(environment or {})},
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        timeout=timeout_s,
     )
-    return Ended(ended.returncode, ended.stdout, ended.stderr)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,7 @@ import pytest
 from slackwater.store import open as open_store
 from state.clock import SystemClock
 from state.errors import StoreNotFoundError
-from tests.cli.command import Ended, slackwater
+from tests.cli.command import Ended, slackwater, started
 
 pytestmark = pytest.mark.ray
 
@@ -46,10 +44,12 @@ _SOLD = [{"item": "rum", "sold": 1, "earned": 9.0}, {"item": "tea", "sold": 2, "
 
 @dataclass(frozen=True)
 class Shop:
-    """A directory with the application, its files, and how its first run ended."""
+    """A directory with the application, its files, how its run ended, and how a second one was refused meanwhile."""
 
     directory: Path
+    pid: int
     ended: Ended
+    refused: Ended
 
     @property
     def root(self) -> str:
@@ -69,7 +69,40 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
     (directory / "app.py").write_text(_APP, encoding="utf-8")
     for name, text in _DAYS.items():
         (directory / "raw" / name).write_text(text, encoding="utf-8")
-    return Shop(directory, slackwater("run", "app.py:shop", "--until", "caught_up", "--json", cwd=directory))
+    running = started("run", "app.py:shop", "--json", cwd=directory)
+    try:
+        _until(lambda: _finished(directory) == len(_DAYS), running)
+        refused = slackwater("run", "app.py:shop", cwd=directory)
+        running.send_signal(signal.SIGTERM)
+        out, err = running.communicate(timeout=120)
+    finally:
+        running.kill()
+        running.wait()
+    return Shop(directory, running.pid, Ended(running.returncode, out, err), refused)
+
+
+def _finished(directory: Path) -> int:
+    try:
+        statuses = open_store(str(directory / "views")).files()["status"].to_pylist()
+    except StoreNotFoundError:
+        return 0
+    return sum(status in ("done", "quarantined") for status in statuses)
+
+
+def _until(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:
+    clock = SystemClock()
+    deadline = clock.monotonic() + 120
+    while not condition():
+        assert process.poll() is None, "the run has ended"
+        assert clock.monotonic() < deadline, "it took too long"
+        clock.sleep(0.1)
+
+
+def test_a_signal_ends_a_run_gracefully_and_a_second_process_is_refused_until_then(shop: Shop) -> None:
+    assert shop.refused.code == 75
+    assert str(shop.pid) in shop.refused.err and shop.refused.err.splitlines()[-1].startswith("error: ")
+    assert shop.ended.code == 0, shop.ended.err
+    assert shop.read("status")["owner"]["phase"] == "stopped"
 
 
 def test_a_run_reports_what_it_did(shop: Shop) -> None:
@@ -135,58 +168,9 @@ def test_explain_names_the_class_of_each_view(shop: Shop) -> None:
     assert {row["name"]: row["class"] for row in json.loads(ended.out)} == {"by_item": "aggregate", "dear": "append"}
 
 
+@pytest.mark.full
 def test_a_view_that_cannot_be_kept_is_refused_with_its_operator(shop: Shop) -> None:
     ended = slackwater("run", "app.py:joined", "--until", "caught_up", cwd=shop.directory)
     assert ended.code == 2
     last = ended.err.splitlines()[-1]
     assert last.startswith("error: ") and "pairs" in last and "join" in last.lower()
-
-
-@pytest.fixture
-def running(shop: Shop) -> Iterator[subprocess.Popen[str]]:
-    """A second run of the same application, for ever."""
-    command = [sys.executable, "-m", "slackwater", "run", "app.py:shop", "--json"]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent.parent)}
-    process = subprocess.Popen(
-        command, cwd=shop.directory, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    )
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.wait()
-
-
-def test_a_second_process_is_refused_and_a_signal_ends_the_first_gracefully(
-    shop: Shop, running: subprocess.Popen[str]
-) -> None:
-    _until(lambda: _phase(shop) == "running", running)
-    refused = slackwater("run", "app.py:shop", cwd=shop.directory)
-    assert refused.code == 75
-    assert str(running.pid) in refused.err and refused.err.splitlines()[-1].startswith("error: ")
-
-    (shop.directory / "raw" / "wednesday.json").write_text('{"item": "tea", "price": 3.0}\n', encoding="utf-8")
-    _until(lambda: len(shop.read("files", "--status", "done")) == 3, running)
-    running.send_signal(signal.SIGTERM)
-    out, _ = running.communicate(timeout=120)
-    assert running.returncode == 0
-    report = json.loads(out)
-    assert (report["files"], report["rows"]) == (1, 1), "nothing is read twice"
-    assert _phase(shop) == "stopped"
-
-
-def _phase(shop: Shop) -> str | None:
-    try:
-        owner = open_store(shop.root).owner()
-    except StoreNotFoundError:
-        return None
-    return owner.phase if owner else None
-
-
-def _until(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:
-    clock = SystemClock()
-    deadline = clock.monotonic() + 120
-    while not condition():
-        assert process.poll() is None, "the run has ended"
-        assert clock.monotonic() < deadline, "it took too long"
-        clock.sleep(0.1)

@@ -31,6 +31,7 @@ def shown_phase(root: Path) -> str:
     return phase
 
 
+@pytest.mark.full
 @pytest.mark.timeout(200)
 def test_a_run_is_paused_throttled_tagged_and_stopped_from_another_process(tmp_path: Path) -> None:
     root = tmp_path / "root"

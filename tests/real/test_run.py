@@ -65,8 +65,9 @@ def test_small_files_are_one_get_each_and_none_when_they_were_seen(s3: S3Server,
         gets = [request.key for request in first if request.method == "GET" and not request.is_list]
         assert sorted(gets) == sorted(f"in/{number}.parquet" for number in range(30))
         assert not [request for request in first if request.method not in ("GET",)], "the source is only read"
-        # The start looks once whether the bucket can be listed at all; that is not part of the run.
-        assert report.requests == len(first) - 1
+        # The start looks once whether the bucket can be listed at all, and the stop may interrupt one listing; neither
+        # is part of the run.
+        assert len(first) - 2 <= report.requests <= len(first) - 1
 
         s3.put(bucket, "in/late.parquet", parquet(events(99)))
         with proxy.recording() as second:
