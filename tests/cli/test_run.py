@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 from collections.abc import Callable
@@ -39,6 +40,7 @@ _DAYS = {
     "tuesday.json": '{"item": "tea", "price": 2.5}\n',
     "broken.json": "this is not JSON\n",
 }
+_LOG_LINE = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z \[(info|warning) +\] ")
 _SOLD = [{"item": "rum", "sold": 1, "earned": 9.0}, {"item": "tea", "sold": 2, "earned": 5.0}]
 
 
@@ -102,6 +104,8 @@ def test_a_signal_ends_a_run_gracefully_and_a_second_process_is_refused_until_th
     assert shop.refused.code == 75
     assert str(shop.pid) in shop.refused.err and shop.refused.err.splitlines()[-1].startswith("error: ")
     assert shop.ended.code == 0, shop.ended.err
+    # Neither Ray nor Spark writes to the terminal.
+    assert [line for line in shop.ended.err.splitlines() if not _LOG_LINE.match(line)] == []
     assert shop.read("status")["owner"]["phase"] == "stopped"
 
 

@@ -38,7 +38,7 @@ from state.errors import RunFailedError, SparkLostError
 from state.location import Location
 from state.records import CatalogView, ViewVersion
 from tests.spark_bridge.random_rows import SCHEMA, random_rows
-from tests.spark_bridge.ray_epochs import blocks, ipc_bytes
+from tests.spark_bridge.test_ray import blocks, ipc_bytes
 
 PLACE = Path(sys.argv[1])
 GATE, REACHED = str(PLACE / "gate"), str(PLACE / "reached")
