@@ -23,7 +23,7 @@ from actors.reports import FetchProgress
 from actors.settings import FetchSettings
 from actors.source import SourceDefinition
 from actors.source_reader import SourceReader
-from state.errors import AccessDeniedError, StorageUnavailableError
+from state.errors import AccessDeniedError, StorageFullError, StorageUnavailableError
 from state.location import Location
 
 
@@ -108,7 +108,13 @@ class FetchActor(ActorShell):
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, table.schema) as writer:
             writer.write_table(table)
-        reference = ray.put(sink.getvalue().to_pybytes())
+        try:
+            reference = ray.put(sink.getvalue().to_pybytes())
+        except ray.exceptions.OutOfDiskError:
+            raise StorageFullError(
+                f"{self._name}: Ray's object store is full, and so is the disk that it spills to (95 % by default): "
+                "make room there, or start Ray with another spill directory; the run goes on from the last epoch"
+            ) from None
         self.send(Block(self._name, block.source, reference, block.rows, block.nbytes))
 
     async def _read(self, file: FileVersion, offset_rows: int) -> None:

@@ -36,8 +36,12 @@ class _StandardError:
     """Writes to what `sys.stderr` is at that moment, so that lines pass above a progress display."""
 
     def msg(self, message: str) -> None:
-        sys.stderr.write(message + "\n")
-        sys.stderr.flush()
+        try:
+            sys.stderr.write(message + "\n")
+            sys.stderr.flush()
+        except OSError:
+            # Where the disk of the logs is full, the line is lost; what was being told of must go on.
+            pass
 
     log = debug = info = warning = warn = error = critical = exception = fatal = failure = msg
 

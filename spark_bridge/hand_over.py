@@ -11,6 +11,19 @@ from actors.messages import Block
 from spark_bridge.arrow_frames import frame_of_table
 from state.errors import RunFailedError
 
+# Ray restores hundreds of megabytes from a disk in a second; an epoch has 128 MB.
+_RESTORE_WITHIN_S = 60.0
+
+
+def rows_lost(where: str, why: str) -> RunFailedError:
+    """What to say of an epoch whose rows are gone from Ray's object store.
+
+    Args:
+        where: the source or view that misses them.
+        why: how they may have gone.
+    """
+    return RunFailedError(f"{where}: rows of an epoch are lost, {why}; the run goes on from the last epoch")
+
 
 def frame_of_blocks(spark: SparkSession, schema: pa.Schema, blocks: Sequence[Block]) -> DataFrame:
     """The rows of all blocks.
@@ -23,11 +36,13 @@ def frame_of_blocks(spark: SparkSession, schema: pa.Schema, blocks: Sequence[Blo
         blocks: at least one, of one source; a block may be a `pyarrow.Table` itself when there is no Ray.
 
     Raises:
-        RunFailedError: the first block's owner has died.
+        RunFailedError: the first block's owner has died, or what Ray had spilled to a disk is not there any more.  When
+            another block's owner has died, the jobs over the frame fail.
     """
     tables = [block.ref for block in blocks if isinstance(block.ref, pa.Table)]
     if tables:
         return frame_of_table(spark, pa.concat_tables(tables).cast(schema))
+    _check_spilled(blocks)
     from ray.exceptions import ObjectLostError
     from raydp.spark.dataset import ray_dataset_to_spark_dataframe
 
@@ -36,7 +51,23 @@ def frame_of_blocks(spark: SparkSession, schema: pa.Schema, blocks: Sequence[Blo
     try:
         return ray_dataset_to_spark_dataframe(spark, schema, [block.ref for block in smallest_first])
     except ObjectLostError as error:
-        raise RunFailedError(
-            f"source {blocks[0].source!r}: rows of an epoch are lost, since the actor that had read them died; "
-            "the run goes on from the last epoch"
-        ) from error
+        raise rows_lost(f"source {blocks[0].source!r}", "since the actor that had read them died") from error
+
+
+def _check_spilled(blocks: Sequence[Block]) -> None:
+    """Fetches what Ray has spilled: for an object whose file is gone it waits for ever, in Python as in Java."""
+    import ray
+    from ray.experimental import get_object_locations
+
+    references = [block.ref for block in blocks]
+    known = get_object_locations(references)
+    spilled = [each for each in references if each in known and known[each]["did_spill"]]
+    if not spilled:
+        return
+    _, missing = ray.wait(spilled, num_returns=len(spilled), timeout=_RESTORE_WITHIN_S, fetch_local=True)
+    if missing:
+        raise rows_lost(
+            f"source {blocks[0].source!r}",
+            f"since Ray had spilled {len(missing)} of {len(blocks)} blocks to a disk and does not find them there "
+            f"again within {_RESTORE_WITHIN_S:g} s: look whether somebody cleans Ray's temporary directory",
+        )

@@ -189,7 +189,7 @@ def start_local_session(settings: SparkSettings, app_name: str) -> SparkSession:
 
 
 def stop_session() -> None:
-    """Ends the session that `start_session` began with all its processes, dead or alive, in at most half a minute.
+    """Ends the session that `start_session` began with all its processes, dead or alive, in less than a minute.
 
     Another may be started then.  Nothing that was made with the old one works any longer.
     """

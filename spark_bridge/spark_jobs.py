@@ -12,9 +12,10 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from spark_bridge.driver_jvm import end_driver
+from spark_bridge.hand_over import rows_lost
 from spark_bridge.session import is_alive
 from spark_bridge.spark_message import one_line
-from state.errors import RunFailedError, SparkLostError
+from state.errors import RunFailedError, SparkLostError, StorageFullError
 
 _Result = TypeVar("_Result")
 
@@ -22,6 +23,8 @@ _AT_ONCE = 4
 # Most epochs are over before the first look; one look takes some milliseconds.
 _LOOK_S = 5.0
 _CUT_OFF = (Py4JNetworkError, ConnectionError)
+_LOST_OBJECT = "UnreconstructableException"
+_NO_ROOM = "No space left on device"
 # The stream of a result that breaks off is an error of Arrow's, or the end of a file.
 _FAILURES = (PySparkException, Py4JError, ConnectionError, EOFError, pa.ArrowInvalid)
 
@@ -52,6 +55,7 @@ class SparkJobs:
 
         Raises:
             SparkLostError: the application is gone.
+            StorageFullError: the disk of Spark's scratch directory is full.
             RunFailedError: a job failed on a living application.
         """
         futures = {
@@ -77,5 +81,12 @@ class SparkJobs:
                 raise SparkLostError(
                     f"{name}: the Spark application died ({one_line(error)}); "
                     "start a new one, and the run goes on from the last epoch"
+                ) from error
+            if _LOST_OBJECT in str(error):
+                raise rows_lost(name, "since the actor that had read them died") from error
+            if _NO_ROOM in str(error):
+                raise StorageFullError(
+                    f"{name}: the disk of Spark's scratch directories is full: make room there; the run goes on from "
+                    "the last epoch"
                 ) from error
             raise RunFailedError(f"{name}: Spark failed {doing}: {one_line(error)}") from error

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from spark_bridge.session import is_alive
 from spark_bridge.spark_jobs import SparkJobs
-from state.errors import CommitRefusedError, RunFailedError, SparkLostError
+from state.errors import CommitRefusedError, RunFailedError, SparkLostError, StorageFullError
 
 _PROGRAM = """if True:
     import os, signal, sys, time
@@ -60,6 +60,16 @@ def test_failed_job_on_a_living_application_is_not_a_lost_one(local_spark: Spark
         jobs.run("view", "over rows", {"v": wet.collect})
     assert not isinstance(failed.value, SparkLostError)
     assert is_alive(local_spark)
+    jobs.close()
+
+
+def test_full_scratch_disk_is_no_fault_of_the_rows(local_spark: SparkSession) -> None:
+    jobs = SparkJobs(local_spark)
+    full = local_spark.range(3).selectExpr("raise_error('java.io.IOException: No space left on device')")
+    with pytest.raises(
+        StorageFullError, match=r"^view 'v': the disk of Spark's scratch directories is full: make room"
+    ):
+        jobs.run("view", "over rows", {"v": full.collect})
     jobs.close()
 
 

@@ -1,0 +1,102 @@
+"""A program of its own, since Ray has room here for a few blocks only: blocks that are spilled, or cannot be.
+
+Prints one JSON object: what the hand-over says of blocks whose spill files are there, and of those whose files are
+gone; and what a fetch actor says when there is no room for any.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import ray
+
+from actors.fetch_actor import FetchActor
+from actors.instructions import EmitBlock
+from actors.messages import Block
+from spark_bridge import hand_over
+from state.errors import RunFailedError, StorageFullError
+
+_MIB = 1 << 20
+
+
+class Reader:
+    """As a fetch actor: it owns what it has read."""
+
+    def put(self, blocks: int) -> list[Any]:
+        self.references = [ray.put(os.urandom(8 * _MIB)) for _ in range(blocks)]
+        return self.references
+
+
+class Fetcher(FetchActor):
+    """Only what emits a block."""
+
+    def __init__(self) -> None:
+        self._name = "fetch-0"
+        self._sent: list[Any] = []
+
+    def send(self, message: Any, to: int | None = None) -> None:
+        self._sent.append(message)
+
+    def emit(self, blocks: int) -> str:
+        """What becomes of blocks that nobody releases."""
+        rows = pa.table({"x": pa.array([os.urandom(_MIB) for _ in range(8)])})
+        try:
+            for _ in range(blocks):
+                self._emit(EmitBlock("t", (rows,), rows.num_rows, rows.nbytes))
+        except StorageFullError as error:
+            return f"StorageFullError: {error}"
+        return f"sent {len(self._sent)}"
+
+
+def start_ray(spill_directory: str, **system: Any) -> None:
+    """With room for nine blocks."""
+    ray.init(
+        num_cpus=1,
+        include_dashboard=False,
+        log_to_driver=False,
+        logging_level="error",
+        object_store_memory=80 * _MIB,
+        object_spilling_directory=spill_directory,
+        _system_config=system,
+    )
+
+
+def handed_over(references: list[Any]) -> str:
+    """What becomes of the blocks; there is no Spark here, which only the check before it does not miss."""
+    blocks = [Block("test", "t", each, rows=1, nbytes=8 * _MIB) for each in references]
+    try:
+        hand_over.frame_of_blocks(None, pa.schema([("x", pa.int64())]), blocks)
+    except RunFailedError as error:
+        return f"RunFailedError: {error}"
+    except AttributeError as error:
+        return "handed to Spark" if "NoneType" in str(error) else str(error)
+    return "ran"
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        start_ray(directory)
+        hand_over._RESTORE_WITHIN_S = 5.0
+        reader = ray.remote(num_cpus=0)(Reader).remote()
+        references = ray.get(reader.put.remote(20))
+        present = handed_over(references)
+        files = [path for path in Path(directory).rglob("*") if path.is_file()]
+        for path in files:
+            path.unlink()
+        answer = {"spilled": len(files), "present": present, "gone": handed_over(references)}
+        ray.shutdown()
+        # Ray takes every disk for full.
+        start_ray(directory, local_fs_capacity_threshold=1e-6, local_fs_monitor_interval_ms=100)
+        answer["full"] = ray.get(ray.remote(num_cpus=0)(Fetcher).remote().emit.remote(20))
+        ray.shutdown()
+    sys.stdout.write(json.dumps(answer) + "\n")
+
+
+if __name__ == "__main__":
+    main()
