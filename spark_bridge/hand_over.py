@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -13,6 +14,8 @@ from state.errors import RunFailedError
 
 # Ray restores hundreds of megabytes from a disk in a second; an epoch has 128 MB.
 _RESTORE_WITHIN_S = 60.0
+# Ray cuts requests at 10,000.
+_ASKED_AT_ONCE = 1_000
 
 
 def rows_lost(where: str, why: str) -> RunFailedError:
@@ -57,11 +60,8 @@ def frame_of_blocks(spark: SparkSession, schema: pa.Schema, blocks: Sequence[Blo
 def _check_spilled(blocks: Sequence[Block]) -> None:
     """Fetches what Ray has spilled: for an object whose file is gone it waits for ever, in Python as in Java."""
     import ray
-    from ray.experimental import get_object_locations
 
-    references = [block.ref for block in blocks]
-    known = get_object_locations(references)
-    spilled = [each for each in references if each in known and known[each]["did_spill"]]
+    spilled = [each for references in _requests(blocks) for each in _spilled(references)]
     if not spilled:
         return
     _, missing = ray.wait(spilled, num_returns=len(spilled), timeout=_RESTORE_WITHIN_S, fetch_local=True)
@@ -71,3 +71,24 @@ def _check_spilled(blocks: Sequence[Block]) -> None:
             f"since Ray had spilled {len(missing)} of {len(blocks)} blocks to a disk and does not find them there "
             f"again within {_RESTORE_WITHIN_S:g} s: look whether somebody cleans Ray's temporary directory",
         )
+
+
+def _requests(blocks: Sequence[Block]) -> Iterator[list[Any]]:
+    """References that can be asked about together.
+
+    Ray 2.60 aborts the process ("Promise already satisfied") when it asks more than one owner, or one owner in more
+    than one request, and the first answer is there before the second request has left.
+    """
+    by_owner: dict[str, list[Any]] = {}
+    for block in blocks:
+        by_owner.setdefault(block.origin, []).append(block.ref)
+    for references in by_owner.values():
+        for start in range(0, len(references), _ASKED_AT_ONCE):
+            yield references[start : start + _ASKED_AT_ONCE]
+
+
+def _spilled(references: list[Any]) -> list[Any]:
+    from ray.experimental import get_object_locations
+
+    known = get_object_locations(references)
+    return [each for each in references if each in known and known[each]["did_spill"]]

@@ -28,8 +28,8 @@ _MIB = 1 << 20
 class Reader:
     """As a fetch actor: it owns what it has read."""
 
-    def put(self, blocks: int) -> list[Any]:
-        self.references = [ray.put(os.urandom(8 * _MIB)) for _ in range(blocks)]
+    def put(self, blocks: int, nbytes: int = 8 * _MIB) -> list[Any]:
+        self.references = [ray.put(os.urandom(nbytes)) for _ in range(blocks)]
         return self.references
 
 
@@ -79,6 +79,18 @@ def handed_over(references: list[Any]) -> str:
     return "ran"
 
 
+def asked_often(readers: list[Any]) -> int:
+    """How often Ray was asked about the blocks of two owners; it aborts this process when they are asked together."""
+    blocks = [
+        Block(f"reader-{number}", "t", each, rows=1, nbytes=1)
+        for number, reader in enumerate(readers)
+        for each in ray.get(reader.put.remote(600, 1))
+    ]
+    for _ in range(1_000):
+        hand_over._check_spilled(blocks)
+    return 1_000
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory() as directory:
         start_ray(directory)
@@ -90,6 +102,7 @@ def main() -> None:
         for path in files:
             path.unlink()
         answer = {"spilled": len(files), "present": present, "gone": handed_over(references)}
+        answer["asked"] = asked_often([reader, ray.remote(num_cpus=0)(Reader).remote()])
         ray.shutdown()
         # Ray takes every disk for full.
         start_ray(directory, local_fs_capacity_threshold=1e-6, local_fs_monitor_interval_ms=100)

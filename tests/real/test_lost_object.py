@@ -107,5 +107,9 @@ def test_a_block_whose_spill_file_is_gone_is_a_loss_and_no_wait_for_ever(answer:
     assert "Ray's temporary directory" in answer["gone"]
 
 
+def test_owners_are_asked_one_after_the_other(answer: dict[str, Any]) -> None:
+    assert answer["asked"] == 1_000, "Ray would have ended the program"
+
+
 def test_a_disk_without_room_for_spilled_blocks_is_no_fault_of_a_file(answer: dict[str, Any]) -> None:
     assert answer["full"].startswith("StorageFullError: fetch-0: Ray's object store is full, and so is the disk")
