@@ -147,7 +147,7 @@ class FetchExecutor:
             self._partly_read.append(progress)
             return self._go_on(now_s)
         self._undecided[progress.key] = progress
-        return [ProposeSchema(file.source, schema)]
+        return [ProposeSchema(file.source, schema), *self._go_on(now_s)]
 
     def on_schema(self, source: str, now_s: float) -> list[Instruction]:
         """The schema of a source is decided."""

@@ -6,7 +6,7 @@ import pytest
 from actors.fetch_executor import FetchExecutor
 from actors.file_progress import Ending, FileProgress
 from actors.instructions import EmitBlock, Fail, InferSchema, Instruction, ProposeSchema, WakeAt
-from actors.messages import ChangedFile, ChangedFiles, FileVersion, Pause, Resume, Stop, Vanished
+from actors.messages import ChangedFile, ChangedFiles, FileVersion, NewFiles, Pause, Resume, Stop, Vanished
 from actors.settings import FetchSettings
 from state.errors import ProtocolError, StorageUnavailableError
 from state.tables import DELETE, PATCH, PUT
@@ -151,6 +151,14 @@ def test_a_file_that_shows_a_schema_after_it_was_decided_is_read_too() -> None:
     executor.on_inferred(file("a"), rows(0).schema, 0.0)
     assert reads(executor.on_schema("s", 0.0)) == [("a", 0)]
     assert reads(executor.on_inferred(file("b"), rows(0).schema, 0.0)) == [("b", 0)]
+
+
+def test_a_file_whose_source_is_undecided_holds_nobody_up() -> None:
+    executor = started(known_schemas=[], settings=FetchSettings(concurrency=1))
+    files_of_two = NewFiles((file("a"), file("b", source="t")))
+    assert [each.file.source for each in of(InferSchema, executor.on_message(files_of_two, 0.0))] == ["s"]
+    instructions = executor.on_inferred(file("a"), rows(0).schema, 0.0)
+    assert [each.file.source for each in of(InferSchema, instructions)] == ["t"]
 
 
 def test_a_first_file_that_cannot_be_read_lets_the_next_one_show_the_schema() -> None:
