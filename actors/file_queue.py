@@ -17,6 +17,8 @@ from state.errors import ProtocolError
 from state.keys import encode_key
 from state.vnode import vnode_of
 
+_REPLACED = "it was another version when it was to be read"
+
 
 class FileQueue:
     """Waiting and open files of one fetch actor.
@@ -126,12 +128,19 @@ class FileQueue:
                 self._vanished.append(Vanished(*progress.key))
 
     def give_up(self, reasons: Mapping[PathKey, str], epoch: int) -> int:
-        """Ends the waiting files of these paths as quarantined.  Returns how many."""
-        given_up = [progress for progress in self.waiting if progress.key[:2] in reasons]
-        for progress in given_up:
-            self.waiting.remove(progress)
-            self.finish(progress, Ending("quarantined", reasons[progress.key[:2]]), epoch)
-        return len(given_up)
+        """Ends the waiting files of these paths as quarantined; of several versions only the last is there.
+
+        Returns how many.
+        """
+        given_up = 0
+        while waiting := [progress for progress in self.waiting if progress.key[:2] in reasons]:
+            for progress in waiting:
+                self.waiting.remove(progress)
+                replaced = progress.key[:2] in self._successors
+                ending = Ending("vanished", _REPLACED) if replaced else Ending("quarantined", reasons[progress.key[:2]])
+                self.finish(progress, ending, epoch)
+            given_up += len(waiting)
+        return given_up
 
     def seal(self) -> Delta:
         """Everything that changed since the last seal."""

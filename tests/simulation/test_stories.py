@@ -101,6 +101,16 @@ def test_a_take_over_that_is_killed_between_two_restores_is_made_again() -> None
         assert outcome.statuses == {"s/a": ("done",), "s/b": ("done",)}
 
 
+def test_a_version_that_kills_whoever_reads_it_is_found_behind_one_that_was_waiting() -> None:
+    endings = set()
+    for events in range(32, 48, 4):
+        story = (file("c", rows=8), file("e", rows=3), START, EVENTS(events), file("e", rows=1, kills="fetch"))
+        for outcome in told(*story, credit_rows=3):
+            assert outcome.statuses["s/c"] == ("done",)
+            endings.add(outcome.statuses["s/e"])
+    assert ("vanished", "quarantined") in endings
+
+
 @pytest.mark.parametrize("victim", ["fetch", "spark"])
 def test_a_file_that_kills_whoever_reads_it_is_found_and_the_others_are_done(victim: str) -> None:
     story = (file("a", rows=5), file("b", rows=5, kills=victim), file("c", rows=5), file("d", rows=5))
