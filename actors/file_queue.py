@@ -133,13 +133,13 @@ class FileQueue:
         Returns how many.
         """
         given_up = 0
-        while waiting := [progress for progress in self.waiting if progress.key[:2] in reasons]:
-            for progress in waiting:
-                self.waiting.remove(progress)
-                replaced = progress.key[:2] in self._successors
-                ending = Ending("vanished", _REPLACED) if replaced else Ending("quarantined", reasons[progress.key[:2]])
-                self.finish(progress, ending, epoch)
-            given_up += len(waiting)
+        while (progress := next((each for each in self.waiting if each.key[:2] in reasons), None)) is not None:
+            self.waiting.remove(progress)
+            path = progress.key[:2]
+            ending = Ending("vanished", _REPLACED) if path in self._successors else Ending("quarantined", reasons[path])
+            # What follows it waits from here on, and is next.
+            self.finish(progress, ending, epoch)
+            given_up += 1
         return given_up
 
     def seal(self) -> Delta:
