@@ -23,7 +23,10 @@ Invariants:
 
 The executors and what they are made of:
 
-    list_executor.py       which names are new           seen_index.py       what was handed on, 24 bytes a name
+    list_executor.py       which names are new           seen_index.py       what was handed on, 25 bytes a name
+                                                         known_chunks.py     what need not be looked up again
+                                                         listing_pace.py     when to list, within request_budget.py
+    gone_files.py          what a listing did not show
     dispatch_executor.py   who reads them                vnode_mapping.py    who owns what
     fetch_executor.py      reading, buffering, emitting  file_queue.py       files and their rows of state
                                                          file_progress.py    one file
@@ -32,6 +35,8 @@ The executors and what they are made of:
     merge_executor.py      one epoch's blocks            barrier_aligner.py  no data crosses a barrier
     barrier_scheduler.py   when a barrier is due         epoch_collector.py  who has collected what
     catalog_changes.py     what a declaration may change
+    schema_sample.py       what the first files show     merged_schema.py    types that hold those of all of them
+    kept_schema.py         the schema that is kept
 
 What they say: `messages.py` (between actors), `reports.py` (to the coordinator), `instructions.py` (to the shell),
 `run_state.py` (to whoever runs the pipeline), `edge.py` (both ends of an edge).
@@ -40,8 +45,14 @@ The shells, which alone import ray: `actor_shell.py` and under it `list_actor.py
 `fetch_actor.py`, `merger_actor.py`; `coordinator.py`, with the actors of one attempt in `actor_group.py`; and
 `run_client.py`, for the process that runs a pipeline.  `recovery.py` is where an attempt begins.
 
-Reading files: `source.py` (what a source is), `object_store.py` and `object_file.py` (listing and content),
-`path_filter.py`, `readers/` (formats), `source_reader.py` and `open_file.py` (a file piece by piece), `safe_types.py`
-and `conform.py` (types that survive the way to Spark), `ddl.py` (schemas as text), `store_errors.py`, `read_errors.py`.
-`settings.py` has what can be set, `logging.py` how logs look and what they never show.
+Finding files: `object_store.py`, and under it `bucket_listing.py` (`raw_listing.py` for names that obstore does not
+take) and `local_listing.py`; `listing_page.py`, `page_reader.py` (pages side by side), `path_filter.py`.
+
+Reading them: `source.py` (what a source is); `object_file.py`, `range_plan.py`, `seekable.py` and `range_cache.py`
+(ranges of an object); `readers/` (formats) and `rows.py` (what they yield); `source_reader.py` and `open_file.py` (a
+file piece by piece), `file_columns.py` with `path_columns.py` and `metadata_columns.py` (columns that are not in the
+content), `safe_types.py` and `conform.py` (types that survive the way to Spark), `ddl.py` (schemas as text).
+
+`store_errors.py` and `read_errors.py` say what is to blame, `settings.py` what can be set, `logging.py` how logs look
+and what they never show, `visible_text.py` what a terminal is shown of the texts of files.
 """

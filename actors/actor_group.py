@@ -6,7 +6,7 @@ Handles belong to one attempt, so that nothing of an old one can write into a ne
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -33,6 +33,7 @@ class ActorGroup:
         recovered: where the attempt begins; every actor gets its share of it.
         open_sources: source → schema, of those that may be read.
         poisoned: see `FetchExecutor`.
+        spent: source → LIST requests of the last hour, see `RequestBudget`.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class ActorGroup:
         recovered: RecoveredState,
         open_sources: Mapping[str, pa.Schema],
         poisoned: Mapping[PathKey, str],
+        spent: Mapping[str, tuple[int, ...]],
     ) -> None:
         topology = Topology(definition)
         mapping = VnodeMapping(definition.fetch.num_fetchers)
@@ -57,6 +59,9 @@ class ActorGroup:
                 source=source,
                 seen=recovered.seen[source.name],
                 schema_known=source.name in open_sources,
+                sampled=recovered.num_waiting(source.name, poisoned),
+                spent=spent.get(source.name, ()),
+                not_before=recovered.catalog.not_before[source.name],
             )
             for name, source in zip(topology.lists, definition.sources, strict=True)
         }
@@ -114,13 +119,18 @@ class ActorGroup:
             fetcher.schema.options(num_returns=0).remote(source, schema)
         self._lists[source].schema.options(num_returns=0).remote(True)
 
+    def read_columns(self, columns: Mapping[str, Sequence[str]]) -> None:
+        """Tells the fetch actors which columns of each source are of use."""
+        for fetcher in self._fetchers:
+            fetcher.read_columns.options(num_returns=0).remote(columns)
+
     def mark(self, mark: int) -> None:
         """Asks every list actor for word of when it has handed on what is there now."""
         for lister in self._lists.values():
             lister.mark.options(num_returns=0).remote(mark)
 
     def try_next_file(self, source: str) -> None:
-        """The file that was to show a source's schema could not be read: the next one goes ahead."""
+        """None of the files that were to show a source's schema could be read: the next ones go ahead."""
         self._lists[source].schema.options(num_returns=0).remote(False)
 
     def kill(self) -> None:

@@ -1,8 +1,9 @@
 """After an epoch that killed: few files at a time, until they have proven harmless.
 
-The fetch actors hold every file back until a barrier admits its path.  When all that is admitted is finished and
-committed, twice as many paths are next; an attempt that dies leaves half as many to the next one.  So the number falls
-to one before a file that kills, which is then known, and grows to no limit behind it.
+The fetch actors hold every version of a file back until a barrier admits it, which is when it is known to be queued: a
+version that comes in the attempt itself, and kills, must not undo what becomes of the one before.  When all that is
+admitted is finished and committed, twice as many paths are next; an attempt that dies leaves half as many to the next
+one.  So the number falls to one before a file that kills, which is then known, and grows to no limit behind it.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ _LIFTED_ABOVE = 512
 
 
 class Admission:
-    """Which paths may be read.
+    """Which files may be read: the queued versions of some paths.
 
     Args:
-        files_at_once: how many at the start; None admits every path, for good.
+        files_at_once: how many paths at the start; None admits every path, for good.
         unfinished: the files that were not finished at the last commit, in the order in which they are read.
         closed: see `close`.
     """
@@ -39,9 +40,16 @@ class Admission:
         self._admit_next()
 
     @property
-    def admitted(self) -> frozenset[PathKey] | None:
-        """The paths that may be read now; None for all."""
-        return None if self.files_at_once is None else frozenset(self._admitted)
+    def admitted(self) -> frozenset[FileKey] | None:
+        """The versions that may be read now; None for all."""
+        if self.files_at_once is None:
+            return None
+        return frozenset((*path, version) for path in self._admitted for version in self._versions[path])
+
+    @property
+    def suspects(self) -> frozenset[PathKey]:
+        """The paths of which one is to blame if this attempt dies; none if all may be read."""
+        return frozenset() if self.files_at_once is None else frozenset(self._admitted)
 
     def close(self, sources: Set[str]) -> None:
         """The files of these sources wait for another source's schema: they must not hold back the files of that."""
@@ -54,18 +62,18 @@ class Admission:
         """Learns from an epoch what was queued and what is finished.
 
         Returns:
-            Whether other paths are admitted than before, which a barrier must say.
+            Whether files are admitted that were not before, which a barrier must say.
         """
         if self.files_at_once is None or "queue" not in delta.tables:
             return False
+        before = self.admitted or frozenset()
         self._note(delta)
-        if self._admitted:
-            return False
-        if self._proving:
-            doubled = 2 * self.files_at_once
-            self.files_at_once = None if doubled > _LIFTED_ABOVE else doubled
-        self._admit_next()
-        return self._proving or self.files_at_once is None
+        if not self._admitted:
+            if self._proving:
+                doubled = 2 * self.files_at_once
+                self.files_at_once = None if doubled > _LIFTED_ABOVE else doubled
+            self._admit_next()
+        return self.admitted is None or not self.admitted <= before
 
     def _note(self, delta: Delta) -> None:
         rows = delta.tables["queue"]

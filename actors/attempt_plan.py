@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from actors.messages import PathKey
 from state.records import EpochCounts
@@ -27,17 +28,23 @@ class AttemptPlan:
         number: 1 for the first attempt of a run.
         held_root: whether an earlier attempt of this run has won the head; if another run is in it now, this one is
             fenced.
-        replaces_term: the head's term when the run began.  A later attempt is fenced if it finds a higher one that is
-            not the run's: an earlier one may have won the head and never known.
+        replaces_term: the head's term when the run began; None to take the root from whoever has it.  A higher term of
+            another run fences this one.
+        replaces: runs whose place this one takes: their terms do not fence it, however late they are.
         so_far: what the earlier attempts have committed.
         files_at_once: how many files may be read at a time after an epoch that killed; None for no limit.
         poisoned: paths that are given up, with the reason.
+        spent: source → LIST requests of the last hour, see `RequestBudget`.
+        began_at: when the run began; sources that it declares are declared since then.
     """
 
     run: str
     number: int = 1
     held_root: bool = False
     replaces_term: int | None = None
+    replaces: frozenset[str] = frozenset()
     so_far: RunTotals = RunTotals()
     files_at_once: int | None = None
     poisoned: Mapping[PathKey, str] = field(default_factory=dict)
+    spent: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    began_at: datetime | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping
 
-from actors.messages import Barrier, BarrierKind, Mutation, PathKey, Stop, Vanished
+from actors.messages import Barrier, BarrierKind, FileKey, Mutation, Stop, Vanished
 from actors.reports import CollectReport, FetchProgress, ListProgress, Progress
 from actors.settings import BarrierSettings
 from state.epoch import EpochPair
@@ -104,7 +104,7 @@ class BarrierScheduler:
         news = self._declared or bool(self._vanished)
         return news or any(each.activity > self._covered[each.actor] for each in self._latest())
 
-    def next_barrier(self, now_s: float, epoch: int, admitted: frozenset[PathKey] | None = None) -> Barrier | None:
+    def next_barrier(self, now_s: float, epoch: int, admitted: frozenset[FileKey] | None = None) -> Barrier | None:
         """The barrier to inject now, if it is time.
 
         Args:
@@ -124,7 +124,7 @@ class BarrierScheduler:
             self._covered[each.actor] = max(self._covered[each.actor], each.activity)
         kind = BarrierKind.INITIAL if initial else BarrierKind.CHECKPOINT
         vanished, self._vanished = tuple(self._vanished), []
-        return Barrier(pair, kind, mutation, self._list_budget(), vanished, admitted)
+        return Barrier(pair, kind, mutation, self._list_budget(), self._backlog(), vanished, admitted)
 
     def wait_s(self, now_s: float) -> float:
         """Seconds until the next barrier as things stand; infinity when something has to happen first."""
@@ -132,7 +132,7 @@ class BarrierScheduler:
             return 0.0
         if len(self._in_flight) >= self._settings.max_in_flight:
             return float("inf")
-        if self._mutations or self._unsealed_bytes() >= self._settings.max_epoch_bytes:
+        if self._mutations or self._is_full():
             return 0.0
         elapsed_s = now_s - self._last_injection_s
         held = [each.source for each in self._lists.values() if each.held]
@@ -146,17 +146,20 @@ class BarrierScheduler:
     def _latest(self) -> tuple[Progress, ...]:
         return (*self._lists.values(), *self._fetchers.values())
 
-    def _unsealed_bytes(self) -> int:
-        """Bytes that were emitted since the last barrier.
+    def _is_full(self) -> bool:
+        """Whether so many bytes were emitted since the last barrier, or so many files ended, as an epoch may have.
 
         A report from before it may still stand; one barrier too early costs a small epoch, no more.
         """
         fresh = [each for each in self._fetchers.values() if each.activity > self._covered[each.actor]]
-        return sum(each.unsealed_bytes for each in fresh)
+        unsealed_bytes = sum(each.unsealed_bytes for each in fresh)
+        return unsealed_bytes >= self._settings.max_epoch_bytes or any(each.is_full for each in fresh)
 
     def _list_budget(self) -> dict[str, int]:
-        # The files of closed sources wait for a file that is still to be sent.
-        waiting = sum(each.backlog_without(self.closed) for each in self._fetchers.values())
         # Rounded up: a share of nothing while there is room would never become more.
-        share = -(-max(0, self._max_files_waiting - waiting) // max(1, len(self._lists)))
+        share = -(-max(0, self._max_files_waiting - self._backlog()) // max(1, len(self._lists)))
         return {each.source: 0 if each.source in self.closed else share for each in self._lists.values()}
+
+    def _backlog(self) -> int:
+        # The files of closed sources wait for a file that is still to be sent.
+        return sum(each.backlog_without(self.closed) for each in self._fetchers.values())

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from datetime import datetime
 
 import pyarrow as pa
 
+from actors.kept_schema import kept_schema
 from actors.pipeline_definition import PipelineDefinition
 from actors.source import SourceDefinition
-from state.catalog import Catalog, CatalogPipeline, put_pipeline, put_source, put_view
+from state.catalog import Catalog, CatalogPipeline, put_left_out, put_pipeline, put_source, put_view
 from state.delta import Delta, DeltaBuilder
 from state.errors import DefinitionChangedError, RootMismatchError
-from state.records import CatalogSource, CatalogView
+from state.records import CatalogSource, CatalogView, LeftOutColumn
 
 
 class CatalogChanges:
@@ -31,22 +33,27 @@ class CatalogChanges:
             for name, source in committed.sources.items()
             if source.schema is not None
         }
+        self._left_out = {(each.source, each.column) for each in committed.left_out}
         self._delta = DeltaBuilder()
         self.is_changed = False
 
-    def declare(self, definition: PipelineDefinition, committed_epoch: int) -> None:
+    def declare(
+        self, definition: PipelineDefinition, committed_epoch: int, declared_at: datetime | None = None
+    ) -> None:
         """Compares a declaration with what is known, and notes what is new.
 
-        Views that are not declared any more are frozen as of `committed_epoch`.
+        Views that are not declared any more are frozen as of `committed_epoch`.  Sources that are new were declared at
+        `declared_at`.
 
         Raises:
             RootMismatchError: the root belongs to another pipeline.
             DefinitionChangedError: a source has another URL, format, pattern or schema than before, the ANSI mode is
                 another one, or a frozen view is declared again.
+            SchemaError: a declared column has the name of one that is made.
         """
         self._declare_pipeline(definition)
         for source in definition.sources:
-            self._declare_source(source)
+            self._declare_source(source, declared_at)
         for name, view in self.views.items():
             if name in definition.views and view.frozen_epoch is not None:
                 raise DefinitionChangedError(
@@ -57,9 +64,25 @@ class CatalogChanges:
                 self.put_view(replace(view, frozen_epoch=committed_epoch))
 
     def set_schema(self, source: str, schema: pa.Schema) -> None:
-        """The schema of a source is decided, for ever."""
+        """The schema of a source is decided for ever, but for columns that come to its end."""
         self.schemas[source] = schema
         self._put_source(replace(self._sources[source], schema=schema.serialize().to_pybytes()))
+
+    @property
+    def not_before(self) -> dict[str, datetime | None]:
+        """Source → the time before which objects must not have been written."""
+        return {name: source.not_before for name, source in self._sources.items()}
+
+    def leave_out(self, columns: Iterable[LeftOutColumn]) -> list[LeftOutColumn]:
+        """Files have columns that their sources do not.  Returns those that nobody knew of."""
+        new = []
+        for column in columns:
+            if (column.source, column.column) not in self._left_out:
+                self._left_out.add((column.source, column.column))
+                put_left_out(self._delta, column)
+                new.append(column)
+        self.is_changed = self.is_changed or bool(new)
+        return new
 
     def put_view(self, view: CatalogView) -> None:
         """A view begins, or is frozen."""
@@ -91,26 +114,38 @@ class CatalogChanges:
                 f"run it with SparkSettings(ansi={known.ansi})"
             )
 
-    def _declare_source(self, source: SourceDefinition) -> None:
+    def _declare_source(self, source: SourceDefinition, declared_at: datetime | None) -> None:
         text = source.to_json()
         known = self._sources.get(source.name)
         if known is None:
             self._put_source(CatalogSource(source.name, text, None))
-        elif known.definition != text:
+        elif SourceDefinition.of_json(source.name, known.definition).to_json() != text:
             raise DefinitionChangedError(
                 f"source {source.name} was {known.definition} and is now {text}; "
                 "declare it as it was, or under another name"
             )
+        self._limit(source, declared_at)
         if source.schema is None:
             return
-        kept = self.schemas.get(source.name)
+        declared, kept = kept_schema(source, source.schema), self.schemas.get(source.name)
         if kept is None:
-            self.set_schema(source.name, source.schema)
-        elif not kept.equals(source.schema):
+            self.set_schema(source.name, declared)
+        elif list(kept)[: len(declared)] != list(declared):
+            # Behind the declared columns are those that were added.
             raise DefinitionChangedError(
                 f"source {source.name} has the schema ({_columns(kept)}) and is now declared with "
-                f"({_columns(source.schema)}); declare it as it was, or under another name"
+                f"({_columns(declared)}); declare it as it was, or under another name"
             )
+
+    def _limit(self, source: SourceDefinition, declared_at: datetime | None) -> None:
+        """Notes what is left out, and since when the source has been declared."""
+        known = self._sources[source.name]
+        if known.declared_at is None and declared_at is not None:
+            # S3 tells times in whole seconds: what is written in this one is taken.
+            known = replace(known, declared_at=declared_at.replace(microsecond=0))
+        known = replace(known, not_before=source.discovery.not_before(known.declared_at))
+        if known != self._sources[source.name]:
+            self._put_source(known)
 
     def _put_source(self, source: CatalogSource) -> None:
         self._sources[source.name] = source

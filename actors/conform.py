@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as kinds
@@ -39,11 +40,7 @@ def conform(table: pa.Table, schema: pa.Schema, *, first_row: int = 0, parse_tex
             columns.append(pa.nulls(table.num_rows, field.type))
             continue
         column = table.column(index)
-        if column.type != field.type and not _fits(column.type, field.type, parse_text):
-            raise UnreadableFile(
-                f"column {field.name}: the source has {field.type}, the file has {column.type}; "
-                "write the file again with the type of the source"
-            )
+        _require_fit(column.type, field, parse_text)
         chunks: list[pa.Array] = []
         row = first_row
         for chunk in column.chunks:
@@ -65,6 +62,25 @@ def require_common_column(names: list[str], schema: pa.Schema) -> None:
         )
 
 
+def require_fitting_columns(found: pa.Schema, schema: pa.Schema) -> None:
+    """Refuses a file of which a column is of another kind than the source's, whether its values are read or not.
+
+    Raises:
+        UnreadableFile: naming the column and both types.
+    """
+    for field in schema:
+        for index in found.get_all_field_indices(field.name):
+            _require_fit(found.field(index).type, field, parse_text=False)
+
+
+def _require_fit(found: pa.DataType, field: pa.Field, parse_text: bool) -> None:
+    if found != field.type and not _fits(found, field.type, parse_text):
+        raise UnreadableFile(
+            f"column {field.name}: the source has {field.type}, the file has {found}; "
+            "write the file again with the type of the source"
+        )
+
+
 def _few(names: list[str]) -> str:
     return (", ".join(names[:5]) + (", …" if len(names) > 5 else "")) or "no columns"
 
@@ -72,9 +88,11 @@ def _few(names: list[str]) -> str:
 def _fits(found: pa.DataType, wanted: pa.DataType, parse_text: bool) -> bool:
     """Whether values of one type can become values of the other, as far as types can tell."""
     try:
-        found = safe_type(found, "")
+        found = safe_type(found, "", null=pa.null())
     except SchemaError:
         return False
+    if kinds.is_null(found):
+        return True
     if kinds.is_struct(found) and kinds.is_struct(wanted):
         types = {field.name: field.type for field in found}
         return all(field.name not in types or _fits(types[field.name], field.type, parse_text) for field in wanted)
@@ -137,9 +155,11 @@ def _convert(array: pa.Array, wanted: pa.DataType) -> pa.Array:
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
     if kinds.is_dictionary(array.type):
-        array = array.dictionary_decode()
+        array = _without_view(array.dictionary).take(array.indices)
     elif kinds.is_run_end_encoded(array.type):
-        array = pc.run_end_decode(array)
+        rows = np.arange(array.offset, array.offset + len(array))
+        runs = np.searchsorted(array.run_ends.to_numpy(), rows, side="right")
+        array = _without_view(array.values).take(pa.array(runs))
     if array.type == wanted:
         return array
     if kinds.is_null(array.type):
@@ -152,10 +172,8 @@ def _convert(array: pa.Array, wanted: pa.DataType) -> pa.Array:
         items = _convert(array.items[within], wanted.item_type)
         return pa.MapArray.from_arrays(offsets, keys, items, type=wanted, mask=_null_mask(array))
     if kinds.is_list(wanted):
-        if not kinds.is_list(array.type):
-            array = array.cast(pa.list_(array.type.value_type))
-        offsets, within = _own_elements(array)
-        values = _convert(array.values[within], wanted.value_type)
+        offsets, elements = _elements(array)
+        values = _convert(elements, wanted.value_type)
         return pa.ListArray.from_arrays(offsets, values, type=wanted, mask=_null_mask(array))
     if kinds.is_timestamp(wanted):
         return _convert_time(array, wanted)
@@ -163,6 +181,24 @@ def _convert(array: pa.Array, wanted: pa.DataType) -> pa.Array:
         # Arrow wants room for every value of the integer type; only those that are there must fit.
         array = array.cast(pa.decimal128(_MAX_PRECISION, wanted.scale))
     return array.cast(wanted)
+
+
+def _without_view(array: pa.Array) -> pa.Array:
+    """The same values; Arrow cannot take single ones out of views."""
+    plain = {pa.binary_view(): pa.large_binary(), pa.string_view(): pa.large_string()}.get(array.type)
+    return array if plain is None else array.cast(plain)
+
+
+def _elements(array: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """The offsets of a list array of any kind from 0 on, and its elements.
+
+    Arrow's own casts abort the process at some lists of lists of a fixed size.
+    """
+    if kinds.is_fixed_size_list(array.type):
+        lengths = pc.if_else(array.is_null(), 0, array.type.list_size).cast(pa.int32())
+        return pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths)]), array.flatten()
+    offsets, within = _own_elements(array)
+    return offsets.cast(pa.int32()), array.values[within]
 
 
 def _own_elements(array: pa.Array) -> tuple[pa.Array, slice]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
@@ -19,14 +20,18 @@ from actors.instructions import (
     Instruction,
     MarkListings,
     MoveTags,
+    ProposeSchema,
+    TellLeftOut,
     TryNextFile,
     WakeAt,
 )
+from actors.kept_schema import addable_columns
 from actors.messages import Barrier, BarrierKind, Mutation, Pause, Resume, Retry, Stop
 from actors.pipeline_definition import PipelineDefinition
 from actors.recovery import RecoveredState
 from actors.reports import CollectReport, Progress
-from actors.run_state import RunState
+from actors.run_state import RunState, Unfinished
+from actors.schema_sample import SchemaSample
 from actors.topology import MATERIALIZER, MERGER, Topology
 from actors.watermark import Watermark
 from state.delta import Delta
@@ -78,9 +83,17 @@ class CoordinateExecutor:
         self._first_epoch = (head.epoch or next_epoch(0)) + (head.term << 16)
         if self._catalog.is_changed:
             self._scheduler.on_declared()
+        self._samples = {
+            source.name: SchemaSample(
+                source, recovered.num_waiting(source.name, plan.poisoned), is_hasty=plan.files_at_once is not None
+            )
+            for source in definition.sources
+        }
         self._committing: CollectedEpoch | None = None
         self._unfinished = len(recovered.unfinished)
         self._committed_files = 0
+        self._committed_epochs: list[int] = []
+        self._unfinished_since: dict[str, int] = {}
         self._declared_sources: frozenset[str] | None = None
         self._views_due = 0
         self._last_over = 0
@@ -112,7 +125,8 @@ class CoordinateExecutor:
                 closed=self._closed,
                 files_in_flight=self._unfinished + sent - self._committed_files,
                 files_at_once=self._admission.files_at_once,
-                suspects=self._admission.admitted or frozenset(),
+                unfinished=self._oldest_unfinished(),
+                suspects=self._admission.suspects,
             )
         return self._state
 
@@ -142,19 +156,37 @@ class CoordinateExecutor:
         self._collector.on_collect(report, now_s)
         return self._go_on(now_s)
 
-    def on_schema_proposed(self, source: str, schema: pa.Schema | None, now_s: float) -> list[Instruction]:
-        """The first file of a source shows this schema, or cannot be read."""
+    def on_schema_proposed(self, proposal: ProposeSchema, now_s: float) -> list[Instruction]:
+        """One of the first files of a source shows a schema, or cannot be read.
+
+        Raises:
+            SchemaError: a column of the first files cannot be used.
+        """
+        source = proposal.source
         if source in self._catalog.schemas:
             return []
-        if schema is None:
+        sample = self._samples[source]
+        sample.add(proposal.path, proposal.schema, proposal.sample)
+        if not sample.is_complete:
+            return []
+        if not sample.shows_something:
             return [TryNextFile(source)]
-        self._catalog.set_schema(source, schema)
+        self._catalog.set_schema(source, sample.schema())
         self._scheduler.on_declared()
         before, self._closed = self._closed, self._definition.closed_sources(self._catalog.schemas.keys())
         self._scheduler.closed = self._closed
         self._admission.close(self._closed)
         opened = sorted((before | {source}) - self._closed)
         return [*(DecideSchema(each, self._catalog.schemas[each]) for each in opened), *self._go_on(now_s)]
+
+    def on_columns_proposed(self, source: str, columns: pa.Schema, now_s: float) -> list[Instruction]:
+        """A file has columns that its source lacks: they are added at its end, unless somebody was faster."""
+        kept = self._catalog.schemas[source]
+        new = addable_columns(kept, columns)
+        if new.names:
+            self._catalog.set_schema(source, pa.schema([*kept, *new]))
+            self._scheduler.on_declared()
+        return [DecideSchema(source, self._catalog.schemas[source]), *self._go_on(now_s)]
 
     def on_views_declared(self, sources: frozenset[str], new_views: bool, now_s: float) -> list[Instruction]:
         """The materializer has analysed every view that the schemas of these sources allow."""
@@ -170,6 +202,7 @@ class CoordinateExecutor:
         epoch, self._committing = self._committing, None
         totals = _added(RunTotals(0, self._state.epochs, self._state.totals), [record])
         self._committed_files += record.counts.files
+        self._committed_epochs.append(record.epoch)
         self._publish(epoch=record.epoch, epochs=totals.epochs, totals=totals.counts)
         changed = {name: view for name, view in epoch.views.items() if self._views.get(name) != view}
         self._views |= changed
@@ -218,6 +251,8 @@ class CoordinateExecutor:
         instructions: list[Instruction] = []
         while self._committing is None and (epoch := self._collector.take_complete(now_s)) is not None:
             if epoch.barrier.kind is not BarrierKind.INITIAL:
+                left_out = [each for report in epoch.reports.values() for each in report.left_out]
+                instructions += map(TellLeftOut, self._catalog.leave_out(left_out))
                 epoch = replace(epoch, delta=Delta.merge([epoch.delta, self._catalog.take_delta(epoch.created)]))
                 if not epoch.delta.is_empty:
                     self._committing = epoch
@@ -230,11 +265,28 @@ class CoordinateExecutor:
         self._scheduler.on_epoch_over(epoch.epoch)
         self._watermark.on_epoch_over(epoch.epoch, epoch.reports, self._closed)
         self._last_over = epoch.epoch
+        self._note_unfinished(epoch)
         self._publish(requests_over=self._requests_of.pop(epoch.epoch, self._state.requests_over))
         if not epoch.barrier.is_stop:
             return []
         self._publish(phase="stopped")
         return [End()]
+
+    def _note_unfinished(self, epoch: CollectedEpoch) -> None:
+        """Keeps in mind how old the oldest unfinished files are."""
+        self._unfinished_since = {}
+        for report in epoch.reports.values():
+            for source, listed in report.unfinished_since.items():
+                self._unfinished_since[source] = min(listed, self._unfinished_since.get(source, listed))
+        oldest = min(self._unfinished_since.values(), default=epoch.epoch)
+        del self._committed_epochs[: bisect_right(self._committed_epochs, oldest)]
+
+    def _oldest_unfinished(self) -> dict[str, Unfinished]:
+        epochs = self._committed_epochs
+        return {
+            source: Unfinished(listed, len(epochs) - bisect_right(epochs, listed))
+            for source, listed in self._unfinished_since.items()
+        }
 
     def _inject(self, now_s: float) -> list[Instruction]:
         if self._scheduler.stopping:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -22,6 +22,8 @@ from actors.instructions import (
     Instruction,
     MarkListings,
     MoveTags,
+    ProposeSchema,
+    TellLeftOut,
     TryNextFile,
     WakeAt,
 )
@@ -34,8 +36,9 @@ from actors.reports import CollectReport, Progress
 from actors.run_state import Recovered, RunState
 from state.clock import SystemClock
 from state.epoch import next_epoch
-from state.errors import ProtocolError, RunFailedError, SlackwaterError
+from state.errors import ProtocolError, RunFailedError, SchemaError, SlackwaterError
 from state.lance_root import LanceRoot
+from state.quarantine import clear_quarantine
 from state.records import ViewVersion
 from state.tags import delete_tag, put_tag
 from state.vacuum import Vacuumed
@@ -83,6 +86,7 @@ class Coordinator:
             recovered=recovered,
             open_sources=self._executor.open_schemas,
             poisoned=self._plan.poisoned,
+            spent=self._plan.spent,
         )
         try:
             await self._group.connect()
@@ -117,12 +121,22 @@ class Coordinator:
         except ProtocolError as error:
             self._fail(error)
 
-    async def propose_schema(self, source: str, schema: pa.Schema | None) -> None:
-        """The first file of a source shows this schema, or cannot be read."""
-        self._do(self._executor.on_schema_proposed(source, schema, self._now_s()))
+    async def propose_schema(self, proposal: ProposeSchema) -> None:
+        """One of the first files of a source shows a schema, or cannot be read."""
+        try:
+            self._do(self._executor.on_schema_proposed(proposal, self._now_s()))
+        except SchemaError as error:
+            self._fail(error)
 
-    async def views_declared(self, sources: frozenset[str], new_views: bool) -> None:
-        """The materializer has analysed every view that the schemas of these sources allow."""
+    async def propose_columns(self, source: str, columns: pa.Schema) -> None:
+        """A file has columns that its source lacks."""
+        self._do(self._executor.on_columns_proposed(source, columns, self._now_s()))
+
+    async def views_declared(
+        self, sources: frozenset[str], new_views: bool, columns: Mapping[str, Sequence[str]]
+    ) -> None:
+        """The materializer has analysed every view that the schemas of these sources allow; they use these columns."""
+        self._group.read_columns(columns)
         self._do(self._executor.on_views_declared(sources, new_views, self._now_s()))
 
     async def request(self, mutation: Mutation) -> int:
@@ -152,6 +166,10 @@ class Coordinator:
     async def delete_tag(self, name: str) -> None:
         """Takes a name away.  Errors as `state.tags.delete_tag`."""
         await self._store.change(partial(delete_tag, name=name))
+
+    async def clear_quarantine(self, source: str | None, epoch: int) -> int:
+        """Forgets bad records.  Errors as `state.quarantine.clear_quarantine`."""
+        return await self._store.change(partial(clear_quarantine, source=source, epoch=epoch))
 
     async def vacuum(self) -> Vacuumed:
         """Folds, expires and vacuums whatever can be, now."""
@@ -186,6 +204,12 @@ class Coordinator:
             self._group.try_next_file(instruction.source)
         elif isinstance(instruction, MarkListings):
             self._group.mark(instruction.mark)
+        elif isinstance(instruction, TellLeftOut):
+            left_out = instruction.column
+            self._log.warning(
+                "files have a column that their source does not: it is left out",
+                source=left_out.source, column=left_out.column, first_file=left_out.path, epoch=left_out.epoch,
+            )  # fmt: skip
         elif isinstance(instruction, End):
             self._tags_due.set()
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TypeVar
 
 from actors.barrier_aligner import BarrierAligner
@@ -12,6 +13,8 @@ from actors.messages import (
     ChangedFile,
     ChangedFiles,
     FileVersion,
+    GoneFile,
+    GoneFiles,
     Message,
     NewFiles,
     RetriedFile,
@@ -22,7 +25,7 @@ from actors.reports import CollectReport
 from actors.vnode_mapping import VnodeMapping
 from state.errors import ProtocolError
 
-_File = TypeVar("_File", FileVersion, ChangedFile, RetriedFile)
+_File = TypeVar("_File", FileVersion, ChangedFile, GoneFile, RetriedFile)
 
 
 class DispatchExecutor:
@@ -49,9 +52,11 @@ class DispatchExecutor:
                 instructions += self._scatter(message.mutation.files, RetriedFiles)
             return [*instructions, End()] if message.is_stop else instructions
         if isinstance(message, NewFiles):
-            return self._scatter(message.files, NewFiles)
+            return self._scatter(message.files, partial(NewFiles, sample=message.sample))
         if isinstance(message, ChangedFiles):
             return self._scatter(message.files, ChangedFiles)
+        if isinstance(message, GoneFiles):
+            return self._scatter(message.files, GoneFiles)
         raise ProtocolError(f"{self._actor}: {type(message).__name__} does not pass here")
 
     def _scatter(self, files: Sequence[_File], message: Callable[[tuple[_File, ...]], Message]) -> list[Instruction]:

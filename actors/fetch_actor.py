@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from hashlib import blake2b
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -15,15 +17,26 @@ from actors.edge import Outlet
 from actors.fetch_executor import FetchExecutor
 from actors.file_progress import Ending, FileProgress
 from actors.file_queue import FileQueue
-from actors.instructions import CloseFiles, EmitBlock, InferSchema, Instruction, ProposeSchema, ReadPiece
+from actors.instructions import (
+    CloseFiles,
+    EmitBlock,
+    InferSchema,
+    Instruction,
+    ProposeColumns,
+    ProposeSchema,
+    ReadPiece,
+)
 from actors.messages import Block, FileKey, FileVersion, Message, PathKey
-from actors.open_file import OpenFile
+from actors.metadata_columns import with_epoch
+from actors.open_file import NewColumns, OpenFile
+from actors.range_cache import RangeCache
 from actors.read_errors import EmptyFile, ObjectChanged, ObjectVanished, UnreadableFile
 from actors.reports import FetchProgress
+from actors.rows import Offset
 from actors.settings import FetchSettings
-from actors.source import SourceDefinition
+from actors.source import SourceDefinition, appending
 from actors.source_reader import SourceReader
-from state.errors import AccessDeniedError, StorageFullError, StorageUnavailableError
+from state.errors import AccessDeniedError, SchemaError, StorageFullError, StorageUnavailableError
 from state.location import Location
 
 
@@ -53,7 +66,10 @@ class FetchActor(ActorShell):
         poisoned: Mapping[PathKey, str],
     ) -> None:
         super().__init__(name=name, edges=edges, coordinator=coordinator, root=root)
-        self._readers = {source.name: SourceReader(source, schemas.get(source.name), settings) for source in sources}
+        cache = _cache(settings, root, name)
+        self._readers = {
+            source.name: SourceReader(source, schemas.get(source.name), settings, cache) for source in sources
+        }
         self._open: dict[FileVersion, OpenFile] = {}
         self._threads = ThreadPoolExecutor(settings.concurrency, thread_name_prefix="read")
         self._edge = Outlet(name, settings.max_bytes_in_flight)
@@ -61,9 +77,10 @@ class FetchActor(ActorShell):
             actor=name,
             settings=settings,
             outlet=self._edge,
-            queue=FileQueue(unfinished, without_rows),
+            queue=FileQueue(unfinished, without_rows, appending(sources)),
             known_schemas=schemas,
             poisoned=poisoned,
+            policies={source.name: source.policy for source in sources},
         )
 
     def outlet(self) -> Outlet:
@@ -84,6 +101,12 @@ class FetchActor(ActorShell):
             self._readers[source].schema = schema
             self.do(self._executor.on_schema(source, self.now_s()))
 
+    async def read_columns(self, columns: Mapping[str, Sequence[str]]) -> None:
+        """Only these columns of a source are of use: of what is opened from now on the others are left out."""
+        with self._guard():
+            for source, names in columns.items():
+                self._readers[source].columns = frozenset(names)
+
     async def grant(self, nbytes: int) -> None:
         """Spark has released bytes that came from here."""
         with self._guard():
@@ -91,20 +114,22 @@ class FetchActor(ActorShell):
 
     def perform(self, instruction: Instruction) -> None:
         if isinstance(instruction, ReadPiece):
-            self.run_guarded(self._read(instruction.file, instruction.offset_rows))
+            self.run_guarded(self._read(instruction.file, instruction.offset))
         elif isinstance(instruction, InferSchema):
             self.run_guarded(self._infer(instruction.file))
         elif isinstance(instruction, EmitBlock):
             self._emit(instruction)
         elif isinstance(instruction, ProposeSchema):
-            self._coordinator.propose_schema.options(num_returns=0).remote(instruction.source, instruction.schema)
+            self._coordinator.propose_schema.options(num_returns=0).remote(instruction)
+        elif isinstance(instruction, ProposeColumns):
+            self._coordinator.propose_columns.options(num_returns=0).remote(instruction.source, instruction.columns)
         elif isinstance(instruction, CloseFiles):
             self._open.clear()
         else:
             super().perform(instruction)
 
     def _emit(self, block: EmitBlock) -> None:
-        table = pa.concat_tables(block.tables).combine_chunks()
+        table = with_epoch(pa.concat_tables(block.tables).combine_chunks(), block.epoch)
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, table.schema) as writer:
             writer.write_table(table)
@@ -115,16 +140,22 @@ class FetchActor(ActorShell):
                 f"{self._name}: Ray's object store is full, and so is the disk that it spills to (95 % by default): "
                 "make room there, or start Ray with another spill directory; the run goes on from the last epoch"
             ) from None
-        self.send(Block(self._name, block.source, reference, block.rows, block.nbytes))
+        columns = tuple(table.column_names)
+        self.send(Block(self._name, block.source, reference, block.rows, block.nbytes, columns))
 
-    async def _read(self, file: FileVersion, offset_rows: int) -> None:
+    async def _read(self, file: FileVersion, offset: Offset) -> None:
         reader = self._readers[file.source]
         open_file = self._open.get(file) or reader.open(file)
         self._open[file] = open_file
         try:
-            table, last = await asyncio.get_running_loop().run_in_executor(
-                self._threads, open_file.next_piece, reader.schema, offset_rows
+            rows, last = await asyncio.get_running_loop().run_in_executor(
+                self._threads, open_file.next_piece, reader.schema, offset, reader.columns
             )
+        except NewColumns as found:
+            requests, bytes_read = open_file.take_cost()
+            cost = {"requests": requests, "bytes_read": bytes_read}
+            self.do(self._executor.on_new_columns(file, found.columns, **cost, now_s=self.now_s()))
+            return
         except Exception as error:
             await self._on_read_error(file, open_file, error)
             return
@@ -132,15 +163,15 @@ class FetchActor(ActorShell):
             self._open.pop(file, None)
         requests, bytes_read = open_file.take_cost()
         self.do(
-            self._executor.on_piece(
-                file, table, last=last, requests=requests, bytes_read=bytes_read, now_s=self.now_s()
-            )
+            self._executor.on_piece(file, rows, last=last, requests=requests, bytes_read=bytes_read, now_s=self.now_s())
         )
 
     async def _infer(self, file: FileVersion) -> None:
         open_file = self._open[file] = self._readers[file.source].open(file)
         try:
             schema = await asyncio.get_running_loop().run_in_executor(self._threads, open_file.infer_schema)
+        except SchemaError as error:
+            schema = error
         except Exception as error:
             await self._on_read_error(file, open_file, error)
             return
@@ -149,6 +180,7 @@ class FetchActor(ActorShell):
     async def _on_read_error(self, file: FileVersion, open_file: OpenFile, error: Exception) -> None:
         """What the file gets for an error; one that no file is to blame for ends the actor."""
         self._open.pop(file, None)
+        await asyncio.to_thread(open_file.settle)
         if isinstance(error, AccessDeniedError):
             # Refused for this file alone, or for all of them: then this raises, and no file is marked.
             await asyncio.to_thread(self._readers[file.source].check)
@@ -157,10 +189,19 @@ class FetchActor(ActorShell):
         if isinstance(error, StorageUnavailableError):
             self.do(self._executor.on_unavailable(file, error, **cost, now_s=self.now_s()))
         elif isinstance(error, (ObjectVanished, ObjectChanged)):
-            self.do(self._executor.on_ending(file, Ending("vanished", str(error)), **cost, now_s=self.now_s()))
+            ending = Ending("vanished", str(error), is_gone=isinstance(error, ObjectVanished))
+            self.do(self._executor.on_ending(file, ending, **cost, now_s=self.now_s()))
         elif isinstance(error, EmptyFile):
             self.do(self._executor.on_ending(file, Ending("done"), **cost, now_s=self.now_s()))
         elif isinstance(error, (UnreadableFile, AccessDeniedError)):
             self.do(self._executor.on_ending(file, Ending("quarantined", str(error)), **cost, now_s=self.now_s()))
         else:
             raise error
+
+
+def _cache(settings: FetchSettings, root: Location, name: str) -> RangeCache | None:
+    """This actor's part of the cache on this machine, if there is to be one."""
+    if settings.cache is None:
+        return None
+    place = blake2b(str(root).encode(), digest_size=8).hexdigest()
+    return RangeCache(Path(settings.cache.directory) / place / name, settings.cache.max_bytes // settings.num_fetchers)

@@ -6,8 +6,10 @@ belongs to a later epoch, and a restart reads it again.
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -21,6 +23,7 @@ from actors.instructions import (
     Fail,
     InferSchema,
     Instruction,
+    ProposeColumns,
     ProposeSchema,
     ReadPiece,
     WakeAt,
@@ -31,6 +34,7 @@ from actors.messages import (
     ChangedFiles,
     FileKey,
     FileVersion,
+    GoneFiles,
     Message,
     NewFiles,
     PathKey,
@@ -41,10 +45,12 @@ from actors.messages import (
 )
 from actors.read_buffer import Piece, ReadBuffer
 from actors.reports import CollectReport, FetchProgress
+from actors.rows import Rows
 from actors.settings import FetchSettings
+from actors.source import FilePolicy
 from actors.token_bucket import TokenBucket
-from state.errors import ProtocolError
-from state.records import EpochCounts
+from state.errors import BadInputError, ProtocolError, SchemaError
+from state.records import EpochCounts, LeftOutColumn
 
 _BACKOFF_S = 0.5
 _BUFFERED_PIECES = 4
@@ -60,6 +66,7 @@ class FetchExecutor:
         queue: the files that were not finished at the last commit.
         known_schemas: the sources whose schema is decided.
         poisoned: paths that are given up, with the reason.
+        policies: what each source does with changed files and bad records.
     """
 
     def __init__(
@@ -71,16 +78,21 @@ class FetchExecutor:
         queue: FileQueue,
         known_schemas: Iterable[str],
         poisoned: Mapping[PathKey, str],
+        policies: Mapping[str, FilePolicy],
     ) -> None:
         self._actor, self._settings, self._outlet, self._queue = actor, settings, outlet, queue
-        self._schemas, self._poisoned = set(known_schemas), poisoned
-        self._admitted: frozenset[PathKey] | None = frozenset()
+        self._schemas, self._poisoned, self._policies = set(known_schemas), poisoned, policies
+        self._admitted: frozenset[FileKey] | None = frozenset()
         self._epoch: int | None = None
         self._paused = self._stopped = False
-        self._open_tokens, self._byte_tokens = TokenBucket(None, 0.0), TokenBucket(None, 0.0)
+        self._throttle(Throttle(), 0.0)
+        self._most_files = _share(settings.max_files_per_epoch, settings)
         self._active: dict[FileKey, int] = {}
         self._partly_read: deque[FileProgress] = deque()
         self._undecided: dict[FileKey, FileProgress] = {}
+        self._samples: dict[str, int] = {}
+        self._left_out: dict[tuple[str, str], LeftOutColumn] = {}
+        self._told_left_out: set[tuple[str, str]] = set()
         self._delayed: list[tuple[float, FileProgress]] = []
         self._buffers: dict[str, ReadBuffer] = {}
         self._files = self._rows = self._bytes = self._requests = 0
@@ -95,10 +107,16 @@ class FetchExecutor:
         if isinstance(message, NewFiles):
             for file in message.files:
                 self._queue.add(file, self._epoch)
+                self._samples[file.source] = message.sample
             self._received += len(message.files)
         elif isinstance(message, ChangedFiles):
             for changed in message.files:
+                policy = self._policies[changed.now.source].on_change
+                if policy == "fail" and not self._queue.is_without_rows(changed):
+                    return [Fail(_bad_input(changed.now, "it has changed since it was handed on", "on_change"))]
                 self._queue.change(changed, self._epoch)
+        elif isinstance(message, GoneFiles):
+            self._queue.note_gone(message.files, self._epoch)
         elif isinstance(message, RetriedFiles):
             self._queue.retry(message.files)
         else:
@@ -107,12 +125,16 @@ class FetchExecutor:
         return self._go_on(now_s)
 
     def on_piece(
-        self, file: FileVersion, table: pa.Table, *, last: bool, requests: int, bytes_read: int, now_s: float
+        self, file: FileVersion, rows: Rows, *, last: bool, requests: int, bytes_read: int, now_s: float
     ) -> list[Instruction]:
-        """Some rows were read; `requests` and `bytes_read` are what they cost."""
+        """Some records were read; `requests` and `bytes_read` are what they cost."""
         progress = self._read(file, requests, bytes_read)
-        progress.read_to += table.num_rows
-        self._buffer(Piece(progress, table, progress.read_to, Ending("done") if last else None))
+        if rows.bad and self._policies[file.source].on_bad_record == "fail":
+            return [Fail(_bad_input(file, f"row {rows.bad[0].row + 1}: {rows.bad[0].reason}"))]
+        if rows.first_row != progress.read_to.row:
+            raise ProtocolError(f"{file.path}: row {rows.first_row} comes after row {progress.read_to.row}")
+        progress.read_to = replace(rows.anchor, row=rows.end_row)
+        self._buffer(Piece(progress, rows, Ending("done") if last else None))
         if not last:
             self._partly_read.append(progress)
         return self._go_on(now_s)
@@ -122,10 +144,11 @@ class FetchExecutor:
     ) -> list[Instruction]:
         """The file ends here without its last rows, or before it showed a schema.  The rows before stay."""
         progress = self._read(file, requests, bytes_read)
-        self._buffer(Piece(progress, None, progress.read_to, ending))
+        if ending.status == "quarantined" and self._policies[file.source].on_bad_record == "fail":
+            return [Fail(_bad_input(file, ending.error or "it cannot be read"))]
+        self._buffer(Piece(progress, None, ending))
         undecided = file.source not in self._schemas
-        proposal: list[Instruction] = [ProposeSchema(file.source, None)] if undecided else []
-        return proposal + self._go_on(now_s)
+        return (self._proposal(file, None) if undecided else []) + self._go_on(now_s)
 
     def on_unavailable(
         self, file: FileVersion, error: Exception, *, requests: int, bytes_read: int, now_s: float
@@ -139,18 +162,26 @@ class FetchExecutor:
         self._delayed.append((now_s + _BACKOFF_S * 2**progress.unanswered, progress))
         return self._go_on(now_s)
 
-    def on_inferred(self, file: FileVersion, schema: pa.Schema, now_s: float) -> list[Instruction]:
-        """The first file of a source has shown its schema; it is read when the schema is decided."""
+    def on_inferred(self, file: FileVersion, schema: pa.Schema | SchemaError, now_s: float) -> list[Instruction]:
+        """A file of a source without a schema has shown one, if not a usable one; it is read when that is decided."""
         progress = self._queue.get(file)
         self._byte_tokens.take(-self._active.pop(progress.key))
         if file.source in self._schemas:
             self._partly_read.append(progress)
             return self._go_on(now_s)
         self._undecided[progress.key] = progress
-        return [ProposeSchema(file.source, schema), *self._go_on(now_s)]
+        return self._proposal(file, schema) + self._go_on(now_s)
+
+    def on_new_columns(
+        self, file: FileVersion, columns: pa.Schema, *, requests: int, bytes_read: int, now_s: float
+    ) -> list[Instruction]:
+        """The next records have columns that the source lacks; they are read when it has them."""
+        progress = self._read(file, requests, bytes_read)
+        self._undecided[progress.key] = progress
+        return [ProposeColumns(file.source, columns), *self._go_on(now_s)]
 
     def on_schema(self, source: str, now_s: float) -> list[Instruction]:
-        """The schema of a source is decided."""
+        """The schema of a source is decided, or has got columns."""
         self._schemas.add(source)
         for key in [key for key in self._undecided if key[0] == source]:
             self._partly_read.append(self._undecided.pop(key))
@@ -168,12 +199,14 @@ class FetchExecutor:
     def progress(self) -> FetchProgress:
         """How far this step is."""
         sources = {source: tally.as_progress() for source, tally in self._queue.tallies.items()}
-        return FetchProgress(self._actor, self._activity, self._received, self._unsealed_bytes, sources)
+        return FetchProgress(
+            self._actor, self._activity, self._received, self._unsealed_bytes, sources, not self._files_left()
+        )
 
     def _on_barrier(self, barrier: Barrier, now_s: float) -> list[Instruction]:
         if self._epoch is not None and barrier.epoch.prev != self._epoch:
             raise ProtocolError(f"{self._actor}: barrier {barrier.epoch} does not follow epoch {self._epoch}")
-        instructions = [] if self._epoch is None else self._emit(flush=True)
+        instructions = [] if self._epoch is None else self._emit(now_s, flush=True)
         instructions += pass_on(barrier, self._seal(barrier))
         initial = self._epoch is None
         self._epoch, self._admitted = barrier.epoch.curr, barrier.admitted
@@ -191,9 +224,10 @@ class FetchExecutor:
 
     def _throttle(self, throttle: Throttle, now_s: float) -> None:
         """Each fetch actor takes an equal share of the limits, as it has of the vnodes."""
-        rates = (throttle.files_per_second, throttle.bytes_per_second)
+        most_rows = throttle.rows_per_second or self._settings.max_rows_per_second
+        rates = (throttle.files_per_second, throttle.bytes_per_second, most_rows)
         shares = [None if rate is None else rate / self._settings.num_fetchers for rate in rates]
-        self._open_tokens, self._byte_tokens = (TokenBucket(share, now_s) for share in shares)
+        self._open_tokens, self._byte_tokens, self._row_tokens = (TokenBucket(share, now_s) for share in shares)
 
     def _seal(self, barrier: Barrier) -> CollectReport:
         counts = EpochCounts(self._files, self._rows, self._bytes, self._requests)
@@ -205,6 +239,7 @@ class FetchExecutor:
             counts=counts,
             activity=self._activity,
             vanished=self._queue.take_vanished(),
+            left_out=self._take_left_out(),
             unfinished_since=self._queue.unfinished_since(),
         )
 
@@ -231,17 +266,19 @@ class FetchExecutor:
         self._delayed = [each for each in self._delayed if each[0] > now_s]
         self._partly_read.extend(due)
         instructions = self._start_reads(now_s)
-        instructions += self._emit(flush=not self._active)
+        instructions += self._emit(now_s, flush=not self._active)
         instructions += self._start_reads(now_s)
         wakes = [at for at, _ in self._delayed] + self._throttled_until(now_s)
         return [*instructions, WakeAt(min(wakes))] if wakes else instructions
 
     def _throttled_until(self, now_s: float) -> list[float]:
-        """When a limit lets the next piece be read, if a limit is what it waits for."""
-        if self._paused or not (self._partly_read or self._queue.waiting):
-            return []
-        wait_s = self._byte_tokens.wait_s(now_s) or self._open_tokens.wait_s(now_s)
-        return [now_s + wait_s] if wait_s else []
+        """When a limit lets the next piece be read or emitted, if a limit is what it waits for."""
+        waits_s = []
+        if not self._paused and (self._partly_read or self._queue.waiting):
+            waits_s.append(self._byte_tokens.wait_s(now_s) or self._open_tokens.wait_s(now_s))
+        if not self._paused and any(self._buffers.values()):
+            waits_s.append(self._row_tokens.wait_s(now_s))
+        return [now_s + wait_s for wait_s in waits_s if wait_s]
 
     def _start_reads(self, now_s: float) -> list[Instruction]:
         if self._paused:
@@ -276,35 +313,76 @@ class FetchExecutor:
     def _pop_admitted(self, files: deque[FileProgress]) -> FileProgress | None:
         if self._admitted is None:
             return files.popleft() if files else None
-        progress = next((each for each in files if each.key[:2] in self._admitted), None)
+        progress = next((each for each in files if each.key in self._admitted), None)
         if progress is not None:
             files.remove(progress)
         return progress
 
-    def _emit(self, *, flush: bool) -> list[Instruction]:
-        """Emits full blocks, and with `flush` also the rest, as far as there is credit."""
+    def _files_left(self) -> int:
+        """How many more files may end in this epoch."""
+        return self._most_files - self._files
+
+    def _emit(self, now_s: float, *, flush: bool) -> list[Instruction]:
+        """Emits full blocks, and with `flush` also the rest, as far as there is credit and the limits allow."""
         instructions: list[Instruction] = []
         block_bytes = self._settings.piece_bytes
         for source, buffer in self._buffers.items():
             while buffer and not self._paused and (flush or buffer.nbytes >= block_bytes):
+                if not self._files_left() or self._row_tokens.wait_s(now_s):
+                    break
                 if not self._outlet.may_send(buffer.next_bytes(block_bytes)):
                     break
-                pieces = buffer.take(block_bytes)
-                tables = tuple(piece.table for piece in pieces if piece.table is not None and piece.table.num_rows)
+                pieces = buffer.take(block_bytes, self._files_left())
+                tables = tuple(piece.table for piece in pieces if piece.table is not None)
                 if tables:
                     nbytes = sum(table.nbytes for table in tables)
                     self._outlet.reserve(nbytes)
                     self._unsealed_bytes += nbytes
-                    instructions.append(EmitBlock(source, tables, sum(t.num_rows for t in tables), nbytes))
+                    num_rows = sum(table.num_rows for table in tables)
+                    self._row_tokens.take(num_rows)
+                    instructions.append(EmitBlock(source, tables, num_rows, nbytes, self._current_epoch))
                 for piece in pieces:
                     self._advance(piece)
         return instructions
 
     def _advance(self, piece: Piece) -> None:
         """The piece's rows are emitted: the file's offset moves, or the file ends."""
-        assert self._epoch is not None
-        self._rows += self._queue.advance(piece.progress, piece.end_row, self._epoch)
+        epoch = self._current_epoch
+        if piece.rows is not None:
+            self._rows += self._queue.advance(piece.progress, piece.rows, epoch)
+            for column in piece.rows.others:
+                self._leave_out(piece.progress.file, column.name)
         if piece.ending is not None:
-            self._queue.finish(piece.progress, piece.ending, self._epoch)
+            self._queue.finish(piece.progress, piece.ending, epoch)
             self._files += 1
         self._activity += 1
+
+    def _proposal(self, file: FileVersion, schema: pa.Schema | SchemaError | None) -> list[Instruction]:
+        return [ProposeSchema(file.source, file.path, schema, self._samples.get(file.source, 0))]
+
+    def _leave_out(self, file: FileVersion, column: str) -> None:
+        key = file.source, column
+        if key not in self._told_left_out:
+            self._told_left_out.add(key)
+            self._left_out[key] = LeftOutColumn(file.source, column, file.path, self._current_epoch)
+
+    def _take_left_out(self) -> tuple[LeftOutColumn, ...]:
+        left_out, self._left_out = tuple(self._left_out.values()), {}
+        return left_out
+
+    @property
+    def _current_epoch(self) -> int:
+        assert self._epoch is not None, "nothing is emitted before the initial barrier"
+        return self._epoch
+
+
+def _share(limit: int | None, settings: FetchSettings) -> int:
+    """A fetch actor's part of a limit for all of them, at least one."""
+    return sys.maxsize if limit is None else max(1, limit // settings.num_fetchers)
+
+
+def _bad_input(file: FileVersion, reason: str, option: str = "on_bad_record") -> BadInputError:
+    return BadInputError(
+        f"source {file.source}: {file.path}: {reason}; mend or remove the file, or declare the source without "
+        f'{option}="fail"'
+    )

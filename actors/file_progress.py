@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from actors.messages import FileKey, FileVersion, RetriedFile
+from actors.rows import BadRecord, Offset
 from state.keys import encode_key
 from state.vnode import vnode_of
 
 
 @dataclass(frozen=True)
 class Ending:
-    """How a file version ends: `status` (done, quarantined, vanished) and `error` as in the ledger."""
+    """How a file version ends: `status` (done, quarantined, vanished) and `error` as in the ledger.
+
+    `is_gone` if the object is not there any more.
+    """
 
     status: str
     error: str | None = None
+    is_gone: bool = False
 
 
 @dataclass(eq=False)
@@ -23,11 +28,14 @@ class FileProgress:
     """One file version between its listing and its end.
 
     Args:
-        row_offset: rows emitted: the position of the next row to emit.
-        read_to: rows read: the position of the next row to read.
+        row_offset: records emitted: the position of the next one to emit.
+        rows_bad: how many of them are quarantined.
+        anchor: a place at or before it where reading can begin.
+        read_to: where reading goes on: the position of the next record to read.
         requests, bytes_read: what reading cost so far.
         attempts: tries that ended without what was asked for, those before a retry too.
         unanswered: those of this actor that the store did not answer.
+        gone_epoch: when a listing did not show the object any more.
         stored: whether a `queue` row exists in the store, or in a delta that was sealed.
     """
 
@@ -35,14 +43,17 @@ class FileProgress:
     listed_epoch: int
     first_epoch: int | None = None
     row_offset: int = 0
+    rows_bad: int = 0
+    anchor: Offset = field(default_factory=Offset)
     attempts: int = 0
     unanswered: int = 0
     requests: int = 0
     bytes_read: int = 0
+    gone_epoch: int | None = None
     stored: bool = False
 
     def __post_init__(self) -> None:
-        self.read_to = self.row_offset
+        self.read_to = replace(self.anchor, row=self.row_offset)
 
     @classmethod
     def of_retried(cls, retried: RetriedFile) -> FileProgress:
@@ -52,6 +63,7 @@ class FileProgress:
             listed_epoch=retried.listed_epoch,
             first_epoch=retried.first_epoch,
             row_offset=retried.rows_read,
+            rows_bad=retried.rows_bad,
             attempts=retried.attempts + 1,
             requests=retried.requests,
             bytes_read=retried.bytes_read,
@@ -74,19 +86,39 @@ class FileProgress:
     def vnode(self) -> int:
         return vnode_of(self.file.path)
 
+    def quarantine_key(self, bad: BadRecord) -> bytes:
+        """The key of a bad record's row in `quarantine`."""
+        return encode_key(*self.key, bad.row)
+
+    def quarantine_row(self, bad: BadRecord) -> dict[str, object]:
+        """A bad record, as it is kept."""
+        source, path, version = self.key
+        return {
+            "source": source,
+            "path": path,
+            "version": version,
+            "row": bad.row,
+            "raw": bad.raw,
+            "reason": bad.reason,
+        }
+
     def queue_row(self) -> dict[str, object]:
         """What a restart must know to go on."""
-        return self._row() | {"row_offset": self.row_offset, "error": None}
+        return self._row() | {
+            "row_offset": self.row_offset,
+            "anchor_row": self.anchor.anchor_row,
+            "anchor_byte": self.anchor.anchor_byte,
+            "error": None,
+        }
 
     def ledger_row(self, ending: Ending, *, done_epoch: int, changed_epoch: int | None) -> dict[str, object]:
         """The file's story, for ever."""
         return self._row() | {
             "status": ending.status,
             "rows_read": self.row_offset,
-            "rows_bad": 0,
             "done_epoch": done_epoch,
             "changed_epoch": changed_epoch,
-            "gone_epoch": None,
+            "gone_epoch": done_epoch if ending.is_gone else self.gone_epoch,
             "error": ending.error,
         }
 
@@ -101,6 +133,7 @@ class FileProgress:
             "last_modified": file.last_modified,
             "listed_epoch": self.listed_epoch,
             "first_epoch": self.first_epoch,
+            "rows_bad": self.rows_bad,
             "bytes_read": self.bytes_read,
             "requests": self.requests,
             "attempts": self.attempts,

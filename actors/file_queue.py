@@ -1,7 +1,8 @@
 """The files that a fetch actor owns and has not finished, and what it writes about them into the store.
 
-One version of an object is read.  A later one is noted (`changed_epoch`), and is read only when the earlier one ended
-without a row: an empty, unreadable or vanished version never blocks its successor.
+One version of an object is read.  A later one is noted (`changed_epoch`), and is read when the earlier one has ended,
+if that ended without a row, or if its source appends what has changed: an empty, unreadable or vanished version never
+blocks its successor.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 
 from actors.file_progress import Ending, FileProgress
-from actors.messages import ChangedFile, FileKey, FileVersion, PathKey, RetriedFile, Vanished
+from actors.messages import ChangedFile, FileKey, FileVersion, GoneFile, PathKey, RetriedFile, Vanished
+from actors.rows import BadRecord, Rows
 from actors.source_tally import SourceTally
 from state.delta import Delta, DeltaBuilder
 from state.errors import ProtocolError
@@ -26,14 +28,17 @@ class FileQueue:
     Args:
         unfinished: what the `queue` table held at the last commit.
         without_rows: versions in the ledger of which no row was ingested.
+        appending: sources whose later versions are read whatever became of the earlier ones.
     """
 
-    def __init__(self, unfinished: Iterable[FileProgress], without_rows: Iterable[FileKey]) -> None:
+    def __init__(
+        self, unfinished: Iterable[FileProgress], without_rows: Iterable[FileKey], appending: Iterable[str] = ()
+    ) -> None:
         self.waiting: deque[FileProgress] = deque()
         self.tallies: dict[str, SourceTally] = {}
         self._files: dict[FileKey, FileProgress] = {}
         self._successors: dict[tuple[str, str], FileProgress] = {}
-        self._without_rows = set(without_rows)
+        self._without_rows, self._appending = set(without_rows), frozenset(appending)
         self._touched: dict[FileKey, FileProgress] = {}
         self._vanished: list[Vanished] = []
         self._delta = DeltaBuilder()
@@ -71,6 +76,10 @@ class FileQueue:
         self._enqueue(self._touch(progress))
         self._tally(retried.file.source).quarantined -= 1
 
+    def is_without_rows(self, changed: ChangedFile) -> bool:
+        """Whether no row of the version that was handed on was ingested, and none will be."""
+        return (changed.now.source, changed.path, changed.version) in self._without_rows
+
     def change(self, changed: ChangedFile, epoch: int) -> None:
         """An object has another version than the one that was handed on."""
         source, path = changed.now.source, changed.now.path
@@ -87,6 +96,17 @@ class FileQueue:
                 self._successors[source, path] = self._touch(later)
         else:
             self._delta.patch("ledger", encode_key(*key), vnode_of(path), changed_epoch=epoch)
+            if source in self._appending:
+                self.add(changed.now, epoch)
+
+    def note_gone(self, files: Iterable[GoneFile], epoch: int) -> None:
+        """Finished versions whose objects are not there any more; one that is read again will say so at its end."""
+        for file in files:
+            key = file.source, file.path, file.version
+            if key in self._files:
+                self._files[key].gone_epoch = epoch
+            else:
+                self._delta.patch("ledger", encode_key(*key), vnode_of(file.path), gone_epoch=epoch)
 
     def account(self, file: FileVersion, *, requests: int, bytes_read: int) -> FileProgress:
         """Reading a file has cost something."""
@@ -98,15 +118,24 @@ class FileQueue:
         tally.bytes += bytes_read
         return progress
 
-    def advance(self, progress: FileProgress, end_row: int, epoch: int) -> int:
-        """The rows up to `end_row` are emitted.  Returns how many that were."""
-        rows = end_row - progress.row_offset
-        if rows and progress.first_epoch is None:
+    def advance(self, progress: FileProgress, rows: Rows, epoch: int) -> int:
+        """These rows are emitted, and those that do not fit are quarantined.  Returns how many do fit."""
+        if rows.num_rows and progress.first_epoch is None:
             progress.first_epoch = epoch
-        progress.row_offset = end_row
+        progress.row_offset, progress.anchor = rows.end_row, rows.anchor
+        progress.rows_bad += len(rows.bad)
+        self.quarantine(progress, rows.bad)
         self._touch(progress)
-        self._tally(progress.file.source).rows += rows
-        return rows
+        good = rows.num_rows - len(rows.bad)
+        tally = self._tally(progress.file.source)
+        tally.rows += good
+        tally.rows_bad += len(rows.bad)
+        return good
+
+    def quarantine(self, progress: FileProgress, records: Iterable[BadRecord]) -> None:
+        """Keeps bad records, each with its position."""
+        for bad in records:
+            self._delta.put("quarantine", progress.quarantine_key(bad), progress.vnode, **progress.quarantine_row(bad))
 
     def finish(self, progress: FileProgress, ending: Ending, epoch: int) -> None:
         """The file ends: its row moves from `queue` to `ledger`."""
@@ -117,12 +146,11 @@ class FileQueue:
         row = progress.ledger_row(ending, done_epoch=epoch, changed_epoch=changed_epoch)
         self._delta.put("ledger", progress.state_key, progress.vnode, **row)
         self._tally(progress.file.source).finish(ending.status)
-        if progress.row_offset:
-            if successor is not None:
-                self._drop(successor)
-        elif successor is not None:
+        if successor is not None and (not progress.row_offset or progress.file.source in self._appending):
             self._enqueue(successor)
-        else:
+        elif successor is not None:
+            self._drop(successor)
+        if not progress.row_offset and successor is None:
             self._without_rows.add(progress.key)
             if ending.status == "vanished":
                 self._vanished.append(Vanished(*progress.key))

@@ -10,8 +10,10 @@ import pyarrow as pa
 
 from actors.messages import Barrier, FileVersion, Message
 from actors.reports import CollectReport, EpochBlocks
+from actors.rows import Offset
 from state.delta import Delta
-from state.records import EpochCounts, EpochSeconds, ViewVersion
+from state.errors import SchemaError
+from state.records import EpochCounts, EpochSeconds, LeftOutColumn, ViewVersion
 
 
 @dataclass(frozen=True)
@@ -36,9 +38,26 @@ class End:
 
 @dataclass(frozen=True)
 class ReadPage:
-    """Reads the next page of the listing, or the first of a new one."""
+    """Reads the next pages of the listing, or the first of a new one.
+
+    Args:
+        most: so many side by side; none if the last one is known to be there.
+    """
 
     first: bool
+    most: int
+
+
+@dataclass(frozen=True)
+class FindGone:
+    """Looks for files of the ledger by what `seen` knows of them.
+
+    Args:
+        absent: path fingerprint → version fingerprint.
+    """
+
+    source: str
+    absent: Mapping[bytes, bytes]
 
 
 @dataclass(frozen=True)
@@ -50,10 +69,10 @@ class WakeAt:
 
 @dataclass(frozen=True)
 class ReadPiece:
-    """Reads on in a file, from row `offset_rows` if it is not open yet."""
+    """Reads on in a file, from an offset if it is not open yet."""
 
     file: FileVersion
-    offset_rows: int
+    offset: Offset
 
 
 @dataclass(frozen=True)
@@ -65,10 +84,25 @@ class InferSchema:
 
 @dataclass(frozen=True)
 class ProposeSchema:
-    """Tells the coordinator what a file of a source without schema looks like; None if it cannot be read."""
+    """Tells the coordinator what a file of a source without schema looks like.
+
+    Attributes:
+        schema: None if the file is empty or cannot be read; an error if it has a column that no source can have.
+        sample: how many files of the source were sent ahead so far, as far as is known.
+    """
 
     source: str
-    schema: pa.Schema | None
+    path: str
+    schema: pa.Schema | SchemaError | None
+    sample: int = 0
+
+
+@dataclass(frozen=True)
+class ProposeColumns:
+    """Tells the coordinator what columns a file has that its source lacks; the answer is a `DecideSchema`."""
+
+    source: str
+    columns: pa.Schema
 
 
 @dataclass(frozen=True)
@@ -78,12 +112,13 @@ class CloseFiles:
 
 @dataclass(frozen=True)
 class EmitBlock:
-    """Puts tables of one source into the object store as one block and sends its reference on."""
+    """Puts tables of one source into the object store as one block of an epoch and sends its reference on."""
 
     source: str
     tables: tuple[pa.Table, ...]
     rows: int
     nbytes: int
+    epoch: int
 
 
 @dataclass(frozen=True)
@@ -134,8 +169,15 @@ class DecideSchema:
 
 
 @dataclass(frozen=True)
+class TellLeftOut:
+    """Says that a source's files have a column that the source does not."""
+
+    column: LeftOutColumn
+
+
+@dataclass(frozen=True)
 class TryNextFile:
-    """The file that was to show a source's schema could not be read: the next one goes ahead."""
+    """None of the files that were to show a source's schema could be read: the next ones go ahead."""
 
     source: str
 
@@ -160,10 +202,12 @@ Instruction = Union[
     Collect,
     End,
     ReadPage,
+    FindGone,
     WakeAt,
     ReadPiece,
     InferSchema,
     ProposeSchema,
+    ProposeColumns,
     CloseFiles,
     EmitBlock,
     Fail,
@@ -173,6 +217,7 @@ Instruction = Union[
     Commit,
     MoveTags,
     DecideSchema,
+    TellLeftOut,
     TryNextFile,
     MarkListings,
 ]

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from actors.actor_shell import ActorShell
-from actors.instructions import Instruction, ReadPage
+from actors.gone_files import GoneFound, find_gone
+from actors.instructions import FindGone, Instruction, ReadPage
 from actors.list_executor import ListExecutor
+from actors.listing_pace import ListingPace
+from actors.listing_page import microseconds_of
 from actors.messages import Barrier, Message
-from actors.object_store import ListingPage, ObjectStore
+from actors.object_store import ObjectStore
+from actors.page_reader import PageReader
 from actors.path_filter import PathFilter
 from actors.reports import ListProgress
+from actors.request_budget import RequestBudget
 from actors.seen_index import SeenIndex
 from actors.source import SourceDefinition
 from state.errors import ProtocolError
@@ -26,6 +32,9 @@ class ListActor(ActorShell):
         source: what to list.
         seen: what was handed on before the last commit.
         schema_known: whether the source's schema is decided.
+        sampled: see `ListExecutor`.
+        spent: see `RequestBudget`.
+        not_before: what was written earlier is left out; None for nothing.
     """
 
     def __init__(
@@ -38,18 +47,26 @@ class ListActor(ActorShell):
         source: SourceDefinition,
         seen: SeenIndex,
         schema_known: bool,
+        sampled: int,
+        spent: Sequence[int],
+        not_before: datetime | None,
     ) -> None:
         super().__init__(name=name, edges=edges, coordinator=coordinator, root=root)
-        self._store = ObjectStore(source.location)
-        self._pages: Iterator[ListingPage] = iter(())
+        self._reader = PageReader(ObjectStore(source.location))
+        self._filter = PathFilter(source.pattern)
+        self._unreadable: set[str] = set()
+        # A directory costs nothing to list.
+        per_hour = None if source.location.is_local else source.discovery.max_requests_per_hour
         self._executor = ListExecutor(
             actor=name,
             source=source.name,
-            path_filter=PathFilter(source.pattern),
-            interval_s=source.discovery.interval_s,
+            path_filter=self._filter,
+            pace=ListingPace(source.discovery.interval_s, RequestBudget(per_hour, spent, self.now_s())),
             seen=seen,
             schema_known=schema_known,
+            sampled=sampled,
             must_settle=source.location.is_local,
+            not_before_us=None if not_before is None else microseconds_of(not_before),
         )
 
     def on_message(self, edge: str, message: Message) -> list[Instruction]:
@@ -64,7 +81,7 @@ class ListActor(ActorShell):
         return self._executor.progress()
 
     async def schema(self, found: bool) -> None:
-        """The file that was sent ahead has shown the source's schema, or could not be read."""
+        """The files that were sent ahead have shown the source's schema, or none of them could be read."""
         with self._guard():
             self.do(self._executor.on_schema(found, self.now_s()))
 
@@ -75,15 +92,37 @@ class ListActor(ActorShell):
 
     def perform(self, instruction: Instruction) -> None:
         if isinstance(instruction, ReadPage):
-            self.run_guarded(self._read_page(instruction.first))
+            self.run_guarded(self._read_page(instruction))
+        elif isinstance(instruction, FindGone):
+            self.run_guarded(self._find_gone(instruction))
         else:
             super().perform(instruction)
 
-    async def _read_page(self, first: bool) -> None:
-        if first:
-            self._pages = self._store.list_pages()
-        page = await asyncio.to_thread(next, self._pages, None)
+    async def _read_page(self, instruction: ReadPage) -> None:
+        if instruction.first:
+            self._reader.begin()
+        page = await asyncio.to_thread(self._reader.read, instruction.most)
         if page is None:
             self.do(self._executor.on_listing_end(self.now_s(), self._clock.now()))
-        else:
-            self.do(self._executor.on_page(page, self.now_s()))
+            return
+        for name in page.unreadable:
+            self._warn_of(name)
+        self.do(self._executor.on_page(page, self.now_s()))
+
+    def _warn_of(self, name: str) -> None:
+        """A file that cannot be read, once."""
+        if name not in self._unreadable and self._filter.accepts(name):
+            self._unreadable.add(name)
+            self._log.warning("a file is left out: its name has characters that cannot be read; rename it", file=name)
+
+    async def _find_gone(self, instruction: FindGone) -> None:
+        found = await asyncio.to_thread(self._look_for, instruction)
+        self.do(self._executor.on_gone(found))
+
+    def _look_for(self, instruction: FindGone) -> GoneFound:
+        # Lance takes half a second to load, and mostly nothing is gone.
+        from state.lance_root import LanceRoot
+
+        assert self._root is not None, "a list actor has state"
+        store = LanceRoot(self._root, self._clock).open(read_only=True)
+        return find_gone(store, instruction.source, instruction.absent)

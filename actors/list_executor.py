@@ -7,21 +7,33 @@ epoch in which it is handed on, and the fetch actor queues it in the same epoch:
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from datetime import datetime
 
-from actors.instructions import End, Instruction, ReadPage, Send, WakeAt, pass_on
-from actors.messages import Barrier, ChangedFile, ChangedFiles, FileVersion, NewFiles, Pause, Resume
-from actors.object_store import ListingPage
+import numpy as np
+import pyarrow as pa
+
+from actors.gone_files import GoneFound
+from actors.instructions import End, Fail, FindGone, Instruction, ReadPage, Send, WakeAt, pass_on
+from actors.known_chunks import Chunk, KnownChunks
+from actors.listing_pace import ListingPace
+from actors.listing_page import ListingPage, time_of
+from actors.messages import Barrier, ChangedFile, ChangedFiles, FileVersion, GoneFiles, NewFiles, Pause, Resume
+from actors.page_reader import SIDE_BY_SIDE
 from actors.path_filter import PathFilter
 from actors.reports import CollectReport, ListProgress
-from actors.seen_index import SeenIndex
+from actors.schema_sample import SAMPLE_FILES
+from actors.seen_index import SeenIndex, Sight
 from state.delta import DeltaBuilder
-from state.errors import ProtocolError
-from state.fingerprint import path_fingerprint, version_fingerprint
+from state.errors import ProtocolError, RunFailedError
+from state.fingerprint import path_fingerprint, path_fingerprints, version_fingerprints
 from state.keys import encode_key
 from state.vnode import vnode_of
 
 _SETTLE_S = 1.0
+_GONE_AT_ONCE = 100_000
+_VANISHES = 5
+_BUSY_FILES = 100
 
 
 class ListExecutor:
@@ -31,10 +43,12 @@ class ListExecutor:
         actor: this actor's name in reports.
         source: the source's name.
         path_filter: which paths the source takes.
-        interval_s: seconds from the end of one listing to the start of the next.
+        pace: when pages may be asked for.
         seen: what was handed on before.
-        schema_known: False until the first file has shown the schema; until then only one file is out at a time.
+        schema_known: False until the first files have shown the schema; until then only so many are out.
+        sampled: how many of those are out already.
         must_settle: whether a file is taken only when two listings show the same version of it (local files).
+        not_before_us: what was written earlier, in microseconds since 1970, is left out; None for nothing.
     """
 
     def __init__(
@@ -43,21 +57,30 @@ class ListExecutor:
         actor: str,
         source: str,
         path_filter: PathFilter,
-        interval_s: float,
+        pace: ListingPace,
         seen: SeenIndex,
         schema_known: bool,
         must_settle: bool,
+        sampled: int = 0,
+        not_before_us: int | None = None,
     ) -> None:
         self._actor, self._source = actor, source
-        self._filter, self._interval_s, self._seen = path_filter, interval_s, seen
-        self._schema_known, self._must_settle = schema_known, must_settle
-        self._probing = False
+        self._filter, self._pace, self._seen = path_filter, pace, seen
+        self._schema_known, self._must_settle, self._not_before_us = schema_known, must_settle, not_before_us
+        self._probing, self._sampled = bool(sampled) and not schema_known, sampled
         self._epoch: int | None = None
-        self._paused = self._stopped = False
+        self._paused = self._stopped = self._is_busy = False
         self._budget = 0
         self._held: deque[FileVersion] = deque()
-        self._listing = self._page_asked = False
-        self._next_listing_s = 0.0
+        self._listing = self._page_asked = self._is_last = False
+        self._chunks = KnownChunks()
+        # Fingerprint of the name → that of the version, and the epoch in which the source last handed something on.
+        self._absent: dict[bytes, tuple[bytes, int]] = {}
+        self._marked_in = 0
+        self._vanished: dict[bytes, tuple[bytes, int]] = {}
+        self._finding = False
+        self._asked_in: int | None = None
+        self._asked_at, self._patience = 0, 1
         self._settled: dict[str, bytes] = {}
         self._settling: dict[str, bytes] = {}
         self._unsettled: set[str] = set()
@@ -67,6 +90,7 @@ class ListExecutor:
         self._marked = False
         self._activity = self._sent = self._listings = self._listed = self._listed_now = self._requests = 0
         self._num_unsettled = 0
+        self._now_s = 0.0
         self._listed_at: datetime | None = None
 
     def on_barrier(self, barrier: Barrier, now_s: float) -> list[Instruction]:
@@ -77,34 +101,58 @@ class ListExecutor:
         self._epoch = barrier.epoch.curr
         for vanished in barrier.vanished:
             if vanished.source == self._source:
-                self._seen.forget(path_fingerprint(vanished.source, vanished.path), vanished.version)
+                self._forget(path_fingerprint(vanished.source, vanished.path), vanished.version)
         if barrier.is_stop:
             self._stopped = True
             return [*instructions, End()]
         if isinstance(barrier.mutation, (Pause, Resume)):
             self._paused = isinstance(barrier.mutation, Pause)
         self._budget = barrier.list_budget.get(self._source, 0)
+        self._is_busy = barrier.backlog >= _BUSY_FILES
         return [*instructions, *self._go_on(now_s)]
 
     def on_page(self, page: ListingPage, now_s: float) -> list[Instruction]:
         """Takes the new and the changed files out of a page."""
-        self._page_asked = False
+        self._page_asked, self._is_last = False, page.is_last
         self._requests += page.requests
-        changed = self._sift(page)
-        instructions: list[Instruction] = [Send(ChangedFiles(changed))] if changed else []
+        self._pace.on_page(page.requests, now_s)
+        changed: list[ChangedFile] = []
+        for batch in page.table.to_batches():
+            rows = self._filter.taken(batch)
+            self._listed_now += rows.num_rows
+            chunks = self._chunks.unknown(rows)
+            if chunks:
+                try:
+                    changed += self._look_up(rows, chunks)
+                except _TwoNames as twice:
+                    return [Fail(RunFailedError(str(twice)))]
+        self._activity += len(changed)
+        instructions: list[Instruction] = [Send(ChangedFiles(tuple(changed)))] if changed else []
         return [*instructions, *self._go_on(now_s)]
 
     def on_listing_end(self, now_s: float, now: datetime) -> list[Instruction]:
         """The last page of this listing has been taken."""
         self._listed_at = now
-        self._page_asked = self._listing = False
+        self._page_asked = self._listing = self._is_last = False
         self._listings += 1
         self._listed, self._listed_now = self._listed_now, 0
         self._settled, self._settling = self._settling, {}
         self._complete_listing()
-        unsettled_pause_s = min(self._interval_s, _SETTLE_S)
-        self._next_listing_s = now_s + (unsettled_pause_s if self._settled else self._interval_s)
-        return self._go_on(now_s)
+        self._pace.end(now_s, _SETTLE_S if self._settled else None, is_busy=self._is_busy)
+        return [*self._find_gone(), *self._go_on(now_s)]
+
+    def on_gone(self, found: GoneFound) -> list[Instruction]:
+        """What the store knows of the files that a listing did not show."""
+        self._finding = False
+        # What was listed meanwhile is back; of what came back before, and went again, the store may know the past only.
+        known = [key for key in found.files if key in self._absent and self._absent[key][1] <= found.epoch]
+        files = tuple(file for key in known for file in found.files[key])
+        for key in known:
+            del self._absent[key]
+        if not files or self._stopped:
+            return []
+        self._activity += 1
+        return [Send(GoneFiles(files))]
 
     def on_mark(self, mark: int) -> list[Instruction]:
         """Asks for word of when everything is handed on that the next listing to begin finds."""
@@ -112,7 +160,7 @@ class ListExecutor:
         return []
 
     def on_schema(self, found: bool, now_s: float) -> list[Instruction]:
-        """The file that was sent ahead has shown the schema, or could not be read: then the next one goes ahead."""
+        """The files that were sent ahead have shown the schema, or none could be read: then the next ones go ahead."""
         self._schema_known = self._schema_known or found
         self._probing = False
         return self._go_on(now_s)
@@ -121,44 +169,105 @@ class ListExecutor:
         """A time that a `WakeAt` named has come."""
         return self._go_on(now_s)
 
-    def _sift(self, page: ListingPage) -> tuple[ChangedFile, ...]:
-        """Puts the page's new files among the held ones; returns those that changed since they were handed on."""
-        accepts = self._filter.accepts
-        objects = [each for each in page.objects() if accepts(each[0])]
-        self._listed_now += len(objects)
-        keys = [path_fingerprint(self._source, path) for path, *_ in objects]
+    def _look_up(self, rows: pa.RecordBatch, chunks: list[Chunk]) -> list[ChangedFile]:
+        """Puts the new files of these chunks among the held ones; returns those that changed since they were handed on.
+
+        Raises:
+            _TwoNames: two names have one fingerprint.
+        """
+        looked_up = np.concatenate([np.arange(chunk.start, chunk.stop) for chunk in chunks])
+        if len(looked_up) < rows.num_rows:
+            rows = rows.take(pa.array(looked_up))
+        keys = path_fingerprints(self._source, rows["path"])
+        versions = version_fingerprints(rows["etag"], rows["size"], rows["modified_us"])
+        sights = self._seen.show(keys, versions)
+        if self._absent:
+            for key in keys:
+                self._absent.pop(key, None)
+        is_seen = is_known = sights == Sight.SAME
+        if self._not_before_us is not None:
+            is_known = is_seen | ((sights == Sight.NEW) & (rows["modified_us"].to_numpy() < self._not_before_us))
+        self._note_known(chunks, is_seen, is_known)
+        news = np.flatnonzero(~is_known).tolist()
         changed = []
-        for seen, (path, etag, size, last_modified) in zip(self._seen.lookup(keys), objects, strict=True):
-            version = version_fingerprint(etag, size, last_modified)
-            if seen == version:
-                continue
+        for at, row in zip(news, rows.take(pa.array(news, pa.int64())).to_pylist(), strict=True):
+            path, version = row["path"], versions[at]
+            if sights[at] == Sight.TWICE:
+                raise _TwoNames(
+                    f"source {self._source}: {path} was listed twice in two versions, or has the fingerprint of "
+                    "another name: rename it"
+                )
+            is_new = sights[at] == Sight.NEW
             if self._must_settle and self._settled.get(path) != version:
                 self._settling[path] = version
-                if seen is None or path not in self._settled:
+                if is_new or path not in self._settled:
                     # What was read and changes in every listing is waited for once, not for ever.
                     self._unsettled.add(path)
                 continue
-            file = FileVersion(self._source, path, version, etag, size, last_modified)
-            if seen is None:
+            file = FileVersion(self._source, path, version, row["etag"], row["size"], time_of(row["modified_us"]))
+            if is_new:
                 self._held.append(file)
             else:
-                changed.append(ChangedFile(seen, file))
+                (before,) = self._seen.lookup([keys[at]])
+                assert before is not None, "its sight was not NEW"
+                changed.append(ChangedFile(before, file))
                 self._mark_seen(path, version)
-        self._activity += len(changed)
-        return tuple(changed)
+        return changed
+
+    def _note_known(self, chunks: Iterable[Chunk], is_seen: np.ndarray, is_known: np.ndarray) -> None:
+        """The next listing need not look up the chunks of which everything is known."""
+        at = 0
+        for chunk in chunks:
+            end = at + chunk.stop - chunk.start
+            if is_known[at:end].all():
+                self._chunks.put(chunk, int(np.count_nonzero(is_seen[at:end])))
+            at = end
+
+    def _forget(self, key: bytes, version: bytes) -> None:
+        """The name is new again, if this is its version.
+
+        What is listed again and again and is never there has a name that cannot be read, like one that ends in `/`.
+        """
+        before, times = self._vanished.get(key, (version, 0))
+        self._vanished[key] = version, 1 if before != version else times + 1
+        if self._vanished[key][1] < _VANISHES and self._seen.forget(key, version):
+            self._chunks.forget()
+            self._absent.pop(key, None)
+
+    def _find_gone(self) -> list[Instruction]:
+        """Asks for what a complete listing has not shown; for that, the next one may have to look up every name."""
+        if self._chunks.skipped:
+            if not self._seen.shows_all(self._chunks.skipped):
+                self._chunks.forget()
+        else:
+            absent = self._seen.take_absent(_GONE_AT_ONCE)
+            self._absent.update((key, (version, self._marked_in)) for key, version in absent.items())
+        if not self._absent or self._finding:
+            return []
+        if self._epoch == self._asked_in and self._listings < self._asked_at + self._patience:
+            return []
+        # What the store did not know yet it may know after the next commit, which may be that of an epoch before.
+        self._patience = 2 * self._patience if self._epoch == self._asked_in else 1
+        self._finding, self._asked_in, self._asked_at = True, self._epoch, self._listings
+        return [FindGone(self._source, {key: version for key, (version, _) in self._absent.items()})]
 
     def _go_on(self, now_s: float) -> list[Instruction]:
-        """Sends what may be sent, and asks for the next page or for the time of the next listing."""
+        """Sends what may be sent, and asks for the next page or for the time when that may be."""
+        self._now_s = now_s
         instructions = self._send_held()
         if self._epoch is None or self._stopped or self._paused or self._page_asked or self._held:
-            pass
-        elif self._listing or now_s >= self._next_listing_s:
-            if not self._listing:
-                self._listing_mark = self._mark
-            instructions.append(ReadPage(first=not self._listing))
-            self._listing = self._page_asked = True
-        else:
-            instructions.append(WakeAt(self._next_listing_s))
+            return instructions
+        next_s = self._pace.next_s(now_s, is_listing=self._listing, is_busy=self._is_busy)
+        if next_s > now_s and not self._is_last:
+            return [*instructions, WakeAt(next_s)]
+        if not self._listing:
+            self._listing_mark = self._mark
+            self._pace.begin(now_s)
+            self._seen.begin_listing()
+            self._chunks.begin_listing()
+        pages = 0 if self._is_last else self._pace.ask(SIDE_BY_SIDE, now_s)
+        instructions.append(ReadPage(first=not self._listing, most=pages))
+        self._listing = self._page_asked = True
         return instructions
 
     def _complete_listing(self) -> None:
@@ -176,7 +285,7 @@ class ListExecutor:
     def _send_held(self) -> list[Instruction]:
         if self._stopped or self._paused or self._probing:
             return []
-        allowed = min(len(self._held), self._budget if self._schema_known else min(1, self._budget))
+        allowed = min(len(self._held), self._budget if self._schema_known else min(SAMPLE_FILES, self._budget))
         if allowed <= 0:
             return []
         files = tuple(self._held.popleft() for _ in range(allowed))
@@ -186,13 +295,17 @@ class ListExecutor:
         self._sent += allowed
         self._activity += allowed
         self._probing = not self._schema_known
-        return [Send(NewFiles(files))]
+        if self._probing:
+            self._sampled += allowed
+        return [Send(NewFiles(files, self._sampled if self._probing else 0))]
 
     def _mark_seen(self, path: str, version: bytes) -> None:
         key = path_fingerprint(self._source, path)
         self._seen.put(key, version)
         self._delta.put("seen", key, vnode_of(path), source=self._source, version=version)
         self._marked = True
+        assert self._epoch is not None, "nothing is handed on before the first barrier"
+        self._marked_in = self._epoch
 
     def _seal(self, barrier: Barrier) -> CollectReport:
         if self._marked:
@@ -205,6 +318,9 @@ class ListExecutor:
                 listed_at=self._listed_at,
                 pages=self._listings,
                 requests=self._requests,
+                requests_last_hour=self._pace.budget.last_hour(self._now_s),
+                period_s=self._pace.period_s,
+                stretched_by=self._pace.stretched_by,
             )
         self._marked = False
         return CollectReport(
@@ -227,4 +343,11 @@ class ListExecutor:
             listings=self._listings,
             listed=max(self._listed, self._listed_now),
             requests=self._requests,
+            spent=self._pace.budget.spent(self._now_s),
+            period_s=self._pace.period_s,
+            stretched_by=self._pace.stretched_by,
         )
+
+
+class _TwoNames(Exception):
+    """Two names have one fingerprint."""

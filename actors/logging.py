@@ -13,6 +13,7 @@ from typing import Any
 
 import structlog
 
+from actors.visible_text import visible
 from state.errors import SettingsError
 from state.location import SECRET_OPTIONS, is_secret
 
@@ -64,6 +65,13 @@ def _redact_event(_logger: Any, _method: str, event: MutableMapping[str, Any]) -
     return {key: REDACTED if is_secret(key) else redact(value) for key, value in event.items()}
 
 
+def _visible_event(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    return {
+        key: visible(value, keep="\n\t" if key == "exception" else "") if isinstance(value, str) else value
+        for key, value in event.items()
+    }
+
+
 def configure(level: str = "info", json: bool = False) -> None:
     """Logs from `level` on, to stderr, here and in every process that is started from here.
 
@@ -78,11 +86,11 @@ def configure(level: str = "info", json: bool = False) -> None:
         raise SettingsError(f"log level {level!r} is unknown: take one of {', '.join(LEVELS)}")
     os.environ[_LEVEL_VARIABLE] = level.lower()
     os.environ[_JSON_VARIABLE] = "1" if json else ""
-    renderer: Any
+    renderers: list[Any]
     if json:
-        renderer = structlog.processors.JSONRenderer(default=str)
+        renderers = [structlog.processors.JSONRenderer(default=str)]
     else:
-        renderer = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), pad_event_to=0)
+        renderers = [_visible_event, structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), pad_event_to=0)]
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
@@ -90,7 +98,7 @@ def configure(level: str = "info", json: bool = False) -> None:
             # Before the redaction: a traceback quotes the texts of errors.
             structlog.processors.format_exc_info,
             _redact_event,
-            renderer,
+            *renderers,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level.lower()),
         logger_factory=lambda *_: _StandardError(),

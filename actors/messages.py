@@ -35,10 +35,11 @@ class Resume:
 
 @dataclass(frozen=True)
 class Throttle:
-    """All fetch actors together open and read no more than this each second; None for no limit."""
+    """All fetch actors together open, read and emit no more than this each second; None for what the settings say."""
 
     files_per_second: float | None = None
     bytes_per_second: float | None = None
+    rows_per_second: float | None = None
 
 
 @dataclass(frozen=True)
@@ -73,16 +74,18 @@ class Barrier:
 
     Args:
         list_budget: source → how many new files its list actor may send until the next barrier.
+        backlog: files that are listed and not finished.
         vanished: versions that are new files if they are listed again.
-        admitted: the paths that may be read until the next barrier; None for all.
+        admitted: the versions that may be read until the next barrier; None for all.
     """
 
     epoch: EpochPair
     kind: BarrierKind = BarrierKind.CHECKPOINT
     mutation: Mutation | None = None
     list_budget: Mapping[str, int] = field(default_factory=dict)
+    backlog: int = 0
     vanished: tuple[Vanished, ...] = ()
-    admitted: frozenset[PathKey] | None = None
+    admitted: frozenset[FileKey] | None = None
 
     @property
     def is_stop(self) -> bool:
@@ -107,6 +110,7 @@ class RetriedFile:
 
     file: FileVersion
     rows_read: int
+    rows_bad: int
     listed_epoch: int
     first_epoch: int | None
     attempts: int
@@ -127,9 +131,13 @@ class RetriedFiles:
 
 @dataclass(frozen=True)
 class NewFiles:
-    """Versions to read, in the order of the listing."""
+    """Versions to read, in the order of the listing.
+
+    `sample` is how many of their source have been sent ahead so far to show its schema; 0 when it has one.
+    """
 
     files: tuple[FileVersion, ...]
+    sample: int = 0
 
 
 @dataclass(frozen=True)
@@ -152,10 +160,27 @@ class ChangedFiles:
 
 
 @dataclass(frozen=True)
+class GoneFile:
+    """A finished version whose object a complete listing did not show."""
+
+    source: str
+    path: str
+    version: bytes
+
+
+@dataclass(frozen=True)
+class GoneFiles:
+    """Noted in the ledger."""
+
+    files: tuple[GoneFile, ...]
+
+
+@dataclass(frozen=True)
 class Block:
     """Rows of one source as one object: Arrow IPC stream bytes.
 
-    `ref` is held until Spark has read it; `origin` is the edge whose credit the bytes have taken.
+    `ref` is held until Spark has read it; `origin` is the edge whose credit the bytes have taken; `columns` are those
+    of the source that the rows have, in its order.
     """
 
     origin: str
@@ -163,9 +188,10 @@ class Block:
     ref: Any
     rows: int
     nbytes: int
+    columns: tuple[str, ...] = ()
 
 
-Message = Union[Barrier, NewFiles, ChangedFiles, RetriedFiles, Block]
+Message = Union[Barrier, NewFiles, ChangedFiles, GoneFiles, RetriedFiles, Block]
 
 
 @dataclass(frozen=True)

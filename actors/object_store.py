@@ -4,49 +4,26 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
-import obstore
-import pyarrow as pa
 from obstore.store import LocalStore
 
+from actors.bucket_listing import bucket_pages
+from actors.listing_page import ListingPage
+from actors.local_listing import list_directory
 from actors.messages import FileVersion
 from actors.object_file import ObjectFile
-from actors.settings import MIB
-from actors.store_errors import AnswerBrokenOffError, ask_store, bucket_not_found
+from actors.range_cache import RangeCache
+from actors.settings import RequestSettings
+from actors.store_errors import ask_store, bucket_not_found
 from state.errors import SettingsError, StorageUnavailableError
 from state.location import Location
 from state.object_client import object_client
 
 _PAGE = 1_000
 _RETRY_WITHIN_S = 30.0
-_EPOCH = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
-
-
-@dataclass(frozen=True)
-class ListingPage:
-    """A page of a listing, one element per object in each list.
-
-    Args:
-        paths: relative to the location.
-        etags: as the store writes them, mostly with quotes; empty where the store has none.
-        sizes: bytes.
-        last_modified: UTC.
-        requests: LIST requests that the page cost.
-    """
-
-    paths: list[str]
-    etags: list[str]
-    sizes: list[int]
-    last_modified: list[datetime]
-    requests: int
-
-    def objects(self) -> Iterator[tuple[str, str, int, datetime]]:
-        """Path, etag, size and time of each object."""
-        return zip(self.paths, self.etags, self.sizes, self.last_modified, strict=True)
 
 
 class ObjectStore:
@@ -54,21 +31,24 @@ class ObjectStore:
 
     Args:
         location: where.
-        whole_object_bytes: an object up to this size is read by one GET.
-        block_bytes: a larger one by ranges of this size.
+        requests: what is asked for at once.
+        concurrency: ranges that are asked for side by side.
         max_attempts: tries of one request, within 30 s, before the store counts as unavailable.
+        cache: of contents that were read before; None for none.
     """
 
     def __init__(
         self,
         location: Location,
         *,
-        whole_object_bytes: int = 8 * MIB,
-        block_bytes: int = 8 * MIB,
+        requests: RequestSettings = RequestSettings(),
+        concurrency: int = 8,
         max_attempts: int = 5,
+        cache: RangeCache | None = None,
     ) -> None:
         self.location = location
-        self._whole_object_bytes, self._block_bytes = whole_object_bytes, block_bytes
+        self._requests, self._cache = requests, cache
+        self._threads = ThreadPoolExecutor(concurrency, thread_name_prefix="get")
         self._max_attempts = max_attempts
         self._lock = threading.Lock()
         self._opened: Any = None
@@ -87,46 +67,32 @@ class ObjectStore:
         """
         next(self.list_pages())
 
-    def list_pages(self, prefix: str = "") -> Iterator[ListingPage]:
+    def list_pages(self, prefix: str = "", *, after: str | None = None) -> Iterator[ListingPage]:
         """Lists all objects, a page at a time; a page is asked for when the one before has been taken.
 
         An empty listing is one empty page.  Empty objects that stand for directories are left out.
 
         Args:
             prefix: a directory relative to the location.
+            after: only names behind this one; where `lists_from_names`.
 
         Raises:
             BucketNotFoundError, AccessDeniedError, StorageUnavailableError, SettingsError: as `check`.
         """
         store = self._store()
-        if self.location.is_local and not self.location.path.is_dir():
-            raise bucket_not_found(self.location)
-        stream = _listing(store, prefix, after=None)
-        last_path: str | None = None
-        listed = requests = broken_off = 0
-        while True:
-            try:
-                batch = ask_store(partial(next, stream, None), self.location)
-            except AnswerBrokenOffError:
-                # obstore tries a request again, but not a page whose text ended early.
-                broken_off += 1
-                if broken_off == self._max_attempts:
-                    raise
-                stream = _listing(store, prefix, after=last_path)
-                continue
-            if batch is None:
-                break
-            table = pa.record_batch(batch)
-            if self.location.is_local:
-                # A bucket lists in the order of names; a directory in none, and the first file may show the schema.
-                table = table.sort_by("path")
-            last_path = table["path"][-1].as_py() if table.num_rows else last_path
-            listed += table.num_rows
-            total = max(-(-listed // _PAGE) + broken_off, requests)
-            yield _page(table, total - requests)
-            requests = total
-        if not requests:
-            yield ListingPage([], [], [], [], 1 + broken_off)
+        if self.location.is_local:
+            if not self.location.path.is_dir():
+                raise bucket_not_found(self.location)
+            pages = list_directory(self.location.path, prefix, _PAGE)
+            while (page := ask_store(partial(next, pages, None), self.location)) is not None:
+                yield page
+            return
+        yield from bucket_pages(store, self.location, prefix, after, self._max_attempts)
+
+    @property
+    def lists_from_names(self) -> bool:
+        """Whether the store lists in the order of names, and from any name on without listing those before."""
+        return self.location.scheme == "s3"
 
     def open(self, file: FileVersion) -> ObjectFile:
         """The content of one version of one object; nothing is requested yet."""
@@ -136,8 +102,10 @@ class ObjectStore:
             path=file.path,
             etag=file.etag,
             size=file.size,
-            whole_object_bytes=self._whole_object_bytes,
-            block_bytes=self._block_bytes,
+            unmodified_since=file.last_modified if self.location.is_web else None,
+            settings=self._requests,
+            threads=self._threads,
+            cache=self._cache,
         )
 
     def _store(self) -> Any:
@@ -159,26 +127,3 @@ class ObjectStore:
         if self.location.is_local:
             return LocalStore(self.location.path)
         return object_client(self.location, max_attempts=self._max_attempts, retry_within_s=_RETRY_WITHIN_S)
-
-
-def _listing(store: Any, prefix: str, after: str | None) -> Iterator[Any]:
-    return obstore.list(store, prefix or None, offset=after, chunk_size=_PAGE, return_arrow=True)
-
-
-def _page(batch: pa.RecordBatch, requests: int) -> ListingPage:
-    paths = batch.column("path").to_pylist()
-    sizes = batch.column("size").to_pylist()
-    etags = [etag or "" for etag in batch.column("e_tag").to_pylist()]
-    microseconds = batch.column("last_modified").cast(pa.timestamp("us", "UTC")).cast(pa.int64()).to_pylist()
-    times = [_EPOCH + timedelta(microseconds=value) for value in microseconds]
-    if 0 in sizes:
-        kept = [row for row, size in enumerate(sizes) if size or not _is_directory(paths, row)]
-        paths, etags = [paths[row] for row in kept], [etags[row] for row in kept]
-        sizes, times = [sizes[row] for row in kept], [times[row] for row in kept]
-    return ListingPage(paths, etags, sizes, times, requests)
-
-
-def _is_directory(paths: list[str], row: int) -> bool:
-    """Whether an empty object only marks a directory.  obstore has taken the final `/` off its name."""
-    path = paths[row]
-    return not path or (row + 1 < len(paths) and paths[row + 1].startswith(f"{path}/"))

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 from wcmatch import glob
 
 _FLAGS = glob.GLOBSTAR | glob.BRACE | glob.DOTGLOB | glob.CASE | glob.FORCEUNIX
 # The usual pattern; without a regular expression it is several times as fast.
 _SUFFIX = re.compile(r"\*\*/\*([\w.-]+)")
 _EVERYTHING = ("**", "**/*")
+_SLASH = ord("/")
+_HIDDEN = (*b"_.", _SLASH)
 
 
 class PathFilter:
@@ -42,6 +48,19 @@ class PathFilter:
             return relative_path.endswith(self._suffix)
         return self._matches is None or bool(self._matches(relative_path))
 
+    def taken(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows whose `path` the source takes."""
+        paths = rows["path"]
+        if not len(paths):
+            return rows
+        firsts = _last_parts(paths)
+        taken = (firsts != _SLASH) if self._takes_hidden else ~np.isin(firsts, _HIDDEN)
+        if self._suffix is not None:
+            taken &= np.asarray(pc.ends_with(paths, self._suffix))
+        elif self._matches is not None:
+            taken &= np.fromiter(map(bool, map(self._matches, paths.to_pylist())), bool, len(paths))
+        return rows if taken.all() else rows.filter(pa.array(taken))
+
     def reason(self, relative_path: str) -> str | None:
         """Why the source does not take this name: `hidden` or `pattern`; None if it takes it."""
         if self.accepts(relative_path):
@@ -52,3 +71,17 @@ class PathFilter:
 
     def __repr__(self) -> str:
         return f"PathFilter({self._pattern!r})"
+
+
+def _last_parts(paths: pa.StringArray) -> npt.NDArray[np.uint8]:
+    """The first byte of the last part of each path; `/` where that is empty."""
+    _, ends, content = paths.buffers()
+    borders = np.frombuffer(ends, np.int32)[paths.offset : paths.offset + len(paths) + 1].astype(np.int64)
+    text = np.append(np.frombuffer(content or b"", np.uint8)[borders[0] : borders[-1]], np.uint8(_SLASH))
+    borders -= borders[0]
+    slashes = np.flatnonzero(text == _SLASH)
+    before = np.append(-1, slashes)[np.searchsorted(slashes, borders[1:])]
+    starts = np.maximum(before + 1, borders[:-1])
+    firsts: npt.NDArray[np.uint8] = text[np.minimum(starts, len(text) - 1)]
+    firsts[starts >= borders[1:]] = _SLASH
+    return firsts

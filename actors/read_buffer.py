@@ -8,20 +8,25 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from actors.file_progress import Ending, FileProgress
+from actors.rows import Rows
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Some rows of one file, up to row `end_row` (exclusive), and its ending if these are the last."""
+    """Some rows of one file, and its ending if these are the last."""
 
     progress: FileProgress
-    table: pa.Table | None
-    end_row: int
+    rows: Rows | None
     ending: Ending | None = None
 
     @property
+    def table(self) -> pa.Table | None:
+        """The rows that fit; None if there are none."""
+        return self.rows.table if self.rows is not None and self.rows.table.num_rows else None
+
+    @property
     def nbytes(self) -> int:
-        return self.table.nbytes if self.table is not None else 0
+        return self.rows.table.nbytes if self.rows is not None else 0
 
 
 class ReadBuffer:
@@ -42,18 +47,29 @@ class ReadBuffer:
         """The bytes that `take(block_bytes)` would give."""
         total = 0
         for piece in self._pieces:
-            if total and total + piece.nbytes > block_bytes:
+            if (total and total + piece.nbytes > block_bytes) or not self._goes_with_first(piece):
                 break
             total += piece.nbytes
         return total
 
-    def take(self, block_bytes: int) -> list[Piece]:
-        """The next pieces, together at most `block_bytes`, at least one."""
+    def take(self, block_bytes: int, most_files: int) -> list[Piece]:
+        """The next pieces, together at most `block_bytes`, at least one, in which at most `most_files` end."""
         taken: list[Piece] = []
         total = 0
-        while self._pieces and (not total or total + self._pieces[0].nbytes <= block_bytes):
-            piece = self._pieces.popleft()
+        for piece in self._pieces:
+            if (total and total + piece.nbytes > block_bytes) or not self._goes_with_first(piece) or not most_files:
+                break
             total += piece.nbytes
+            most_files -= piece.ending is not None
             taken.append(piece)
+        for _ in taken:
+            self._pieces.popleft()
         self.nbytes -= total
         return taken
+
+    def _goes_with_first(self, piece: Piece) -> bool:
+        """Whether the piece has the columns of the first one that has rows."""
+        if piece.table is None:
+            return True
+        first = next(each.table for each in self._pieces if each.table is not None)
+        return piece.table is first or piece.table.column_names == first.column_names

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -11,13 +11,14 @@ import pyarrow.compute as pc
 from actors.attempt_plan import AttemptPlan
 from actors.catalog_changes import CatalogChanges
 from actors.file_progress import FileProgress
-from actors.messages import FileKey, FileVersion
+from actors.messages import FileKey, FileVersion, PathKey
 from actors.pipeline_definition import PipelineDefinition
 from actors.reports import SourceProgress
+from actors.rows import Offset
 from actors.seen_index import SeenIndex
 from state.catalog import Catalog
 from state.errors import CommitRefusedError, FencedError, StoreNotFoundError
-from state.fingerprint import path_fingerprint
+from state.fingerprint import path_fingerprint, path_fingerprints
 from state.records import EpochRecord, Head, ViewVersion
 from state.root import Root
 from state.store import StateStore
@@ -51,6 +52,11 @@ class RecoveredState:
     finished: Mapping[str, SourceProgress]
     unacknowledged: Sequence[EpochRecord]
 
+    def num_waiting(self, source: str, poisoned: Container[PathKey]) -> int:
+        """How many objects of a source are to be read on or are waiting, without those that are given up."""
+        paths = {each.key[:2] for each in self.unfinished if each.file.source == source}
+        return sum(path not in poisoned for path in paths)
+
 
 def check(definition: PipelineDefinition, root: Root) -> Mapping[str, pa.Schema]:
     """Compares a declaration with the root, without changing anything.
@@ -73,12 +79,12 @@ def check(definition: PipelineDefinition, root: Root) -> Mapping[str, pa.Schema]
     return changes.schemas
 
 
-def current_term(root: Root) -> int:
-    """The term of whoever has written to the root last; 0 if nobody has."""
+def current_head(root: Root) -> Head:
+    """What whoever has written to the root last has left; of term 0 if nobody has."""
     try:
-        return root.open(read_only=True).head.term
+        return root.open(read_only=True).head
     except StoreNotFoundError:
-        return 0
+        return Head(0, 0)
 
 
 def recover(definition: PipelineDefinition, plan: AttemptPlan, root: Root) -> RecoveredState:
@@ -108,7 +114,7 @@ def recover(definition: PipelineDefinition, plan: AttemptPlan, root: Root) -> Re
         head=head,
         catalog=catalog,
         views=views,
-        seen=_seen(store.scan("seen"), definition, vanished),
+        seen=_seen(store.scan("seen"), definition, vanished, ledger.filter(pc.is_valid(ledger["gone_epoch"]))),
         unfinished=sorted(
             map(_progress, queue.filter(_is_of(declared, queue)).to_pylist()), key=FileProgress.reading_order
         ),
@@ -122,18 +128,14 @@ def recover(definition: PipelineDefinition, plan: AttemptPlan, root: Root) -> Re
 def _take_over(
     definition: PipelineDefinition, plan: AttemptPlan, root: Root
 ) -> tuple[StateStore, CatalogChanges, Head]:
-    # The first attempt replaces whoever is there; what comes after it, of this run, must not replace a newer one.
-    replaces_term = None if plan.number == 1 else plan.replaces_term
     for tries_left in reversed(range(_TAKE_OVER_TRIES)):
         store = root.create_or_open()
-        if replaces_term is None:
-            replaces_term = store.head.term
-        if (plan.held_root or store.head.term > replaces_term) and store.head.run != plan.run:
+        if store.head.run != plan.run and (plan.held_root or _is_newer(store.head, plan)):
             raise FencedError(
                 f"{definition.root} was taken over by the run {store.head.run}; this run has stopped for good"
             )
         catalog = CatalogChanges(Catalog.of(store.scan("catalog")))
-        catalog.declare(definition, store.head.epoch)
+        catalog.declare(definition, store.head.epoch, plan.began_at)
         try:
             return store, catalog, store.take_over(plan.run)
         except CommitRefusedError:
@@ -141,6 +143,11 @@ def _take_over(
             if not tries_left:
                 raise
     raise AssertionError("the last try returns or raises")
+
+
+def _is_newer(head: Head, plan: AttemptPlan) -> bool:
+    """Whether a run that began after this one holds the head."""
+    return plan.replaces_term is not None and head.term > plan.replaces_term and head.run not in plan.replaces
 
 
 def _finished(source: str, ledger: pa.Table, queue: pa.Table) -> SourceProgress:
@@ -168,14 +175,26 @@ def _file_keys(rows: pa.Table) -> list[FileKey]:
     return list(zip(*columns, strict=True))
 
 
-def _seen(rows: pa.Table, definition: PipelineDefinition, vanished: Iterable[FileKey]) -> dict[str, SeenIndex]:
-    """What was handed on, by source; a version that had vanished before a row of it was read is new if it is back."""
+def _seen(
+    rows: pa.Table, definition: PipelineDefinition, vanished: Iterable[FileKey], gone: pa.Table
+) -> dict[str, SeenIndex]:
+    """What was handed on, by source; a version that had vanished before a row of it was read is new if it is back.
+
+    Of the files that are `gone` nobody needs to be told again.
+    """
     indexes = {}
     for source in definition.sources:
         own = rows.filter(pc.equal(rows["source"], source.name))
         indexes[source.name] = SeenIndex.of_columns(own["key"], own["version"])
     for name, path, version in vanished:
         indexes[name].forget(path_fingerprint(name, path), version)
+    for name, index in indexes.items():
+        own = gone.filter(pc.equal(gone["source"], name))
+        keys = path_fingerprints(name, own["path"].combine_chunks())
+        versions = index.lookup(keys)
+        index.set_absent(
+            [key for key, seen, own in zip(keys, versions, own["version"].to_pylist(), strict=True) if seen == own]
+        )
     return indexes
 
 
@@ -186,6 +205,8 @@ def _progress(row: Mapping[str, object]) -> FileProgress:
         listed_epoch=row["listed_epoch"],  # type: ignore[arg-type]
         first_epoch=row["first_epoch"],  # type: ignore[arg-type]
         row_offset=row["row_offset"],  # type: ignore[arg-type]
+        rows_bad=row["rows_bad"] or 0,  # type: ignore[arg-type]
+        anchor=Offset(0, row["anchor_row"] or 0, row["anchor_byte"] or 0),  # type: ignore[arg-type]
         attempts=row["attempts"],  # type: ignore[arg-type]
         requests=row["requests"],  # type: ignore[arg-type]
         bytes_read=row["bytes_read"],  # type: ignore[arg-type]

@@ -11,6 +11,7 @@ from actors.run_state import RunState
 from actors.settings import RecoverySettings
 from state.errors import (
     AccessDeniedError,
+    BadInputError,
     BucketNotFoundError,
     CommitRefusedError,
     CommitUnknownError,
@@ -21,7 +22,7 @@ from state.errors import (
     UsageError,
 )
 
-_FINAL = (UsageError, FencedError, OwnedError, NotFoundError, BucketNotFoundError, AccessDeniedError)
+_FINAL = (UsageError, BadInputError, FencedError, OwnedError, NotFoundError, BucketNotFoundError, AccessDeniedError)
 _NO_FILE_IS_TO_BLAME = (StorageError, CommitRefusedError, CommitUnknownError)
 _TRIES_ALONE = 3
 _POISONED_IN_A_ROW = 3

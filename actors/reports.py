@@ -8,7 +8,7 @@ from typing import Union
 
 from actors.messages import Barrier, Block, Vanished
 from state.delta import Delta
-from state.records import CatalogView, EpochCounts, ViewVersion
+from state.records import CatalogView, EpochCounts, LeftOutColumn, ViewVersion
 
 
 @dataclass(frozen=True)
@@ -18,6 +18,7 @@ class CollectReport:
     Args:
         activity: how many things the actor had done, ever, when it sealed; what it does later is another epoch's.
         vanished: a fetch actor's, see `Barrier.vanished`.
+        left_out: a fetch actor's: columns of the epoch's files that their sources do not have.
         unfinished_since: a fetch actor's: source → the epoch in which the oldest unfinished file was listed.
         complete_mark: a list actor's: everything that was there at this mark has been handed on.
         views: the materializer's: every view's version as of this epoch.
@@ -30,6 +31,7 @@ class CollectReport:
     counts: EpochCounts = field(default_factory=EpochCounts)
     activity: int = 0
     vanished: tuple[Vanished, ...] = ()
+    left_out: tuple[LeftOutColumn, ...] = ()
     unfinished_since: Mapping[str, int] = field(default_factory=dict)
     complete_mark: int = 0
     views: Mapping[str, ViewVersion] | None = None
@@ -46,6 +48,9 @@ class ListProgress:
         unsettled: new local files that have been seen once only.
         listings: complete listings.
         listed: objects in the last complete listing that the pattern takes.
+        spent: LIST requests of the last hour by the minute, see `RequestBudget`.
+        period_s: seconds from the beginning of one listing to that of the next.
+        stretched_by: what makes that longer than the source asks for, see `ListingPace`.
     """
 
     actor: str
@@ -57,6 +62,9 @@ class ListProgress:
     listings: int = 0
     listed: int = 0
     requests: int = 0
+    spent: tuple[int, ...] = ()
+    period_s: float = 0.0
+    stretched_by: str | None = None
 
 
 @dataclass(frozen=True)
@@ -69,6 +77,7 @@ class SourceProgress:
     quarantined: int = 0
     vanished: int = 0
     rows: int = 0
+    rows_bad: int = 0
     bytes: int = 0
     requests: int = 0
 
@@ -80,6 +89,7 @@ class FetchProgress:
     Args:
         received: files that came from the list actors since the start.
         unsealed_bytes: Arrow bytes emitted since the last barrier.
+        is_full: whether no more files may end before the next one.
     """
 
     actor: str
@@ -87,6 +97,7 @@ class FetchProgress:
     received: int = 0
     unsealed_bytes: int = 0
     sources: Mapping[str, SourceProgress] = field(default_factory=dict)
+    is_full: bool = False
 
     @property
     def backlog(self) -> int:

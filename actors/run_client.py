@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any, TypeVar
 
 import ray
@@ -85,14 +85,25 @@ class RunClient:
         """Takes a name away.  Errors as `state.tags.delete_tag`."""
         _answer(lambda: ray.get(self._coordinator.delete_tag.remote(name)))
 
+    def clear_quarantine(self, source: str | None, epoch: int) -> int:
+        """Forgets bad records.  Errors as `state.quarantine.clear_quarantine`."""
+        cleared: int = _answer(lambda: ray.get(self._coordinator.clear_quarantine.remote(source, epoch)))
+        return cleared
+
     def vacuum(self) -> Vacuumed:
         """Folds, expires and vacuums whatever can be, now."""
         gone: Vacuumed = _answer(lambda: ray.get(self._coordinator.vacuum.remote()))
         return gone
 
-    def views_declared(self, *, sources: Set[str], new_views: bool) -> None:
-        """Every view that the schemas of these sources allow has been analysed."""
-        _answer(lambda: ray.get(self._coordinator.views_declared.remote(frozenset(sources), new_views)))
+    def views_declared(self, *, sources: Set[str], new_views: bool, columns: Mapping[str, Sequence[str]]) -> None:
+        """Every view that the schemas of these sources allow has been analysed.
+
+        Args:
+            sources: those whose schema is decided.
+            new_views: whether a view is among them that the catalog does not have.
+            columns: source → the columns that views use, as far as that is known of all views.
+        """
+        _answer(lambda: ray.get(self._coordinator.views_declared.remote(frozenset(sources), new_views, dict(columns))))
 
     def next_epoch(self, timeout_s: float) -> EpochBlocks | None:
         """The next epoch for the materializer, or None if there is none in that time."""

@@ -35,6 +35,14 @@ class Recovered:
 
 
 @dataclass(frozen=True)
+class Unfinished:
+    """The oldest unfinished file of a source: the epoch that listed it, and how many were committed since."""
+
+    listed_epoch: int
+    epochs: int
+
+
+@dataclass(frozen=True)
 class RunState:
     """How far a run is.  `version` grows with every change; `totals` are those of the epochs that this run committed.
 
@@ -44,6 +52,7 @@ class RunState:
         phase: `running`, `paused`, `stopping` or `stopped`.
         epoch: the last committed one.
         files_in_flight: files that are listed and not finished in a committed epoch.
+        unfinished: source → its oldest unfinished file, as of the last epoch that is over.
         files_at_once, suspects: how many paths may be read at a time, and which, when few may; see `Admission`.
         requests_over: how many requests are: the epoch that a mutation ends is over, and that which a `Retry` begins.
         failure: what ended the attempt.
@@ -61,6 +70,7 @@ class RunState:
     reached_mark: int = 0
     closed: frozenset[str] = frozenset()
     files_in_flight: int = 0
+    unfinished: Mapping[str, Unfinished] = field(default_factory=dict)
     files_at_once: int | None = None
     suspects: frozenset[PathKey] = frozenset()
     requests_over: int = 0

@@ -27,8 +27,12 @@ RESERVED_PREFIX = "__sw_"
 _MAX_PRECISION = 38
 
 
-def safe_schema(schema: pa.Schema) -> pa.Schema:
+def safe_schema(schema: pa.Schema, null: pa.DataType = pa.string()) -> pa.Schema:
     """The schema that the rows of a source have in Spark; a safe schema is left as it is.
+
+    Args:
+        schema: any Arrow schema.
+        null: what stands in for the type of columns without any value; `pa.null()` leaves it open.
 
     Raises:
         SchemaError: a column's type cannot be carried to Spark, or two columns have one name; the column is named.
@@ -41,38 +45,42 @@ def safe_schema(schema: pa.Schema) -> pa.Schema:
             raise SchemaError(f"column {name} appears twice; give each column a name of its own")
         if name.startswith(RESERVED_PREFIX):
             raise SchemaError(f"column {name}: names that start with {RESERVED_PREFIX} are reserved; rename it")
-    return pa.schema([pa.field(field.name, safe_type(field.type, field.name)) for field in schema])
+    return pa.schema([pa.field(field.name, safe_type(field.type, field.name, null)) for field in schema])
 
 
-def safe_type(kind: pa.DataType, column: str) -> pa.DataType:
+def safe_type(kind: pa.DataType, column: str, null: pa.DataType = pa.string()) -> pa.DataType:
     """The safe type for a type.
 
     Args:
         kind: any Arrow type.
         column: named in the error, with dots into nested types.
+        null: see `safe_schema`.
 
     Raises:
         SchemaError: there is none.
     """
     if isinstance(kind, pa.BaseExtensionType):
-        return safe_type(kind.storage_type, column)
+        return safe_type(kind.storage_type, column, null)
     if kinds.is_dictionary(kind) or kinds.is_run_end_encoded(kind):
-        return safe_type(kind.value_type, column)
+        return safe_type(kind.value_type, column, null)
     if kinds.is_struct(kind):
         if not kind.num_fields:
             raise SchemaError(f"column {column}: a struct without fields has no form in Spark; leave the column out")
-        fields = [pa.field(f.name, safe_type(f.type, f"{column}.{f.name}")) for f in kind]
+        fields = [pa.field(f.name, safe_type(f.type, f"{column}.{f.name}", null)) for f in kind]
         return pa.struct(fields)
     if kinds.is_map(kind):
-        return pa.map_(safe_type(kind.key_type, f"{column}.key"), safe_type(kind.item_type, f"{column}.value"))
+        key = safe_type(kind.key_type, f"{column}.key")
+        return pa.map_(key, safe_type(kind.item_type, f"{column}.value", null))
     if kinds.is_list(kind) or kinds.is_large_list(kind) or kinds.is_fixed_size_list(kind):
-        return pa.list_(safe_type(kind.value_type, f"{column}.element"))
+        return pa.list_(safe_type(kind.value_type, f"{column}.element", null))
     if kinds.is_timestamp(kind):
         return pa.timestamp("us", "UTC" if kind.tz else None)
     if kinds.is_decimal(kind):
         return _safe_decimal(kind, column)
     if kinds.is_fixed_size_binary(kind):
         return pa.binary()
+    if kinds.is_null(kind):
+        return null
     found = _SIMPLE.get(kind)
     if found is None:
         raise SchemaError(
@@ -80,6 +88,23 @@ def safe_type(kind: pa.DataType, column: str) -> pa.DataType:
             "or write it as a number or a string"
         )
     return found
+
+
+def widest_type(kind: pa.DataType) -> pa.DataType:
+    """The widest type of the same kind of number, at every level of a safe type: bigint, double, decimal(38, s)."""
+    if kinds.is_integer(kind):
+        return pa.int64()
+    if kinds.is_floating(kind):
+        return pa.float64()
+    if kinds.is_decimal(kind):
+        return pa.decimal128(_MAX_PRECISION, kind.scale)
+    if kinds.is_struct(kind):
+        return pa.struct([field.with_type(widest_type(field.type)) for field in kind])
+    if kinds.is_map(kind):
+        return pa.map_(widest_type(kind.key_type), widest_type(kind.item_type))
+    if kinds.is_list(kind):
+        return pa.list_(widest_type(kind.value_type))
+    return kind
 
 
 def _safe_decimal(kind: pa.DataType, column: str) -> pa.DataType:
@@ -95,7 +120,6 @@ def _safe_decimal(kind: pa.DataType, column: str) -> pa.DataType:
 _UNCHANGED = (pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.float32(), pa.float64(), pa.date32())
 _SIMPLE: dict[pa.DataType, pa.DataType] = {
     **{kind: kind for kind in _UNCHANGED},
-    pa.null(): pa.string(),
     pa.string(): pa.string(),
     pa.large_string(): pa.string(),
     pa.string_view(): pa.string(),

@@ -1,24 +1,46 @@
-"""Which names were handed on, and in which version: 24 bytes a name."""
+"""Which names were handed on, in which version, and whether the last listings showed them: 25 bytes a name."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import IntEnum
 from typing import Union
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from state.errors import ProtocolError
+
 _MERGE_AT = 65_536
+_MERGE_SHARE = 128
+_NAMES_PER_BUCKET = 16
+_MOVED_AT_ONCE = 1 << 18
+_SHOWN, _ABSENT, _FORGOTTEN = 1, 2, 4
+
 _Words = npt.NDArray[np.uint64]
+_Positions = npt.NDArray[np.int64]
 Buffer = Union[bytes, memoryview]
 
 
+class Sight(IntEnum):
+    """What is known of a name that is listed."""
+
+    NEW = 0
+    SAME = 1
+    CHANGED = 2
+    TWICE = 3
+    """It was listed before in this listing, in another version: there are two names with one fingerprint."""
+
+
 class SeenIndex:
-    """Path fingerprint (16 bytes) → version fingerprint (8 bytes).
+    """Path fingerprint (16 bytes) → version fingerprint (8 bytes), and a byte of marks.
 
     Sorted arrays hold the many, a dictionary the recent, which is merged into the arrays when it grows.
-    The arrays are sorted by the first 8 bytes of the path's fingerprint; the other 8 decide between equals.
+    The arrays are sorted by the first 8 bytes of the path's fingerprint; the other 8 decide between equals.  Since
+    fingerprints are spread evenly, a table of where each 16th of them begins replaces most of a binary search.
+
+    A listing begins with `begin_listing`; from then on whatever is looked up or put counts as shown.
     """
 
     def __init__(self, keys: Sequence[bytes] = (), versions: Sequence[bytes] = ()) -> None:
@@ -36,77 +58,197 @@ class SeenIndex:
         return index
 
     def __len__(self) -> int:
-        return len(self._high) + sum(1 for key in self._recent if self._stored_at(key) is None)
+        stored = self._find(list(self._recent))
+        forgotten = int(np.count_nonzero(self._flags & _FORGOTTEN))
+        back = int(np.count_nonzero(self._flags[stored[stored >= 0]] & _FORGOTTEN))
+        return len(self._high) - forgotten + int(np.count_nonzero(stored < 0)) + back
 
     def lookup(self, keys: Sequence[bytes]) -> list[bytes | None]:
         """The version of each key, None for a key that was never handed on."""
-        if not keys:
-            return []
-        high = np.frombuffer(b"".join(keys), dtype=">u8")[::2].astype(np.uint64)
-        candidates = np.searchsorted(self._high, high)
-        return [self._version(key, int(at)) for key, at in zip(keys, candidates, strict=True)]
+        found: list[bytes | None] = []
+        for key, at in zip(keys, self._find(keys).tolist(), strict=True):
+            is_stored = at >= 0 and not self._flags[at] & _FORGOTTEN
+            stored = int(self._versions[at]).to_bytes(8, "big") if is_stored else None
+            found.append(self._recent.get(key, stored))
+        return found
+
+    def show(self, keys: Sequence[bytes], versions: Sequence[bytes]) -> npt.NDArray[np.uint8]:
+        """A listing shows these names in these versions.
+
+        Returns:
+            A `Sight` for each.
+        """
+        at = self._find(keys)
+        sights = np.full(len(keys), Sight.NEW, np.uint8)
+        rows = np.flatnonzero(at >= 0)
+        rows = rows[self._flags[at[rows]] & _FORGOTTEN == 0]
+        stored = at[rows]
+        is_same = self._versions[stored] == _words(b"".join(versions))[rows]
+        was_shown = self._flags[stored] & _SHOWN == _SHOWN
+        sights[rows] = np.where(is_same, Sight.SAME, np.where(was_shown, Sight.TWICE, Sight.CHANGED))
+        self._flags[stored] = _SHOWN
+        if self._recent:
+            for row, key in enumerate(keys):
+                recent = self._recent.get(key)
+                if recent is not None:
+                    sights[row] = Sight.SAME if recent == versions[row] else Sight.TWICE
+        return sights
 
     def put(self, key: bytes, version: bytes) -> None:
+        """The name is handed on in this version."""
         self._recent[key] = version
-        if len(self._recent) >= _MERGE_AT:
+        if len(self._recent) >= max(_MERGE_AT, len(self._high) // _MERGE_SHARE):
             self._merge()
 
-    def forget(self, key: bytes, version: bytes) -> None:
-        """The key is new again, if this is its version."""
+    def forget(self, key: bytes, version: bytes) -> bool:
+        """The key is new again, if this is its version; returns whether it is."""
         if self.lookup([key]) != [version]:
-            return
+            return False
         self._recent.pop(key, None)
-        at = self._stored_at(key)
-        if at is not None:
-            keep = np.arange(len(self._high)) != at
-            self._high, self._low, self._versions = self._high[keep], self._low[keep], self._versions[keep]
+        (at,) = self._find([key])
+        if at >= 0:
+            self._flags[at] = _FORGOTTEN
+        return True
 
-    def _version(self, key: bytes, at: int) -> bytes | None:
-        if (recent := self._recent.get(key)) is not None:
-            return recent
-        found = self._position(key, at)
-        return None if found is None else int(self._versions[found]).to_bytes(8, "big")
+    # -- what a listing does not show ---------------------------------------------------------------------------
 
-    def _stored_at(self, key: bytes) -> int | None:
-        return self._position(key, int(np.searchsorted(self._high, np.uint64(int.from_bytes(key[:8], "big")))))
+    def begin_listing(self) -> None:
+        """From here on names count as shown anew."""
+        if self._recent:
+            self._merge()
+        self._own_flags()
+        np.bitwise_and(self._flags, ~np.uint8(_SHOWN), out=self._flags)
 
-    def _position(self, key: bytes, at: int) -> int | None:
-        high, low = int.from_bytes(key[:8], "big"), int.from_bytes(key[8:], "big")
-        while at < len(self._high) and int(self._high[at]) == high:
-            if int(self._low[at]) == low:
+    def shows_all(self, skipped: int) -> bool:
+        """Whether every name that is there was shown, of which `skipped` were without being looked up."""
+        shown = int(np.count_nonzero(self._flags == _SHOWN))
+        present = len(self._flags) - int(np.count_nonzero(self._flags & (_ABSENT | _FORGOTTEN)))
+        return shown + skipped == present
+
+    def take_absent(self, limit: int) -> dict[bytes, bytes]:
+        """Up to so many of the names that were there and are not shown, with their versions; from here on they are
+        known to be absent, until they are shown again.
+        """
+        at = np.flatnonzero(self._flags == 0)[:limit]
+        self._own_flags()
+        self._flags[at] = _ABSENT
+        keys = np.stack([self._high[at], self._low[at]], axis=1).astype(">u8").tobytes()
+        versions = self._versions[at].astype(">u8").tobytes()
+        return {keys[16 * row : 16 * (row + 1)]: versions[8 * row : 8 * (row + 1)] for row in range(len(at))}
+
+    def set_absent(self, keys: Sequence[bytes]) -> None:
+        """These names are known to be absent."""
+        at = self._find(keys)
+        self._flags[at[at >= 0]] |= _ABSENT
+
+    # -- inside ---------------------------------------------------------------------------------------------------
+
+    def _find(self, keys: Sequence[bytes]) -> _Positions:
+        """Where each key is in the arrays; -1 where it is not."""
+        if not len(self._high) or not keys:
+            return np.full(len(keys), -1, np.int64)
+        words = _words(b"".join(keys))
+        high, low = words[::2].copy(), words[1::2].copy()
+        buckets = (high >> self._shift).astype(np.int64)
+        first, last = self._starts[buckets].astype(np.int64), self._starts[buckets + 1].astype(np.int64)
+        for _ in range(self._steps):
+            middle = (first + last) >> 1
+            is_less = self._high[np.minimum(middle, len(self._high) - 1)] < high
+            open_ = first < last
+            first, last = np.where(is_less & open_, middle + 1, first), np.where(is_less | ~open_, last, middle)
+        at = np.minimum(first, len(self._high) - 1)
+        is_found = self._high[at] == high
+        is_other = is_found & (self._low[at] != low)
+        for row in np.flatnonzero(is_other).tolist():
+            at[row] = self._among_equals(int(at[row]), high[row], low[row])
+        return np.where(is_found, at, -1)
+
+    def _among_equals(self, at: int, high: np.uint64, low: np.uint64) -> int:
+        while at < len(self._high) and self._high[at] == high:
+            if self._low[at] == low:
                 return at
             at += 1
-        return None
+        return -1
 
     def _load(self, keys: Buffer, versions: Buffer) -> None:
-        pairs = np.frombuffer(keys, dtype=">u8").reshape(-1, 2).astype(np.uint64)
-        self._store(pairs[:, 0], pairs[:, 1], np.frombuffer(versions, dtype=">u8").astype(np.uint64))
+        pairs = np.frombuffer(keys, dtype=">u8").reshape(-1, 2)
+        high = pairs[:, 0].astype(np.uint64)
+        order = np.argsort(high)
+        # One column after the other, so that no more than one exists twice.
+        self._high = high[order]
+        del high
+        self._low = pairs[:, 1].astype(np.uint64)[order]
+        self._versions = np.frombuffer(versions, dtype=">u8").astype(np.uint64)[order]
+        self._flags = np.zeros(len(order), np.uint8)
+        self._index()
 
-    def _store(self, high: _Words, low: _Words, versions: _Words) -> None:
-        order = np.argsort(high, kind="stable")
-        self._high, self._low, self._versions = high[order], low[order], versions[order]
+    def _index(self) -> None:
+        """Notes where each bucket begins."""
+        bits = max(1, (len(self._high) // _NAMES_PER_BUCKET).bit_length())
+        self._shift = np.uint64(64 - bits)
+        borders = np.arange(1 << bits, dtype=np.uint64) << self._shift
+        self._starts = np.append(np.searchsorted(self._high, borders), len(self._high)).astype(np.uint32)
+        longest = int(np.diff(self._starts.astype(np.int64)).max())
+        self._steps = longest.bit_length()
+
+    def _own_flags(self) -> None:
+        # What came through Ray's object store is read-only, or belongs to a buffer that cannot grow.
+        if not (self._flags.flags.writeable and self._flags.flags.owndata):
+            self._flags = self._flags.copy()
 
     def _merge(self) -> None:
+        """Puts the recent names among the others, in place: the arrays grow, and what is above moves up."""
         recent, self._recent = self._recent, {}
-        # What came through Ray's object store is read-only.
-        self._versions = self._versions.copy()
-        added = []
-        for key, version in recent.items():
-            at = self._stored_at(key)
-            if at is None:
-                added.append((key, version))
-            else:
-                self._versions[at] = int.from_bytes(version, "big")
-        pairs = np.frombuffer(b"".join(key for key, _ in added), dtype=">u8").reshape(-1, 2).astype(np.uint64)
-        versions = np.frombuffer(b"".join(version for _, version in added), dtype=">u8").astype(np.uint64)
-        self._store(
-            np.concatenate([self._high, pairs[:, 0]]),
-            np.concatenate([self._low, pairs[:, 1]]),
-            np.concatenate([self._versions, versions]),
-        )
+        keys = list(recent)
+        at = self._find(keys)
+        versions = _words(b"".join(recent.values()))
+        self._own_flags()
+        for name in ("_high", "_low", "_versions"):
+            array = getattr(self, name)
+            if not (array.flags.writeable and array.flags.owndata):
+                setattr(self, name, array.copy())
+        known = at >= 0
+        self._versions[at[known]], self._flags[at[known]] = versions[known], _SHOWN
+        added = _words(b"".join(keys)).reshape(-1, 2)[~known]
+        # The dictionary takes as much room as the merge.
+        del recent, keys
+        order = np.argsort(added[:, 0])
+        added, versions = added[order], versions[~known][order]
+        places = np.searchsorted(self._high, added[:, 0])
+        flags = np.full(len(added), _SHOWN, np.uint8)
+        _insert(self._high, places, added[:, 0].copy())
+        _insert(self._low, places, added[:, 1].copy())
+        _insert(self._versions, places, versions)
+        _insert(self._flags, places, flags)
+        self._index()
+
+
+def _insert(array: npt.NDArray[np.generic], places: _Positions, values: npt.NDArray[np.generic]) -> None:
+    """As `numpy.insert`, in place, with room for a part of the array at a time."""
+    end, count = len(array), len(values)
+    array.resize(end + count, refcheck=False)
+    while count:
+        start = max(0, end - _MOVED_AT_ONCE)
+        first = int(np.searchsorted(places, start, side="left")) if start else 0
+        moved = np.insert(array[start:end], places[first:count] - start, values[first:count])
+        array[start + first : end + count] = moved
+        end, count = start, first
+
+
+def _words(content: Buffer) -> _Words:
+    return np.frombuffer(content, dtype=">u8").astype(np.uint64)
 
 
 def _content(column: pa.ChunkedArray, width: int) -> memoryview:
-    """The values of a column one behind the other; each has `width` bytes."""
-    array = pa.concat_arrays(column.cast(pa.binary(width)).chunks or [pa.array([], pa.binary(width))])
-    return memoryview(array.buffers()[1] or b"")[array.offset * width : (array.offset + len(array)) * width]
+    """The values of a column one behind the other; each has `width` bytes.
+
+    The bytes of a column of any type of bytes are that already; to let Arrow change the type takes as long as sorting.
+    """
+    array = pa.concat_arrays(column.chunks or [pa.array([], pa.binary(width))])
+    content = memoryview(array.buffers()[-1] or b"")
+    if array.type == pa.binary(width):
+        return content[array.offset * width : (array.offset + len(array)) * width]
+    ends = np.frombuffer(array.buffers()[1], np.int32)[array.offset : array.offset + len(array) + 1]
+    if (np.diff(ends) != width).any():
+        raise ProtocolError(f"a fingerprint in the table seen has not {width} bytes")
+    return content[ends[0] : ends[-1]]

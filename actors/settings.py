@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from state.errors import SettingsError
@@ -19,6 +20,16 @@ def require_positive(settings: object, *options: str) -> None:
         value = getattr(settings, option)
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
             raise SettingsError(f"{type(settings).__name__}({option}={value!r}): give a number above zero")
+
+
+def require_one_of(option: str, value: object, allowed: Sequence[str]) -> None:
+    """Refuses a value that is none of the allowed ones.
+
+    Raises:
+        SettingsError: naming the option, its value and what it may be.
+    """
+    if value not in allowed:
+        raise SettingsError(f"{option}={value!r}: give one of {', '.join(allowed)}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +88,7 @@ class ReadLimits:
         max_record_bytes: one line of text, decompressed; about, as text is read in blocks.
         max_batch_bytes: memory for the rows that are decoded at once: a row, or a page of a Parquet file, that takes
             more cannot be read.
+        max_bad_records: records of one file that may be quarantined one by one; one that has more is quarantined whole.
         max_expansion: bytes of text or rows for each byte of a compressed or Parquet file; a file of which less than
             256 MiB have been read is never refused.
     """
@@ -85,10 +97,63 @@ class ReadLimits:
     max_nesting: int = 64
     max_record_bytes: int = 64 * MIB
     max_batch_bytes: int = 256 * MIB
+    max_bad_records: int = 10_000
     max_expansion: float = 1_000.0
 
     def __post_init__(self) -> None:
-        require_positive(self, "max_columns", "max_nesting", "max_record_bytes", "max_batch_bytes", "max_expansion")
+        require_positive(
+            self,
+            "max_columns",
+            "max_nesting",
+            "max_record_bytes",
+            "max_batch_bytes",
+            "max_bad_records",
+            "max_expansion",
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequestSettings:
+    """What is asked of an object store at once.
+
+    Args:
+        whole_object_bytes: an object up to this size is one GET.
+        footer_bytes: of a larger Parquet file the last so many bytes are the first GET: its footer nearly always is
+            among them, some 100 bytes a column of each row group.
+        max_gap_bytes: unwanted bytes between two wanted ranges that are rather read than left out, since a request
+            costs its latency: 30 ms at 100 MB/s are 3 MB.
+        max_span_bytes: a longer range is several GETs, side by side.
+        max_held_bytes: of a row group that needs more, each column is read in windows, so that about this much is held.
+        block_bytes: a larger text file is read in ranges of this size.
+    """
+
+    whole_object_bytes: int = 8 * MIB
+    footer_bytes: int = MIB
+    max_gap_bytes: int = MIB
+    max_span_bytes: int = 16 * MIB
+    max_held_bytes: int = 128 * MIB
+    block_bytes: int = 8 * MIB
+
+    def __post_init__(self) -> None:
+        require_positive(self, "whole_object_bytes", "footer_bytes", "max_span_bytes", "max_held_bytes", "block_bytes")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CacheSettings:
+    """A cache on the local disks of the fetch actors, for files that are read again by a view that comes late.
+
+    It holds what the files hold, unencrypted, readable to its owner alone.
+
+    Args:
+        directory: on each machine.
+        max_bytes: of all fetch actors together.
+    """
+
+    directory: str
+    max_bytes: int
+
+    def __post_init__(self) -> None:
+        require_positive(self, "max_bytes")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,20 +164,26 @@ class FetchSettings:
         num_fetchers: fetch actors; each owns an equal share of the vnodes.
         concurrency: requests in flight, per fetch actor.
         max_bytes_in_flight: bytes that were read and that Spark has not released yet, per fetch actor.
-        whole_object_bytes: an object up to this size is one GET.
-        piece_bytes: larger ones are read in pieces of about this size; batches have about this size, too.
+        piece_bytes: files are read in pieces of about this size; batches have about this size, too.
         max_files_waiting: the list actors send no more while so many files wait.
         max_attempts: tries of a request before the store counts as unavailable.
+        max_files_per_epoch: no more files end in one epoch; None for no limit.
+        max_rows_per_second: no more rows are emitted, on average; None for no limit.
+        requests: what is asked of the store at once.
+        cache: of contents; None for none.
         limits: what one file may ask for.
     """
 
     num_fetchers: int = 2
     concurrency: int = 32
     max_bytes_in_flight: int = 256 * MIB
-    whole_object_bytes: int = 8 * MIB
     piece_bytes: int = 8 * MIB
     max_files_waiting: int = 20_000
     max_attempts: int = 5
+    max_files_per_epoch: int | None = None
+    max_rows_per_second: float | None = None
+    requests: RequestSettings = RequestSettings()
+    cache: CacheSettings | None = None
     limits: ReadLimits = ReadLimits()
 
     def __post_init__(self) -> None:
@@ -121,8 +192,9 @@ class FetchSettings:
             "num_fetchers",
             "concurrency",
             "max_bytes_in_flight",
-            "whole_object_bytes",
             "piece_bytes",
             "max_files_waiting",
             "max_attempts",
         )
+        limits = ("max_files_per_epoch", "max_rows_per_second")
+        require_positive(self, *(limit for limit in limits if getattr(self, limit) is not None))

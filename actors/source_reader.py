@@ -7,6 +7,7 @@ import pyarrow as pa
 from actors.messages import FileVersion
 from actors.object_store import ObjectStore
 from actors.open_file import OpenFile
+from actors.range_cache import RangeCache
 from actors.readers import reader_for
 from actors.settings import FetchSettings
 from actors.source import SourceDefinition
@@ -19,15 +20,25 @@ class SourceReader:
         source: where they are and in which format.
         schema: None until it is decided.
         settings: sizes of requests and pieces.
+        cache: of what was read before; a local source needs none.
     """
 
-    def __init__(self, source: SourceDefinition, schema: pa.Schema | None, settings: FetchSettings) -> None:
+    def __init__(
+        self,
+        source: SourceDefinition,
+        schema: pa.Schema | None,
+        settings: FetchSettings,
+        cache: RangeCache | None = None,
+    ) -> None:
         self.schema = schema
+        self._source = source
+        self.columns: frozenset[str] | None = None
         self._store = ObjectStore(
             source.location,
-            whole_object_bytes=settings.whole_object_bytes,
-            block_bytes=settings.piece_bytes,
+            requests=settings.requests,
+            concurrency=settings.concurrency,
             max_attempts=settings.max_attempts,
+            cache=None if source.location.is_local else cache,
         )
         self._reader = reader_for(source.format, settings.limits)
         self._piece_bytes = settings.piece_bytes
@@ -38,4 +49,4 @@ class SourceReader:
 
     def open(self, file: FileVersion) -> OpenFile:
         """A file, at its start; nothing is requested yet."""
-        return OpenFile(self._store.open(file), self._reader, self._piece_bytes)
+        return OpenFile(self._store.open(file), file, self._source, self._reader, self._piece_bytes)

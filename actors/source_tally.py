@@ -17,6 +17,7 @@ class SourceTally:
     quarantined: int = 0
     vanished: int = 0
     rows: int = 0
+    rows_bad: int = 0
     bytes: int = 0
     requests: int = 0
 
@@ -34,6 +35,7 @@ class SourceTally:
             quarantined=self.quarantined,
             vanished=self.vanished,
             rows=self.rows,
+            rows_bad=self.rows_bad,
             bytes=self.bytes,
             requests=self.requests,
         )

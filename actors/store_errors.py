@@ -19,7 +19,7 @@ from obstore.exceptions import (
     UnknownConfigurationKeyError,
 )
 
-from actors.read_errors import ObjectChanged, ObjectVanished
+from actors.read_errors import ObjectChanged, ObjectVanished, UnreadableFile
 from state.errors import (
     AccessDeniedError,
     BucketNotFoundError,
@@ -54,6 +54,10 @@ class AnswerBrokenOffError(StorageUnavailableError):
     """The store's answer ended before it was complete."""
 
 
+class UnreadableNameError(SettingsError):
+    """A listing has a name that obstore does not take."""
+
+
 def ask_store(call: Callable[[], Result], location: Location, path: str | None = None) -> Result:
     """Calls the store, and raises its errors as ours, without the original in the context.
 
@@ -64,6 +68,7 @@ def ask_store(call: Callable[[], Result], location: Location, path: str | None =
 
     Raises:
         ObjectVanished, ObjectChanged: the object is not, or no longer, what was listed.
+        UnreadableFile: no object can be asked for by this path.
         BucketNotFoundError, AccessDeniedError, StorageUnavailableError, SettingsError: see `state.errors`.
     """
     try:
@@ -85,8 +90,10 @@ def translated(error: Exception, location: Location, path: str | None = None) ->
             f"{location}: storage option {option} is not known for {location.scheme}://; correct its name"
         )
     if any(sign in text for sign in _INVALID_NAMES):
+        if path is not None:
+            return UnreadableFile("its name has control characters, or a part that is empty, . or ..; rename it")
         name = ascii(_found(_INVALID_NAME, text))
-        return SettingsError(
+        return UnreadableNameError(
             f"{location}: an object's name has characters that cannot be read ({name}): rename it, or give the source "
             "a URL that leaves it out"
         )

@@ -31,7 +31,8 @@ def main() -> None:
         bucket = s3.create_bucket("bench")
         client = s3.client()
         pipeline = sw.Pipeline("bench", f"s3://{bucket}/root", storage_options=s3.storage_options)
-        pipeline.source("events", f"s3://{bucket}/in", format="parquet", discovery=sw.Listing(interval_s=0.1))
+        discovery = sw.Listing(interval_s=0.1, max_requests_per_hour=72_000)
+        pipeline.source("events", f"s3://{bucket}/in", format="parquet", discovery=discovery)
         pipeline.view("by_user", QUERY)
         with pipeline.start() as run:
             for number, content in enumerate(files):

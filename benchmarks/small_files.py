@@ -12,13 +12,12 @@ import argparse
 import subprocess
 import sys
 import tempfile
-import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import slackwater as sw
 from benchmarks.events import QUERY, event_files
 from benchmarks.machine import describe_machine
+from benchmarks.paused_run import paused_run, seconds_to_commit, upload
 from slackwater.testing.s3_server import S3Server
 
 WARM_FILES = 200
@@ -28,39 +27,16 @@ def measure_ours(files: list[bytes], rows: int) -> tuple[float, sw.RunReport]:
     """Seconds from `resume` to the last commit, and what the run did."""
     with S3Server() as s3:
         bucket = s3.create_bucket("bench")
-        pipeline = sw.Pipeline("bench", f"s3://{bucket}/root", storage_options=s3.storage_options)
-        pipeline.source("events", f"s3://{bucket}/in", format="parquet", discovery=sw.Listing(interval_s=0.1))
-        pipeline.view("by_user", QUERY)
-        upload(s3, bucket, "warm", files[:WARM_FILES])
-        with pipeline.start() as run:
-            run.wait(until="caught_up")
-            run.pause()
-            upload(s3, bucket, "cold", files)
-            expected = run.report().files + len(files)
-            started = time.perf_counter()
-            run.resume()
-            while run.report().files < expected:
-                run.wait(timeout_s=0.002)
-            seconds = time.perf_counter() - started
+        with paused_run(s3, bucket, QUERY, files[:WARM_FILES]) as run:
+            seconds = seconds_to_commit(run, upload(s3, bucket, "cold", files))
             report = run.stop()
-        store = sw.open(pipeline.root.url, s3.storage_options)
-        counted = sum(store.snapshot().view("by_user").to_arrow()["n"].to_pylist())
+        store = sw.open(f"s3://{bucket}/root", s3.storage_options)
+        counted = sum(store.snapshot().view("totals").to_arrow()["n"].to_pylist())
         assert counted == (WARM_FILES + len(files)) * rows, counted
         phases = store.epochs().select(["rows", "fetch_s", "align_s", "spark_s", "collect_s"]).to_pylist()
         for phase in phases[-8:]:
             print("   epoch", {name: round(value, 3) for name, value in phase.items()})
     return seconds, report
-
-
-def upload(s3: S3Server, bucket: str, prefix: str, files: list[bytes]) -> None:
-    client = s3.client()
-    with ThreadPoolExecutor(8) as threads:
-        list(
-            threads.map(
-                lambda item: client.put_object(Bucket=bucket, Key=f"in/{prefix}/{item[0]:06}.parquet", Body=item[1]),
-                enumerate(files),
-            )
-        )
 
 
 def measure_spark(files: list[bytes], rows: int) -> float:

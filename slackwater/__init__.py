@@ -27,7 +27,8 @@ Invariants:
     run_requests.py what is asked of a run: pause, resume, throttle, stop, retry
     command_loop.py what other processes ask of it, through the store
     run_status.py RunStatus, RunReport: what a run says of itself
-    store.py      open, Store: epochs, files, why, owner
+    store.py      open, Store: epochs, files, quarantine, why, owner
+    file_table.py the table of files, quarantine_table.py that of bad records
     explanation.py ViewExplanation: how a view is kept up to date
     snapshot.py   Snapshot: one epoch
     story.py      what happened to one object
@@ -50,8 +51,15 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from actors.settings import BarrierSettings, FetchSettings, ReadLimits, RecoverySettings
-    from actors.source import Csv, Json, Listing, Parquet
+    from actors.settings import (
+        BarrierSettings,
+        CacheSettings,
+        FetchSettings,
+        ReadLimits,
+        RecoverySettings,
+        RequestSettings,
+    )
+    from actors.source import Csv, Json, Listing, Parquet, Text
     from slackwater.explanation import ViewExplanation
     from slackwater.pipeline import Pipeline
     from slackwater.run import Run
@@ -64,6 +72,7 @@ if TYPE_CHECKING:
     from spark_bridge.session import SparkSettings
     from state.errors import (
         AccessDeniedError,
+        BadInputError,
         BucketNotFoundError,
         CommandRefusedError,
         CommandUnansweredError,
@@ -95,6 +104,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "BarrierSettings": "actors.settings",
+    "CacheSettings": "actors.settings",
     "Csv": "actors.source",
     "FetchSettings": "actors.settings",
     "Json": "actors.source",
@@ -104,6 +114,7 @@ _MODULES = {
     "RaySettings": "slackwater.settings",
     "ReadLimits": "actors.settings",
     "RecoverySettings": "actors.settings",
+    "RequestSettings": "actors.settings",
     "RetentionSettings": "state.retention",
     "Run": "slackwater.run",
     "RunReport": "slackwater.run_status",
@@ -114,6 +125,7 @@ _MODULES = {
     "SparkSettings": "spark_bridge.session",
     "Store": "slackwater.store",
     "Story": "slackwater.story",
+    "Text": "actors.source",
     "Thinning": "state.retention",
     "View": "slackwater.view",
     "ViewExplanation": "slackwater.explanation",
@@ -122,8 +134,10 @@ _MODULES = {
 
 __all__ = [
     "AccessDeniedError",
+    "BadInputError",
     "BarrierSettings",
     "BucketNotFoundError",
+    "CacheSettings",
     "CommandRefusedError",
     "CommandUnansweredError",
     "CommitRefusedError",
@@ -145,6 +159,7 @@ __all__ = [
     "RaySettings",
     "ReadLimits",
     "RecoverySettings",
+    "RequestSettings",
     "RetentionSettings",
     "RootMismatchError",
     "Run",
@@ -165,6 +180,7 @@ __all__ = [
     "Store",
     "StoreNotFoundError",
     "Story",
+    "Text",
     "Thinning",
     "UsageError",
     "View",

@@ -12,6 +12,7 @@ from actors.logging import redact
 from actors.messages import Throttle
 from slackwater.run_requests import RunRequests
 from state.command import (
+    ClearQuarantineCommand,
     Command,
     PauseCommand,
     ResumeCommand,
@@ -110,12 +111,14 @@ class CommandLoop:
             requests.resume()
             return self._settled("goes on")
         if isinstance(command, ThrottleCommand):
-            requests.throttle(Throttle(command.files_per_second, command.bytes_per_second))
+            requests.throttle(Throttle(command.files_per_second, command.bytes_per_second, command.rows_per_second))
             return self._settled(_limits(command))
         if isinstance(command, StopCommand):
             return self._stop()
         if isinstance(command, RetryCommand):
-            return retried(requests.retry(command.source, command.path))
+            return retried(requests.retry(command.source, command.file))
+        if isinstance(command, ClearQuarantineCommand):
+            return cleared(requests.running_attempt().client.clear_quarantine(command.source, command.epoch))
         if isinstance(command, TagCommand):
             return self._tag(command)
         return self._vacuum(command)
@@ -151,6 +154,13 @@ def retried(files: int) -> Answer:
     return Answer(True, text, {"files": files})
 
 
+def cleared(records: int) -> Answer:
+    """What a `clear_quarantine` has done."""
+    return Answer(
+        True, f"{records:,} bad {'record is' if records == 1 else 'records are'} cleared", {"records": records}
+    )
+
+
 def tagged(command: TagCommand) -> Answer:
     """What a `tag` has done."""
     gone = command.epoch is None
@@ -164,6 +174,6 @@ def vacuumed(gone: Vacuumed) -> Answer:
 
 
 def _limits(command: ThrottleCommand) -> str:
-    limits = {"files": command.files_per_second, "bytes": command.bytes_per_second}
+    limits = {"files": command.files_per_second, "bytes": command.bytes_per_second, "rows": command.rows_per_second}
     given = [f"{limit:,g} {what}" for what, limit in limits.items() if limit is not None]
     return f"at most {' and '.join(given)} a second" if given else "not throttled"

@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from slackwater.command_loop import retried, tagged, vacuumed
+from slackwater.command_loop import cleared, retried, tagged, vacuumed
 from slackwater.maintenance import run_as_owner, vacuum
 from slackwater.retry import requeue
 from state.clock import Clock
-from state.command import Command, RetryCommand, TagCommand, VacuumCommand, kind_of
+from state.command import ClearQuarantineCommand, Command, RetryCommand, TagCommand, VacuumCommand, kind_of
 from state.command_inbox import Answer, CommandInbox
 from state.errors import CommandRefusedError, CommandUnansweredError
 from state.location import Location
 from state.owner import Owner, read_owner
+from state.quarantine import clear_quarantine
 from state.retention import RetentionSettings
 from state.tags import delete_tag, put_tag
 
@@ -113,7 +114,9 @@ def _do_alone(root: Location, command: Command, clock: Clock, takeover: bool) ->
 
     def action(store: StateStore, place: LanceRoot) -> Answer:
         if isinstance(command, RetryCommand):
-            return retried(requeue(store, place.clock, command.source, command.path))
+            return retried(requeue(store, place.clock, command.source, command.file))
+        if isinstance(command, ClearQuarantineCommand):
+            return cleared(clear_quarantine(store, command.source, command.epoch))
         if isinstance(command, TagCommand):
             if command.epoch is None:
                 delete_tag(store, command.name)
@@ -128,6 +131,6 @@ def _do_alone(root: Location, command: Command, clock: Clock, takeover: bool) ->
             retention = replace(retention, keep_epochs=command.keep_epochs)
         return vacuumed(vacuum(store, place, retention))
 
-    if not isinstance(command, (RetryCommand, TagCommand, VacuumCommand)):
+    if not isinstance(command, (RetryCommand, ClearQuarantineCommand, TagCommand, VacuumCommand)):
         raise CommandRefusedError(f"nothing runs at {root}: there is nothing to {kind_of(command)}")
     return run_as_owner(root.url, root.storage_options, action, takeover=takeover, clock=clock)

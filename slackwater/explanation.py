@@ -11,14 +11,16 @@ from actors.messages import FileVersion
 from actors.object_store import ObjectStore
 from actors.path_filter import PathFilter
 from actors.pipeline_definition import PipelineDefinition
+from actors.read_errors import EmptyFile, ObjectChanged, ObjectVanished, UnreadableFile
 from actors.recovery import check
+from actors.schema_sample import SAMPLE_FILES, SchemaSample
 from actors.source import SourceDefinition
 from actors.source_reader import SourceReader
 from spark_bridge.analysis import SourceWithoutSchemaError, analyse
 from spark_bridge.session import SparkSettings, start_local_session
 from spark_bridge.view_definition import ViewDefinition
 from state.clock import Clock
-from state.errors import NotIncrementalError
+from state.errors import NotIncrementalError, SchemaError
 from state.fingerprint import version_fingerprint
 from state.lance_root import LanceRoot
 
@@ -40,7 +42,7 @@ class ViewExplanation:
 def explain(
     definition: PipelineDefinition, views: Sequence[ViewDefinition], spark_settings: SparkSettings, clock: Clock
 ) -> tuple[ViewExplanation, ...]:
-    """Analyses views with a Spark of their own; reads at most one file per source, for its schema.
+    """Analyses views with a Spark of their own; reads at most eight files per source, for its schema.
 
     Raises:
         ViewError: a view cannot be built.
@@ -49,7 +51,7 @@ def explain(
     """
     schemas = check(definition, LanceRoot(definition.root, clock))
     found = {
-        source.name: schemas.get(source.name) or _first_file_schema(source, definition) for source in definition.sources
+        source.name: schemas.get(source.name) or _shown_schema(source, definition) for source in definition.sources
     }
     spark = start_local_session(spark_settings, f"slackwater-explain-{definition.name}")
     try:
@@ -68,13 +70,26 @@ def _explain(spark: object, view: ViewDefinition, schemas: Mapping[str, pa.Schem
     return ViewExplanation(view.name, plan.view_class, plan.explain().partition("\n")[2])
 
 
-def _first_file_schema(source: SourceDefinition, definition: PipelineDefinition) -> pa.Schema | None:
+def _shown_schema(source: SourceDefinition, definition: PipelineDefinition) -> pa.Schema | None:
     """The schema as a run would take it."""
     accepts = PathFilter(source.pattern).accepts
+    reader = SourceReader(source, None, definition.fetch)
     for page in ObjectStore(source.location).list_pages():
-        for path, etag, size, last_modified in page.objects():
-            if accepts(path):
+        objects = [each for each in page.objects() if accepts(each[0])]
+        for start in range(0, len(objects), SAMPLE_FILES):
+            sample = SchemaSample(source, 0)
+            for path, etag, size, last_modified in objects[start : start + SAMPLE_FILES]:
                 version = version_fingerprint(etag, size, last_modified)
-                file = FileVersion(source.name, path, version, etag, size, last_modified)
-                return SourceReader(source, None, definition.fetch).open(file).infer_schema()
+                sample.add(path, _shown(reader, FileVersion(source.name, path, version, etag, size, last_modified)))
+            if sample.shows_something:
+                return sample.schema()
     return None
+
+
+def _shown(reader: SourceReader, file: FileVersion) -> pa.Schema | SchemaError | None:
+    try:
+        return reader.open(file).infer_schema()
+    except SchemaError as error:
+        return error
+    except (EmptyFile, ObjectChanged, ObjectVanished, UnreadableFile):
+        return None

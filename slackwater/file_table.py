@@ -60,8 +60,7 @@ def file_table(
         NotFoundError: there is no such source.
         UsageError: there is no such status.
     """
-    if source is not None and source not in catalog.sources:
-        raise NotFoundError(f"there is no source {source!r}; the sources are: {', '.join(catalog.sources) or 'none'}")
+    require_source(source, catalog)
     if status is not None and status not in STATUSES:
         raise UsageError(f"{status!r} is no status of a file; take one of {', '.join(STATUSES)}")
     files = read_files(store, state_version)
@@ -70,7 +69,25 @@ def file_table(
     if status is not None:
         files = files.filter(pc.equal(files["status"], status))
     files = files.sort_by([("source", "ascending"), ("path", "ascending"), ("listed_epoch", "ascending")])
-    return files.set_column(1, "path", _urls(files, catalog))
+    return files.set_column(1, "path", whole_urls(files, catalog))
+
+
+def require_source(source: str | None, catalog: Catalog) -> None:
+    """Refuses the name of a source that there is not.
+
+    Raises:
+        NotFoundError: naming those that there are.
+    """
+    if source is not None and source not in catalog.sources:
+        raise NotFoundError(f"there is no source {source!r}; the sources are: {', '.join(catalog.sources) or 'none'}")
+
+
+def whole_urls(files: pa.Table, catalog: Catalog) -> pa.ChunkedArray:
+    """The URL of each row, out of its columns `source` and `path`."""
+    names = pa.array(list(catalog.sources), pa.string())
+    urls = pa.array([source_url(source.definition) for source in catalog.sources.values()], pa.string())
+    prefixes = urls.take(pc.index_in(files["source"].combine_chunks(), value_set=names))
+    return pc.binary_join_element_wise(prefixes, files["path"].combine_chunks(), "/")
 
 
 def _as_files(queue: pa.Table) -> pa.Table:
@@ -89,10 +106,3 @@ def _as_files(queue: pa.Table) -> pa.Table:
         else:
             columns[name] = pa.nulls(queue.num_rows, types.field(name).type)
     return pa.table(columns, schema=pa.schema([types.field(name) for name in _COLUMNS]))
-
-
-def _urls(files: pa.Table, catalog: Catalog) -> pa.ChunkedArray:
-    names = pa.array(list(catalog.sources), pa.string())
-    urls = pa.array([source_url(source.definition) for source in catalog.sources.values()], pa.string())
-    prefixes = urls.take(pc.index_in(files["source"].combine_chunks(), value_set=names))
-    return pc.binary_join_element_wise(prefixes, files["path"].combine_chunks(), "/")

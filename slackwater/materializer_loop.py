@@ -94,15 +94,18 @@ class MaterializerLoop:
             return
         decided = {name for name, schema in schemas.items() if schema is not None}
         new: tuple[str, ...] = ()
+        columns: Mapping[str, tuple[str, ...]] = {}
         if decided:
             materializer = self._started()
             declaration = materializer.declare(self._definitions, schemas, self._known)
             new = declaration.new
             for name in new:
                 self._check_new(declaration.plans[name])
+            # A view that waits for a schema may use more of the others.
+            columns = {} if declaration.waiting else materializer.columns()
             self.view_classes = {name: plan.view_class for name, plan in declaration.plans.items()}
         self._declared = schemas
-        self._client.views_declared(sources=decided, new_views=bool(new))
+        self._client.views_declared(sources=decided, new_views=bool(new), columns=columns)
 
     def _check_new(self, plan: ViewPlan) -> None:
         ingested = sorted(self._recovered.ingested.intersection(plan.sources))
@@ -122,10 +125,19 @@ class MaterializerLoop:
         """What became of an epoch; None if the run has ended before it could be."""
         if epoch.barrier.kind is BarrierKind.INITIAL or (self._materializer is None and not epoch.blocks):
             return CollectReport(MATERIALIZER, epoch.epoch)
-        while not self._spark.done() or any(self._schemas()[source] is None for source in epoch.blocks):
+        while not self._spark.done() or not self._is_known(epoch):
             if self._ended.wait(_POLL_S):
                 return None
         self._declare()
         done = self._started().run_epoch(epoch.epoch, epoch.blocks)
         self._known |= {view.name: view for view in done.created}
         return CollectReport(MATERIALIZER, epoch.epoch, views=done.views, created=done.created)
+
+    def _is_known(self, epoch: EpochBlocks) -> bool:
+        """Whether this process has heard of every column that the epoch's rows have."""
+        schemas = self._schemas()
+        for source, blocks in epoch.blocks.items():
+            schema = schemas[source]
+            if schema is None or not {name for block in blocks for name in block.columns} <= {*schema.names}:
+                return False
+        return True

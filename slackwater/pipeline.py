@@ -5,9 +5,9 @@ from __future__ import annotations
 import inspect
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import is_dataclass, replace
 from types import MappingProxyType
 from typing import Any, TypeVar, overload
 
@@ -18,9 +18,9 @@ from actors.logging import configure_default
 from actors.object_store import ObjectStore
 from actors.path_filter import PathFilter
 from actors.pipeline_definition import PipelineDefinition
-from actors.recovery import check, current_term
+from actors.recovery import check, current_head
 from actors.safe_types import safe_schema
-from actors.source import FORMATS, Csv, Format, Json, Listing, Parquet, SourceDefinition
+from actors.source import Csv, FilePolicy, Format, Json, Listing, Parquet, SourceDefinition, Text, format_type
 from slackwater.explanation import ViewExplanation, explain
 from slackwater.run import Run, RunReport
 from slackwater.run_control import RunControl
@@ -96,17 +96,29 @@ class Pipeline:
         schema: pa.Schema | str | None = None,
         discovery: Listing = Listing(),
         storage_options: Mapping[str, Any] | None = None,
+        on_change: str = "ignore",
+        on_bad_record: str = "quarantine",
+        schema_evolution: str = "strict",
+        metadata: Sequence[str] = (),
     ) -> None:
         """Declares a prefix of a bucket, or a directory, whose files are read once each.
 
         Args:
             name: what views call it.
             url: a local path, `file://`, `s3://`, `gs://`, `az://` or `http(s)://`.
-            format: `"parquet"`, `"csv"`, `"json"` (one object a line), or an object with options: `Csv(delimiter=";")`.
+            format: `"parquet"`, `"csv"`, `"json"` (one object a line), `"text"` (one row a line), or an object with
+                options: `Csv(delimiter=";")`.
             pattern: which names below the URL are taken; names that start with `_` or `.` are not, unless it asks.
-            schema: a pyarrow schema or DDL text (`"id bigint, at timestamp"`); None takes that of the first file.
+            schema: a pyarrow schema or DDL text (`"id bigint, at timestamp"`); None takes that of the first files.
             discovery: how new files are found.
             storage_options: to reach the URL; see `Pipeline`.
+            on_change: when a file that was ingested is another one now: `"ignore"` (it is noted), `"fail"`, or
+                `"append"` (the new version is read as a new file).
+            on_bad_record: `"quarantine"` keeps a record that cannot be read and goes on, `"fail"` ends the run.
+            schema_evolution: `"strict"` leaves columns out that the schema does not have, `"add_columns"` adds them to
+                it, `"widen"` keeps numbers in the widest type of their kind.
+            metadata: columns that tell where each row is from: any of `path`, `size`, `last_modified`, `etag`, `row`
+                and `epoch`; they are called `_path`, `_size` and so on.
 
         Raises:
             SettingsError: an argument cannot be used, or the name is taken.
@@ -126,6 +138,9 @@ class Pipeline:
             pattern=pattern,
             schema=None if schema is None else safe_schema(parse_schema(schema) if isinstance(schema, str) else schema),
             discovery=discovery,
+            policy=FilePolicy(on_change=on_change, on_bad_record=on_bad_record),
+            schema_evolution=schema_evolution,
+            metadata=tuple(metadata),
         )
 
     @overload
@@ -193,7 +208,7 @@ class Pipeline:
                 views=tuple(self._views.values()),
                 settings=self.settings,
                 ownership=ownership,
-                replaces_term=current_term(root),
+                replaces=current_head(root),
                 clock=self._clock,
             )
             return Run(definition, control)
@@ -244,9 +259,20 @@ def _check_name(kind: str, name: str) -> None:
         raise SettingsError(f"{kind} {name!r}: a name has letters, digits and underscores, with a letter first")
 
 
+def _is_format(given: Any) -> bool:
+    return is_dataclass(given) and callable(getattr(given, "reader", None))
+
+
 def _format(source: str, format: str | Format) -> Format:
-    if isinstance(format, (Parquet, Csv, Json)):
+    if isinstance(format, str):
+        try:
+            made: Format = format_type(format)()
+        except SettingsError as error:
+            raise SettingsError(f"source {source}: {error}") from None
+        return made
+    if isinstance(format, (Parquet, Csv, Json, Text)) or _is_format(format):
         return format
-    if format not in FORMATS:
-        raise SettingsError(f"source {source}: format {format!r} is not known; there are {', '.join(FORMATS)}")
-    return FORMATS[format]()
+    raise SettingsError(
+        f"source {source}: {format!r} is no format; give its name, or an object as Csv(), or one of your own with a "
+        "method reader(limits)"
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from actors.file_progress import FileProgress
 from actors.messages import FileVersion, RetriedFile
+from actors.path_filter import PathFilter
 from slackwater.file_table import source_url
 from state.catalog import Catalog
 from state.clock import Clock
@@ -21,13 +22,16 @@ from state.records import EpochCounts, EpochSeconds
 from state.store import StateStore
 
 
-def quarantined_files(store: StateStore, source: str | None = None, path: str | None = None) -> list[RetriedFile]:
+def quarantined_files(store: StateStore, source: str | None = None, file: str | None = None) -> list[RetriedFile]:
     """The quarantined files that may be read again: the last version of each path, unless another one was read.
+
+    Single bad records of a file are no matter of a retry: the views hold the rows around them.
 
     Args:
         store: a handle on the store.
         source: only this source's.
-        path: only this one: its whole URL, an absolute path, or its path below a source.
+        file: only those that this names: a whole URL, an absolute path, or a glob over the paths below a source, as in
+            a source's pattern; a path itself names its file whatever it would mean as a glob.
 
     Raises:
         NotFoundError: there is no such source, or no such quarantined file.
@@ -40,13 +44,14 @@ def quarantined_files(store: StateStore, source: str | None = None, path: str | 
     if source is not None:
         wanted &= pc.field("source") == source
     quarantined = ledger.filter(wanted).sort_by("listed_epoch").to_pylist()
-    if path is not None:
+    if file is not None:
         urls = {name: source_url(each.definition) for name, each in sources.items()}
-        quarantined = [row for row in quarantined if _is_named(row, path, urls)]
+        is_named = _naming(file, urls)
+        quarantined = [row for row in quarantined if is_named(row)]
         if not quarantined:
             raise NotFoundError(
-                f"no file {path} is quarantined{f' in source {source}' if source else ''}; "
-                "`files --status quarantined` shows those that are"
+                f"no file {file} is quarantined{f' in source {source}' if source else ''}; `files --status "
+                "quarantined` shows those that are; single bad records, which `quarantine` shows, are not retried"
             )
     latest = {(row["source"], row["path"]): row for row in quarantined}
     same_path = pc.field("path").isin(pa.array([path for _, path in latest], pa.string()))
@@ -55,14 +60,14 @@ def quarantined_files(store: StateStore, source: str | None = None, path: str | 
     return [_retried(row) for key, row in latest.items() if key not in taken]
 
 
-def requeue(store: StateStore, clock: Clock, source: str | None = None, path: str | None = None) -> int:
+def requeue(store: StateStore, clock: Clock, source: str | None = None, file: str | None = None) -> int:
     """Puts quarantined files back into the queue, in an epoch of its own.  The next run reads them.
 
     Args:
         store: the owner's handle.
         clock: makes the epoch.
         source: see `quarantined_files`.
-        path: likewise.
+        file: likewise.
 
     Returns:
         How many files.
@@ -71,7 +76,7 @@ def requeue(store: StateStore, clock: Clock, source: str | None = None, path: st
         NotFoundError: as `quarantined_files`.
         FencedError, CommitRefusedError, CommitUnknownError: as `StateStore.commit`.
     """
-    files = [FileProgress.of_retried(each) for each in quarantined_files(store, source, path)]
+    files = [FileProgress.of_retried(each) for each in quarantined_files(store, source, file)]
     delta = DeltaBuilder()
     for each in files:
         delta.delete("ledger", each.state_key, each.vnode)
@@ -87,10 +92,13 @@ def requeue(store: StateStore, clock: Clock, source: str | None = None, path: st
     return len(files)
 
 
-def _is_named(row: Mapping[str, Any], path: str, urls: Mapping[str, str]) -> bool:
-    if "://" in path or path.startswith("/"):
-        return f"{urls.get(row['source'])}/{row['path']}" == Location(path).url
-    return bool(row["path"] == path)
+def _naming(file: str, urls: Mapping[str, str]) -> Callable[[Mapping[str, Any]], bool]:
+    """Whether `file` names a row of the ledger; see `quarantined_files`."""
+    if "://" in file or file.startswith("/"):
+        url = Location(file).url
+        return lambda row: f"{urls.get(row['source'])}/{row['path']}" == url
+    glob = PathFilter(file)
+    return lambda row: row["path"] == file or glob.accepts(row["path"])
 
 
 def _paths(files: pa.Table) -> set[tuple[str, str]]:

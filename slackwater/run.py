@@ -91,23 +91,33 @@ class Run:
         """Takes a `pause` back."""
         self._control.requests.resume()
 
-    def throttle(self, *, files_per_second: float | None = None, bytes_per_second: float | None = None) -> None:
-        """From the next barrier on no more is opened and read than this each second; None for no limit.
+    def throttle(
+        self,
+        *,
+        files_per_second: float | None = None,
+        bytes_per_second: float | None = None,
+        rows_per_second: float | None = None,
+    ) -> None:
+        """From the next barrier on no more is opened, read and emitted each second; None for what the settings say.
 
         Raises:
             UsageError: a limit is not above zero.
         """
-        limits = ThrottleCommand(files_per_second=files_per_second, bytes_per_second=bytes_per_second)
-        self._control.requests.throttle(Throttle(limits.files_per_second, limits.bytes_per_second))
+        limits = ThrottleCommand(
+            files_per_second=files_per_second, bytes_per_second=bytes_per_second, rows_per_second=rows_per_second
+        )
+        self._control.requests.throttle(
+            Throttle(limits.files_per_second, limits.bytes_per_second, limits.rows_per_second)
+        )
 
-    def retry(self, source: str | None = None, path: str | None = None) -> int:
+    def retry(self, source: str | None = None, file: str | None = None) -> int:
         """Reads quarantined files again, each behind the rows that were read.
 
         Returns when that is committed: they are in the queue.
 
         Args:
             source: only this source's.
-            path: only this one: its whole URL, or its path below a source.
+            file: only those that this names: a whole URL, or a glob over the paths below a source.
 
         Returns:
             How many files.
@@ -116,7 +126,7 @@ class Run:
             NotFoundError: there is no such source, or no such quarantined file.
             CommandRefusedError: the run ends.
         """
-        return self._control.requests.retry(source, path)
+        return self._control.requests.retry(source, file)
 
     def stop(self) -> RunReport:
         """Ends the run after a last epoch; half-read files go on at their row in the next run.
@@ -170,5 +180,10 @@ class Run:
             f"source {name}: {source.quarantined} files are quarantined; see slackwater files ROOT --status quarantined"
             for name, source in sources.items()
             if source.quarantined
+        ]
+        notes += [
+            f"source {name}: {source.rows_bad:,} bad records are quarantined; see slackwater quarantine ROOT"
+            for name, source in sources.items()
+            if source.rows_bad
         ]
         return notes

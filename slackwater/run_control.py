@@ -28,6 +28,7 @@ from state.command_inbox import CommandInbox
 from state.errors import FencedError, RunFailedError, SlackwaterError
 from state.lance_root import LanceRoot
 from state.owner import Ownership
+from state.records import Head
 
 _NEXT_ATTEMPT = sys.maxsize
 _SHOWN_PHASES = ("running", "paused", "stopping")
@@ -46,7 +47,7 @@ class RunControl:
         views: the declared views.
         settings: of Spark, Ray and the recovery.
         ownership: of the root, held; it is released at the end.
-        replaces_term: the head's term before this run.
+        replaces: the head before this run.
         clock: gives times and durations.
     """
 
@@ -57,11 +58,11 @@ class RunControl:
         views: Sequence[ViewDefinition],
         settings: Settings,
         ownership: Ownership,
-        replaces_term: int,
+        replaces: Head,
         clock: Clock,
     ) -> None:
         self._definition, self._views = definition, views
-        self._ownership, self._replaces_term, self._clock = ownership, replaces_term, clock
+        self._ownership, self._replaces, self._clock = ownership, replaces, clock
         self._policy = RecoveryPolicy(settings.recovery)
         self._started_s = clock.monotonic()
         self._seconds: float | None = None
@@ -69,7 +70,7 @@ class RunControl:
         self._mark = 1
         self.news = threading.Condition()
         self.state = RunState(version=0, phase="starting", term=0, epoch=0)
-        self.progress = RunProgress(source.name for source in definition.sources)
+        self.progress = RunProgress((source.name for source in definition.sources), clock)
         self.recovering = ""
         self.recoveries = 0
         self.failure: Exception | None = None
@@ -136,7 +137,12 @@ class RunControl:
 
     def _control(self) -> None:
         """One attempt after the other, until one stops gracefully or none is to follow."""
-        plan = AttemptPlan(self._ownership.run_id, replaces_term=self._replaces_term)
+        plan = AttemptPlan(
+            self._ownership.run_id,
+            replaces_term=self._replaces.term,
+            replaces=frozenset({self._replaces.run, *self._ownership.replaced}),
+            began_at=self._clock.now(),
+        )
         try:
             while (failure := self._try(plan)) is not None:
                 plan = self._plan_after(plan, failure)
@@ -193,6 +199,7 @@ class RunControl:
             so_far=RunTotals(state.epoch, state.epochs, state.totals),
             files_at_once=following.files_at_once,
             poisoned=following.poisoned,
+            spent={**plan.spent, **{each.source: each.spent for each in state.lists}},
         )
 
     def _clean_up(self) -> None:

@@ -8,6 +8,8 @@ from dataclasses import fields
 from actors.reports import SourceProgress
 from actors.run_state import Recovered, RunState
 from slackwater.run_status import SourceStatus
+from state.clock import Clock
+from state.epoch import epoch_time
 
 _COUNTS = tuple(each.name for each in fields(SourceProgress))
 
@@ -20,10 +22,11 @@ class RunProgress:
 
     Args:
         sources: the names of all sources.
+        clock: tells how old an epoch is.
     """
 
-    def __init__(self, sources: Iterable[str]) -> None:
-        self._sources = tuple(sources)
+    def __init__(self, sources: Iterable[str], clock: Clock) -> None:
+        self._sources, self._clock = tuple(sources), clock
         self._at_start: Mapping[str, SourceProgress] | None = None
         self._before: Mapping[str, SourceProgress] = {}
         self._requests: dict[str, int] = {}
@@ -44,8 +47,21 @@ class RunProgress:
             before, at_start = self._of(self._before, lister.source), self._of(self._at_start or {}, lister.source)
             counts = {name: counts[name] + getattr(before, name) - getattr(at_start, name) for name in _COUNTS}
             counts["requests"] += self._requests.get(lister.source, 0)
-            statuses[lister.source] = SourceStatus(listed=lister.listed, listings=lister.listings, **counts)
+            unfinished = state.unfinished.get(lister.source)
+            statuses[lister.source] = SourceStatus(
+                listed=lister.listed,
+                listings=lister.listings,
+                requests_per_hour=sum(lister.spent),
+                listing_period_s=lister.period_s,
+                stretched_by=lister.stretched_by,
+                oldest_unfinished_s=0.0 if unfinished is None else self._seconds_since(unfinished.listed_epoch),
+                oldest_unfinished_epochs=0 if unfinished is None else unfinished.epochs,
+                **counts,
+            )
         return statuses
+
+    def _seconds_since(self, epoch: int) -> float:
+        return max(0.0, (self._clock.now() - epoch_time(epoch)).total_seconds())
 
     def _of(self, progress: Mapping[str, SourceProgress], source: str) -> SourceProgress:
         return progress.get(source, SourceProgress())

@@ -99,14 +99,14 @@ class RunRequests:
             attempt, number = self._attempt, self._number
         return attempt is not None and self._await(attempt, number)
 
-    def retry(self, source: str | None = None, path: str | None = None) -> int:
+    def retry(self, source: str | None = None, file: str | None = None) -> int:
         """Puts quarantined files back into the queue, see `Run.retry`."""
         if source is not None and source not in self._sources:
             raise NotFoundError(
                 f"the pipeline that runs has no source {source!r}; its sources are: {', '.join(self._sources)}"
             )
         with self._retrying:
-            wanted = {_try_of(each) for each in self._quarantined(source, path)}
+            wanted = {_try_of(each) for each in self._quarantined(source, file)}
             total = len(wanted)
             while wanted:
                 # Read once an attempt runs: the one before it may have committed what it did not live to tell.
@@ -137,8 +137,8 @@ class RunRequests:
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
-    def _quarantined(self, source: str | None, path: str | None = None) -> list[RetriedFile]:
-        files = quarantined_files(self._root.open(read_only=True), source, path)
+    def _quarantined(self, source: str | None, file: str | None = None) -> list[RetriedFile]:
+        files = quarantined_files(self._root.open(read_only=True), source, file)
         return [each for each in files if each.file.source in self._sources]
 
     def _carry_out(self, attempt: Attempt, files: list[RetriedFile]) -> bool:

@@ -15,10 +15,21 @@ class SourceStatus(SourceProgress):
     Args:
         listed: files that the last listing found.
         listings: complete listings.
+        requests_per_hour: LIST requests of the last hour.
+        listing_period_s: seconds from the beginning of one listing to that of the next.
+        stretched_by: what makes that longer than the source asks for: `max_requests_per_hour`, `listing takes longer`,
+            or None.
+        oldest_unfinished_s: for how long the oldest file that was listed has not been finished; 0 if all are.
+        oldest_unfinished_epochs: and how many epochs this attempt has committed meanwhile.
     """
 
     listed: int = 0
     listings: int = 0
+    requests_per_hour: int = 0
+    listing_period_s: float = 0.0
+    stretched_by: str | None = None
+    oldest_unfinished_s: float = 0.0
+    oldest_unfinished_epochs: int = 0
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from datetime import datetime
 import pyarrow as pa
 
 from slackwater.file_table import file_table
+from slackwater.quarantine_table import quarantine_table
 from slackwater.view import View
 from state.catalog import Catalog
 from state.errors import ViewNotFoundError
@@ -71,6 +72,14 @@ class Snapshot:
         """
         version = self._record.state_version
         return file_table(self._store, self._definitions(), version, source=source, status=status)
+
+    def quarantine(self, source: str | None = None) -> pa.Table:
+        """The bad records that were known at this epoch; columns as `Store.quarantine`.
+
+        Raises:
+            NotFoundError: there was no such source.
+        """
+        return quarantine_table(self._store, self._definitions(), self._record.state_version, source)
 
     def _definitions(self) -> Catalog:
         if self._catalog is None:

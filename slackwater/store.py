@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from slackwater.file_table import file_table, source_url
+from slackwater.quarantine_table import quarantine_table
 from slackwater.snapshot import Snapshot
 from slackwater.story import Story, tell
 from slackwater.view import View
@@ -58,6 +59,15 @@ _VIEWS = pa.schema(
         ("frozen", pa.bool_()),
     ]
 )
+_LEFT_OUT = pa.struct([("column", pa.string()), ("path", pa.string()), ("epoch", pa.int64())])
+_LISTING = pa.schema(
+    [
+        ("listed_at", _TIME),
+        ("requests_last_hour", pa.int64()),
+        ("period_s", pa.float64()),
+        ("stretched_by", pa.string()),
+    ]
+)
 _SOURCES = pa.schema(
     [
         ("name", pa.string()),
@@ -65,7 +75,8 @@ _SOURCES = pa.schema(
         ("format", pa.string()),
         ("pattern", pa.string()),
         ("schema", pa.string()),
-        ("listed_at", _TIME),
+        ("left_out", pa.list_(_LEFT_OUT)),
+        *_LISTING,
     ]
 )
 
@@ -114,6 +125,9 @@ class Store:
     def files(self, source: str | None = None, status: str | None = None) -> pa.Table:
         """One row for every version of every file that was listed.
 
+        The views hold exactly the first `rows_read` records of each, in file order, less the `rows_bad` of them that
+        are quarantined.
+
         Args:
             source: only this source's.
             status: only `waiting`, `reading`, `done`, `quarantined` or `vanished`.
@@ -124,6 +138,24 @@ class Store:
         """
         state = self._latest()
         return file_table(state, _catalog(state), None, source=source, status=status)
+
+    def quarantine(self, source: str | None = None) -> pa.Table:
+        """One row for every record that does not fit its source: the views hold the rows around it.
+
+        The columns: `source`; `path`, the whole URL of the file as in `files`; `row`, the position in the file, counted
+        from 0 as in the metadata column `_row` (messages for people count from 1); `raw`, the bytes of the record, or
+        the first 64 KiB of them, for Parquet the row as JSON; `reason`; `epoch`, the one that quarantined it.
+
+        Records that were cleared are left out; `rows_bad` of `files` counts them still.
+
+        Args:
+            source: only this source's.
+
+        Raises:
+            NotFoundError: there is no such source.
+        """
+        state = self._latest()
+        return quarantine_table(state, _catalog(state), None, source)
 
     def why(self, path: str) -> Story:
         """What happened to one object, and why its rows are in the views or not.
@@ -143,20 +175,27 @@ class Store:
         return read_owner(self._root)
 
     def sources(self) -> pa.Table:
-        """One row per source."""
+        """One row per source; `left_out` has the columns of files that it does not have, each with its first file."""
         state = self._latest()
-        listings = {row["source"]: row["listed_at"] for row in state.scan("list_state").to_pylist()}
+        catalog = _catalog(state)
+        listings = {row["source"]: row for row in state.scan("list_state").to_pylist()}
         rows = []
-        for source in _catalog(state).sources.values():
+        for source in catalog.sources.values():
             definition = json.loads(source.definition)
+            url = source_url(source.definition)
             rows.append(
                 {
                     "name": source.name,
-                    "url": source_url(source.definition),
+                    "url": url,
                     "format": definition["format"]["name"],
                     "pattern": definition["pattern"],
                     "schema": None if source.schema is None else _schema_text(source.schema),
-                    "listed_at": listings.get(source.name),
+                    "left_out": [
+                        {"column": each.column, "path": f"{url}/{each.path}", "epoch": each.epoch}
+                        for each in catalog.left_out
+                        if each.source == source.name
+                    ],
+                    **{name: listings.get(source.name, {}).get(name) for name in _LISTING.names},
                 }
             )
         return pa.Table.from_pylist(rows, _SOURCES)

@@ -18,9 +18,11 @@ from slackwater.file_table import read_files, source_url
 from state.catalog import Catalog
 from state.epoch import epoch_time
 from state.errors import SlackwaterError
+from state.fingerprint import version_fingerprint
 from state.location import Location
 from state.object_client import object_client
 from state.owner import Owner
+from state.quarantine import bad_records
 from state.records import CatalogSource
 from state.store import StateStore
 
@@ -35,11 +37,14 @@ class Story:
         path: its whole URL, or what was asked for if no source has it.
         source: the source it belongs to, or None.
         status: `waiting`, `reading`, `done`, `quarantined` or `vanished` as in the table of files; `outside` (under
-            no source's URL), `hidden`, `pattern` (the source's pattern leaves it out), `not_listed` (it is there, and
-            no listing has found it yet), `absent` (it is not there), or `unknown` (nobody has listed it, and whether it
-            is there cannot be found out).
+            no source's URL), `hidden`, `pattern` (the source's pattern leaves it out), `too_old` (written before the
+            time from which the source takes files), `not_listed` (it is there, and no listing has found it yet),
+            `absent` (it is not there), or `unknown` (nobody has listed it, and whether it is there cannot be found
+            out).
         text: the story for people, one sentence a line.
         epochs: `listed_epoch`, `first_epoch`, `done_epoch`, `changed_epoch`, `gone_epoch`, those that there are.
+        rows_bad: how many records of its latest version are quarantined.
+        first_bad: the first of these with its reason, for people; empty if there is none, or it was cleared.
     """
 
     path: str
@@ -47,6 +52,8 @@ class Story:
     status: str
     text: str
     epochs: Mapping[str, int] = field(default_factory=dict)
+    rows_bad: int = 0
+    first_bad: str = ""
 
 
 @dataclass(frozen=True)
@@ -82,7 +89,7 @@ def tell(path: str, root: Location, store: StateStore, catalog: Catalog, owner: 
         mask = pc.and_(pc.equal(files["source"], candidate.source.name), pc.equal(files["path"], candidate.relative))
         versions = files.filter(mask).sort_by("listed_epoch").to_pylist()
         if versions:
-            return _of_listed(candidate, versions)
+            return _of_listed(candidate, versions, store)
     stories = [_of_unlisted(candidate, root, store, owner) for candidate in candidates]
     return next((story for story in stories if story.status == "not_listed"), stories[0])
 
@@ -101,33 +108,52 @@ def _candidates(path: str, catalog: Catalog) -> list[_Candidate]:
     return [_Candidate(each, path) for each in sources]
 
 
-def _of_listed(candidate: _Candidate, versions: list[dict[str, Any]]) -> Story:
+def _of_listed(candidate: _Candidate, versions: list[dict[str, Any]], store: StateStore) -> Story:
     latest = versions[-1]
-    lines = [_version_line(candidate.url, version) for version in versions]
+    bad = [_first_bad(candidate, version, store) for version in versions]
+    lines = [
+        " ".join(filter(None, (_version_line(candidate.url, version), first and f"The first bad record is {first}.")))
+        for version, first in zip(versions, bad, strict=True)
+    ]
     if len(versions) > 1:
         lines.append(f"{len(versions)} versions of it were listed; the last line is about the latest.")
     epochs = {name: latest[name] for name in _EPOCHS if latest[name] is not None}
-    return Story(candidate.url, candidate.source.name, latest["status"], "\n".join(lines), epochs)
+    text, rows_bad = "\n".join(lines), latest["rows_bad"] or 0
+    return Story(candidate.url, candidate.source.name, latest["status"], text, epochs, rows_bad, bad[-1])
+
+
+def _first_bad(candidate: _Candidate, version: Mapping[str, Any], store: StateStore) -> str:
+    """The first bad record of a file version and its reason; empty if there is none or it was cleared."""
+    if not version["rows_bad"]:
+        return ""
+    records = bad_records(store, candidate.source.name, candidate.relative)
+    fingerprint = version_fingerprint(version["etag"], version["size"], version["last_modified"])
+    mine = pc.and_(pc.equal(records["version"], fingerprint), pc.is_valid(records["reason"]))
+    for first in records.filter(mine).sort_by("row").slice(0, 1).to_pylist():
+        return f"row {first['row'] + 1:,}: {first['reason']}"
+    return ""
 
 
 def _version_line(url: str, version: Mapping[str, Any]) -> str:
     listed = _at(version["listed_epoch"])
     status, rows = version["status"], version["rows_read"] or 0
+    bad = f"{version['rows_bad']:,} of them" if version["rows_bad"] else ""
+    kept = f"its first {rows:,} rows are in the views" if rows else "none of its rows is in the views"
+    kept += f", except {bad}, which are quarantined" if bad else ""
     error = version["error"] or "no reason was recorded"
     if status == "waiting":
         text = f"{url} has been waiting to be read since {listed}."
         return text if not version["error"] else f"{text} The last of {version['attempts']} attempts failed: {error}."
     if status == "reading":
-        return f"{url} is being read: the first {rows:,} rows are in the views. It was listed at {listed}."
+        return f"{url} is being read: {kept}. It was listed at {listed}."
     if status == "done":
-        bad = f", {version['rows_bad']:,} of them quarantined" if version["rows_bad"] else ""
-        text = f"{url} was read to its end at {_at(version['done_epoch'])}: {rows:,} rows{bad}."
+        text = f"{url} was read to its end at {_at(version['done_epoch'])}: {rows:,} rows"
+        text += f", {bad} quarantined." if bad else "."
         if version["changed_epoch"] is not None:
             text += f" It was changed later, seen at {_at(version['changed_epoch'])}; its rows are those of before."
         if version["gone_epoch"] is not None:
             text += f" It is gone since {_at(version['gone_epoch'])}; its rows stay in the views."
         return text
-    kept = f"its first {rows:,} rows are in the views" if rows else "none of its rows is in the views"
     if status == "quarantined":
         return f"{url} was quarantined at {_at(version['done_epoch'])}: {error}; {kept}."
     gone = version["gone_epoch"] if version["gone_epoch"] is not None else version["done_epoch"]
@@ -149,7 +175,11 @@ def _of_unlisted(candidate: _Candidate, root: Location, store: StateStore, owner
         return Story(url, name, "unknown", f"{url} was never listed; {listing}. Whether it is there: {trouble}.")
     if modified is None:
         return Story(url, name, "absent", f"{url} was never listed, and it is not there now; {listing}.")
-    text = f"{url} is there (written {modified:%Y-%m-%d %H:%M:%S} UTC), but no listing has found it yet; {listing}."
+    written, limit = f"written {modified:%Y-%m-%d %H:%M:%S} UTC", candidate.source.not_before
+    if limit is not None and modified < limit:
+        text = f"{url} is there ({written}); source {name} leaves out what is older than {limit:%Y-%m-%d %H:%M:%S} UTC."
+        return Story(url, name, "too_old", text)
+    text = f"{url} is there ({written}), but no listing has found it yet; {listing}."
     return Story(url, name, "not_listed", text)
 
 

@@ -38,6 +38,7 @@ Map:
       operators        what can be maintained, and what to say about the rest
       function_source  the Python functions of a view, as text
       identity         the text by which a view is recognised
+      visible_columns  the columns of its sources that a view knows
       result_columns   where a result's columns come from
     view_plan          an analysed view
     aggregates         one aggregate function: partials, merge, value

@@ -20,6 +20,7 @@ from spark_bridge.identity import identity_text
 from spark_bridge.operators import ROW_BY_ROW, ExpressionCheck, refuse, refuse_operator
 from spark_bridge.result_columns import grouping_columns
 from spark_bridge.spark_message import one_line
+from spark_bridge.used_columns import used_columns
 from spark_bridge.view_definition import ViewDefinition
 from spark_bridge.view_plan import AGGREGATE, APPEND, ViewPlan
 from state.errors import SchemaError, ViewError
@@ -86,6 +87,7 @@ class _Analysis:
             name=self._name,
             view_class=view_class,
             sources=sources,
+            columns=used_columns(self._catalyst, plan, self._leaves),
             schema=schema,
             key=grouping_columns(self._catalyst, plan) if view_class == AGGREGATE else (),
             identity=identity_text(

@@ -116,13 +116,37 @@ class Catalyst:
         return self._plans.LocalRelation(output, self.seq([]) if data is None else data, False)
 
     def leaf(self, output: Any, frame: DataFrame) -> Plan:
-        """The frame's rows as a leaf under other attributes (a Seq) of the same types."""
+        """The frame's rows as a leaf under other attributes (a Seq) of the same names and types.
+
+        Attributes that the frame lacks are null; the others it has in their order.
+        """
+        attributes, names = self.items(output), set(frame.columns)
+        present = [each for each in attributes if each.name() in names]
+        rows = self._leaf(self.seq(present), frame)
+        if len(present) == len(attributes):
+            return rows
+        null = self._expressions.Literal
+        return self.project(
+            [each if each.name() in names else self.alias_as(null(None, each.dataType()), each) for each in attributes],
+            rows,
+        )
+
+    def _leaf(self, output: Any, frame: DataFrame) -> Plan:
         rows = analysed(frame)
-        if rows.getClass().getSimpleName() == "LocalRelation":
+        if simple_name(rows) == "LocalRelation":
             return self.local_relation(output, rows.data())
+        is_plain = simple_name(rows) == "LogicalRDD"
         logical_rdd = self._jvm.org.apache.spark.sql.execution.LogicalRDD
+        execution = frame._jdf.queryExecution()
         return logical_rdd(
-            output, rows.rdd(), rows.outputPartitioning(), self.seq([]), False, self._session, self.none(), self.none()
+            output,
+            rows.rdd() if is_plain else execution.toRdd(),
+            rows.outputPartitioning() if is_plain else execution.executedPlan().outputPartitioning(),
+            self.seq([]),
+            False,
+            self._session,
+            self.none(),
+            self.none(),
         )
 
     def with_children(self, plan: Plan, children: Iterable[Plan]) -> Plan:
@@ -131,6 +155,10 @@ class Catalyst:
     def inline_common_tables(self, plan: Plan) -> Plan:
         """The plan with every WITH expanded where it is used."""
         return self._jvm.org.apache.spark.sql.catalyst.optimizer.InlineCTE(True).apply(plan)
+
+    def prune_columns(self, plan: Plan) -> Plan:
+        """The plan with what nobody uses projected away as early as possible."""
+        return self._jvm.org.apache.spark.sql.catalyst.optimizer.ColumnPruning.apply(plan)
 
     def parse(self, query: str) -> Plan:
         return self._session.sessionState().sqlParser().parsePlan(query)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import reduce
 from typing import Any
 
 import pyarrow as pa
@@ -29,19 +30,39 @@ def rows_lost(where: str, why: str) -> RunFailedError:
 
 
 def frame_of_blocks(spark: SparkSession, schema: pa.Schema, blocks: Sequence[Block]) -> DataFrame:
-    """The rows of all blocks.
+    """The rows of all blocks, with the columns of the source that any of them has, in the order of the source.
 
     The blocks' references must be held until the last job over the frame is over: the frame itself does not hold them.
 
     Args:
         spark: the session; one that RayDP started when the blocks are Ray's.
-        schema: of the blocks, with types that survive the hand-over.
+        schema: of the source, with types that survive the hand-over.
         blocks: at least one, of one source; a block may be a `pyarrow.Table` itself when there is no Ray.
 
     Raises:
         RunFailedError: the first block's owner has died, or what Ray had spilled to a disk is not there any more.  When
             another block's owner has died, the jobs over the frame fail.
     """
+    by_columns: dict[tuple[str, ...], list[Block]] = {}
+    for block in blocks:
+        by_columns.setdefault(block.columns, []).append(block)
+    frames = [_frame(spark, _with_columns(schema, columns), each) for columns, each in by_columns.items()]
+    if len(frames) == 1:
+        return frames[0]
+    # What only some of them have was of no use to anybody when the others were read, or came to the source later.
+    united = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
+    return united.select([_quoted(name) for name in schema.names if name in united.columns])
+
+
+def _quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"
+
+
+def _with_columns(schema: pa.Schema, columns: tuple[str, ...]) -> pa.Schema:
+    return pa.schema([schema.field(name) for name in columns]) if columns else schema
+
+
+def _frame(spark: SparkSession, schema: pa.Schema, blocks: Sequence[Block]) -> DataFrame:
     tables = [block.ref for block in blocks if isinstance(block.ref, pa.Table)]
     if tables:
         return frame_of_table(spark, pa.concat_tables(tables).cast(schema))

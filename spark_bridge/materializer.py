@@ -18,8 +18,10 @@ from spark_bridge.catalyst import Catalyst
 from spark_bridge.epoch_rows import EpochRows, EpochViews
 from spark_bridge.hand_over import frame_of_blocks
 from spark_bridge.spark_jobs import SparkJobs
+from spark_bridge.used_columns import columns_to_read
 from spark_bridge.view_definition import ViewDefinition
 from spark_bridge.view_plan import APPEND, ViewPlan
+from spark_bridge.visible_columns import visible_schemas
 from state.clock import Clock, SystemClock
 from state.errors import DefinitionChangedError, ViewError
 from state.location import Location
@@ -81,6 +83,7 @@ class Materializer:
         self._definitions: dict[str, ViewDefinition] = {}
         self._plans: dict[str, ViewPlan] = {}
         self._schemas: Mapping[str, pa.Schema | None] = {}
+        self._visible: Mapping[str, Mapping[str, pa.Schema | None]] = {}
         self._versions: dict[str, ViewVersion] = {}
         self._views: dict[str, View] = {}
         self._jobs = SparkJobs(spark)
@@ -109,10 +112,12 @@ class Materializer:
             if names.count(name) > 1:
                 raise ViewError(f"view {name!r} is declared twice; rename one of them")
         plans: dict[str, ViewPlan] = {}
+        visible: dict[str, Mapping[str, pa.Schema | None]] = {}
         waiting: list[str] = []
         for definition in definitions:
+            seen = visible[definition.name] = visible_schemas(schemas, known.get(definition.name))
             try:
-                work = {definition.name: partial(self._plan, definition, schemas)}
+                work = {definition.name: partial(self._plan, definition, seen)}
                 plan = self._jobs.run("view", "while it was analysed", work)[definition.name]
             except SourceWithoutSchemaError:
                 waiting.append(definition.name)
@@ -122,7 +127,7 @@ class Materializer:
             plans[definition.name] = plan
         self._definitions = {definition.name: definition for definition in definitions}
         self._plans = plans
-        self._schemas = dict(schemas)
+        self._schemas, self._visible = dict(schemas), visible
         return Declaration(
             plans=plans,
             new=tuple(name for name in plans if name not in known),
@@ -179,9 +184,17 @@ class Materializer:
         ]
         work = {plan.name: partial(self._bring_up_to_date, epoch, plan, rows) for plan in due}
         versions = self._jobs.run("view", _ROWS, work)
-        created = tuple(_catalog_view(plan, epoch) for plan in due if plan.name not in self._versions)
+        created = tuple(self._catalog_view(plan, epoch) for plan in due if plan.name not in self._versions)
         self._versions.update(versions)
         return EpochViews(dict(self._versions), created, self._clock.monotonic() - started)
+
+    def columns(self) -> dict[str, tuple[str, ...]]:
+        """Source → the columns that the views use which are planned so far."""
+        used: dict[str, list[frozenset[str]]] = {}
+        for plan in self._plans.values():
+            for source, columns in plan.columns.items():
+                used.setdefault(source, []).append(columns)
+        return {source: columns_to_read(self._schema(source), each) for source, each in used.items()}
 
     def tidy(self) -> None:
         """Does at most one bounded task that keeps the views' datasets fast: call it between two epochs.
@@ -205,7 +218,7 @@ class Materializer:
         if (
             plan is not None
             and self._definitions[definition.name] == definition
-            and all(self._schemas.get(source) == schemas.get(source) for source in plan.sources)
+            and all(self._visible[definition.name].get(each) == schemas.get(each) for each in plan.sources)
         ):
             return plan
         self._views.pop(definition.name, None)
@@ -234,17 +247,18 @@ class Materializer:
         self._views[plan.name] = view
         return version
 
-
-def _catalog_view(plan: ViewPlan, epoch: int) -> CatalogView:
-    return CatalogView(
-        name=plan.name,
-        view_class=plan.view_class,
-        definition=plan.definition,
-        identity=plan.identity,
-        sources=plan.sources,
-        key=plan.key,
-        created_epoch=epoch,
-    )
+    def _catalog_view(self, plan: ViewPlan, epoch: int) -> CatalogView:
+        visible = {name: schema for name, schema in self._visible[plan.name].items() if schema is not None}
+        return CatalogView(
+            name=plan.name,
+            view_class=plan.view_class,
+            definition=plan.definition,
+            identity=plan.identity,
+            sources=plan.sources,
+            key=plan.key,
+            created_epoch=epoch,
+            visible={source: tuple(visible[source].names) for source in plan.sources},
+        )
 
 
 def _require_same(known: CatalogView, plan: ViewPlan) -> None:

@@ -21,6 +21,7 @@ class ViewPlan:
         name: of the view.
         view_class: `"append"` or `"aggregate"`.
         sources: the sources that it reads, in the order of their first use.
+        columns: source → the columns of it that are used.
         schema: of the result.
         key: the result's columns that are the grouping's, in the grouping's order, when all of it is in the result; by
             their values a group can be looked up.
@@ -34,6 +35,7 @@ class ViewPlan:
     name: str
     view_class: str
     sources: tuple[str, ...]
+    columns: Mapping[str, frozenset[str]]
     schema: pa.Schema
     key: tuple[str, ...]
     identity: str
@@ -41,6 +43,11 @@ class ViewPlan:
     reason: str
     plan: Plan = field(repr=False, compare=False)
     leaves: Mapping[int, str] = field(repr=False, compare=False)
+
+    def _read(self) -> str:
+        return "; ".join(
+            f"{source} ({', '.join(sorted(self.columns[source])) or 'the number of rows'})" for source in self.sources
+        )
 
     def explain(self) -> str:
         """Class, reason, what is stored and what an epoch costs, for people."""
@@ -55,7 +62,7 @@ class ViewPlan:
         return (
             f"{self.name}: {self.view_class}\n"
             f"  because    {self.reason}\n"
-            f"  reads      {', '.join(self.sources)}\n"
+            f"  reads      {self._read()}\n"
             f"  stores     {stored}\n"
             f"  per epoch  {cost}"
         )

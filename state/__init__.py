@@ -59,6 +59,7 @@ Map of files:
     fold.py          folding state.lance
     retention.py     which epochs stay readable
     tags.py          names for epochs
+    quarantine.py    bad records, and what clearing leaves of them
     vacuum.py        what no retained epoch names goes
     housekeeping.py  all of these, beside the commits of an owner
 """

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from state.delta import DeltaBuilder
 from state.keys import encode_key
-from state.records import CatalogSource, CatalogView
+from state.records import CatalogSource, CatalogView, LeftOutColumn
 from state.store_format import FORMAT_VERSION
 
 _VNODE = 0
@@ -27,24 +27,33 @@ class CatalogPipeline:
 
 @dataclass(frozen=True)
 class Catalog:
-    """All definitions at some epoch; the mappings go by name.  `pipeline` is None before the first commit."""
+    """All definitions at some epoch; the mappings go by name.  `pipeline` is None before the first commit.
+
+    `left_out` has the columns that files have and their sources do not, each once.
+    """
 
     pipeline: CatalogPipeline | None = None
     sources: Mapping[str, CatalogSource] = field(default_factory=dict)
     views: Mapping[str, CatalogView] = field(default_factory=dict)
+    left_out: tuple[LeftOutColumn, ...] = ()
 
     @classmethod
     def of(cls, rows: pa.Table) -> Catalog:
         """Reads the current rows of the table `catalog`."""
-        kinds: dict[str, list[Mapping[str, Any]]] = {"pipeline": [], "source": [], "view": []}
+        kinds: dict[str, list[Mapping[str, Any]]] = {"pipeline": [], "source": [], "view": [], "column": []}
         for row in rows.to_pylist():
             kinds[row["kind"]].append(row)
-        sources = [CatalogSource(row["name"], row["definition"], row["schema"]) for row in kinds["source"]]
+        sources = [
+            CatalogSource(row["name"], row["definition"], row["schema"], row["declared_at"], row["not_before"])
+            for row in kinds["source"]
+        ]
         views = [_view(row) for row in kinds["view"]]
+        left_out = [_left_out(row) for row in kinds["column"]]
         return cls(
             _pipeline(kinds["pipeline"][0]) if kinds["pipeline"] else None,
             {source.name: source for source in sorted(sources, key=lambda source: source.name)},
             {view.name: view for view in sorted(views, key=lambda view: (view.created_epoch, view.name))},
+            tuple(sorted(left_out, key=lambda each: (each.source, each.epoch, each.column))),
         )
 
 
@@ -66,6 +75,22 @@ def put_source(delta: DeltaBuilder, source: CatalogSource) -> None:
         name=source.name,
         definition=source.definition,
         schema=source.schema,
+        declared_at=source.declared_at,
+        not_before=source.not_before,
+    )
+
+
+def put_left_out(delta: DeltaBuilder, column: LeftOutColumn) -> None:
+    """Writes the row of a column that is left out."""
+    delta.put(
+        "catalog",
+        encode_key("column", column.source, column.column),
+        _VNODE,
+        kind="column",
+        name=column.column,
+        definition=json.dumps({"path": column.path}),
+        sources=[column.source],
+        created_epoch=column.epoch,
     )
 
 
@@ -84,6 +109,7 @@ def put_view(delta: DeltaBuilder, view: CatalogView) -> None:
         view_key=list(view.key),
         created_epoch=view.created_epoch,
         frozen_epoch=view.frozen_epoch,
+        visible=[{"source": source, "columns": list(columns)} for source, columns in view.visible.items()],
     )
 
 
@@ -101,4 +127,10 @@ def _view(row: Mapping[str, Any]) -> CatalogView:
         key=tuple(row["view_key"] or ()),
         created_epoch=row["created_epoch"],
         frozen_epoch=row["frozen_epoch"],
+        visible={each["source"]: tuple(each["columns"]) for each in row.get("visible") or ()},
     )
+
+
+def _left_out(row: Mapping[str, Any]) -> LeftOutColumn:
+    path = json.loads(row["definition"])["path"]
+    return LeftOutColumn(row["sources"][0], row["name"], path, row["created_epoch"])

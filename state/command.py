@@ -33,13 +33,14 @@ class StopCommand:
 
 @dataclass(frozen=True, kw_only=True)
 class ThrottleCommand:
-    """The run reads no more than this each second; without any limit as fast as it can."""
+    """The run reads no more than this each second; without any limit as its settings say."""
 
     files_per_second: float | None = None
     bytes_per_second: float | None = None
+    rows_per_second: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("files_per_second", "bytes_per_second"):
+        for name in ("files_per_second", "bytes_per_second", "rows_per_second"):
             rate = getattr(self, name)
             if rate is not None and not (math.isfinite(rate) and rate > 0):
                 raise UsageError(f"throttle: {name}={rate}: give a number above zero")
@@ -47,20 +48,33 @@ class ThrottleCommand:
 
 @dataclass(frozen=True, kw_only=True)
 class RetryCommand:
-    """Quarantined files are read again: all, those of a source, or one.
+    """Quarantined files are read again: all, those of a source, or some.
 
     Args:
         source: only of this source.
-        path: only this one: its whole URL, an absolute path, or its path below a source.
+        file: only those that this names: a whole URL, an absolute path, or a glob over the paths below a source.
     """
 
     source: str | None = None
-    path: str | None = None
+    file: str | None = None
 
     def __post_init__(self) -> None:
-        if self.path is not None and "://" in self.path:
+        if self.file is not None and "://" in self.file:
             # What is asked is stored: not with the secrets that a URL may have.
-            object.__setattr__(self, "path", Location(self.path).url)
+            object.__setattr__(self, "file", Location(self.file).url)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClearQuarantineCommand:
+    """What bad records were is forgotten.
+
+    Args:
+        epoch: of those only that were quarantined up to this one.
+        source: only of this source.
+    """
+
+    epoch: int
+    source: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +114,16 @@ class VacuumCommand:
             raise UsageError(f"vacuum: keep_epochs={self.keep_epochs}: at least the last epoch stays")
 
 
-Command = Union[PauseCommand, ResumeCommand, StopCommand, ThrottleCommand, RetryCommand, TagCommand, VacuumCommand]
+Command = Union[
+    PauseCommand,
+    ResumeCommand,
+    StopCommand,
+    ThrottleCommand,
+    RetryCommand,
+    ClearQuarantineCommand,
+    TagCommand,
+    VacuumCommand,
+]
 
 
 def _text(value: Any) -> str:
@@ -121,20 +144,28 @@ def _whole(value: Any) -> int:
     return value
 
 
-def _epoch(value: Any) -> int | None:
-    """Text, since an epoch does not fit the numbers of every reader of JSON; null for none."""
-    if value is not None and not (isinstance(value, str) and _EPOCH.fullmatch(value)):
-        raise ValueError("an epoch as text, or null")
-    return None if value is None else int(value)
+def _epoch(value: Any) -> int:
+    """Text, since an epoch does not fit the numbers of every reader of JSON."""
+    if not (isinstance(value, str) and _EPOCH.fullmatch(value)):
+        raise ValueError("an epoch as text")
+    return int(value)
+
+
+def _epoch_or_none(value: Any) -> int | None:
+    return None if value is None else _epoch(value)
 
 
 _KINDS: Mapping[str, tuple[type[Any], Mapping[str, Callable[[Any], Any]]]] = {
     "pause": (PauseCommand, {}),
     "resume": (ResumeCommand, {}),
     "stop": (StopCommand, {}),
-    "throttle": (ThrottleCommand, {"files_per_second": _number, "bytes_per_second": _number}),
-    "retry": (RetryCommand, {"source": _text, "path": _text}),
-    "tag": (TagCommand, {"name": _text, "epoch": _epoch}),
+    "throttle": (
+        ThrottleCommand,
+        {"files_per_second": _number, "bytes_per_second": _number, "rows_per_second": _number},
+    ),
+    "retry": (RetryCommand, {"source": _text, "file": _text}),
+    "clear_quarantine": (ClearQuarantineCommand, {"source": _text, "epoch": _epoch}),
+    "tag": (TagCommand, {"name": _text, "epoch": _epoch_or_none}),
     "vacuum": (VacuumCommand, {"keep_s": _number, "keep_epochs": _whole}),
 }
 

@@ -18,6 +18,7 @@ SlackwaterError
 │   ├── AccessDeniedError          correct the credentials or the permissions
 │   └── StorageUnavailableError    the store did not answer in time: try again later
 │       └── StorageFullError       there is no room: make some, or raise the quota
+├── BadInputError                  a file or record is bad and its source says `fail`: mend it, or let it be quarantined
 ├── OwnedError                     another process runs on this root: wait, stop it, or take over
 ├── FencedError                    another process has taken over: this one stops for good
 ├── CommitRefusedError             nothing was written: recover from what is committed
@@ -102,6 +103,10 @@ class StorageUnavailableError(StorageError):
 
 class StorageFullError(StorageUnavailableError):
     """The disk or the store has no room left."""
+
+
+class BadInputError(SlackwaterError):
+    """A file or record cannot be read, or a file has changed, and its source is declared to fail then."""
 
 
 class OwnedError(SlackwaterError):

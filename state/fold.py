@@ -21,7 +21,7 @@ from state.resolve import fold
 from state.tables import PUT, TABLES, row_column
 
 _FLOOR_ROWS = 4_096
-_FULL_ROWS = 500_000
+_FULL_ROWS = 100_000
 _BATCH_ROWS = 16_384
 _COMMON = ("vnode", "epoch", "op", "key")
 

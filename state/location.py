@@ -78,6 +78,11 @@ class Location:
         return self.scheme == "file"
 
     @property
+    def is_web(self) -> bool:
+        """Whether it is a directory on a web server, not a bucket."""
+        return self.scheme in ("http", "https")
+
+    @property
     def path(self) -> Path:
         """The directory of a local location."""
         return Path(self.url[len("file://") :])
@@ -90,6 +95,18 @@ class Location:
         that are cut short.  By this scheme it writes each of them whole or not at all.
         """
         return f"file-object-store://{quote(str(self.path))}" if self.is_local else self.url
+
+    @property
+    def host(self) -> Location:
+        """The host or bucket of a location, reached with the same options."""
+        parts = urlsplit(self.url)
+        return Location(f"{parts.scheme}://{parts.netloc}", self.storage_options)
+
+    @property
+    def below_host(self) -> str:
+        """The path below the host or bucket, with a final slash if there is any."""
+        path = urlsplit(self.url).path.strip("/")
+        return f"{path}/" if path else ""
 
     def child(self, name: str) -> Location:
         """A place below this one, reached with the same options."""

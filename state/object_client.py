@@ -47,7 +47,7 @@ def object_client(location: Location, *, max_attempts: int = 4, retry_within_s: 
     given = dict(location.storage_options)
     client: Any = {name: given.pop(name) for name in _CLIENT_OPTIONS & given.keys()}
     # With options for the client, obstore no longer looks at AWS_ALLOW_HTTP; an http endpoint says it anyway.
-    endpoint = location.url if location.scheme == "http" else _endpoint(given)
+    endpoint = location.url if location.scheme == "http" else endpoint_of(location)
     client["allow_http"] = client.get("allow_http") == "true" or endpoint.startswith("http://")
     client.setdefault("connect_timeout", f"{CONNECT_TIMEOUT_S}s")
     client.setdefault("timeout", f"{_TIMEOUT_S}s")
@@ -63,7 +63,9 @@ def object_client(location: Location, *, max_attempts: int = 4, retry_within_s: 
     return from_url(location.url, config=config, client_options=client, retry_config=retry)
 
 
-def _endpoint(options: dict[str, str]) -> str:
+def endpoint_of(location: Location) -> str:
+    """The URL of the server that a location's options or the environment name; empty for the provider's own."""
+    options = location.storage_options
     return next((options[name] for name in _ENDPOINT_OPTIONS if name in options), "") or _environment(
         _ENDPOINT_VARIABLES
     )

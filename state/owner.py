@@ -122,6 +122,7 @@ class Ownership:
         self._watch_s = watch_s
         self._lock = threading.Lock()
         self._version: Mapping[str, str | None] | None = None
+        self._replaced: frozenset[str] = frozenset()
         self._wake = threading.Event()
         self._ended = threading.Event()
         self._lost = threading.Event()
@@ -134,6 +135,11 @@ class Ownership:
     @property
     def run_id(self) -> str:
         return self._owner.run_id
+
+    @property
+    def replaced(self) -> frozenset[str]:
+        """The run that was the owner before, if there was one."""
+        return self._replaced
 
     @property
     def lost(self) -> bool:
@@ -159,6 +165,7 @@ class Ownership:
             other = _read(self._root)
             if other is None or not self._wrote(other):
                 raise self._refusal(self._owner if other is None else other.owner) from None
+        self._replaced = frozenset() if found is None else frozenset({found.owner.run_id})
         self._thread = threading.Thread(target=self._renew_until_ended, name="owner", daemon=True)
         self._thread.start()
 

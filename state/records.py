@@ -74,11 +74,27 @@ class EpochRecord:
 
 @dataclass(frozen=True)
 class CatalogSource:
-    """A source as the catalog keeps it: `definition` is JSON without secrets, `schema` is Arrow's, None until known."""
+    """A source as the catalog keeps it: `definition` is JSON without secrets, `schema` is Arrow's, None until known.
+
+    `declared_at` is when the run began that declared it first; None if that was before format 3.  Objects that were
+    written before `not_before` are left out; None for none.
+    """
 
     name: str
     definition: str
     schema: bytes | None
+    declared_at: datetime | None = None
+    not_before: datetime | None = None
+
+
+@dataclass(frozen=True)
+class LeftOutColumn:
+    """A column that files have and their source does not: the first file, relative to the source, and its epoch."""
+
+    source: str
+    column: str
+    path: str
+    epoch: int
 
 
 @dataclass(frozen=True)
@@ -86,7 +102,8 @@ class CatalogView:
     """A view as the catalog keeps it.
 
     `identity` is what must be equal for the view to go on; `definition` is its text for people; `key` names the
-    columns of the result that a group is looked up by; `frozen_epoch` is set while the view is not declared.
+    columns of the result that a group is looked up by; `frozen_epoch` is set while the view is not declared;
+    `visible` has for each source the columns that it had when the view was created: later ones do not exist for it.
     """
 
     name: str
@@ -97,3 +114,4 @@ class CatalogView:
     key: tuple[str, ...]
     created_epoch: int
     frozen_epoch: int | None = None
+    visible: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -3,7 +3,8 @@
 | format | Slackwater | what is new |
 |---|---|---|
 | 1 | before 0.1.0 | |
-| 2 | 0.1.0 | the head names the run that took it, and the tags |
+| 2 | before 0.1.0 | the head names the run that took it, and the tags |
+| 3 | 0.1.0 | bad records and left out columns are kept; a half-read file has its bad rows and an anchor |
 
 A format-1 store has no number.  A reader reads every format up to its own, and so does time travel: the versions from
 before an upgrade keep their shape.  The upgrade itself is the take-over, see `LanceStateStore`.
@@ -23,7 +24,7 @@ from state.errors import RootMismatchError
 from state.location import Location
 from state.tables import STATE_SCHEMA, TABLES, row_column, row_type
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 _FORMAT, _WRITER = b"slackwater.format", b"slackwater.version"
 
 

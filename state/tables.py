@@ -25,6 +25,7 @@ _VIEW = pa.struct(
         ("state_version", pa.int64()),
     ]
 )
+_VISIBLE = pa.struct([("source", pa.string()), ("columns", pa.list_(pa.string()))])
 _TAG = pa.struct([("name", pa.string()), ("epoch", pa.int64())])
 
 
@@ -57,10 +58,21 @@ TABLES: dict[str, pa.Schema] = {
         identity=pa.string(),
         sources=pa.list_(pa.string()),
         view_key=pa.list_(pa.string()),
+        visible=pa.list_(_VISIBLE),
         created_epoch=pa.int64(),
         frozen_epoch=pa.int64(),
+        declared_at=_TIME,
+        not_before=_TIME,
     ),
-    "list_state": _schema(source=pa.string(), listed_at=_TIME, pages=pa.int64(), requests=pa.int64()),
+    "list_state": _schema(
+        source=pa.string(),
+        listed_at=_TIME,
+        pages=pa.int64(),
+        requests=pa.int64(),
+        requests_last_hour=pa.int64(),
+        period_s=pa.float64(),
+        stretched_by=pa.string(),
+    ),
     "seen": _schema(source=pa.string(), version=_VERSION),
     "queue": _schema(
         source=pa.string(),
@@ -70,6 +82,9 @@ TABLES: dict[str, pa.Schema] = {
         size=pa.int64(),
         last_modified=_TIME,
         row_offset=pa.int64(),
+        anchor_row=pa.int64(),
+        anchor_byte=pa.int64(),
+        rows_bad=pa.int64(),
         attempts=pa.int64(),
         listed_epoch=pa.int64(),
         first_epoch=pa.int64(),
@@ -96,6 +111,14 @@ TABLES: dict[str, pa.Schema] = {
         requests=pa.int64(),
         attempts=pa.int64(),
         error=pa.string(),
+    ),
+    "quarantine": _schema(
+        source=pa.string(),
+        path=pa.string(),
+        version=_VERSION,
+        row=pa.int64(),
+        raw=pa.binary(),
+        reason=pa.string(),
     ),
 }
 """Table name -> its fields.  Paths are relative to the URL of their source."""

@@ -13,15 +13,17 @@ pieces that were yielded before it stay valid.  What is wrong with the store pas
 make a reader do is bounded by `ReadLimits`, whatever its bytes are: above them it is an `UnreadableFile`, too.
 
 * `reader.py`: the protocol `FileReader`, and `reader_for` a format.
-* `parquet.py`: `ParquetReader`; groups of rows that lie before the offset are not read.
-* `csv.py`: `CsvReader`.
-* `json.py`: `JsonReader`, one object a line.
-* `parquet_bounds.py`: `ParquetBounds`, what decoding costs; `parquet_pages.py`, the headers of pages; `long_texts.py`,
-  the columns that are unfolded a few rows at a time; `watched_stream.py`, a look at bytes while they are read.
-* `json_shape.py`: `JsonShape`, how wide and deep JSON is before its types are inferred.
-* `expansion.py`: `Expansion`, how much more than its size a file has become; `row_bytes.py`: what a row takes at least.
-* `text_stream.py`: what both text formats need: decompression by content.
-* `pieces.py`: tables cut to size.
+* `parquet.py`: `ParquetReader`; groups of rows that lie before the offset are not read, nor are columns of no use.
+  `parquet_bounds.py`: what decoding costs; `parquet_pages.py`: the headers of pages; `parquet_windows.py`: row groups
+  that are too large to be held; `long_texts.py`: columns that are unfolded a few rows at a time.
+* `text_rows.py`: what the text formats share: records cut out of the stream, parsed in blocks, one by one where a block
+  has a bad one (`salvage.py`); `text_content.py`: decompression by content; `text_lines.py`: where lines end.
+* `csv.py`: `CsvReader`; `csv_records.py`: where records end, quotes and all.
+* `json.py`: `JsonReader`, one object a line; `json_inference.py`: what columns lines show; `json_shape.py`: how wide
+  and deep they are; `json_text.py`: Arrow's parser of them.
+* `text.py`: `TextReader`, a row for each line.
+* `expansion.py`: `Expansion`, how much more than its size a file has become; `row_bytes.py`: what a row takes at least;
+  `pieces.py`: tables cut to size.
 """
 
 from __future__ import annotations

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Collection, Iterable, Iterator
 
 import pyarrow as pa
-import pyarrow.json as arrow_json
 import pyarrow.types as kinds
 
 from actors.conform import conform
 from actors.object_file import ObjectFile
-from actors.read_errors import EmptyFile, UnreadableFile, one_line
-from actors.readers.json_shape import JsonShape
-from actors.readers.pieces import cut
+from actors.read_errors import EmptyFile
+from actors.readers.json_inference import inferred
+from actors.readers.json_text import parsed, reason_of
 from actors.readers.row_bytes import row_bytes
-from actors.readers.text_stream import text_stream
+from actors.readers.text_content import TextContent
+from actors.readers.text_lines import Text, last_line_end, line_ends
+from actors.readers.text_rows import large_blocks, read_rows
+from actors.rows import Offset, Rows
 from actors.safe_types import safe_schema
 from actors.settings import MIB, ReadLimits
 from state.errors import SchemaError
 
-_COLUMN_BYTES = 8
+_LOOKED_BYTES = 64 * 1024
+_LINES_LOOKED_AT = 100
+_UNEXPECTED = "unexpected field"
 
 
 class JsonReader:
@@ -34,115 +39,91 @@ class JsonReader:
         self._limits = limits
 
     def infer_schema(self, file: ObjectFile) -> pa.Schema:
-        for block in self._blocks(file, 8 * MIB):
-            # Arrow's inference follows every level on the stack, and gives every line every column.
-            shape = JsonShape.of(block, self._limits)
-            most_lines = self._most_lines(shape.num_columns * _COLUMN_BYTES)
-            first_lines = b"".join(io.BytesIO(block).readlines()[:most_lines])
-            inferred = _located(lambda lines: _parsed(lines, None), first_lines, 0).schema
-            # What has only ever been {} says nothing about its fields.
-            fields = [field for field in inferred if not (kinds.is_struct(field.type) and not field.type.num_fields)]
-            if fields:
-                return safe_schema(pa.schema(fields))
+        if file.size:
+            parser = _Parser(pa.schema([]), self._limits)
+            for block in large_blocks(TextContent(file, self._limits), parser, 8 * MIB, self._limits):
+                fields = inferred(bytes(block), self._limits)
+                if fields:
+                    return safe_schema(pa.schema(fields), null=pa.null())
         raise EmptyFile("the file is empty: no schema can be taken from it")
 
     def read(
-        self, file: ObjectFile, schema: pa.Schema, offset_rows: int = 0, piece_bytes: int = 8 * MIB
-    ) -> Iterator[pa.Table]:
-        text_schema = pa.schema([pa.field(f.name, _text_type(f.type, f.name)) for f in schema])
-        most_lines = self._most_lines(row_bytes(schema))
-        row = 0
-        for block in self._blocks(file, piece_bytes):
-            for lines in _at_most(block, most_lines):
-                table = _located(lambda lines: _parsed(lines, text_schema), lines, row)
-                skipped = min(max(offset_rows - row, 0), table.num_rows)
-                row += table.num_rows
-                if skipped < table.num_rows:
-                    first_row = row - table.num_rows + skipped
-                    rows = conform(table.slice(skipped), schema, first_row=first_row, parse_text=True)
-                    yield from cut(rows, piece_bytes)
+        self,
+        file: ObjectFile,
+        schema: pa.Schema,
+        offset: Offset = Offset(),
+        piece_bytes: int = 8 * MIB,
+        columns: Collection[str] | None = None,
+        every_column: bool = False,
+    ) -> Iterator[Rows]:
+        parser = _Parser(schema, self._limits, every_column)
+        if file.size:
+            content = TextContent(file, self._limits, start=offset.anchor_byte)
+            yield from read_rows(content, parser, offset, piece_bytes, self._limits, columns)
 
-    def _most_lines(self, row_bytes: int) -> int:
-        """How many lines are parsed at once: three characters become as many nulls as there are columns."""
-        return max(1, self._limits.max_batch_bytes // max(1, row_bytes))
 
-    def _blocks(self, file: ObjectFile, block_bytes: int) -> Iterator[bytes]:
-        """Yields the text in whole lines, about `block_bytes` at a time, more if a line is longer."""
-        if not file.size:
-            return
-        most_bytes = self._limits.max_record_bytes
+class _Parser:
+    """See `RecordParser`.
+
+    Args:
+        every_column: see `FileReader.read`; otherwise the first lines show what columns the schema does not have.
+    """
+
+    last_end, ends = staticmethod(last_line_end), staticmethod(line_ends)
+
+    def __init__(self, schema: pa.Schema, limits: ReadLimits, every_column: bool = False) -> None:
+        self._schema, self._limits = schema, limits
+        self._every_column, self._is_strict = every_column, True
+        self._looked_bytes = 0
+        self.others: tuple[pa.Field, ...] = ()
+        self._text_schema = pa.schema([pa.field(f.name, _text_type(f.type, f.name)) for f in schema])
+        # Three characters become as many nulls as there are columns.
+        self.most_records = max(1, limits.max_batch_bytes // max(1, row_bytes(schema)))
+
+    def is_row(self, record: bytes) -> bool:
+        return bool(record.strip())
+
+    def parse(self, text: Text) -> pa.Table:
+        return conform(self._looked_at(text), self._schema, parse_text=True)
+
+    def _looked_at(self, text: Text) -> pa.Table:
+        """The rows of whole records; columns that the schema does not have are noted on the way."""
+        if self._every_column or self._looked_bytes < _LOOKED_BYTES:
+            self._looked_bytes += len(text)
+            if self._is_strict:
+                try:
+                    return parsed(text, self._text_schema, "error")
+                except pa.ArrowInvalid as error:
+                    # It costs nothing to be told that there are such columns; what they are does.
+                    if _UNEXPECTED not in str(error):
+                        raise
+            self._look(bytes(text))
+        return parsed(text, self._text_schema)
+
+    def _look(self, text: bytes) -> None:
+        lines = io.BytesIO(text).readlines()
+        names = _names(lines if self._every_column else lines[:_LINES_LOOKED_AT])
+        unknown = [name for name in names if name not in self._schema.names]
+        # What is unexpected may be within a struct: then Arrow would say so of every block.
+        self._is_strict = bool(unknown)
+        found = inferred(text, self._limits) if unknown and self._every_column else []
+        others = {field.name: field for field in self.others} | dict.fromkeys(unknown)
+        typed = others | {field.name: field for field in found if not kinds.is_null(field.type)}
+        self.others = tuple(typed[name] or pa.field(name, pa.null()) for name in others)
+
+    def reason(self, error: Exception) -> str:
+        return reason_of(error)
+
+
+def _names(lines: Iterable[bytes]) -> list[str]:
+    """The names of the fields of objects, in the order in which they appear; lines that are no objects have none."""
+    names: dict[str, None] = {}
+    for line in lines:
         try:
-            stream = text_stream(file, self._limits)
-            text = b""
-            while chunk := stream.read(min(block_bytes, most_bytes)):
-                end = text.rfind(b"\n") + 1
-                if end:
-                    yield text[:end]
-                text = text[end:] + chunk
-                if len(text) > most_bytes and text.find(b"\n", most_bytes - len(chunk)) < 0:
-                    raise UnreadableFile(f"a line is longer than {most_bytes} bytes (ReadLimits.max_record_bytes)")
-            # Only now is it sure which text is the last: a last line without an end belongs to it.
-            yield text
-            return
-        except pa.ArrowMemoryError:
-            raise  # says nothing about the file
-        except (pa.ArrowException, OSError) as error:
-            reason = one_line(error)
-        raise UnreadableFile(reason)
-
-
-def _at_most(block: bytes, most_lines: int) -> Iterator[bytes]:
-    """Yields the block in runs of so many lines; nearly always in one."""
-    if block.count(b"\n") < most_lines:
-        yield block
-        return
-    lines = io.BytesIO(block).readlines()
-    for start in range(0, len(lines), most_lines):
-        yield b"".join(lines[start : start + most_lines])
-
-
-def _parsed(block: bytes, schema: pa.Schema | None) -> pa.Table:
-    # Arrow does not look at the bytes of strings.
-    str(block, "utf-8")
-    if not block.strip():
-        return (schema or pa.schema([])).empty_table()
-    return arrow_json.read_json(
-        pa.BufferReader(block),
-        read_options=arrow_json.ReadOptions(use_threads=False, block_size=len(block) + 1),
-        parse_options=arrow_json.ParseOptions(
-            explicit_schema=schema, unexpected_field_behavior="infer" if schema is None else "ignore"
-        ),
-    )
-
-
-def _located(parse: Callable[[bytes], pa.Table], block: bytes, first_row: int) -> pa.Table:
-    """Parses a block; if it cannot be, finds the first line that is to blame, by halving."""
-    try:
-        return parse(block)
-    except pa.ArrowMemoryError:
-        raise  # says nothing about the file
-    except (pa.ArrowException, UnicodeDecodeError):
-        lines = [line for line in block.splitlines(keepends=True) if line.strip()]
-    low, high = 0, len(lines)
-    while high - low > 1:
-        middle = (low + high) // 2
-        # From the start, because what a line may hold depends on the lines before when types are inferred.
-        if _error_of(parse, b"".join(lines[:middle])) is None:
-            low = middle
-        else:
-            high = middle
-    reason = _error_of(parse, b"".join(lines[: low + 1])) or "the line is not a JSON object"
-    raise UnreadableFile(reason, first_row + low + 1)
-
-
-def _error_of(parse: Callable[[bytes], pa.Table], block: bytes) -> str | None:
-    try:
-        parse(block)
-        return None
-    except pa.ArrowMemoryError:
-        raise  # says nothing about the file
-    except (pa.ArrowException, UnicodeDecodeError) as error:
-        return one_line(error).partition(" in row ")[0]
+            names.update(dict.fromkeys(json.loads(line)))
+        except (ValueError, TypeError, RecursionError):
+            continue
+    return list(names)
 
 
 def _text_type(kind: pa.DataType, column: str) -> pa.DataType:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import itertools
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from actors.conform import conform, require_common_column
-from actors.object_file import ObjectFile
+from actors.conform import conform, require_common_column, require_fitting_columns
+from actors.object_file import Fetched, ObjectFile
 from actors.read_errors import UnreadableFile, one_line
 from actors.readers.expansion import Expansion
 from actors.readers.parquet_bounds import ParquetBounds
-from actors.readers.pieces import cut
-from actors.readers.watched_stream import watched
+from actors.readers.parquet_windows import ParquetWindows
+from actors.readers.salvage import salvaged
+from actors.rows import Offset, Rows
 from actors.safe_types import safe_schema
 from actors.settings import MIB, ReadLimits
 
@@ -22,52 +26,56 @@ from actors.settings import MIB, ReadLimits
 class ParquetReader:
     """Reads Parquet files; see `FileReader`.
 
-    Row groups that lie before the offset are not read.  The columns of a row group are read one after the other as they
-    lie in the file, and `ObjectFile` answers from its blocks: their number costs no requests.
+    The footer of a large file is one request.  Then the chunks of the columns that are asked for are fetched, those of
+    a few row groups together, and those of the next few while these are decoded.
 
     Args:
         limits: what a file may ask for.
     """
 
     def __init__(self, limits: ReadLimits = ReadLimits()) -> None:
-        self._limits = limits
+        self.limits = limits
 
     def infer_schema(self, file: ObjectFile) -> pa.Schema:
-        return safe_schema(self._open(file.stream(), file.size).schema_arrow)
+        return safe_schema(self._footer(file).schema_arrow, null=pa.null())
 
     def read(
-        self, file: ObjectFile, schema: pa.Schema, offset_rows: int = 0, piece_bytes: int = 8 * MIB
-    ) -> Iterator[pa.Table]:
-        parquet = self._open(file.stream(), file.size)
-        require_common_column(parquet.schema_arrow.names, schema)
-        columns = [name for name in parquet.schema_arrow.names if name in schema.names]
-        bounds = ParquetBounds(parquet, columns, self._limits)
-        long_texts = bounds.long_texts(file.stream())
-        if long_texts or not file.is_whole:
-            stream = file.stream() if file.is_whole else watched(file.stream(), bounds.check_pages)
-            parquet = self._open(stream, file.size, parquet.metadata, long_texts)
-        expansion = Expansion(file.size, self._limits)
-        for groups, start in _pieces(parquet.metadata, bounds, offset_rows, piece_bytes):
-            if file.is_whole:
-                bounds.check_pages(file.stream(), 0, file.size, groups)
-            for table in _tables(parquet, bounds, groups, columns, piece_bytes):
-                skipped = min(max(offset_rows - start, 0), table.num_rows)
-                first_row = start + skipped
-                start += table.num_rows
-                table = table.slice(skipped)
-                for part in bounds.slices(table) if long_texts else [table]:
-                    rows = conform(part, schema, first_row=first_row)
-                    first_row += part.num_rows
-                    expansion.add(rows.nbytes)
-                    yield from cut(rows, piece_bytes)
+        self,
+        file: ObjectFile,
+        schema: pa.Schema,
+        offset: Offset = Offset(),
+        piece_bytes: int = 8 * MIB,
+        columns: Collection[str] | None = None,
+        every_column: bool = False,
+    ) -> Iterator[Rows]:
+        parquet = self._footer(file)
+        found = parquet.schema_arrow
+        require_common_column(found.names, schema)
+        require_fitting_columns(found, schema)
+        wanted = schema if columns is None else pa.schema([field for field in schema if field.name in columns])
+        reading = _Reading(file, parquet, [name for name in found.names if name in wanted.names], self)
+        others = tuple(field for field in found if field.name not in schema.names)
+        expansion = Expansion(file.size, self.limits)
+        num_bad = 0
+        for table, first_row in reading.tables(offset.row, piece_bytes):
+            rows = _conformed(table, wanted, first_row, num_bad, self.limits)
+            num_bad += len(rows.bad)
+            expansion.add(rows.table.nbytes)
+            yield from replace(rows, others=others).cut(piece_bytes)
 
-    def _open(
+    def _footer(self, file: ObjectFile) -> pq.ParquetFile:
+        last_bytes = file.fetch([(max(0, file.size - file.settings.footer_bytes), file.size)])
+        return self.open(last_bytes.stream(), file.size)
+
+    def open(
         self,
         stream: pa.NativeFile,
         size: int,
         metadata: pq.FileMetaData | None = None,
         dictionaries: Sequence[str] = (),
+        buffer_bytes: int = 0,
     ) -> pq.ParquetFile:
+        """A file that is read from a stream: of each column `buffer_bytes` at a time, or a chunk if that is 0."""
         if not size:
             raise UnreadableFile("the file is empty, which no Parquet file is")
 
@@ -76,12 +84,13 @@ class ParquetReader:
                 stream,
                 metadata=metadata,
                 read_dictionary=list(dictionaries),
-                schema_depth_limit=self._limits.max_nesting + 1,
+                buffer_size=buffer_bytes,
+                schema_depth_limit=self.limits.max_nesting + 1,
             )
             num_columns = parquet.metadata.num_columns
-            if num_columns > self._limits.max_columns:
+            if num_columns > self.limits.max_columns:
                 raise UnreadableFile(
-                    f"it has {num_columns} columns, more than {self._limits.max_columns} (ReadLimits.max_columns)"
+                    f"it has {num_columns} columns, more than {self.limits.max_columns} (ReadLimits.max_columns)"
                 )
             # Not every type that a file may claim is one of Arrow's.
             _ = parquet.schema_arrow
@@ -90,41 +99,141 @@ class ParquetReader:
         return _ask(opened, "not a Parquet file")
 
 
-def _pieces(
-    metadata: pq.FileMetaData, bounds: ParquetBounds, offset_rows: int, piece_bytes: int
-) -> Iterator[tuple[list[int], int]]:
-    """Yields runs of row groups that are read together, each with the number of rows before it."""
-    groups: list[int] = []
-    start = row = nbytes = 0
-    for index in range(metadata.num_row_groups):
-        num_rows, group_bytes = metadata.row_group(index).num_rows, bounds.group_bytes(index)
-        if row + num_rows > offset_rows:
-            if groups and nbytes + group_bytes > piece_bytes:
-                yield groups, start
-                groups = []
-            if not groups:
-                start, nbytes = row, 0
-            groups.append(index)
-            nbytes += group_bytes
-        row += num_rows
-    if groups:
-        yield groups, start
+class _Reading:
+    """One reading of some columns of a file.
+
+    Args:
+        file: the file.
+        parquet: its footer.
+        columns: names.
+        reader: opens it.
+    """
+
+    def __init__(self, file: ObjectFile, parquet: pq.ParquetFile, columns: list[str], reader: ParquetReader) -> None:
+        self._file, self._parquet, self._columns, self._reader = file, parquet, columns, reader
+        self._bounds = ParquetBounds(parquet, columns, reader.limits)
+        metadata = parquet.metadata
+        self._num_rows = [max(0, metadata.row_group(group).num_rows) for group in range(metadata.num_row_groups)]
+
+    def tables(self, offset_rows: int, piece_bytes: int) -> Iterator[tuple[pa.Table, int]]:
+        """Yields the rows from an offset on, each table with the number of rows before it."""
+        stretches = iter(self._stretches(offset_rows))
+        groups = next(stretches, [])
+        content = self._fetch(groups)
+        start = sum(self._num_rows[: groups[0]]) if groups else 0
+        while groups:
+            following = next(stretches, [])
+            ahead = self._fetch(following)
+            for run in self._runs(groups, piece_bytes):
+                for table in self._decoded(content, run, piece_bytes):
+                    skipped = min(max(offset_rows - start, 0), table.num_rows)
+                    if skipped < table.num_rows:
+                        yield table.slice(skipped), start + skipped
+                    start += table.num_rows
+            groups, content = following, ahead
+
+    def _stretches(self, offset_rows: int) -> Iterator[list[int]]:
+        """Yields row groups that are fetched together; those before the offset are left out."""
+        ends = itertools.accumulate(self._num_rows)
+        wanted = [group for group, end in enumerate(ends) if end > offset_rows and self._num_rows[group]]
+        return _together(wanted, self._bounds.stored_bytes, self._file.settings.max_span_bytes)
+
+    def _runs(self, groups: list[int], piece_bytes: int) -> Iterator[list[int]]:
+        """Yields row groups that are decoded together."""
+        return _together(groups, self._bounds.group_bytes, piece_bytes)
+
+    def _fetch(self, groups: list[int]) -> Fetched:
+        """What these row groups need; of a single one that is too large, nothing yet."""
+        return self._file.fetch([] if self._is_too_large(groups) else self._bounds.ranges(groups))
+
+    def _is_too_large(self, groups: list[int]) -> bool:
+        stored_bytes = sum(map(self._bounds.stored_bytes, groups))
+        return not self._file.is_whole and stored_bytes > self._file.settings.max_held_bytes
+
+    def _decoded(self, content: Fetched, groups: list[int], piece_bytes: int) -> Iterator[pa.Table]:
+        if self._is_too_large(groups):
+            held_bytes = self._file.settings.max_held_bytes
+            watch = self._bounds.watch(groups[0])
+            windows = ParquetWindows(self._file, self._bounds.ranges(groups), held_bytes, watch)
+            stream, buffer_bytes = windows.stream(), min(windows.window_bytes, MIB)
+        else:
+            stream, buffer_bytes = content.stream(), 0
+            self._bounds.check_pages(stream, groups)
+        long_texts = self._bounds.long_texts(stream, groups)
+        parquet = self._parquet
+        if long_texts or not self._file.is_whole:
+            parquet = self._reader.open(stream, self._file.size, parquet.metadata, long_texts, buffer_bytes)
+        for table in self._batches(parquet, groups, piece_bytes):
+            yield from self._bounds.slices(table) if long_texts else [table]
+
+    def _batches(self, parquet: pq.ParquetFile, groups: list[int], piece_bytes: int) -> Iterator[pa.Table]:
+        """Yields the rows of a run of row groups; one that is larger than a piece comes in batches."""
+        num_rows, group_bytes = self._num_rows[groups[0]], self._bounds.group_bytes(groups[0])
+        most_rows = self._bounds.most_rows(groups)
+        place = f"damaged Parquet file, in row groups {groups[0]} to {groups[-1]}"
+        if group_bytes <= 2 * piece_bytes and most_rows is None:
+            yield _ask(lambda: parquet.read_row_groups(groups, columns=self._columns, use_threads=False), place)
+            return
+        rows = max(1, min(num_rows * piece_bytes // group_bytes, most_rows or num_rows))
+        batches = parquet.iter_batches(rows, row_groups=groups, columns=self._columns, use_threads=True)
+        while (batch := _ask(lambda: next(batches, None), place)) is not None:
+            yield pa.Table.from_batches([batch])
 
 
-def _tables(
-    parquet: pq.ParquetFile, bounds: ParquetBounds, groups: list[int], columns: list[str], piece_bytes: int
-) -> Iterator[pa.Table]:
-    """Yields the rows of a run of row groups; one that is larger than a piece comes in batches."""
-    num_rows, group_bytes = parquet.metadata.row_group(groups[0]).num_rows, bounds.group_bytes(groups[0])
-    most_rows = bounds.most_rows(groups)
-    place = f"damaged Parquet file, in row groups {groups[0]} to {groups[-1]}"
-    if group_bytes <= 2 * piece_bytes and most_rows is None:
-        yield _ask(lambda: parquet.read_row_groups(groups, columns=columns, use_threads=False), place)
-        return
-    rows = max(1, min(num_rows * piece_bytes // group_bytes, most_rows or num_rows))
-    batches = parquet.iter_batches(rows, row_groups=groups, columns=columns, use_threads=True)
-    while (batch := _ask(lambda: next(batches, None), place)) is not None:
-        yield pa.Table.from_batches([batch])
+def _together(groups: Iterable[int], nbytes: Callable[[int], int], most_bytes: int) -> Iterator[list[int]]:
+    """Yields neighbours that have no more than so many bytes; one that has more is alone."""
+    together: list[int] = []
+    total = 0
+    for group in groups:
+        if together and total + nbytes(group) > most_bytes:
+            yield together
+            together, total = [], 0
+        together.append(group)
+        total += nbytes(group)
+    if together:
+        yield together
+
+
+def _conformed(table: pa.Table, schema: pa.Schema, first_row: int, bad_before: int, limits: ReadLimits) -> Rows:
+    try:
+        return Rows(conform(table, schema), first_row)
+    except UnreadableFile as error:
+        if error.row is None:
+            raise
+    records = _TableRecords(table, schema)
+    return salvaged(records, first_row, lambda error: getattr(error, "reason", ""), bad_before, limits)
+
+
+class _TableRecords:
+    """See `Records`."""
+
+    def __init__(self, table: pa.Table, schema: pa.Schema) -> None:
+        self._table, self._schema = table, schema
+
+    def __len__(self) -> int:
+        return int(self._table.num_rows)
+
+    def parse(self, start: int, end: int) -> pa.Table:
+        return conform(self._table.slice(start, end - start), self._schema)
+
+    def raw(self, index: int) -> bytes:
+        names, columns = self._table.column_names, self._table.columns
+        row = {name: _shown(column[index]) for name, column in zip(names, columns, strict=True)}
+        return json.dumps(row, default=str, ensure_ascii=False).encode("utf-8", "replace")
+
+
+def _shown(value: pa.Scalar) -> object:
+    """A value for people; not each has a form in Python."""
+    for form in (
+        lambda: value.as_py(),
+        lambda: str(value),
+        lambda: bytes(value.as_buffer()).decode("utf-8", "replace"),
+    ):
+        try:
+            return form()
+        except (ValueError, OverflowError, AttributeError):
+            continue
+    return f"a {value.type} that cannot be shown"
 
 
 def _ask(call: Callable[[], Any], place: str) -> Any:

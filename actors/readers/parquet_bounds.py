@@ -8,15 +8,16 @@ read anyway.  A chunk in which little can hide is not looked at.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from actors.range_plan import Range
 from actors.read_errors import UnreadableFile
 from actors.readers.long_texts import longest_text, may_be_long
-from actors.readers.parquet_pages import pages
+from actors.readers.parquet_pages import Page, PageWalk, pages
 from actors.readers.row_bytes import row_bytes
 from actors.settings import ReadLimits
 
@@ -40,6 +41,15 @@ class _Chunk:
     is_repeated: bool
     most_bytes: int
 
+    def check(self, page: Page) -> None:
+        """Refuses a page that takes more memory than is allowed."""
+        page_bytes = max(page.num_bytes, page.num_values * _VALUE_BYTES if self.is_repeated else 0)
+        if page_bytes > self.most_bytes:
+            raise UnreadableFile(
+                f"column {self.path}: a page takes {page_bytes} bytes of memory, more than {self.most_bytes} "
+                "(ReadLimits.max_batch_bytes)"
+            )
+
 
 class ParquetBounds:
     """The row groups of one file, as far as some of its columns are read.
@@ -56,6 +66,8 @@ class ParquetBounds:
         leaves = [parquet.schema.column(index) for index in range(self._metadata.num_columns)]
         read = [index for index, leaf in enumerate(leaves) if leaf.path.partition(".")[0] in columns]
         self._repeated = [index for index in read if leaves[index].max_repetition_level > 0]
+        self._ranges: dict[int, list[Range]] = {}
+        self._claimed_bytes: dict[int, int] = {}
         self._watched: list[_Chunk] = []
         self._texts: dict[str, list[tuple[int, int]]] = {}
         self._most_rows: dict[int, int] = {}
@@ -75,10 +87,12 @@ class ParquetBounds:
         if is_incremental:
             rows = max(1, unseen_bytes // max(1, claimed_bytes))
             self._most_rows[group] = min(rows, self._most_rows.get(group, rows))
+        start = chunk.data_page_offset
+        if chunk.has_dictionary_page and 0 < chunk.dictionary_page_offset < start:
+            start = chunk.dictionary_page_offset
+        self._ranges.setdefault(group, []).append((start, start + stored_bytes))
+        self._claimed_bytes[group] = self._claimed_bytes.get(group, 0) + max(0, claimed_bytes)
         if repeats or is_incremental or could_become > unseen_bytes:
-            start = chunk.data_page_offset
-            if chunk.has_dictionary_page and 0 < chunk.dictionary_page_offset < start:
-                start = chunk.dictionary_page_offset
             most_bytes = min(self._most_bytes, claimed_bytes) if is_incremental else self._most_bytes
             self._watched.append(
                 _Chunk(path, group, start, start + stored_bytes, chunk.num_values, repeats, most_bytes)
@@ -91,46 +105,72 @@ class ParquetBounds:
         metadata = self._metadata.row_group(group)
         elements = sum(max(0, metadata.column(index).num_values) for index in self._repeated)
         in_memory = metadata.num_rows * self._row_bytes + elements * _VALUE_BYTES
-        return int(max(metadata.total_byte_size, in_memory))
+        return int(max(self._claimed_bytes.get(group, 0), in_memory))
+
+    def stored_bytes(self, group: int) -> int:
+        """What its chunks take in the file."""
+        return sum(end - start for start, end in self._ranges.get(group, []))
 
     def most_rows(self, groups: Sequence[int]) -> int | None:
         """How many rows of some row groups may be decoded at once, whatever they take on average; None for all."""
         return min((self._most_rows[group] for group in groups if group in self._most_rows), default=None)
 
-    def long_texts(self, stream: pa.NativeFile) -> list[str]:
-        """The columns that are to be decoded as dictionaries.
+    def ranges(self, groups: Sequence[int]) -> list[Range]:
+        """Where the chunks of some row groups are in the file."""
+        return [each for group in groups for each in self._ranges.get(group, [])]
+
+    def long_texts(self, stream: pa.NativeFile, groups: Sequence[int]) -> list[str]:
+        """The columns of some row groups that are to be decoded as dictionaries.
 
         Args:
             stream: of the file.
+            groups: the row groups.
         """
         return [
             path
             for path, chunks in self._texts.items()
-            if any(may_be_long(stream, self._metadata, path, *chunk, self._most_bytes) for chunk in chunks)
+            if any(
+                may_be_long(stream, self._metadata, path, group, index, self._most_bytes)
+                for group, index in chunks
+                if group in groups
+            )
         ]
 
-    def check_pages(self, content: pa.NativeFile, start: int, end: int, groups: Sequence[int] | None = None) -> None:
-        """Looks at the pages of the column chunks that lie within a part of the file.
+    def check_pages(self, stream: pa.NativeFile, groups: Sequence[int]) -> None:
+        """Looks at the pages of some row groups.
 
         Args:
-            content: that part.
-            start: where it begins in the file.
-            end: where it ends.
-            groups: only chunks of these row groups; None for all.
+            stream: of the file.
+            groups: the row groups.
 
         Raises:
             UnreadableFile: a page takes more memory than is allowed.
         """
         for chunk in self._watched:
-            if start <= chunk.start and chunk.end <= end and (groups is None or chunk.group in groups):
-                value_bytes = _VALUE_BYTES if chunk.is_repeated else 0
-                for page in pages(content, chunk.start - start, chunk.end - start, chunk.num_values):
-                    page_bytes = max(page.num_bytes, page.num_values * value_bytes)
-                    if page_bytes > chunk.most_bytes:
-                        raise UnreadableFile(
-                            f"column {chunk.path}: a page takes {page_bytes} bytes of memory, more than "
-                            f"{chunk.most_bytes} (ReadLimits.max_batch_bytes)"
-                        )
+            if chunk.group in groups:
+                for page in pages(stream, chunk.start, chunk.end, chunk.num_values):
+                    chunk.check(page)
+
+    def watch(self, group: int) -> Callable[[pa.NativeFile, int, int], None]:
+        """Looks at the pages of a row group while it is fetched.
+
+        Returns:
+            What is to be told of each part of a chunk: a file that has it, where the chunk begins, and where the part
+            ends.  It raises what `check_pages` does.
+        """
+        walks = {
+            chunk.start: (chunk, PageWalk(chunk.start, chunk.end, chunk.num_values))
+            for chunk in self._watched
+            if chunk.group == group
+        }
+
+        def look(stream: pa.NativeFile, start: int, end: int) -> None:
+            if start in walks:
+                chunk, walk = walks[start]
+                for page in walk.pages(stream, end):
+                    chunk.check(page)
+
+        return look
 
     def slices(self, table: pa.Table) -> Iterator[pa.Table]:
         """Yields a table in parts that can be unfolded from their dictionaries, nearly always in one.

@@ -42,19 +42,39 @@ def pages(stream: pa.NativeFile, start: int, end: int, num_values: int) -> Itera
         end: where it ends.
         num_values: how many values it has in all.
     """
-    while start < end and num_values > 0:
-        header = _header(stream, start, end)
-        if header is None:
-            return
-        fields, header_bytes = header
-        kind, num_bytes, stored_bytes = (_number(fields.get(field)) for field in (1, 2, 3))
-        described = fields.get({_DATA_PAGE: 5, _DATA_PAGE_V2: 8}.get(kind, 0))
-        values = _number(described.get(1)) if isinstance(described, dict) else 0
-        yield Page(num_bytes, values, kind == _DICTIONARY_PAGE)
-        if stored_bytes < 0:
-            return
-        start += header_bytes + stored_bytes
-        num_values -= max(0, values)
+    return PageWalk(start, end, num_values).pages(stream, end)
+
+
+class PageWalk:
+    """A walk from page to page through a column chunk of which not everything may be there yet.
+
+    Args:
+        start: where the chunk begins in the file.
+        end: where it ends.
+        num_values: how many values it has in all.
+    """
+
+    def __init__(self, start: int, end: int, num_values: int) -> None:
+        self._next, self._end, self._values_left = start, end, num_values
+
+    def pages(self, stream: pa.NativeFile, available_end: int) -> Iterator[Page]:
+        """Yields the next pages whose headers can be read.
+
+        Args:
+            stream: of the file.
+            available_end: behind what is there of the chunk.
+        """
+        while self._next < min(available_end, self._end) and self._values_left > 0:
+            header = _header(stream, self._next, min(available_end, self._end))
+            if header is None:
+                return
+            fields, header_bytes = header
+            kind, num_bytes, stored_bytes = (_number(fields.get(field)) for field in (1, 2, 3))
+            described = fields.get({_DATA_PAGE: 5, _DATA_PAGE_V2: 8}.get(kind, 0))
+            values = _number(described.get(1)) if isinstance(described, dict) else 0
+            self._next = self._next + header_bytes + stored_bytes if stored_bytes >= 0 else self._end
+            self._values_left -= max(0, values)
+            yield Page(num_bytes, values, kind == _DICTIONARY_PAGE)
 
 
 def _header(stream: pa.NativeFile, start: int, end: int) -> tuple[dict[int, object], int] | None:

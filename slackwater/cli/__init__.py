@@ -7,6 +7,7 @@ Invariants:
 
 * A command has no knowledge of its own about stores or runs: what it prints can be had from Python.
 * Tables go to stdout; logs, progress and errors go to stderr.  So `--json` is always one JSON document.
+* What comes from a file or a store is printed without control characters.
 * A secret is never taken from the command line, where the list of processes shows it.
 * Exit codes: 0; 1 failure; 2 usage; 75 the root is owned by a living process.
 
@@ -16,6 +17,8 @@ Invariants:
     session.py    a run in the foreground: signals, progress, report
     verify.py     a verification: its steps, and what it found
     progress.py   how far a run is, as a live table or as log lines
+    quarantine.py bad records: shown, exported, cleared
+    bad_record_file.py bad records for other programs
     commands.py   what is asked of the owner of a root: pause, resume, stop, throttle, retry
     upkeep.py     vacuum and tags, likewise
     output.py     tables for people, for pipes and for programs

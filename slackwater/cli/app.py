@@ -366,6 +366,10 @@ def throttle(
         Optional[float],  # noqa: UP045
         typer.Option("--bytes-per-second", help="read no more bytes than this each second"),
     ] = None,
+    rows_per_second: Annotated[
+        Optional[float],  # noqa: UP045
+        typer.Option("--rows-per-second", help="emit no more rows than this each second"),
+    ] = None,
     timeout: Timeout = 60,
     option: StorageOptions = None,
     json: Json = False,
@@ -375,9 +379,16 @@ def throttle(
     from state.command import ThrottleCommand
     from state.errors import UsageError
 
-    if (off is None) == (files_per_second is None and bytes_per_second is None):
-        raise UsageError("give --files-per-second, --bytes-per-second, or both; or else `off`")
-    command = ThrottleCommand(files_per_second=files_per_second, bytes_per_second=bytes_per_second)
+    rates = {
+        "files_per_second": files_per_second,
+        "bytes_per_second": bytes_per_second,
+        "rows_per_second": rows_per_second,
+    }
+    if (off is None) == (set(rates.values()) == {None}):
+        raise UsageError(
+            "give --files-per-second, --bytes-per-second, --rows-per-second or several of them; or else `off`"
+        )
+    command = ThrottleCommand(**rates)
     _ask(root, option, command, timeout, json)
 
 
@@ -386,19 +397,58 @@ def throttle(
 def retry(
     root: Root,
     source: Source = None,
-    path: Annotated[
+    file: Annotated[
         Optional[str],  # noqa: UP045
-        typer.Option("--path", help="only this file: its whole URL or path, or its path below a source"),
+        typer.Option("--file", metavar="GLOB", help="only these: a whole URL or path, or a glob below a source"),
     ] = None,
     timeout: Timeout = 60,
     option: StorageOptions = None,
     json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Read quarantined files again, each from the row where it ended."""
+    """Read quarantined files again, each from the row where it ended.
+
+    Single bad records, which `quarantine` shows, are not retried: the views hold the rows around them.  Export them,
+    mend them, and put them as a new file.  A file that is mended in place is read again as a whole if its source has
+    on_change="append": leave the rows out that were read.
+    """
     from state.command import RetryCommand
 
-    _ask(root, option, RetryCommand(source=source, path=path), timeout, json)
+    _ask(root, option, RetryCommand(source=source, file=file), timeout, json)
+
+
+@app.command()
+@reports_errors
+def quarantine(
+    root: Root,
+    source: Annotated[Optional[str], typer.Option("--source", help="only records of this source")] = None,  # noqa: UP045
+    export: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--export", help="write all of them into a new file: .parquet, .csv, or .json with one a line"),
+    ] = None,
+    clear: Annotated[
+        bool, typer.Option("--clear", help="forget what they were, after the export or with --yes")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="clear without an export")] = False,
+    timeout: Timeout = 60,
+    option: StorageOptions = None,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """The bad records that were kept: where in which file, what they are, and why they do not fit.
+
+    Their places in the files, and their number in the ledger, stay when they are cleared.
+    """
+    options = storage_options(option)
+    from slackwater.cli.quarantine import export_quarantine, print_quarantine
+    from state.errors import UsageError
+
+    if clear and export is None and not yes:
+        raise UsageError("--clear forgets what the bad records were: give --export FILE as well, or --yes")
+    if export is None and not clear:
+        print_quarantine(root, options, source, Output(json))
+    else:
+        export_quarantine(root, options, source, Output(json), file=export, clear=clear, timeout_s=timeout)
 
 
 def _ask(root: str, option: list[str] | None, command: Command, timeout_s: float, json: bool) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from actors.logging import redact
+from actors.visible_text import visible
 from state.errors import OwnedError, SlackwaterError, UsageError
 
 FAILURE = 1
@@ -33,7 +34,7 @@ def exit_code(error: BaseException) -> int:
 
 def error_line(error: BaseException) -> str:
     """One line for people, without secrets."""
-    message = " ".join(redact(str(error)).split())
+    message = visible(" ".join(redact(str(error)).split()))
     if isinstance(error, SlackwaterError):
         return f"error: {message}"
     if isinstance(error, KeyboardInterrupt):
@@ -54,7 +55,7 @@ def reports_errors(command: Command) -> Command:
             sys.exit(0)
         except (Exception, KeyboardInterrupt) as error:
             if kwargs.get("debug"):
-                sys.stderr.write(redact("".join(traceback.format_exception(error))))
+                sys.stderr.write(visible(redact("".join(traceback.format_exception(error))), keep="\n"))
             sys.stderr.write(error_line(error) + "\n")
             sys.exit(exit_code(error))
 

@@ -14,6 +14,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from actors.visible_text import visible, visible_json
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -49,12 +51,13 @@ class Output:
 
     def document(self, value: Any) -> None:
         """Prints one JSON document.  Epochs are text, since they do not fit the numbers of every reader."""
-        sys.stdout.write(json.dumps(_jsonable(value), ensure_ascii=False, indent=2, allow_nan=False) + "\n")
+        document = json.dumps(_jsonable(value), ensure_ascii=False, indent=2, allow_nan=False)
+        sys.stdout.write(visible_json(document) + "\n")
 
     def text(self, text: str) -> None:
-        """Prints a line for people."""
+        """Prints a line for people, or some."""
         if not self.json:
-            self.console.print(Text(text), soft_wrap=True)
+            self.console.print(Text(visible(text, keep="\n")), soft_wrap=True)
 
     def _laid_out(self, rows: Sequence[Mapping[str, Any]], columns: Sequence[str], title: str | None) -> None:
         table = Table(title=title, title_justify="left", header_style="bold", show_edge=False, pad_edge=False)
@@ -75,18 +78,18 @@ def _human(value: Any) -> str:
 
 
 def _plain(value: Any) -> str:
-    """One field of a line: no tab or line end in it."""
+    """One field of a line: no tab, line end or other control character in it."""
     if value is None:
         return ""
     if isinstance(value, (dict, list)):
-        return json.dumps(_jsonable(value), ensure_ascii=False, allow_nan=False)
+        return visible_json(json.dumps(_jsonable(value), ensure_ascii=False, allow_nan=False))
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, datetime):
         return value.isoformat()
-    return str(value).replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
+    return visible(str(value).replace("\\", "\\\\"))
 
 
 def _jsonable(value: Any) -> Any:

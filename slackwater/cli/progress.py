@@ -12,6 +12,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
+from actors.visible_text import visible
 from state.clock import Clock
 
 if TYPE_CHECKING:
@@ -73,10 +74,10 @@ class Progress:
         text = f"{self._name}  {status.phase}  {status.epochs} epochs  Spark {status.spark}  {seconds:.0f} s"
         if status.message:
             text += f"  {status.message}"
-        self._spinner.update(text=Text(text))
+        self._spinner.update(text=Text(visible(text)))
         table = Table(show_edge=False, pad_edge=False, header_style="bold")
         table.add_column("source")
-        for column in ("listed", "waiting", "reading", "done", "quarantined", "rows", "bytes", "requests"):
+        for column in ("listed", "waiting", "reading", "done", "quarantined", "rows", "bad rows", "bytes", "requests"):
             table.add_column(column, justify="right")
         for name, source in status.sources.items():
             table.add_row(
@@ -87,6 +88,7 @@ class Progress:
                 f"{source.done:,}",
                 Text(f"{source.quarantined:,}", style="red" if source.quarantined else ""),
                 f"{source.rows:,}",
+                Text(f"{source.rows_bad:,}", style="red" if source.rows_bad else ""),
                 human_bytes(source.bytes),
                 f"{source.requests:,}",
             )
@@ -107,6 +109,7 @@ class Progress:
                 done=source.done,
                 quarantined=source.quarantined,
                 rows=source.rows,
+                rows_bad=source.rows_bad,
                 bytes=source.bytes,
                 requests=source.requests,
             )

@@ -23,7 +23,8 @@ class Fault:
     """What is done to one request.
 
     Args:
-        kind: `refuse` (503 SlowDown), `fill` (507 InsufficientStorage), `cut`, `reset`, `slow` or `freeze`.
+        kind: `refuse` (503 SlowDown), `fill` (507 InsufficientStorage), `deny` (403 InvalidObjectState), `cut`,
+            `reset`, `slow` or `freeze`.
         applied: whether the server does the request first, so that only its answer is lost.
         delay_s: of a slow answer.
     """
@@ -48,6 +49,10 @@ class FaultRule:
     def fill(self) -> None:
         """507 InsufficientStorage: the server has no room, and does nothing."""
         self._fault = Fault("fill")
+
+    def deny(self) -> None:
+        """403 InvalidObjectState, as for an object in an archive."""
+        self._fault = Fault("deny")
 
     def cut(self) -> None:
         """The server does the request, and the connection ends within the answer."""
@@ -159,6 +164,8 @@ class FaultProxy(RequestLog):
             exchange.refuse(503, "SlowDown")
         elif fault.kind == "fill":
             exchange.refuse(507, "InsufficientStorage")
+        elif fault.kind == "deny":
+            exchange.refuse(403, "InvalidObjectState")
         elif fault.kind == "cut":
             exchange.cut(share)
         elif fault.kind == "reset":

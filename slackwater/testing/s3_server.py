@@ -42,6 +42,7 @@ class S3Server:
 
     Args:
         clock: paces the waiting for the first answer.
+        webdav: whether it speaks WebDAV beside, see `webdav_location`.
 
     Raises:
         SettingsError: the server's program is not installed.
@@ -53,13 +54,14 @@ class S3Server:
         ...     server.put("raw", "a.csv", b"n\n1\n")
     """
 
-    def __init__(self, clock: Clock | None = None) -> None:
+    def __init__(self, clock: Clock | None = None, *, webdav: bool = False) -> None:
         self._clock = clock or SystemClock()
         self._access_key_id = secrets.token_hex(10).upper()
         self._secret_access_key = secrets.token_hex(20)
         self._guard: subprocess.Popen[bytes] | None = None
         self._directory: Path | None = None
-        self._port = 0
+        self._port = self._webdav_port = 0
+        self._speaks_webdav = webdav
         self._proxies: list[RequestLog] = []
         self._buckets: dict[str, obstore.store.S3Store] = {}
         self.pid = 0
@@ -89,6 +91,10 @@ class S3Server:
     def location(self, bucket: str, prefix: str = "") -> Location:
         """A place on the server."""
         return Location(f"s3://{bucket}/{prefix}", self.storage_options)
+
+    def webdav_location(self, bucket: str, prefix: str = "") -> Location:
+        """The same place over WebDAV, without credentials."""
+        return Location(f"http://{_HOST}:{self._webdav_port}/buckets/{bucket}/{prefix}", {"allow_http": "true"})
 
     def start(self) -> None:
         """Starts the server and waits until it answers; a port that somebody else took meanwhile costs a second try."""
@@ -165,7 +171,7 @@ class S3Server:
 
     def _spawn(self) -> None:
         directory = Path(tempfile.mkdtemp(prefix="slackwater-s3-"))
-        s3_port, master_port, volume_port, filer_port = _free_ports(4)
+        s3_port, master_port, volume_port, filer_port, self._webdav_port = _free_ports(5)
         identity = {
             "name": "slackwater",
             "credentials": [{"accessKey": self._access_key_id, "secretKey": self._secret_access_key}],
@@ -194,6 +200,8 @@ class S3Server:
             "-volume.max=10000",
             "-master.volumeSizeLimitMB=256",
         ]
+        if self._speaks_webdav:
+            command += ["-webdav", f"-webdav.port={self._webdav_port}", f"-webdav.cacheDir={directory}"]
         guard = Path(__file__).with_name("process_guard.py")
         self._directory, self._port = directory, s3_port
         self._guard = subprocess.Popen(

@@ -18,8 +18,9 @@ programs do not make the same mistake.  When it does not, its SQL may simply mea
 
 Invariants:
 
-* A view is compared over exactly the first `rows_read` rows of each file of the ledger of its epoch, whatever the
-  file's status; a frozen view over those of the epoch at which it was frozen.
+* A view is compared over exactly the first `rows_read` records of each file of the ledger of its epoch, less those that
+  are quarantined, whatever the file's status; a frozen view over those of the epoch at which it was frozen.
+* Which records are bad is found again: by our readers one by one, by DuckDB in its own way, and by their number.
 * Another version of a file is never read in place of the recorded one.
 * DuckDB reads files with its own readers.  Beside copies of the ingested files it can read and write nothing.
 * Only file contents pass through: in pieces, a few files ahead, and on disk while they are needed.  The result of a
@@ -34,6 +35,7 @@ Invariants:
     ingested_files.py   whether they are still the same, and their content
     engine.py           Engine: what both engines do, and how they say that they cannot
     duckdb_engine.py    DuckDB
+    duckdb_files.py     which rows of a file fit, as DuckDB sees it
     spark_engine.py     Spark, in a local session that is started when it is first needed
     comparison.py       two tables, row by row
 """

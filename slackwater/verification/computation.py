@@ -54,7 +54,7 @@ class Computation:
 
         Raises:
             CannotComputeError: with the reason, for people.
-            WrongLedgerError: a file does not have the rows that the ledger names.
+            WrongLedgerError: a file does not have the rows or the bad records that the ledger names.
         """
         engine = self._started()
         engine.accept(view)
@@ -84,8 +84,18 @@ class Computation:
             scratch = self._directory / name
             scratch.mkdir()
             try:
+                _require_quarantine(source)
                 engine.load(IngestedFiles(source, lambda done: self._on_step(Step(text, done, total))), scratch)
                 self._loaded[name] = None
             except (WrongLedgerError, *_SAYS_NOTHING) as error:
                 self._loaded[name] = error
         return self._loaded[name]
+
+
+def _require_quarantine(source: RecordedSource) -> None:
+    for file in source.files:
+        if file.rows_bad != len(file.bad):
+            raise WrongLedgerError(
+                f"the ledger says that {file.rows_bad:,} records of {file.file.path} are quarantined; "
+                f"the quarantine has {len(file.bad):,}"
+            )

@@ -12,13 +12,14 @@ import pyarrow as pa
 import pyarrow.types as kinds
 
 from actors.object_file import ObjectFile
-from actors.source import Csv, Parquet, SourceDefinition
+from actors.path_columns import path_values
+from slackwater.verification.duckdb_files import DuckDbFiles, quoted
 from slackwater.verification.engine import CannotComputeError, query_of
 from slackwater.verification.ingested_files import IngestedFiles
 from state.records import CatalogView
 
 _COPY_BYTES = 1 << 20
-_SIGNATURES = ((b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"))
+_HEAD_BYTES = 4
 
 
 class DuckDbEngine:
@@ -83,15 +84,21 @@ class DuckDbEngine:
 
     def _insert(self, files: IngestedFiles, local: Path) -> None:
         source, total = files.source, 0
-        types = self._create(source.name, source.schema)
+        reader = DuckDbFiles(self._duckdb, source.definition, self._create(source.name, source.schema))
         for file, content in files:
-            codec = _copy(content, local)
-            rows = self._read(source.definition, str(local), codec, types).limit(file.rows)
-            rows.project(_columns(source.definition, rows.columns, types)).insert_into(source.name)
-            total += file.rows
+            if source.definition.metadata or not path_values(file.file.path).keys().isdisjoint(source.schema.names):
+                raise CannotComputeError(f"source {source.name} has columns that are not in its files")
+            _copy(content, local)
+            # One more than there should be: a bad record that DuckDB can read makes a whole file have it.
+            spare = 1 if file.is_whole and file.bad else 0
+            rows = reader.rows(str(local), content.head(_HEAD_BYTES), all_fit=not file.bad).limit(file.good + spare)
+            rows.project(reader.values(rows.columns)).insert_into(source.name)
+            total += file.good
             lacking = total - self._count(source.name)
-            if lacking:
-                raise CannotComputeError(f"it misses {lacking:,} of the {file.rows:,} rows of {file.file.path}")
+            if lacking > 0:
+                raise CannotComputeError(f"it misses {lacking:,} of the {file.good:,} rows of {file.file.path}")
+            if lacking < 0:
+                raise CannotComputeError(f"it can read a record of {file.file.path} that is quarantined")
 
     def _query(self, view: CatalogView) -> str:
         query = self._queries.get(view.name) or query_of(view)
@@ -107,58 +114,13 @@ class DuckDbEngine:
         return {name: str(kind) for name, kind in zip(schema.names, self._duckdb.table(table).types, strict=True)}
 
     def _count(self, table: str) -> int:
-        ((count,),) = self._duckdb.execute(f"SELECT count(*) FROM {_quoted(table)}").fetchall()
+        ((count,),) = self._duckdb.execute(f"SELECT count(*) FROM {quoted(table)}").fetchall()
         return int(count)
 
-    def _read(self, source: SourceDefinition, path: str, codec: str, types: dict[str, str]) -> Any:
-        """The rows of a file, lazily; those after the ingested ones may be bad."""
-        if isinstance(source.format, Parquet):
-            return self._duckdb.read_parquet(path)
-        if not isinstance(source.format, Csv):
-            declared = {name: "VARCHAR" if kind == "BLOB" else kind for name, kind in types.items()}
-            return self._duckdb.read_json(
-                path, columns=declared, format="newline_delimited", compression=codec, ignore_errors=True
-            )
-        if not source.format.null_values:
-            raise CannotComputeError(f"source {source.name}: DuckDB's CSV reader always takes some text for null")
-        return self._duckdb.read_csv(
-            path,
-            header=source.format.header,
-            delimiter=source.format.delimiter,
-            quotechar=source.format.quote,
-            escapechar=source.format.quote,
-            na_values=list(source.format.null_values),
-            all_varchar=True,
-            compression=codec,
-            ignore_errors=True,
-        )
 
-
-def _copy(content: ObjectFile, local: Path) -> str:
-    """Copies an object to a local file; returns how it is compressed."""
+def _copy(content: ObjectFile, local: Path) -> None:
     with content.stream() as stream, local.open("wb") as file:
         shutil.copyfileobj(stream, file, _COPY_BYTES)
-    start = content.head(4)
-    return next((codec for signature, codec in _SIGNATURES if start.startswith(signature)), "none")
-
-
-def _columns(source: SourceDefinition, found: list[str], types: dict[str, str]) -> str:
-    """The columns of the source out of those of a file: in their order and types, null where the file has none."""
-    names = dict(zip(found, found, strict=True))
-    is_text = not isinstance(source.format, Parquet)
-    if isinstance(source.format, Csv) and not source.format.header:
-        if len(found) != len(types):
-            raise CannotComputeError(
-                f"source {source.name}: DuckDB finds {len(found)} columns in a file, not {len(types)}"
-            )
-        names = dict(zip(types, found, strict=True))
-    columns = []
-    for name, kind in types.items():
-        value = _quoted(names[name]) if name in names else "NULL"
-        # Text in a column of bytes is those bytes; a cast would look for escapes in it.
-        converted = f"encode({value})" if kind == "BLOB" and is_text and name in names else f"CAST({value} AS {kind})"
-        columns.append(f"{converted} AS {_quoted(name)}")
-    return ", ".join(columns)
 
 
 def _in_types_of(schema: pa.Schema, answer: pa.Table) -> pa.Table:
@@ -183,10 +145,6 @@ def _same_kind(found: pa.DataType, wanted: pa.DataType) -> bool:
     if kinds.is_timestamp(wanted):
         return bool(kinds.is_timestamp(found) and bool(found.tz) == bool(wanted.tz))
     return bool(found == wanted)
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _first_line(error: Exception) -> str:

@@ -20,7 +20,7 @@ class CannotComputeError(Exception):
 
 
 class WrongLedgerError(Exception):
-    """The recorded version of a file does not have the rows that the ledger says were read from it."""
+    """The recorded version of a file does not have the rows, or the bad records, that the ledger says."""
 
 
 class Engine(Protocol):
@@ -45,7 +45,7 @@ class Engine(Protocol):
 
         Raises:
             CannotComputeError: the engine has no counterpart to the way in which the source is read.
-            WrongLedgerError: a file does not have the rows.
+            WrongLedgerError: a file does not have the rows, or other records of it are bad.
             ObjectChanged, ObjectVanished: a file is not what it was a moment ago.
             StorageError: the bucket cannot be read.
             RunFailedError: the engine failed.

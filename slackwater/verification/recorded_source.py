@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,20 +10,37 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from actors.messages import FileVersion
-from actors.source import FORMATS, Format, SourceDefinition
+from actors.source import SourceDefinition
 from slackwater.file_table import read_files
 from state.fingerprint import version_fingerprint
 from state.location import Location
+from state.quarantine import bad_records
 from state.records import CatalogSource
 from state.store import StateStore
 
 
 @dataclass(frozen=True)
 class IngestedFile:
-    """The first `rows` rows of one version of a file."""
+    """The first records of one version of a file.
+
+    Args:
+        file: the version.
+        rows: how many, good and bad.
+        bad: the positions of those that are quarantined, in order.
+        rows_bad: how many the ledger says those are.
+        is_whole: whether there are no more in the file.
+    """
 
     file: FileVersion
     rows: int
+    bad: tuple[int, ...] = ()
+    rows_bad: int = 0
+    is_whole: bool = True
+
+    @property
+    def good(self) -> int:
+        """How many rows of it the views hold."""
+        return self.rows - len(self.bad)
 
 
 @dataclass(frozen=True)
@@ -33,7 +49,7 @@ class RecordedSource:
 
     Args:
         definition: with its schema.
-        files: those of which at least one row was read, in the order of their paths.
+        files: those of which at least one record was read, in the order of their paths.
     """
 
     definition: SourceDefinition
@@ -57,19 +73,13 @@ def recorded_definition(source: CatalogSource, known: Iterable[Location], root: 
         known: places with the options that open them.
         root: its options open the sources on the same kind of store, as in a pipeline.
     """
-    recorded = json.loads(source.definition)
-    location = Location(recorded["url"])
+    recorded = SourceDefinition.of_json(source.name, source.definition)
+    location = recorded.location
     if location.scheme == root.scheme:
         location = replace(location, storage_options=root.storage_options)
     location = next((each for each in known if each.url == location.url), location)
     schema = None if source.schema is None else pa.ipc.read_schema(pa.py_buffer(source.schema))
-    return SourceDefinition(
-        name=source.name,
-        location=location,
-        format=_format(recorded["format"]),
-        pattern=recorded["pattern"],
-        schema=schema,
-    )
+    return replace(recorded, location=location, schema=schema)
 
 
 def recorded_sources(
@@ -81,18 +91,27 @@ def recorded_sources(
     found = {}
     for definition in definitions:
         own = files.filter(pc.equal(files["source"], definition.name)).to_pylist()
-        found[definition.name] = RecordedSource(definition, tuple(_ingested(row) for row in own))
+        bad = _positions(bad_records(store, definition.name, state_version=state_version))
+        found[definition.name] = RecordedSource(definition, tuple(_ingested(row, bad) for row in own))
     return found
 
 
-def _ingested(row: Mapping[str, Any]) -> IngestedFile:
+def _positions(records: pa.Table) -> Mapping[tuple[str, bytes], tuple[int, ...]]:
+    """Path and version of each file → the positions of its bad records."""
+    positions: dict[tuple[str, bytes], list[int]] = {}
+    columns = (records[name].to_pylist() for name in ("path", "version", "row"))
+    for path, version, row in zip(*columns, strict=True):
+        positions.setdefault((path, version), []).append(row)
+    return {file: tuple(sorted(rows)) for file, rows in positions.items()}
+
+
+def _ingested(row: Mapping[str, Any], bad: Mapping[tuple[str, bytes], tuple[int, ...]]) -> IngestedFile:
     fields = {name: row[name] for name in ("source", "path", "etag", "size", "last_modified")}
     version = version_fingerprint(row["etag"], row["size"], row["last_modified"])
-    return IngestedFile(FileVersion(version=version, **fields), row["rows_read"])
-
-
-def _format(recorded: Mapping[str, Any]) -> Format:
-    options: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in recorded.items()
-    }
-    return FORMATS[str(options.pop("name"))](**options)
+    return IngestedFile(
+        FileVersion(version=version, **fields),
+        row["rows_read"],
+        bad=bad.get((row["path"], version), ()),
+        rows_bad=row["rows_bad"] or 0,
+        is_whole=row["status"] == "done",
+    )

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -10,16 +13,21 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from actors.file_columns import FileColumns
+from actors.metadata_columns import EPOCH
 from actors.object_file import ObjectFile
 from actors.read_errors import UnreadableFile
 from actors.readers import FileReader, reader_for
+from actors.rows import Offset
 from actors.settings import MIB, FetchSettings
+from actors.source import SourceDefinition
 from slackwater.verification.engine import CannotComputeError, WrongLedgerError, query_of
 from slackwater.verification.ingested_files import IngestedFiles
 from slackwater.verification.recorded_source import IngestedFile
 from spark_bridge.recomputation import is_same_view, recompute
 from spark_bridge.session import SparkSettings, running_session, start_local_session
 from spark_bridge.view_definition import ViewDefinition
+from spark_bridge.visible_columns import visible_schemas
 from state.errors import SchemaError, ViewError
 from state.records import CatalogView
 
@@ -27,6 +35,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _LEAST_PIECE_BYTES = 64
+# The identity of a view lists the columns that it reads, each with a number.
+_USES_EPOCH = re.compile(rf"\b{EPOCH}#\d")
 _PART_BYTES = 64 * MIB
 
 
@@ -61,15 +71,19 @@ class SparkEngine:
             self._own.stop()
 
     def accept(self, view: CatalogView) -> None:
+        if _USES_EPOCH.search(view.identity):
+            raise CannotComputeError("it uses _epoch, which no file tells: only the run knew it")
         if query_of(view) is None and view.name not in self._functions:
             raise CannotComputeError("the view is a function: give the app that has it, as in --app app.py:pipeline")
 
     def load(self, files: IngestedFiles, scratch: Path) -> None:
         source = files.source
-        reader = reader_for(source.definition.format, self._settings.limits)
+        # How many of its records may be bad was decided by the run, over however many restarts.
+        limits = replace(self._settings.limits, max_bad_records=sys.maxsize)
+        reader = reader_for(source.definition.format, limits)
         part, nbytes, number = [source.schema.empty_table()], 0, 0
         for file, content in files:
-            for piece in _ingested(reader, file, content, source.schema, self._settings.piece_bytes):
+            for piece in _ingested(reader, file, content, source.definition, self._settings.piece_bytes):
                 part.append(piece)
                 nbytes += piece.nbytes
                 if nbytes >= _PART_BYTES:
@@ -80,7 +94,7 @@ class SparkEngine:
         self._schemas[source.name], self._directories[source.name] = source.schema, scratch
 
     def answer(self, view: CatalogView, schema: pa.Schema) -> pa.Table:
-        schemas = {name: self._schemas[name] for name in view.sources}
+        schemas = visible_schemas({name: self._schemas[name] for name in view.sources}, view)
         try:
             definition = self._definition(view, schemas)
             return recompute(self._session(), definition, schemas, self._directories, schema)
@@ -103,18 +117,20 @@ class SparkEngine:
 
 
 def _ingested(
-    reader: FileReader, file: IngestedFile, content: ObjectFile, schema: pa.Schema, piece_bytes: int
+    reader: FileReader, file: IngestedFile, content: ObjectFile, source: SourceDefinition, piece_bytes: int
 ) -> Iterator[pa.Table]:
-    """Yields the first rows of a file, as many as were ingested; what follows them may be bad."""
-    row = 0
+    """Yields the rows among the records that were ingested; what follows them may be bad."""
+    row, bad = 0, list[int]()
     while row < file.rows:
         try:
-            for piece in reader.read(content, schema, row, piece_bytes):
-                wanted = piece.slice(0, file.rows - row)
-                yield wanted
-                row += wanted.num_rows
+            columns = FileColumns(source, source.schema, file.file)
+            for piece in reader.read(content, columns.content, Offset(row), piece_bytes):
+                wanted = columns.complete(piece).between(row, file.rows)
+                yield wanted.table
+                row = wanted.end_row
+                bad += [record.row for record in wanted.bad]
                 if row == file.rows:
-                    return
+                    break
         except UnreadableFile as error:
             # The run may have cut the file into smaller pieces, one of which ends before the bad row.
             is_later = error.row is not None and error.row > file.rows
@@ -124,6 +140,13 @@ def _ingested(
             continue
         except SchemaError as error:
             raise CannotComputeError(str(error)) from error
+        if row < file.rows:
+            raise WrongLedgerError(
+                f"the ledger says that {file.rows:,} rows of {file.file.path} were ingested; it has {row:,}"
+            )
+    if tuple(bad) != file.bad:
+        row = min(set(bad) ^ set(file.bad))
+        said, found = ("bad", "good") if row in file.bad else ("good", "bad")
         raise WrongLedgerError(
-            f"the ledger says that {file.rows:,} rows of {file.file.path} were ingested; it has {row:,}"
+            f"the ledger says that row {row + 1:,} of {file.file.path} is {said}; read again it is {found}"
         )

@@ -12,10 +12,12 @@ from actors.fetch_executor import FetchExecutor
 from actors.file_progress import FileProgress
 from actors.file_queue import FileQueue
 from actors.instructions import Collect, EmitBlock, Instruction, ReadPiece, Send
+from actors.listing_page import ListingPage
 from actors.messages import Barrier, BarrierKind, FileKey, FileVersion, Mutation, NewFiles, PathKey
-from actors.object_store import ListingPage
 from actors.reports import CollectReport
+from actors.rows import Rows
 from actors.settings import FetchSettings
+from actors.source import FilePolicy
 from state.epoch import EpochPair
 from state.fingerprint import version_fingerprint
 
@@ -37,11 +39,11 @@ def files(*paths: str) -> NewFiles:
 
 def page(*names: str, etag: str = "1") -> ListingPage:
     count = len(names)
-    return ListingPage(list(names), [etag] * count, [10] * count, [AT] * count, 1)
+    return ListingPage.of(list(names), [etag] * count, [10] * count, [AT] * count, 1)
 
 
-def rows(count: int) -> pa.Table:
-    return pa.table({"x": pa.array(range(count), pa.int64())})
+def rows(count: int, first_row: int = 0) -> Rows:
+    return Rows(pa.table({"x": pa.array(range(count), pa.int64())}), first_row)
 
 
 def fetcher(
@@ -60,6 +62,7 @@ def fetcher(
         queue=FileQueue(unfinished, without_rows),
         known_schemas=known_schemas,
         poisoned=poisoned,
+        policies={"s": FilePolicy()},
     )
 
 
@@ -81,7 +84,7 @@ def delta_rows(instructions: Iterable[Instruction], table: str) -> list[dict[str
 
 
 def reads(instructions: Iterable[Instruction]) -> list[tuple[str, int]]:
-    return [(each.file.path, each.offset_rows) for each in of(ReadPiece, instructions)]
+    return [(each.file.path, each.offset.row) for each in of(ReadPiece, instructions)]
 
 
 def emitted(instructions: Iterable[Instruction]) -> list[int]:

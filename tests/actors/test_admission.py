@@ -20,7 +20,7 @@ def delta(queued: str = "", finished: str = "", version: bytes = b"1") -> Delta:
 
 def paths(admission: Admission) -> str:
     assert admission.admitted is not None
-    return "".join(sorted(path for _, path in admission.admitted))
+    return "".join(sorted({path for _, path, _ in admission.admitted}))
 
 
 def test_without_a_limit_every_path_is_admitted() -> None:
@@ -60,6 +60,15 @@ def test_a_path_is_admitted_with_all_of_its_versions() -> None:
     assert not admission.on_committed(delta(finished="a"))
     assert admission.on_committed(delta(finished="a", version=b"2"))
     assert paths(admission) == "b"
+
+
+def test_a_later_version_is_admitted_when_it_is_known_to_be_queued() -> None:
+    admission = Admission(1, [key("a")])
+    assert admission.admitted == frozenset([key("a")])
+    assert admission.on_committed(delta(queued="a", version=b"2"))
+    assert admission.admitted == frozenset([key("a"), key("a", b"2")]) and admission.suspects == {("s", "a")}
+    assert not admission.on_committed(delta(finished="a"))
+    assert admission.admitted == frozenset([key("a", b"2")])
 
 
 def test_many_proven_files_lift_the_limit() -> None:

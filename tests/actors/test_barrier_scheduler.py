@@ -97,6 +97,14 @@ def test_many_bytes_end_an_epoch_at_once() -> None:
     assert made.next_barrier(0.01, 11) is not None
 
 
+def test_as_many_files_as_an_epoch_may_have_end_it_at_once() -> None:
+    made = scheduler()
+    tell(made, replace(LIST, activity=1, sent=1))
+    tell(made, replace(reading(2), is_full=True))
+    assert made.next_barrier(0.01, 11) is not None
+    assert made.wait_s(0.02) == float("inf"), "the same report does not end the next one, too"
+
+
 def test_only_so_many_epochs_are_in_flight() -> None:
     made = scheduler(max_in_flight=2)
     for epoch in (11, 12):

@@ -1,7 +1,8 @@
-"""When a request is over."""
+"""When a request is over, and how the schema of a source is decided."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,23 +10,28 @@ import pytest
 
 from actors.attempt_plan import AttemptPlan
 from actors.coordinate_executor import CoordinateExecutor
-from actors.instructions import Commit, Inject, Instruction
+from actors.instructions import Commit, DecideSchema, Inject, Instruction, ProposeSchema, TellLeftOut, TryNextFile
 from actors.messages import Barrier, Mutation, Pause, Resume, RetriedFile, Retry, Throttle
 from actors.recovery import recover
 from actors.reports import CollectReport
+from actors.run_state import Unfinished
+from state.catalog import Catalog
 from state.clock import SystemClock
 from state.delta import DeltaBuilder
 from state.lance_root import LanceRoot
-from state.records import EpochCounts, EpochRecord, EpochSeconds
+from state.records import EpochCounts, EpochRecord, EpochSeconds, LeftOutColumn
+from state.tables import TABLES
 from tests.actors.flow import AT, file, of
 from tests.actors.test_recovery import definition
+
+X = pa.schema([("x", pa.int64())])
 
 
 class Coordination:
     """An executor, and everybody who answers it."""
 
-    def __init__(self, root: Path) -> None:
-        made = definition(root, "s", schema=pa.schema([("x", pa.int64())]))
+    def __init__(self, root: Path, schema: pa.Schema | None = X) -> None:
+        made = definition(root, "s", schema=schema)
         plan = AttemptPlan("run")
         recovered = recover(made, plan, LanceRoot(made.root, SystemClock()))
         self.executor = CoordinateExecutor(
@@ -36,13 +42,25 @@ class Coordination:
     def ask(self, mutation: Mutation) -> Barrier | None:
         return self._injected(self.executor.on_request(mutation, 0.0))
 
-    def everybody_collects(self, barrier: Barrier, *, with_a_change: bool = False) -> list[Instruction]:
+    def shows(self, path: str, schema: pa.Schema | None, sample: int) -> list[Instruction]:
+        return self.executor.on_schema_proposed(ProposeSchema("s", path, schema, sample), 0.0)
+
+    def everybody_collects(
+        self,
+        barrier: Barrier,
+        *,
+        with_a_change: bool = False,
+        left_out: tuple[LeftOutColumn, ...] = (),
+        unfinished_since: Mapping[str, int] = {},
+    ) -> list[Instruction]:
         delta = DeltaBuilder()
         if with_a_change:
             delta.put("list_state", b"s", 0, source="s")
         instructions: list[Instruction] = []
         for actor in ("list-s", "dispatcher", "fetch-0", "fetch-1", "merger", "materializer"):
-            report = CollectReport(actor, barrier.epoch.prev, delta.build())
+            told = left_out if actor.startswith("fetch") else ()
+            since = unfinished_since if actor == "fetch-1" else {}
+            report = CollectReport(actor, barrier.epoch.prev, delta.build(), left_out=told, unfinished_since=since)
             instructions += self.executor.on_collect(report, 0.0)
         self._injected(instructions)
         return instructions
@@ -96,7 +114,7 @@ def test_a_request_whose_epoch_has_something_to_commit_is_over_when_that_is_comm
 
 
 def test_a_retry_is_over_when_the_epoch_that_it_begins_is(flow: Coordination) -> None:
-    retried = RetriedFile(file("bad"), 0, 1, None, 0, 1, 1)
+    retried = RetriedFile(file("bad"), 0, 0, 1, None, 0, 1, 1)
     barrier = flow.ask(Retry((retried, retried)))
     assert barrier is not None
     assert flow.executor.state.files_in_flight == 2, "they can be to blame for a failure again"
@@ -108,3 +126,80 @@ def test_a_retry_is_over_when_the_epoch_that_it_begins_is(flow: Coordination) ->
     assert flow.over == 1
     flow.commits(commit)
     assert flow.over == 3
+
+
+def test_the_schema_is_decided_when_every_file_of_the_sample_has_shown_its_own(tmp_path: Path) -> None:
+    flow = Coordination(tmp_path, schema=None)
+    assert of(DecideSchema, flow.shows("b", pa.schema([("y", pa.string()), ("x", pa.int64())]), 3)) == []
+    assert of(DecideSchema, flow.shows("c", None, 3)) == []
+    (decided,) = of(DecideSchema, flow.shows("a", pa.schema([("x", pa.int32())]), 3))
+    assert decided == DecideSchema("s", pa.schema([("x", pa.int64()), ("y", pa.string())]))
+    assert flow.shows("late", pa.schema([("z", pa.int8())]), 3) == []
+
+
+def test_when_no_file_of_a_sample_shows_anything_the_next_ones_go_ahead(tmp_path: Path) -> None:
+    flow = Coordination(tmp_path, schema=None)
+    assert of(TryNextFile, flow.shows("a", None, 2)) == []
+    assert of(TryNextFile, flow.shows("b", None, 2)) == [TryNextFile("s")]
+    (decided,) = of(DecideSchema, flow.shows("c", X, 3))
+    assert decided.schema == X
+
+
+def test_a_file_of_another_kind_than_the_first_one_does_not_end_the_run(tmp_path: Path) -> None:
+    flow = Coordination(tmp_path, schema=None)
+    flow.shows("a", X, 2)
+    (decided,) = of(DecideSchema, flow.shows("b", pa.schema([("x", pa.string())]), 2))
+    assert decided.schema == X
+
+
+def test_new_columns_come_to_the_end_of_the_schema_and_whoever_asks_is_answered(flow: Coordination) -> None:
+    def proposed(*fields: tuple[str, pa.DataType]) -> DecideSchema:
+        (decided,) = of(DecideSchema, flow.executor.on_columns_proposed("s", pa.schema(fields), 0.0))
+        assert isinstance(decided, DecideSchema)
+        return decided
+
+    longer = pa.schema([("x", pa.int64()), ("y", pa.string())])
+    assert proposed(("y", pa.string())).schema == longer
+    assert proposed(("y", pa.int64()), ("x", pa.int8())).schema == longer, "somebody else was faster"
+    barrier = flow.ask(Resume())
+    assert barrier is not None
+    (commit,) = of(Commit, flow.everybody_collects(barrier))
+    (row,) = commit.delta.tables["catalog"].to_pylist()
+    assert pa.ipc.read_schema(pa.py_buffer(row["row"]["schema"])) == longer
+
+
+def test_a_column_that_is_left_out_is_told_and_kept_once(flow: Coordination) -> None:
+    def collected() -> tuple[list[Instruction], Commit]:
+        barrier = flow.ask(Resume())
+        assert barrier is not None
+        left_out = (LeftOutColumn("s", "y", "a", barrier.epoch.prev),)
+        instructions = flow.everybody_collects(barrier, with_a_change=True, left_out=left_out)
+        (commit,) = of(Commit, instructions)
+        flow.commits(commit)
+        return of(TellLeftOut, instructions), commit
+
+    (told,), commit = collected()
+    assert isinstance(told, TellLeftOut) and (told.column.column, told.column.path) == ("y", "a")
+    assert Catalog.of(_rows(commit)).left_out == (told.column,)
+    told_again, commit = collected()
+    assert told_again == [] and "catalog" not in commit.delta.tables
+
+
+def _rows(commit: Commit) -> pa.Table:
+    rows = commit.delta.tables["catalog"]["row"].to_pylist()
+    return pa.Table.from_pylist(rows, TABLES["catalog"])
+
+
+def test_a_file_that_is_listed_and_not_read_is_seen_to_grow_old(flow: Coordination) -> None:
+    def epoch_over(unfinished_since: dict[str, int]) -> dict[str, Unfinished]:
+        barrier = flow.ask(Resume())
+        assert barrier is not None
+        (commit,) = of(Commit, flow.everybody_collects(barrier, with_a_change=True, unfinished_since=unfinished_since))
+        flow.commits(commit)
+        return dict(flow.executor.state.unfinished)
+
+    listed = flow.barriers[-1].epoch.curr
+    assert [epoch_over({"s": listed})["s"] for _ in range(3)] == [Unfinished(listed, epochs) for epochs in range(3)]
+    younger = flow.barriers[-1].epoch.curr
+    assert epoch_over({"s": younger}) == {"s": Unfinished(younger, 0)}
+    assert epoch_over({}) == {}

@@ -11,10 +11,12 @@ import pytest
 from actors.dispatch_executor import DispatchExecutor
 from actors.instructions import Collect, Commit, Deliver, End, Inject, Instruction, ReadPage, Send
 from actors.list_executor import ListExecutor
+from actors.listing_pace import ListingPace
 from actors.merge_executor import MergeExecutor
 from actors.messages import Barrier, BarrierKind, Pause, Resume, Stop
 from actors.path_filter import PathFilter
 from actors.reports import CollectReport, FetchProgress
+from actors.request_budget import RequestBudget
 from actors.seen_index import SeenIndex
 from actors.topology import MATERIALIZER, MERGER
 from actors.vnode_mapping import VnodeMapping
@@ -32,7 +34,7 @@ def lister(**changes: object) -> ListExecutor:
         "actor": "list-s",
         "source": "s",
         "path_filter": PathFilter("**"),
-        "interval_s": 10.0,
+        "pace": ListingPace(10.0, RequestBudget(None)),
         "seen": SeenIndex(),
         "schema_known": True,
         "must_settle": False,

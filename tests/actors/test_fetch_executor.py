@@ -1,19 +1,25 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pytest
 
 from actors.fetch_executor import FetchExecutor
 from actors.file_progress import Ending, FileProgress
-from actors.instructions import EmitBlock, Fail, InferSchema, Instruction, ProposeSchema, WakeAt
+from actors.instructions import EmitBlock, Fail, InferSchema, Instruction, ProposeColumns, ProposeSchema, WakeAt
 from actors.messages import ChangedFile, ChangedFiles, FileVersion, NewFiles, Pause, Resume, Stop, Vanished
+from actors.rows import Rows
 from actors.settings import FetchSettings
 from state.errors import ProtocolError, StorageUnavailableError
+from state.records import LeftOutColumn
 from state.tables import DELETE, PATCH, PUT
 from tests.actors.flow import INITIAL, barrier, delta_rows, emitted, fetcher, file, files, of, reads, report, rows
 
+X = pa.schema([("x", pa.int64())])
 
-def piece(executor: FetchExecutor, version: FileVersion, table: pa.Table, *, last: bool = True) -> list[Instruction]:
+
+def piece(executor: FetchExecutor, version: FileVersion, table: Rows, *, last: bool = True) -> list[Instruction]:
     return executor.on_piece(version, table, last=last, requests=1, bytes_read=100, now_s=0.0)
 
 
@@ -77,7 +83,7 @@ def test_a_restart_goes_on_at_the_row_of_the_queue() -> None:
     half_read = FileProgress(file("a"), listed_epoch=1, first_epoch=1, row_offset=3, stored=True)
     executor = fetcher(unfinished=[half_read])
     assert reads(executor.on_message(INITIAL, 0.0)) == [("a", 3)]
-    piece(executor, file("a"), rows(4))
+    piece(executor, file("a"), rows(4, first_row=3))
     sealed = executor.on_message(barrier(1), 0.0)
     assert [row["rows_read"] for row in delta_rows(sealed, "ledger")] == [7]
     assert [row["op"] for row in delta_rows(sealed, "queue")] == [DELETE]
@@ -140,24 +146,24 @@ def test_a_silent_store_is_asked_again_after_a_pause_and_then_ends_the_run() -> 
 def test_the_first_file_of_a_source_shows_its_schema_and_is_read_when_that_is_decided() -> None:
     executor = started(known_schemas=[])
     assert [each.file.path for each in of(InferSchema, executor.on_message(files("a"), 0.0))] == ["a"]
-    schema = rows(0).schema
-    assert executor.on_inferred(file("a"), schema, 0.0) == [ProposeSchema("s", schema)]
+    schema = rows(0).table.schema
+    assert executor.on_inferred(file("a"), schema, 0.0) == [ProposeSchema("s", "a", schema, 0)]
     assert reads(executor.on_schema("s", 0.0)) == [("a", 0)]
 
 
 def test_a_file_that_shows_a_schema_after_it_was_decided_is_read_too() -> None:
     executor = started(known_schemas=[])
     executor.on_message(files("a", "b"), 0.0)
-    executor.on_inferred(file("a"), rows(0).schema, 0.0)
+    executor.on_inferred(file("a"), rows(0).table.schema, 0.0)
     assert reads(executor.on_schema("s", 0.0)) == [("a", 0)]
-    assert reads(executor.on_inferred(file("b"), rows(0).schema, 0.0)) == [("b", 0)]
+    assert reads(executor.on_inferred(file("b"), rows(0).table.schema, 0.0)) == [("b", 0)]
 
 
 def test_a_file_whose_source_is_undecided_holds_nobody_up() -> None:
     executor = started(known_schemas=[], settings=FetchSettings(concurrency=1))
     files_of_two = NewFiles((file("a"), file("b", source="t")))
     assert [each.file.source for each in of(InferSchema, executor.on_message(files_of_two, 0.0))] == ["s"]
-    instructions = executor.on_inferred(file("a"), rows(0).schema, 0.0)
+    instructions = executor.on_inferred(file("a"), rows(0).table.schema, 0.0)
     assert [each.file.source for each in of(InferSchema, instructions)] == ["t"]
 
 
@@ -165,7 +171,38 @@ def test_a_first_file_that_cannot_be_read_lets_the_next_one_show_the_schema() ->
     executor = started(known_schemas=[])
     executor.on_message(files("a"), 0.0)
     instructions = executor.on_ending(file("a"), Ending("quarantined", "bad"), requests=1, bytes_read=0, now_s=0.0)
-    assert of(ProposeSchema, instructions) == [ProposeSchema("s", None)]
+    assert of(ProposeSchema, instructions) == [ProposeSchema("s", "a", None, 0)]
+
+
+def test_a_file_of_a_sample_tells_how_large_that_is() -> None:
+    executor = started(known_schemas=[])
+    executor.on_message(NewFiles((file("a"),), sample=5), 0.0)
+    assert executor.on_inferred(file("a"), X, 0.0) == [ProposeSchema("s", "a", X, 5)]
+
+
+def test_a_file_with_new_columns_waits_until_its_source_has_them() -> None:
+    executor = started()
+    executor.on_message(files("a", "b"), 0.0)
+    piece(executor, file("a"), rows(3), last=False)
+    columns = pa.schema([("y", pa.string())])
+    instructions = executor.on_new_columns(file("a"), columns, requests=1, bytes_read=5, now_s=0.0)
+    assert of(ProposeColumns, instructions) == [ProposeColumns("s", columns)]
+    assert reads(piece(executor, file("b"), rows(1))) == []
+    assert reads(executor.on_schema("s", 0.0)) == [("a", 3)]
+    (row,) = delta_rows(executor.on_message(barrier(1), 0.0), "queue")
+    assert (row["path"], row["row_offset"], row["requests"]) == ("a", 3, 1 + 1)
+
+
+def test_columns_that_are_left_out_are_told_once_with_the_epoch_of_their_rows() -> None:
+    executor = started()
+    executor.on_message(files("a", "b"), 0.0)
+    others = (pa.field("y", pa.null()),)
+    piece(executor, file("a"), replace(rows(1), others=others))
+    piece(executor, file("b"), replace(rows(1), others=others))
+    assert report(executor.on_message(barrier(1), 0.0)).left_out == (LeftOutColumn("s", "y", "a", 1),)
+    executor.on_message(files("c"), 0.0)
+    piece(executor, file("c"), replace(rows(1), others=others))
+    assert report(executor.on_message(barrier(2), 0.0)).left_out == ()
 
 
 def changed(path: str, before: str, now: str) -> ChangedFiles:
@@ -224,7 +261,7 @@ def test_an_object_that_is_its_first_version_again_is_read_once() -> None:
     executor.on_message(changed("a", "2", "1"), 0.0)
     queued = delta_rows(executor.on_message(barrier(1), 0.0), "queue")
     assert [(row["etag"], row["row_offset"]) for row in queued] == [("1", 3)]
-    piece(executor, file("a"), rows(2))
+    piece(executor, file("a"), rows(2, first_row=3))
     ledger = delta_rows(executor.on_message(barrier(2), 0.0), "ledger")
     assert [(row["etag"], row["rows_read"]) for row in ledger] == [("1", 5)]
 

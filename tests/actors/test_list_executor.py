@@ -2,28 +2,43 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from actors.instructions import ReadPage, WakeAt
+import pytest
+
+from actors.gone_files import GoneFound
+from actors.instructions import Fail, FindGone, Instruction, ReadPage, WakeAt
 from actors.list_executor import ListExecutor
-from actors.messages import ChangedFiles, NewFiles, Pause, Resume, Vanished
+from actors.listing_pace import ListingPace
+from actors.listing_page import microseconds_of
+from actors.messages import ChangedFiles, GoneFile, GoneFiles, NewFiles, Pause, Resume, Vanished
+from actors.page_reader import SIDE_BY_SIDE
 from actors.path_filter import PathFilter
+from actors.request_budget import RequestBudget
 from actors.seen_index import SeenIndex
 from state.fingerprint import path_fingerprint
 from tests.actors.flow import AT, INITIAL, barrier, delta_rows, file, of, page, report, sent
 from tests.actors.test_executor_contract import lister
+
+LATER = 1 << 60
 
 
 def paths(messages: list[object]) -> list[str]:
     return [each.path for message in messages if isinstance(message, NewFiles) for each in message.files]
 
 
+def new_files(instructions: list[Instruction]) -> NewFiles:
+    (message,) = sent(instructions)
+    assert isinstance(message, NewFiles)
+    return message
+
+
 def test_lists_from_the_initial_barrier_on_and_again_after_the_interval() -> None:
     executor = lister()
     assert of(ReadPage, executor.on_time(0.0)) == []
-    assert of(ReadPage, executor.on_barrier(INITIAL, 0.0)) == [ReadPage(first=True)]
-    assert of(ReadPage, executor.on_page(page("a"), 1.0)) == [ReadPage(first=False)]
+    assert of(ReadPage, executor.on_barrier(INITIAL, 0.0)) == [ReadPage(first=True, most=SIDE_BY_SIDE)]
+    assert of(ReadPage, executor.on_page(page("a"), 1.0)) == [ReadPage(first=False, most=SIDE_BY_SIDE)]
     assert of(WakeAt, executor.on_listing_end(2.0, AT)) == [WakeAt(12.0)]
     assert of(ReadPage, executor.on_time(11.9)) == []
-    assert of(ReadPage, executor.on_time(12.0)) == [ReadPage(first=True)]
+    assert of(ReadPage, executor.on_time(12.0)) == [ReadPage(first=True, most=SIDE_BY_SIDE)]
 
 
 def test_sends_a_name_once_however_often_it_is_listed() -> None:
@@ -61,7 +76,7 @@ def test_the_budget_of_the_barrier_holds_back_and_the_next_page_waits() -> None:
     sealed = executor.on_barrier(barrier(1, budget=2), 0.0)
     assert len(delta_rows(sealed, "seen")) == 2
     assert paths(sent(sealed)) == ["c"]
-    assert of(ReadPage, sealed) == [ReadPage(first=False)]
+    assert of(ReadPage, sealed) == [ReadPage(first=False, most=SIDE_BY_SIDE)]
 
 
 def test_the_budget_is_one_for_all_pages_until_the_next_barrier() -> None:
@@ -78,13 +93,35 @@ def test_a_budget_of_nothing_sends_nothing_and_loses_nothing() -> None:
     assert paths(sent(executor.on_barrier(barrier(1, budget=1), 0.0))) == ["a"]
 
 
-def test_without_a_schema_one_file_goes_ahead_and_the_others_follow_when_it_is_known() -> None:
+def test_without_a_schema_eight_files_go_ahead_and_the_others_follow_when_it_is_known() -> None:
     executor = lister(schema_known=False)
     executor.on_barrier(INITIAL, 0.0)
-    assert paths(sent(executor.on_page(page("a", "b", "c"), 0.0))) == ["a"]
-    assert paths(sent(executor.on_barrier(barrier(1), 0.0))) == [], "one at a time, whatever the budget"
-    assert paths(sent(executor.on_schema(False, 0.0))) == ["b"]
-    assert paths(sent(executor.on_schema(True, 0.0))) == ["c"]
+    names = [f"f{number:02}" for number in range(20)]
+    sample = new_files(executor.on_page(page(*names), 0.0))
+    assert (paths([sample]), sample.sample) == (names[:8], 8)
+    assert sent(executor.on_barrier(barrier(1), 0.0))[1:] == [], "no more of them, whatever the budget"
+    sample = new_files(executor.on_schema(False, 0.0))
+    assert (paths([sample]), sample.sample) == (names[8:16], 16), "all that are out"
+    rest = new_files(executor.on_schema(True, 0.0))
+    assert (paths([rest]), rest.sample) == (names[16:], 0)
+
+
+def test_a_sample_is_no_larger_than_the_first_page_and_the_budget() -> None:
+    executor = lister(schema_known=False)
+    executor.on_barrier(barrier(0, budget=2), 0.0)
+    assert paths(sent(executor.on_page(page("a", "b", "c"), 0.0))) == ["a", "b"]
+    executor = lister(schema_known=False)
+    executor.on_barrier(INITIAL, 0.0)
+    assert paths(sent(executor.on_page(page("a"), 0.0))) == ["a"]
+    assert paths(sent(executor.on_page(page("b", "c"), 0.0))) == []
+
+
+def test_after_a_restart_what_is_unfinished_is_the_sample() -> None:
+    executor = lister(schema_known=False, sampled=2)
+    executor.on_barrier(INITIAL, 0.0)
+    assert sent(executor.on_page(page("c"), 0.0)) == []
+    sample = new_files(executor.on_schema(False, 0.0))
+    assert (paths([sample]), sample.sample) == (["c"], 3)
 
 
 def test_hidden_names_and_names_outside_the_pattern_are_left_out() -> None:
@@ -189,7 +226,7 @@ def test_nothing_is_listed_or_sent_while_paused() -> None:
     assert paths(sent(executor.on_page(page("a"), 0.0))) == []
     resumed = executor.on_barrier(barrier(2, Resume()), 0.0)
     assert paths(sent(resumed)) == ["a"]
-    assert of(ReadPage, resumed) == [ReadPage(first=False)]
+    assert of(ReadPage, resumed) == [ReadPage(first=False, most=SIDE_BY_SIDE)]
 
 
 def test_the_time_of_the_last_listing_goes_with_what_it_found() -> None:
@@ -206,3 +243,153 @@ def test_an_idle_epoch_writes_nothing() -> None:
     executor.on_barrier(INITIAL, 0.0)
     executor.on_listing_end(0.0, AT)
     assert delta_rows(executor.on_barrier(barrier(1), 0.0), "list_state") == []
+
+
+def listed(executor: ListExecutor, now_s: float, *names: str) -> list[Instruction]:
+    """One listing of one page, and what follows from it."""
+    begun = executor.on_time(now_s)
+    assert of(ReadPage, begun) or not of(WakeAt, begun)
+    return [*executor.on_page(page(*names), now_s), *executor.on_listing_end(now_s, AT)]
+
+
+def absent(instructions: list[Instruction]) -> set[bytes]:
+    return {key for each in of(FindGone, instructions) for key in each.absent}
+
+
+def key(path: str) -> bytes:
+    return path_fingerprint("s", path)
+
+
+def gone_file(path: str) -> GoneFile:
+    return GoneFile("s", path, file(path).version)
+
+
+def test_what_two_listings_showed_and_the_third_does_not_is_looked_for_and_told_once() -> None:
+    executor = lister()
+    executor.on_barrier(INITIAL, 0.0)
+    for now_s in (0.0, 10.0):
+        assert absent(listed(executor, now_s, "a", "b")) == set()
+    # This listing only shows that a name is missing; the next one looks up which.
+    first = listed(executor, 20.0, "a")
+    second = [] if absent(first) else listed(executor, 30.0, "a")
+    assert absent([*first, *second]) == {key("b")}
+    (message,) = sent(executor.on_gone(GoneFound(LATER, {key("b"): (gone_file("b"),)})))
+    assert message == GoneFiles((gone_file("b"),))
+    for now_s in (40.0, 50.0):
+        assert absent(listed(executor, now_s, "a")) == set()
+
+
+def test_what_the_store_does_not_know_yet_is_looked_for_again() -> None:
+    executor = lister(seen=SeenIndex([key("a")], [file("a").version]))
+    executor.on_barrier(INITIAL, 0.0)
+    assert absent(listed(executor, 0.0)) == {key("a")}
+    assert sent(executor.on_gone(GoneFound(LATER))) == []
+    assert absent(listed(executor, 10.0)) == {key("a")}
+    assert absent(listed(executor, 20.0)) == set(), "not while the answer is out"
+    executor.on_gone(GoneFound(LATER))
+    assert absent(listed(executor, 30.0)) == {key("a")}
+    executor.on_gone(GoneFound(LATER))
+    assert absent(listed(executor, 40.0)) == set(), "ever more seldom"
+    executor.on_barrier(barrier(1), 45.0)
+    assert absent(listed(executor, 50.0)) == {key("a")}, "an epoch may have brought it"
+
+
+def test_what_is_back_before_the_answer_is_not_told() -> None:
+    executor = lister(seen=SeenIndex([key("a")], [file("a").version]))
+    executor.on_barrier(INITIAL, 0.0)
+    listed(executor, 0.0)
+    assert sent(listed(executor, 10.0, "a")) == []
+    assert sent(executor.on_gone(GoneFound(LATER, {key("a"): (gone_file("a"),)}))) == []
+
+
+def test_what_was_handed_on_since_the_last_commit_is_looked_for_again_whatever_the_store_says() -> None:
+    executor = lister()
+    executor.on_barrier(INITIAL, 0.0)
+    listed(executor, 0.0, "a")
+    first = listed(executor, 10.0)
+    assert absent([*first, *([] if absent(first) else listed(executor, 20.0))]) == {key("a")}
+    # The store has a row of it from before: it says that it is gone.
+    executor.on_gone(GoneFound(0, {key("a"): ()}))
+    executor.on_barrier(barrier(1), 25.0)
+    assert absent(listed(executor, 30.0)) == {key("a")}
+    (message,) = sent(executor.on_gone(GoneFound(1, {key("a"): (gone_file("a"),)})))
+    assert message == GoneFiles((gone_file("a"),))
+
+
+def test_a_vanished_version_is_nothing_that_was_there() -> None:
+    executor = lister()
+    executor.on_barrier(INITIAL, 0.0)
+    listed(executor, 0.0, "a")
+    executor.on_barrier(replace(barrier(1), vanished=(Vanished("s", "a", file("a").version),)), 5.0)
+    assert absent(listed(executor, 10.0)) == set()
+
+
+def test_a_vanished_version_is_found_again_in_a_page_that_has_not_changed() -> None:
+    executor = lister()
+    executor.on_barrier(INITIAL, 0.0)
+    for now_s in (0.0, 10.0, 20.0):
+        listed(executor, now_s, "a", "b")
+    executor.on_barrier(replace(barrier(1), vanished=(Vanished("s", "a", file("a").version),)), 25.0)
+    assert paths(sent(listed(executor, 30.0, "a", "b"))) == ["a"]
+
+
+def test_a_name_that_is_listed_and_never_there_is_not_read_for_ever() -> None:
+    executor = lister()
+    executor.on_barrier(INITIAL, 0.0)
+    handed_on = 0
+    for number in range(1, 20):
+        handed_on += len(paths(sent(listed(executor, 10.0 * number, "m", "n")))) - (number == 1)
+        gone = Vanished("s", "m", file("m").version)
+        executor.on_barrier(replace(barrier(number), vanished=(gone,)), 10.0 * number + 5)
+    assert handed_on == 5
+
+
+def test_two_names_with_one_fingerprint_end_the_run() -> None:
+    executor = lister(seen=SeenIndex([key("b")], [file("a").version]))
+    executor.on_barrier(INITIAL, 0.0)
+    # As if `a` had been handed on, and `b` had its fingerprint.
+    executor._seen.show([key("b")], [file("a").version])
+    (fail,) = of(Fail, executor.on_page(page("b", etag="2"), 0.0))
+    assert "source s: b was listed twice in two versions, or has the fingerprint of another name" in str(fail.error)
+
+
+def test_a_limited_listing_waits_for_its_budget_between_pages_and_between_listings() -> None:
+    executor = lister(pace=ListingPace(10.0, RequestBudget(SIDE_BY_SIDE + 1)))
+    (begun,) = of(ReadPage, executor.on_barrier(INITIAL, 0.0))
+    assert begun.most == SIDE_BY_SIDE
+    pages = replace(page("a"), requests=SIDE_BY_SIDE)
+    assert of(ReadPage, executor.on_page(pages, 1.0)) == [ReadPage(first=False, most=1)]
+    (wait,) = of(WakeAt, executor.on_page(page("b"), 2.0))
+    assert wait.monotonic_s == pytest.approx(3_601.0)
+    assert executor.progress().spent[0] == SIDE_BY_SIDE + 1
+    assert of(ReadPage, executor.on_time(3_601.0)) == [ReadPage(first=False, most=SIDE_BY_SIDE)]
+    (wait,) = of(WakeAt, executor.on_listing_end(3_601.0, AT))
+    assert wait.monotonic_s == pytest.approx(3_611.0)
+
+
+@pytest.mark.parametrize("requests_per_hour", [1, 20])
+def test_to_end_a_listing_takes_no_budget(requests_per_hour: int) -> None:
+    executor = lister(pace=ListingPace(10.0, RequestBudget(requests_per_hour)))
+    executor.on_barrier(INITIAL, 0.0)
+    assert of(ReadPage, executor.on_page(replace(page("a"), is_last=True), 0.0)) == [ReadPage(first=False, most=0)]
+
+
+def test_a_listing_that_took_all_requests_is_followed_by_a_pause() -> None:
+    executor = lister(pace=ListingPace(10.0, RequestBudget(1)))
+    executor.on_barrier(INITIAL, 0.0)
+    executor.on_page(replace(page("a"), is_last=True), 0.0)
+    (wait,) = of(WakeAt, executor.on_listing_end(0.0, AT))
+    assert wait.monotonic_s == pytest.approx(3_601.0, abs=1.0)
+    assert executor.progress().stretched_by == "max_requests_per_hour"
+
+
+def test_old_objects_are_left_out_but_not_what_was_read_before() -> None:
+    limit_us = microseconds_of(AT)
+    executor = lister(seen=SeenIndex([key("read")], [file("read").version]), not_before_us=limit_us + 1)
+    executor.on_barrier(INITIAL, 0.0)
+    for now_s in (0.0, 10.0, 20.0):
+        assert sent(listed(executor, now_s, "old", "read")) == []
+    assert absent(listed(executor, 30.0, "old")) | absent(listed(executor, 40.0, "old")) == {key("read")}
+    executor = lister(not_before_us=limit_us)
+    executor.on_barrier(INITIAL, 0.0)
+    assert paths(sent(listed(executor, 0.0, "on time"))) == ["on time"]

@@ -81,7 +81,7 @@ def test_an_attempt_begins_with_what_is_not_finished(tmp_path: Path) -> None:
     )
     recovered = recover(definition(tmp_path, "s"))
     (half,) = recovered.unfinished
-    assert (half.file, half.row_offset, half.read_to, half.first_epoch, half.requests, half.stored) == (
+    assert (half.file, half.row_offset, half.read_to.row, half.first_epoch, half.requests, half.stored) == (
         file("half"),
         7,
         7,

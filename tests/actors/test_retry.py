@@ -15,7 +15,7 @@ from tests.actors.flow import INITIAL, barrier, delta_rows, emitted, fetcher, fi
 
 
 def retried(version: FileVersion, rows_read: int = 0, attempts: int = 0) -> RetriedFile:
-    return RetriedFile(version, rows_read, 1, 1 if rows_read else None, attempts, requests=2, bytes_read=30)
+    return RetriedFile(version, rows_read, 0, 1, 1 if rows_read else None, attempts, requests=2, bytes_read=30)
 
 
 def started(**options: object) -> FetchExecutor:
@@ -24,8 +24,8 @@ def started(**options: object) -> FetchExecutor:
     return executor
 
 
-def read(executor: FetchExecutor, version: FileVersion, count: int) -> list[int]:
-    return emitted(executor.on_piece(version, rows(count), last=True, requests=1, bytes_read=10, now_s=0.0))
+def read(executor: FetchExecutor, version: FileVersion, count: int, first_row: int = 0) -> list[int]:
+    return emitted(executor.on_piece(version, rows(count, first_row), last=True, requests=1, bytes_read=10, now_s=0.0))
 
 
 def key(version: FileVersion) -> bytes:
@@ -61,7 +61,7 @@ def test_the_ledger_row_goes_and_the_file_is_queued_in_one_epoch() -> None:
 def test_a_retried_half_read_file_goes_on_at_its_row() -> None:
     executor = started()
     assert reads(executor.on_message(RetriedFiles((retried(file("half"), rows_read=5),)), 0.0)) == [("half", 5)]
-    assert read(executor, file("half"), 3) == [3]
+    assert read(executor, file("half"), 3, 5) == [3]
     sealed = executor.on_message(barrier(1), 0.0)
     (row,) = delta_rows(sealed, "ledger")
     assert row | {"op": PUT, "status": "done", "rows_read": 8, "first_epoch": 1, "error": None} == row

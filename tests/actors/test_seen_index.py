@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from actors import seen_index
-from actors.seen_index import SeenIndex
+from actors.seen_index import SeenIndex, Sight
 
 
 def test_says_what_a_dictionary_says_through_merges(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,3 +63,97 @@ def test_columns_of_the_store_make_the_same_index() -> None:
     assert index.lookup([*rows]) == [*rows.values()] and len(index) == 100
     none = pa.chunked_array([], pa.binary())
     assert len(SeenIndex.of_columns(none, none)) == 0
+
+
+def test_a_listing_shows_what_is_new_the_same_and_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(seen_index, "_MERGE_AT", 3)
+    keys = [bytes([number]) * 16 for number in range(6)]
+    index = SeenIndex(keys[:2], [b"version1"] * 2)
+    index.begin_listing()
+    index.put(keys[2], b"version1")
+    assert index.show(keys[:4], [b"version1", b"version2", b"version1", b"version1"]).tolist() == [
+        Sight.SAME,
+        Sight.CHANGED,
+        Sight.SAME,
+        Sight.NEW,
+    ]
+
+
+@pytest.mark.parametrize("merge_at", [1, 100])
+def test_two_names_with_one_fingerprint_are_noticed(monkeypatch: pytest.MonkeyPatch, merge_at: int) -> None:
+    monkeypatch.setattr(seen_index, "_MERGE_AT", merge_at)
+    key = b"k" * 16
+    index = SeenIndex([key], [b"version1"])
+    for _ in range(2):
+        index.begin_listing()
+        assert index.show([key], [b"version1"]).tolist() == [Sight.SAME]
+        assert index.show([key], [b"version2"]).tolist() == [Sight.TWICE]
+    index = SeenIndex()
+    index.begin_listing()
+    index.put(key, b"version1")
+    assert index.show([key], [b"version2"]).tolist() == [Sight.TWICE]
+
+
+@pytest.mark.parametrize("merge_at", [1, 5, 1_000])
+def test_says_what_the_listing_did_not_show(monkeypatch: pytest.MonkeyPatch, merge_at: int) -> None:
+    monkeypatch.setattr(seen_index, "_MERGE_AT", merge_at)
+    rng = random.Random(merge_at)
+    keys = [rng.randbytes(16) for _ in range(60)]
+    index = SeenIndex(keys[:20], [b"version1"] * 20)
+    there: set[bytes] = set(keys[:20])
+    absent: set[bytes] = set()
+    for _ in range(40):
+        index.begin_listing()
+        shown = rng.sample(keys, rng.randint(0, 60)) if rng.random() < 0.8 else list(there)
+        for key, version in zip(shown, index.lookup(shown), strict=True):
+            index.show([key], [b"version1"])
+            if version is None:
+                index.put(key, b"version1")
+        if rng.random() < 0.3 and there:
+            forgotten = rng.choice(sorted(there | absent))
+            assert index.forget(forgotten, b"version1")
+            there.discard(forgotten)
+            absent.discard(forgotten)
+            shown = [key for key in shown if key != forgotten]
+        there -= absent
+        there |= set(shown)
+        gone = there - set(shown)
+        absent = (absent | gone) - set(shown)
+        assert index.shows_all(0) == (not gone)
+        assert index.take_absent(1_000).keys() == gone
+        assert index.take_absent(1_000) == {}
+        there -= gone
+        assert len(index) == len(there | absent)
+
+
+def test_what_is_skipped_counts_as_shown_and_what_is_absent_is_told_in_portions() -> None:
+    keys = [bytes([number]) * 16 for number in range(10)]
+    index = SeenIndex(keys, [b"version1"] * 10)
+    index.begin_listing()
+    index.show(keys[:4], [b"version1"] * 4)
+    assert [index.shows_all(skipped) for skipped in (5, 6)] == [False, True]
+    assert [len(index.take_absent(4)) for _ in range(3)] == [4, 2, 0]
+    index.begin_listing()
+    index.show(keys[:5], [b"version1"] * 5)
+    assert index.shows_all(0), "one is back, and nobody expects the others"
+
+
+def test_known_absentees_are_not_told() -> None:
+    keys = [bytes([number]) * 16 for number in range(3)]
+    index = SeenIndex(keys, [b"version1"] * 3)
+    index.set_absent([keys[0], b"x" * 16])
+    index.begin_listing()
+    assert set(index.take_absent(10)) == set(keys[1:])
+
+
+def test_arrays_grow_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(seen_index, "_MOVED_AT_ONCE", 7)
+    monkeypatch.setattr(seen_index, "_MERGE_AT", 40)
+    rng = random.Random(9)
+    expected = {rng.randbytes(16): rng.randbytes(8) for _ in range(1_000)}
+    index = SeenIndex()
+    for key, version in expected.items():
+        index.put(key, version)
+    assert index.lookup([*expected]) == [*expected.values()]
+    high = index._high[:]
+    assert (high[:-1] <= high[1:]).all()

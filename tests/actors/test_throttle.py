@@ -1,12 +1,14 @@
-"""How many files a fetch actor opens, and how many bytes it reads, under a throttle."""
+"""How many files a fetch actor opens, and how many bytes and rows it reads and emits, under a limit."""
 
 from __future__ import annotations
+
+import pytest
 
 from actors.fetch_executor import FetchExecutor
 from actors.instructions import Instruction, WakeAt
 from actors.messages import Pause, Resume, Throttle
 from actors.settings import FetchSettings
-from tests.actors.flow import INITIAL, barrier, fetcher, file, files, of, reads, rows
+from tests.actors.flow import INITIAL, barrier, delta_rows, emitted, fetcher, file, files, of, reads, rows
 
 ONE = FetchSettings(num_fetchers=1)
 
@@ -22,8 +24,12 @@ def opened(instructions: list[Instruction]) -> list[str]:
     return [path for path, _ in reads(instructions)]
 
 
-def done(executor: FetchExecutor, path: str, now_s: float, *, bytes_read: int = 10, last: bool = True) -> list[str]:
-    instructions = executor.on_piece(file(path), rows(1), last=last, requests=1, bytes_read=bytes_read, now_s=now_s)
+def done(
+    executor: FetchExecutor, path: str, now_s: float, *, first_row: int = 0, bytes_read: int = 10, last: bool = True
+) -> list[str]:
+    instructions = executor.on_piece(
+        file(path), rows(1, first_row), last=last, requests=1, bytes_read=bytes_read, now_s=now_s
+    )
     return opened(instructions)
 
 
@@ -70,7 +76,7 @@ def test_a_file_that_is_open_is_read_on_while_no_other_may_be_opened() -> None:
     executor = throttled(Throttle(files_per_second=0.01))
     assert opened(executor.on_message(files("a", "b"), 0.0)) == ["a"]
     assert done(executor, "a", 0.0, last=False) == ["a"]
-    assert done(executor, "a", 0.0) == []
+    assert done(executor, "a", 0.0, first_row=1) == []
 
 
 def test_without_limits_everything_goes_on_at_once() -> None:
@@ -86,3 +92,28 @@ def test_other_mutations_leave_the_limit_as_it_is() -> None:
     assert opened(executor.on_time(1.0)) == []
     assert opened(executor.on_message(barrier(3, Resume()), 1.0)) == ["b"]
     assert opened(executor.on_message(barrier(4), 1.5)) == []
+
+
+def test_rows_are_emitted_at_the_rate() -> None:
+    executor = throttled(Throttle(rows_per_second=10.0))
+    executor.on_message(files("a"), 0.0)
+    assert emitted(executor.on_piece(file("a"), rows(30), last=True, requests=1, bytes_read=1, now_s=0.0)) == [30]
+    executor.on_message(files("b"), 0.0)
+    assert emitted(executor.on_piece(file("b"), rows(5), last=True, requests=1, bytes_read=1, now_s=0.0)) == []
+    assert wake(executor.on_time(1.0)) == pytest.approx(3.0)
+    assert emitted(executor.on_message(barrier(2), 2.9)) == [], "a barrier takes no more along"
+    assert emitted(executor.on_time(3.0)) == [5]
+
+
+def test_no_more_files_end_in_an_epoch_than_are_allowed() -> None:
+    settings = FetchSettings(num_fetchers=2, max_files_per_epoch=5)
+    executor = throttled(Throttle(), settings=settings)
+    paths = ["a", "b", "c", "d", "e"]
+    executor.on_message(files(*paths), 0.0)
+    for path in paths:
+        executor.on_piece(file(path), rows(1), last=True, requests=1, bytes_read=1, now_s=0.0)
+    assert executor.progress().is_full, "word that a barrier is due"
+    for epoch, ended in [(2, ["a", "b"]), (3, ["c", "d"]), (4, ["e"])]:
+        sealed = executor.on_message(barrier(epoch), 0.0)
+        assert [row["path"] for row in delta_rows(sealed, "ledger")] == ended
+    assert not executor.progress().is_full

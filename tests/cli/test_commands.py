@@ -43,7 +43,7 @@ def test_a_retry_without_a_run_says_how_many_and_which_there_is_not(tmp_path: Pa
     ended = slackwater("retry", str(tmp_path), "--source", "s", "--json")
     assert (ended.code, json.loads(ended.out)) == (0, {"text": "2 files are in the queue again", "files": 2})
     assert (bad.paths("ledger"), bad.paths("queue")) == (["c"], ["a", "b"])
-    ended = slackwater("retry", str(tmp_path), "--path", "nowhere.csv")
+    ended = slackwater("retry", str(tmp_path), "--file", "nowhere.csv")
     assert ended.code == 1
     assert ended.err.startswith("error: no file nowhere.csv is quarantined") and ended.err.count("\n") == 1
 

@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from slackwater.cli.edge import error_line, exit_code, reports_errors
-from state.errors import NotIncrementalError, OwnedError, RunFailedError, SlackwaterError, StoreNotFoundError
+from state.errors import (
+    BadInputError,
+    NotIncrementalError,
+    OwnedError,
+    RunFailedError,
+    SlackwaterError,
+    StoreNotFoundError,
+)
 
 
 @pytest.mark.parametrize(
@@ -15,6 +22,7 @@ from state.errors import NotIncrementalError, OwnedError, RunFailedError, Slackw
         (NotIncrementalError("x"), 2),
         (StoreNotFoundError("x"), 1),
         (RunFailedError("x"), 1),
+        (BadInputError("x"), 1),
         (ZeroDivisionError("x"), 1),
         (KeyboardInterrupt(), 130),
     ],
@@ -33,6 +41,10 @@ def test_exit_codes(error: BaseException, code: int) -> None:
 
 def test_a_message_of_many_lines_is_one_line() -> None:
     assert error_line(SlackwaterError("a\n  b\n")) == "error: a b"
+
+
+def test_a_message_that_quotes_a_file_does_not_control_the_terminal() -> None:
+    assert error_line(BadInputError("row 1: \x1b]0;x\x07 \x9b2J \u202e")) == r"error: row 1: \x1b]0;x\x07 \x9b2J \u202e"
 
 
 def test_secrets_in_errors_and_tracebacks_are_masked(capsys: pytest.CaptureFixture[str]) -> None:

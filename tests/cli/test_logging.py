@@ -42,6 +42,13 @@ def test_json_logs_carry_actor_and_epoch_and_no_secret() -> None:
     assert "token=***" in failed["exception"]
 
 
+def test_lines_for_people_have_no_control_character_of_a_name() -> None:
+    program = _PROGRAM.format(level="info").replace("json=True", "json=False").replace("a.csv", "a\\x1b[2J\\nb.csv")
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert r"a\x1b[2J\nb.csv" in ended.stderr and "\x1b" not in ended.stderr
+    assert "\nTraceback" in ended.stderr, "a traceback keeps its lines"
+
+
 @pytest.mark.parametrize(("level", "events"), [("debug", 3), ("info", 2), ("error", 1)])
 def test_level_is_obeyed(level: str, events: int) -> None:
     assert len(_lines(level)) == events

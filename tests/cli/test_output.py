@@ -62,6 +62,32 @@ def test_a_terminal_gets_a_table_whose_texts_are_no_markup() -> None:
     assert "things" in shown and "[red]x[/red]" in shown
 
 
+_HOSTILE = "\x1b[2J\x07\x08\x7f\x9b1m\u202eabc\u2028\t"
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_what_a_file_contains_does_not_control_the_terminal(
+    is_terminal: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = Output()
+    if is_terminal:
+        output.console = Console(force_terminal=True, width=300, color_system=None)
+    output.table(pa.table({"reason": [_HOSTILE], "nested": [[{"x": _HOSTILE}]]}))
+    output.text(f"first\nsecond {_HOSTILE}")
+    shown = capsys.readouterr().out
+    # rich moves no cursor here, and colours nothing: whatever is no text would be the file's.
+    assert not set(shown.replace("\x1b[1m", "").replace("\x1b[0m", "")) & set(_HOSTILE[:-1]) - set("[2J1mabc")
+    assert r"\x1b[2J\x07\x08\x7f\x9b1m\u202eabc\u2028\t" in shown
+    assert "first\nsecond" in shown
+
+
+def test_json_has_escapes_for_what_json_itself_lets_pass(capsys: pytest.CaptureFixture[str]) -> None:
+    Output(json=True).document({"reason": _HOSTILE})
+    shown = capsys.readouterr().out
+    assert json.loads(shown) == {"reason": _HOSTILE}
+    assert not set(shown) & set("\x1b\x7f\x9b\u202e\u2028")
+
+
 def test_json_has_no_room_for_remarks(capsys: pytest.CaptureFixture[str]) -> None:
     Output(json=True).text("a remark")
     assert capsys.readouterr().out == ""

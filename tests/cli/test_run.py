@@ -36,9 +36,9 @@ joined.source("orders", "raw", format="json", schema="item string, price double"
 joined.view("pairs", "SELECT a.item FROM orders a JOIN orders b ON a.item = b.item")
 """
 _DAYS = {
-    "monday.json": '{"item": "tea", "price": 2.5}\n{"item": "rum", "price": 9.0}\n',
-    "tuesday.json": '{"item": "tea", "price": 2.5}\n',
-    "broken.json": "this is not JSON\n",
+    "monday.json": b'{"item": "tea", "price": 2.5}\n{"item": "rum", "price": 9.0}\n',
+    "tuesday.json": b'{"item": "gin", "price": "\x1b[2J"}\n{"item": "tea", "price": 2.5}\nthis is not JSON\n',
+    "broken.json": b"\x1f\x8b is gzip's, and no more",
 }
 _LOG_LINE = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z \[(info|warning) +\] ")
 _SOLD = [{"item": "rum", "sold": 1, "earned": 9.0}, {"item": "tea", "sold": 2, "earned": 5.0}]
@@ -70,7 +70,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
     (directory / "raw").mkdir()
     (directory / "app.py").write_text(_APP, encoding="utf-8")
     for name, text in _DAYS.items():
-        (directory / "raw" / name).write_text(text, encoding="utf-8")
+        (directory / "raw" / name).write_bytes(text)
     running = started("run", "app.py:shop", "--json", cwd=directory)
     try:
         _until(lambda: _finished(directory) == len(_DAYS), running)
@@ -114,7 +114,8 @@ def test_a_run_reports_what_it_did(shop: Shop) -> None:
     report = json.loads(shop.ended.out)
     assert (report["rows"], report["quarantined"]) == (3, 1)
     assert report["epochs"] >= 1 and report["requests"] >= 3 and report["seconds"] > 0
-    assert any("quarantined" in note for note in report["notes"])
+    assert "source orders: 1 files are quarantined; see slackwater files ROOT --status quarantined" in report["notes"]
+    assert "source orders: 2 bad records are quarantined; see slackwater quarantine ROOT" in report["notes"]
 
 
 def test_show_prints_the_rows_of_an_epoch(shop: Shop) -> None:
@@ -149,13 +150,32 @@ def test_files_are_filtered_by_status_and_source(shop: Shop) -> None:
 def test_status_shows_sources_views_and_bad_files(shop: Shop) -> None:
     status = shop.read("status")
     (source,) = status["sources"]
-    assert (source["done"], source["quarantined"], source["waiting"], source["rows"]) == (2, 1, 0, 3)
+    assert (source["done"], source["quarantined"], source["waiting"]) == (2, 1, 0)
+    assert (source["rows"], source["rows_bad"]) == (3, 2)
+    (bad,) = status["bad_records"]
+    assert (bad["records"], bad["files"]) == (2, 1)
+    assert bad["path"].endswith("tuesday.json") and bad["first"].startswith("row 1: ")
     assert {view["name"]: view["class"] for view in status["views"]} == {"by_item": "aggregate", "dear": "append"}
     assert status["owner"]["phase"] == "stopped"
     shown = slackwater("status", shop.root).out
     for view in status["views"]:
         assert Path(view["path"]).is_dir() and view["path"] in shown
-    assert "broken.json" in shown
+    assert "broken.json" in shown and "bad records" in shown and "\x1b" not in shown
+
+
+def test_bad_records_are_shown_exported_and_cleared(shop: Shop) -> None:
+    records = shop.read("quarantine")
+    assert [(row["row"], row["raw"]) for row in records] == [
+        (0, '{"item": "gin", "price": "\x1b[2J"}'),
+        (2, "this is not JSON"),
+    ]
+    assert shop.read("why", str(shop.directory / "raw" / "tuesday.json"))["rows_bad"] == 2
+    exported = shop.directory / "bad.json"
+    said = shop.read("quarantine", "--export", str(exported), "--clear")
+    assert said == {"exported": 2, "file": str(exported), "cleared": 2}
+    assert [json.loads(line) for line in exported.read_text(encoding="utf-8").splitlines()] == records
+    assert shop.read("quarantine") == []
+    assert shop.read("status")["sources"][0]["rows_bad"] == 2
 
 
 def test_why_tells_a_files_story(shop: Shop) -> None:

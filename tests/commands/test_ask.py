@@ -21,6 +21,7 @@ from slackwater.commands import ask
 from slackwater.testing.s3_server import S3Server
 from state.clock import ManualClock, SystemClock
 from state.command import (
+    ClearQuarantineCommand,
     Command,
     PauseCommand,
     ResumeCommand,
@@ -116,9 +117,9 @@ def test_a_retry_by_command_answers_how_many_and_why_not(run: Served) -> None:
     run.bad.ended(BAD, progress("a"))
     run.attempt(at_once)
     with run.running():
-        assert asked(run.location, RetryCommand(path="a")) == "1 file is in the queue again"
+        assert asked(run.location, RetryCommand(file="a")) == "1 file is in the queue again"
         with pytest.raises(CommandRefusedError, match="no file x is quarantined"):
-            asked(run.location, RetryCommand(path="x"))
+            asked(run.location, RetryCommand(file="x"))
         with pytest.raises(CommandRefusedError, match="keeps what its settings say"):
             asked(run.location, VacuumCommand(keep_epochs=1))
 
@@ -216,6 +217,7 @@ def test_when_nothing_runs_a_retry_and_a_tag_are_done_at_once(
     assert (bad.paths("ledger"), bad.paths("queue")) == ([], ["a", "b"])
     assert asked(root, RetryCommand()) == "nothing to retry"
     epoch = bad.root.open().head.epoch
+    assert asked(root, ClearQuarantineCommand(epoch=epoch)) == "0 bad records are cleared"
     assert asked(root, TagCommand(name="audit", epoch=epoch)) == f"epoch {epoch} is tagged audit"
     assert bad.root.open().head.tags == {"audit": epoch}
     with pytest.raises(EpochNotFoundError):

@@ -18,8 +18,8 @@ def bad(tmp_path: Path) -> BadFiles:
     return BadFiles(Location(str(tmp_path / "root")))
 
 
-def chosen(bad: BadFiles, source: str | None = None, path: str | None = None) -> list[tuple[str, str, int]]:
-    files = quarantined_files(bad.root.open(read_only=True), source, path)
+def chosen(bad: BadFiles, source: str | None = None, file: str | None = None) -> list[tuple[str, str, int]]:
+    files = quarantined_files(bad.root.open(read_only=True), source, file)
     return sorted((each.file.source, each.path, each.rows_read) for each in files)
 
 
@@ -29,8 +29,25 @@ def test_only_quarantined_files_are_chosen_all_or_by_source_or_path(bad: BadFile
     bad.queued(progress("new"))
     assert chosen(bad) == [("s", "a", 0), ("s", "dir/b", 4), ("t", "a", 0)]
     assert chosen(bad, "t") == [("t", "a", 0)]
-    assert chosen(bad, path="a") == [("s", "a", 0), ("t", "a", 0)]
-    assert chosen(bad, path=f"{RAW}/s/dir/b") == chosen(bad, "s", "dir/b") == [("s", "dir/b", 4)]
+    assert chosen(bad, file="a") == [("s", "a", 0), ("t", "a", 0)]
+    assert chosen(bad, file=f"{RAW}/s/dir/b") == chosen(bad, "s", "dir/b") == [("s", "dir/b", 4)]
+
+
+def test_a_glob_names_files_as_in_a_pattern_and_a_path_names_its_file_whatever_it_looks_like(bad: BadFiles) -> None:
+    bad.ended(BAD, progress("a.csv"), progress("day=1/a.csv"), progress("day=1/b.json"), progress("b[1].csv"))
+    bad.ended(BAD, progress("b1.csv", source="t"))
+
+    def named(file: str) -> list[str]:
+        return [path for _, path, _ in chosen(bad, file=file)]
+
+    assert named("*.csv") == ["a.csv", "b[1].csv", "b1.csv"]
+    assert named("**/*.csv") == ["a.csv", "b[1].csv", "day=1/a.csv", "b1.csv"]
+    assert named("day=1/*") == ["day=1/a.csv", "day=1/b.json"]
+    assert named("**/b.{json,xml}") == ["day=1/b.json"]
+    assert named("b[1].csv") == ["b[1].csv", "b1.csv"]
+    assert named(f"{RAW}/s/b[1].csv") == ["b[1].csv"]
+    with pytest.raises(NotFoundError, match=r"no file \*\.xml is quarantined"):
+        named("*.xml")
 
 
 def test_what_is_named_and_not_there_is_said(bad: BadFiles) -> None:

@@ -168,10 +168,18 @@ def test_a_retry_is_refused_when_the_run_ends(run: Requested) -> None:
         run.requests.retry()
 
 
+def test_a_retry_takes_the_files_that_a_glob_names(run: Requested) -> None:
+    run.bad.ended(BAD, progress("day=1/a"), progress("day=2/a"))
+    attempt = run.attempt(at_once)
+    assert run.requests.retry(file="day=1/*") == 1
+    (retry,) = attempt.asked
+    assert isinstance(retry, Retry) and [each.path for each in retry.files] == ["day=1/a"]
+
+
 def test_what_cannot_be_retried_is_said(run: Requested) -> None:
     run.attempt(at_once)
     assert run.requests.retry() == 0
     with pytest.raises(NotFoundError, match="no source 't'; its sources are: s"):
         run.requests.retry("t")
     with pytest.raises(NotFoundError, match="no file x is quarantined"):
-        run.requests.retry(path="x")
+        run.requests.retry(file="x")

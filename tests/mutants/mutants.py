@@ -41,7 +41,27 @@ MUTANTS = (
     Mutant(
         "an offset is written one row early",
         "actors/file_progress.py",
-        (('{"row_offset": self.row_offset, "error": None}', '{"row_offset": max(0, self.row_offset - 1)}'),),
+        (('"row_offset": self.row_offset,', '"row_offset": max(0, self.row_offset - 1),'),),
+    ),
+    Mutant(
+        "bad records are kept when they are read, not when their rows are emitted",
+        "actors/fetch_executor.py",
+        (
+            (
+                "        self._buffer(Piece(progress, rows, Ending",
+                "        self._queue.quarantine(progress, rows.bad)\n        self._buffer(Piece(progress, rows, Ending",
+            ),
+        ),
+    ),
+    Mutant(
+        "a bad record is not counted",
+        "actors/file_queue.py",
+        (("        progress.rows_bad += len(rows.bad)\n", "        progress.rows_bad += len(rows.bad[1:])\n"),),
+    ),
+    Mutant(
+        "a changed file is read again only when it was finished",
+        "actors/file_queue.py",
+        ((" or progress.file.source in self._appending", ""),),
     ),
     Mutant(
         "alignment does not block",
@@ -126,15 +146,15 @@ MUTANTS = (
     Mutant(
         "a run that was replaced takes over again",
         "actors/recovery.py",
-        (("if (plan.held_root or store.head.term > replaces_term) and", "if False and"),),
+        (("and (plan.held_root or _is_newer(store.head, plan)):", "and False:"),),
     ),
     Mutant(
         "a list budget of nothing is never raised",
         "actors/barrier_scheduler.py",
         (
             (
-                "share = -(-max(0, self._max_files_waiting - waiting) // max(1, len(self._lists)))",
-                "share = max(0, self._max_files_waiting - waiting) // max(1, len(self._lists))",
+                "share = -(-max(0, self._max_files_waiting - self._backlog()) // max(1, len(self._lists)))",
+                "share = max(0, self._max_files_waiting - self._backlog()) // max(1, len(self._lists))",
             ),
         ),
     ),
@@ -146,7 +166,12 @@ MUTANTS = (
     Mutant(
         "admission stays with the first paths",
         "actors/admission.py",
-        (("        self._admit_next()\n        return self._proving", "        return self._proving"),),
+        (
+            (
+                "            self._admit_next()\n        return self.admitted is None",
+                "        return self.admitted is None",
+            ),
+        ),
     ),
     Mutant(
         "admission is not looked at",
@@ -187,6 +212,36 @@ MUTANTS = (
         "what has vanished is not read when it is back",
         "actors/list_executor.py",
         (("            if vanished.source == self._source:", "            if False:"),),
+    ),
+    Mutant(
+        "nobody looks for what a listing does not show",
+        "actors/list_executor.py",
+        (("        return [FindGone(self._source, {", "        return [] and [FindGone(self._source, {"),),
+    ),
+    Mutant(
+        "what a listing did not look up counts as not shown",
+        "actors/list_executor.py",
+        (("        if self._chunks.skipped:\n", "        if False:\n"),),
+    ),
+    Mutant(
+        "a listing that skips what is known finds nothing gone",
+        "actors/list_executor.py",
+        (("            if not self._seen.shows_all(self._chunks.skipped):\n", "            if False:\n"),),
+    ),
+    Mutant(
+        "a name that is back counts as absent",
+        "actors/seen_index.py",
+        (("        self._flags[stored] = _SHOWN\n", "        pass\n"),),
+    ),
+    Mutant(
+        "what is not in the store yet counts as looked for",
+        "actors/list_executor.py",
+        (
+            (
+                "        for key in known:\n            del self._absent[key]\n",
+                "        self._absent.clear()\n",
+            ),
+        ),
     ),
     Mutant(
         "a mark is complete with the listing that was under way",

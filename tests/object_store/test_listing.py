@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
 from pathlib import Path
 
+import obstore
+import pyarrow as pa
 import pytest
+from obstore.store import LocalStore
 
-from actors.object_store import ListingPage, ObjectStore
+from actors.listing_page import ListingPage
+from actors.messages import FileVersion, NewFiles
+from actors.object_store import ObjectStore
+from actors.read_errors import UnreadableFile
 from slackwater.testing import S3Server
-from state.errors import BucketNotFoundError
+from state.errors import AccessDeniedError, BucketNotFoundError
 from state.location import Location
+from tests.actors.flow import AT, INITIAL, sent
+from tests.actors.test_executor_contract import lister
 
 
 def _fill(s3: S3Server, bucket: str, keys: list[str]) -> None:
@@ -95,3 +104,129 @@ def test_a_directory_is_listed_in_the_order_of_names(tmp_path: Path) -> None:
     (page,) = ObjectStore(Location(str(tmp_path))).list_pages()
     assert page.paths == ["a/x", "b", "m", "z"]
     assert page.sizes == [1, 1, 1, 1]
+
+
+_ODD_NAMES = ["a b.csv", "%41.csv", "#1.csv", "x+y&z=1.csv", "ü/ñ.csv", "🌊.csv", "c%2Fd.csv", "e?f.csv"]
+
+
+def test_odd_names_are_listed_as_they_are_and_can_be_read(s3: S3Server, bucket: str) -> None:
+    _fill(s3, bucket, [f"data/{name}" for name in _ODD_NAMES])
+    store = ObjectStore(s3.location(bucket, "data"))
+    files = [
+        FileVersion("s", path, b"", etag, size, modified)
+        for page in store.list_pages()
+        for path, etag, size, modified in page.objects()
+    ]
+    assert sorted(file.path for file in files) == sorted(_ODD_NAMES)
+    assert all(store.open(file).stream().read() == f"data/{file.path}".encode() for file in files)
+
+
+def test_names_that_no_client_takes_are_listed_and_cannot_be_read(s3: S3Server, bucket: str) -> None:
+    keys = [f"data/{number:04}" for number in range(2_100)]
+    odd = [f"data/{name}" for name in ("0000\nx", "0999\t", "2099\r\x7f")]
+    _fill(s3, bucket, keys)
+    for key in [*odd, "data/2099y/"]:
+        s3.client().put_object(Bucket=bucket, Key=key, Body=b"" if key.endswith("/") else b"x")
+    log = s3.proxy()
+    store = ObjectStore(Location(f"s3://{bucket}/data", log.storage_options))
+    pages = list(store.list_pages())
+    assert _paths(pages) == sorted(key.removeprefix("data/") for key in (*keys, *odd))
+    assert sum(page.requests for page in pages) == len(log.requests)
+    assert [page.is_last for page in pages] == [False, False, True]
+    objects = {path: (etag, size, modified) for page in pages for path, etag, size, modified in page.objects()}
+    with pytest.raises(UnreadableFile, match="its name has control characters"):
+        store.open(FileVersion("s", "0999\t", b"", *objects["0999\t"])).stream().read()
+    assert store.open(FileVersion("s", "0999", b"", *objects["0999"])).stream().read() == b"data/0999"
+
+
+def test_an_object_that_stands_for_an_empty_directory_costs_no_request_to_read(s3: S3Server, bucket: str) -> None:
+    s3.client().put_object(Bucket=bucket, Key="data/day=1/")
+    log = s3.proxy()
+    store = ObjectStore(Location(f"s3://{bucket}/data", log.storage_options))
+    for path, etag, size, modified in [each for page in store.list_pages() for each in page.objects()]:
+        assert (path, size) == ("day=1", 0)
+        assert store.open(FileVersion("s", path, b"", etag, size, modified)).stream().read() == b""
+    assert all(request.is_list for request in log.requests)
+
+
+def test_a_local_listing_is_that_of_the_client_that_reads(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    for path in ("in/b/x", "in/b-c/x", "in/b.csv", "in/é ü/a%20#c+d.csv", "in/empty", "outside/y", "in/only/dirs/z"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_bytes(path.encode())
+    root = tmp_path / "in"
+    (root / "empty").write_bytes(b"")
+    (root / "link").symlink_to(root / "b" / "x")
+    (root / "linked").symlink_to(outside)
+    (root / "broken").symlink_to(root / "nowhere")
+    expected = {}
+    for batch in obstore.list(LocalStore(root), return_arrow=True):
+        for row in pa.record_batch(batch).to_pylist():
+            expected[row["path"]] = (row["e_tag"], row["size"], row["last_modified"])
+    pages = list(ObjectStore(Location(str(root))).list_pages())
+    assert {path: each for page in pages for path, *each in page.objects()} == {
+        path: list(each) for path, each in expected.items()
+    }
+    assert _paths(pages) == sorted(expected), "in the order of a bucket"
+    assert "b-c/x" < "b.csv" < "b/x"
+
+
+def test_local_names_that_cannot_be_read_are_told_and_end_no_listing(tmp_path: Path) -> None:
+    for name in (b"a.csv", b"new\nline.csv", b"b\x7f.csv", b"not utf-8 \xff.csv", b"being written#12", b"z.csv"):
+        Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + name)).write_bytes(b"1")
+    directory = Path(os.fsdecode(os.fsencode(tmp_path) + b"/directory \xfe"))
+    directory.mkdir()
+    (directory / "inside.csv").write_bytes(b"1")
+    (page,) = ObjectStore(Location(str(tmp_path))).list_pages()
+    assert page.paths == ["a.csv", "z.csv"]
+    assert sorted(page.unreadable) == [
+        "b\\x7f.csv",
+        "being written#12",
+        "directory \\udcfe",
+        "new\\nline.csv",
+        "not utf-8 \\udcff.csv",
+    ]
+
+
+def test_a_link_into_a_circle_ends_no_listing(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "x").write_bytes(b"1")
+    (tmp_path / "a" / "up").symlink_to(tmp_path)
+    (page,) = ObjectStore(Location(str(tmp_path))).list_pages()
+    assert page.paths == ["a/x"]
+
+
+def test_a_large_directory_is_listed_page_by_page(tmp_path: Path) -> None:
+    for number in range(1_001):
+        (tmp_path / f"{number:04}").write_bytes(b"")
+    pages = list(ObjectStore(Location(str(tmp_path))).list_pages())
+    assert [len(page.paths) for page in pages] == [1_000, 1]
+    assert _paths(pages) == [f"{number:04}" for number in range(1_001)]
+
+
+def test_a_directory_that_may_not_be_read_is_named(tmp_path: Path) -> None:
+    if os.geteuid() == 0:
+        pytest.skip("nothing is forbidden to root")
+    (tmp_path / "secret").mkdir(mode=0)
+    with pytest.raises(AccessDeniedError, match=str(tmp_path)):
+        ObjectStore(Location(str(tmp_path))).check()
+
+
+def test_late_back_dated_and_out_of_order_names_are_found(s3: S3Server, bucket: str) -> None:
+    """The list step on a real bucket: whatever comes, in whatever order, is handed on once."""
+    store = ObjectStore(s3.location(bucket, "data"))
+    executor = lister()
+    executor.on_barrier(INITIAL, 0.0)
+    found: list[str] = []
+    arrivals = [["m/2026-02", "m/2026-05"], ["m/2026-01", "a", "z"], [], ["m/2026-03", "m/2026-02x"], ["n"]]
+    for number, names in enumerate(arrivals):
+        for name in names:
+            s3.put(bucket, f"data/{name}", name.encode())
+        instructions = executor.on_time(10.0 * number)
+        for page in store.list_pages():
+            instructions += executor.on_page(page, 10.0 * number)
+        executor.on_listing_end(10.0 * number, AT)
+        new = [file.path for message in sent(instructions) if isinstance(message, NewFiles) for file in message.files]
+        assert sorted(new) == sorted(names)
+        found += new
+    assert len(found) == len(set(found)) == 8

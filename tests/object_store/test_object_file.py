@@ -12,7 +12,8 @@ import pytest
 from actors.messages import FileVersion
 from actors.object_file import ObjectFile
 from actors.object_store import ObjectStore
-from actors.read_errors import ObjectChanged, ObjectVanished
+from actors.read_errors import ObjectChanged, ObjectVanished, UnreadableFile
+from actors.settings import RequestSettings
 from slackwater.testing import RequestLog, S3Server
 from state.errors import StorageUnavailableError
 from state.location import Location
@@ -28,8 +29,14 @@ def _listed(store: ObjectStore, path: str) -> FileVersion:
     raise LookupError(path)
 
 
+def _requests(whole_object_bytes: int) -> RequestSettings:
+    return RequestSettings(
+        whole_object_bytes=whole_object_bytes, max_gap_bytes=_BLOCK, max_span_bytes=4 * _BLOCK, block_bytes=_BLOCK
+    )
+
+
 def _open(location: Location, path: str, whole_object_bytes: int = _BLOCK) -> ObjectFile:
-    store = ObjectStore(location, whole_object_bytes=whole_object_bytes, block_bytes=_BLOCK)
+    store = ObjectStore(location, requests=_requests(whole_object_bytes))
     return store.open(_listed(store, path))
 
 
@@ -51,8 +58,8 @@ def test_a_small_object_is_one_get_however_it_is_read(s3: S3Server, bucket: str,
     for _ in range(3):
         assert file.stream().read() == _content(size)
     assert file.head(4) == _content(size)[:4]
-    assert (file.requests, file.bytes_read) == (1, size)
-    assert _gets(log, "a") == 1
+    assert (file.requests, file.bytes_read) == (1 if size else 0, size)
+    assert _gets(log, "a") == (1 if size else 0)
 
 
 @pytest.mark.parametrize("size", [_BLOCK + 1, 2 * _BLOCK - 1, 2 * _BLOCK, 3_500, 10_007])
@@ -76,24 +83,48 @@ def test_the_end_of_a_large_object_is_one_request(s3: S3Server, bucket: str) -> 
     assert file.requests == 1
 
 
-def test_jumping_between_neighbouring_blocks_asks_for_each_once(s3: S3Server, bucket: str) -> None:
+def test_the_start_of_a_large_object_is_one_request_and_is_kept(s3: S3Server, bucket: str) -> None:
     s3.put(bucket, "a", _content(8 * _BLOCK))
     file = _open(s3.location(bucket), "a")
-    stream = file.stream()
-    for start in [0, 1_500, 2_500, 100, 1_900, 2_900, 900, 1_000]:
+    assert file.head(4) == _content(4) and file.stream().read(_BLOCK) == _content(_BLOCK)
+    assert file.requests == 1
+
+
+def test_ranges_that_are_close_are_one_request_and_what_lies_between_is_not_asked_for_again(
+    s3: S3Server, bucket: str
+) -> None:
+    size, content = 20 * _BLOCK, _content(20 * _BLOCK)
+    s3.put(bucket, "a", content)
+    log = s3.proxy()
+    file = _open(Location(f"s3://{bucket}", log.storage_options), "a")
+    fetched = file.fetch([(5_000, 5_400), (100, 300), (6_000, 7_000), (12_000, 18_500)])
+    stream = fetched.stream()
+    for start, end in [(100, 300), (5_000, 7_000), (12_000, 18_500), (5_400, 6_000)]:
         stream.seek(start)
-        assert stream.read(60) == _content(8 * _BLOCK)[start : start + 60]
-    assert file.requests == 3 and file.bytes_read == 3 * _BLOCK
+        assert stream.read(end - start) == content[start:end]
+    assert (file.requests, _gets(log, "a")) == (4, 4), "one of four blocks at most, gaps of at most one block"
+    assert file.bytes_read == 200 + 2_000 + 6_500
+    assert fetched.read_at(0, size) == content, "the rest is asked for"
+    assert file.bytes_read == size
 
 
-def test_the_block_that_is_dropped_is_the_one_not_used_for_longest(s3: S3Server, bucket: str) -> None:
-    s3.put(bucket, "a", _content(8 * _BLOCK))
+def test_ranges_outside_of_the_object_are_unreadable(s3: S3Server, bucket: str) -> None:
+    s3.put(bucket, "a", _content(5_000))
     file = _open(s3.location(bucket), "a")
-    stream = file.stream()
-    for block in [0, 1, 2, 3, 0, 4, 0]:
-        stream.seek(block * _BLOCK)
-        assert stream.read(10) == _content(8 * _BLOCK)[block * _BLOCK :][:10]
-    assert file.requests == 5
+    for wanted in [(-1, 5), (4_000, 5_001), (7, 5)]:
+        with pytest.raises(UnreadableFile, match="bytes that are not within its 5000"):
+            file.fetch([wanted])
+    assert file.requests == 0
+
+
+def test_what_was_asked_for_and_not_read_is_in_the_cost_once_it_is_settled(s3: S3Server, bucket: str) -> None:
+    s3.put(bucket, "a", _content(40 * _BLOCK))
+    log = s3.proxy()
+    file = _open(Location(f"s3://{bucket}", log.storage_options), "a")
+    file.fetch([(start, start + 10) for start in range(0, 40_000, 4_000)])
+    file.settle()
+    assert file.requests == _gets(log, "a") <= 10
+    assert file.bytes_read == 10 * file.requests
 
 
 @pytest.mark.parametrize("whole_object_bytes", [_BLOCK, 100 * _BLOCK])
@@ -143,7 +174,7 @@ def test_a_store_that_dies_under_a_reader_is_unavailable_and_says_nothing_about_
     s3.put(bucket, "a", gzip.compress(_content(100_000), compresslevel=0))
     log = s3.proxy()
     location = Location(f"s3://{bucket}", log.storage_options)
-    store = ObjectStore(location, whole_object_bytes=_BLOCK, block_bytes=_BLOCK, max_attempts=1)
+    store = ObjectStore(location, requests=_requests(_BLOCK), max_attempts=1)
     file = store.open(_listed(store, "a"))
     assert file.head(2) == b"\x1f\x8b"
     text = pa.CompressedInputStream(file.stream(), "gzip")

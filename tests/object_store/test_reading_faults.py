@@ -13,7 +13,8 @@ import pytest
 
 from actors.messages import FileVersion
 from actors.object_store import ObjectStore
-from actors.settings import FetchSettings
+from actors.rows import Offset
+from actors.settings import FetchSettings, RequestSettings
 from actors.source import Csv, Format, Json, Parquet, SourceDefinition
 from actors.source_reader import SourceReader
 from slackwater.testing import FaultProxy, S3Server
@@ -53,7 +54,9 @@ def test_what_is_read_through_faults_is_what_was_written(
         s3.put(bucket, path, content)
     getattr(proxy.on("*", probability=0.3), kind)()
     location = Location(f"s3://{bucket}", proxy.storage_options)
-    store = ObjectStore(location, whole_object_bytes=50_000, block_bytes=20_000, max_attempts=30)
+    store = ObjectStore(
+        location, requests=RequestSettings(whole_object_bytes=50_000, block_bytes=20_000), max_attempts=30
+    )
     files = _listed(Location(f"s3://{bucket}", s3.storage_options))
     with ThreadPoolExecutor(8) as threads:
         read = dict(threads.map(lambda file: (file.path, store.open(file).stream().read()), files))
@@ -107,7 +110,11 @@ def test_a_store_that_fails_for_good_is_blamed_and_the_file_is_not(
     s3.put(bucket, "f", content)
     (file,) = _listed(Location(f"s3://{bucket}", s3.storage_options))
     location = Location(f"s3://{bucket}", {**proxy.storage_options, "read_timeout": "0.5s"})
-    settings = FetchSettings(whole_object_bytes=1, piece_bytes=max(2_000, len(content) // 5), max_attempts=2)
+    piece_bytes = max(2_000, len(content) // 5)
+    requests = RequestSettings(
+        whole_object_bytes=1, footer_bytes=piece_bytes, max_span_bytes=piece_bytes, block_bytes=piece_bytes
+    )
+    settings = FetchSettings(requests=requests, piece_bytes=piece_bytes, max_attempts=2)
     schema = pa.schema([("carrier", pa.string()), ("flight", pa.int64())])
     reader = SourceReader(SourceDefinition(name="s", location=location, format=format), schema, settings)
     # The first requests pass, so that the fault comes in the middle of the file.
@@ -119,14 +126,14 @@ def test_a_store_that_fails_for_good_is_blamed_and_the_file_is_not(
     with pytest.raises(StorageUnavailableError, match=f"s3://{bucket}/f"):
         last = False
         while not last:
-            table, last = open_file.next_piece(schema, rows)
+            table, last = open_file.next_piece(schema, Offset(rows))
             rows += table.num_rows
     assert clock.monotonic() - start_s < 10
     proxy.heal()
     # A new try from the row that was reached reads the rest, and nothing is lost or doubled.
     open_file, rest, last = reader.open(file), 0, False
     while not last:
-        table, last = open_file.next_piece(schema, rows + rest)
+        table, last = open_file.next_piece(schema, Offset(rows + rest))
         rest += table.num_rows
     assert rows + rest == 3_000
 

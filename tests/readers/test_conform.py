@@ -126,3 +126,9 @@ def test_text_becomes_a_time_only_where_that_is_asked_for() -> None:
     assert values == [day.replace(hour=5), day.replace(hour=4), day, None]
     with pytest.raises(UnreadableFile, match="row 2: column c: "):
         conform(pa.table({"c": ["2013-01-01", "soon"]}), schema, parse_text=True)
+
+
+def test_a_column_of_nothing_but_nulls_fits_every_type() -> None:
+    table = pa.table({"c": pa.nulls(2), "s": pa.array([{"a": None}, None], pa.struct([("a", pa.null())]))})
+    schema = pa.schema([("c", pa.date32()), ("s", pa.struct([("a", pa.decimal128(5, 2))]))])
+    assert conform(table, schema).to_pylist() == [{"c": None, "s": {"a": None}}, {"c": None, "s": None}]

@@ -6,11 +6,13 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from actors.read_errors import EmptyFile, UnreadableFile
+from actors.read_errors import EmptyFile
 from actors.readers import CsvReader
+from actors.rows import Offset
+from actors.safe_types import safe_schema
 from actors.source import Csv
 from state.errors import SchemaError
-from tests.readers.written_files import open_written, rows_of
+from tests.readers.written_files import bad_of, open_written, rows_of
 
 _AB = pa.schema([("a", pa.int64()), ("b", pa.string())])
 
@@ -37,24 +39,25 @@ def test_an_empty_file_suggests_no_schema(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("piece_bytes", [300, 8_000_000])
-def test_a_bad_record_is_named_by_its_row(
+def test_a_bad_record_is_told_and_the_others_are_rows(
     line: bytes, reason: str, header: bool, piece_bytes: int, tmp_path: Path
 ) -> None:
     good = [b"%d,x" % number for number in range(200)]
     content = b"\n".join([b"a,b"] * header + good[:137] + [line] + good[138:]) + b"\n"
-    rows: list[object] = []
-    with pytest.raises(UnreadableFile, match=reason) as caught:
-        for piece in CsvReader(Csv(header=header)).read(open_written(tmp_path, content), _AB, 0, piece_bytes):
-            rows += piece.to_pylist()
-    assert caught.value.row == 138
-    assert rows == [{"a": number, "b": "x"} for number in range(len(rows))]
-    assert (len(rows) > 50) is (piece_bytes == 300)
+    for offset in (0, 100, 137, 138):
+        file = open_written(tmp_path, content)
+        pieces = list(CsvReader(Csv(header=header)).read(file, _AB, Offset(offset), piece_bytes))
+        assert [(bad.row, bad.raw) for bad in bad_of(pieces)] == [(137, line)] * (offset <= 137)
+        assert all(reason in bad.reason for bad in bad_of(pieces))
+        assert [row["a"] for row in rows_of(pieces)] == [row for row in range(offset, 200) if row != 137]
+        assert [piece.first_row for piece in pieces[1:]] == [piece.end_row for piece in pieces[:-1]]
+        assert (len(pieces) > 1) is (piece_bytes == 300)
 
 
 def test_a_record_longer_than_a_block_is_read(tmp_path: Path) -> None:
     content = b"a,b\n1,x\n2," + b"y" * 50_000 + b"\n3,z\n"
     for offset in range(4):
-        pieces = list(CsvReader(Csv()).read(open_written(tmp_path, content), _AB, offset, 100))
+        pieces = list(CsvReader(Csv()).read(open_written(tmp_path, content), _AB, Offset(offset), 100))
         assert [row["a"] for row in rows_of(pieces)] == [1, 2, 3][offset:]
 
 
@@ -77,10 +80,10 @@ def test_what_is_inferred(tmp_path: Path) -> None:
         "date32[day]",
         "timestamp[us, tz=UTC]",
         "string",
-        "string",
+        "null",
         "string",
     ]
-    (row,) = rows_of(list(CsvReader(Csv()).read(file, schema)))
+    (row,) = rows_of(list(CsvReader(Csv()).read(file, safe_schema(schema))))
     assert (row["day"], row["clock"], row["nothing"]) == (date(2013, 1, 1), "12:30:00", None)
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from actors.read_errors import UnreadableFile
 from actors.readers import CsvReader, JsonReader, ParquetReader
+from actors.rows import Offset
 from actors.settings import MIB, ReadLimits
 from actors.source import Csv
 from tests.readers.written_files import open_written, rows_of
@@ -60,7 +61,7 @@ def test_a_dictionary_that_unfolds_to_100_gb_ends_at_the_limit(
     rows = 0
     with pytest.raises(UnreadableFile, match=r"more than 1000 times as many .ReadLimits.max_expansion"):
         for piece in ParquetReader(_SMALL).read(file, _TEXT):
-            assert piece.nbytes < 20 * MIB
+            assert piece.table.nbytes < 20 * MIB
             rows += piece.num_rows
     assert 0 < rows < 10_000
 
@@ -93,7 +94,7 @@ def test_incremental_texts_that_unfold_to_500_mb_end_at_the_limit(
     file = open_written(tmp_path, content, whole_object_bytes=whole_object_bytes, block_bytes=_BLOCKS)
     with pytest.raises(UnreadableFile, match=r"ReadLimits.max_expansion"):
         for piece in ParquetReader(_SMALL).read(file, _TEXT):
-            assert piece.nbytes < 40 * MIB
+            assert piece.table.nbytes < 40 * MIB
 
 
 def test_half_a_gigabyte_of_nulls_in_100_kb_come_in_pieces_and_end_at_the_limit(tmp_path: Path, memory: None) -> None:
@@ -102,7 +103,7 @@ def test_half_a_gigabyte_of_nulls_in_100_kb_come_in_pieces_and_end_at_the_limit(
     rows = 0
     with pytest.raises(UnreadableFile, match=r"ReadLimits.max_expansion"):
         for piece in ParquetReader().read(open_written(tmp_path, content), _INT):
-            assert piece.nbytes <= 20 * MIB
+            assert piece.table.nbytes <= 20 * MIB
             rows += piece.num_rows
     assert 30_000_000 < rows < 60_000_000
 
@@ -196,8 +197,8 @@ def test_a_line_without_end_is_refused(tmp_path: Path, memory: None, kind: str, 
     for piece_bytes in (64, 10_000, 8 * MIB):
         rows = []
         with pytest.raises(UnreadableFile, match=r"a line is longer than 100000 bytes .ReadLimits.max_record_bytes"):
-            for piece in reader.read(file, _TEXT, 0, piece_bytes):
-                rows += piece.to_pylist()
+            for piece in reader.read(file, _TEXT, Offset(), piece_bytes):
+                rows += piece.table.to_pylist()
         assert rows == [{"a": "1"}] * len(rows)
     assert len(list((JsonReader() if kind == "json" else CsvReader(Csv())).read(file, _TEXT))) == 1
 
@@ -256,6 +257,6 @@ def test_short_lines_do_not_fill_a_wide_schema_without_bound(tmp_path: Path, mem
         file, reader = open_written(tmp_path, b"a\n" + b"1\n" * rows), CsvReader(Csv(), _SMALL)  # type: ignore[assignment]
     read = 0
     for piece in reader.read(file, schema):
-        assert piece.nbytes < 64 * MIB
+        assert piece.table.nbytes < 64 * MIB
         read += piece.num_rows
     assert read == rows

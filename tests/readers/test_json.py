@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import date, datetime, timezone
 from decimal import Decimal
 from pathlib import Path
@@ -9,8 +10,9 @@ import pytest
 
 from actors.read_errors import EmptyFile, UnreadableFile
 from actors.readers import JsonReader
+from actors.rows import Offset
 from state.errors import SchemaError
-from tests.readers.written_files import open_written, rows_of
+from tests.readers.written_files import bad_of, open_written, rows_of
 
 _A = pa.schema([("a", pa.int64())])
 
@@ -29,27 +31,28 @@ def test_files_without_rows(content: bytes, tmp_path: Path) -> None:
         (b'{"a": "x"}', "changed from number to string"),
         (b'{"a": 1', "JSON parse error"),
         (b"nonsense", "JSON parse error"),
-        (b'{"a": 1, "b": "\xff"}', "can't decode byte"),
+        (b'{"a": 1, "b": "\xff"}', "it is not UTF-8: byte 0xff at position 15"),
         (b'[{"a": 1}]', "changed from object to array"),
     ],
 )
 @pytest.mark.parametrize("piece_bytes", [300, 8_000_000])
-def test_a_bad_record_is_named_by_its_row(line: bytes, reason: str, piece_bytes: int, tmp_path: Path) -> None:
+def test_a_bad_record_is_told_and_the_others_are_rows(
+    line: bytes, reason: str, piece_bytes: int, tmp_path: Path
+) -> None:
     good = [b'{"a": %d}' % number for number in range(200)]
     content = b"\n\n".join([*good[:137], line, *good[138:]])
-    rows: list[object] = []
-    with pytest.raises(UnreadableFile, match=reason) as caught:
-        for piece in JsonReader().read(open_written(tmp_path, content), _A, 0, piece_bytes):
-            rows += piece.to_pylist()
-    assert caught.value.row == 138
-    assert rows == [{"a": number} for number in range(len(rows))]
-    assert (len(rows) > 50) is (piece_bytes == 300)
+    for offset in (0, 100, 137, 138):
+        pieces = list(JsonReader().read(open_written(tmp_path, content), _A, Offset(offset), piece_bytes))
+        assert [(bad.row, bad.raw) for bad in bad_of(pieces)] == [(137, line)] * (offset <= 137)
+        assert all(reason in bad.reason for bad in bad_of(pieces))
+        assert rows_of(pieces) == [{"a": row} for row in range(offset, 200) if row != 137]
+        assert (len(pieces) > 1) is (piece_bytes == 300)
 
 
 def test_a_line_longer_than_a_block_is_read(tmp_path: Path) -> None:
     content = b'{"a":1}\n{"a":2,"b":"' + b"y" * 50_000 + b'"}\n{"a":3}'
     for offset in range(4):
-        pieces = list(JsonReader().read(open_written(tmp_path, content), _A, offset, 100))
+        pieces = list(JsonReader().read(open_written(tmp_path, content), _A, Offset(offset), 100))
         assert [row["a"] for row in rows_of(pieces)] == [1, 2, 3][offset:]
 
 
@@ -84,15 +87,34 @@ def test_what_is_inferred(tmp_path: Path) -> None:
     assert {field.name: str(field.type) for field in schema} == {
         "n": "int64",
         "x": "double",
-        "none": "string",
+        "none": "null",
         "tags": "list<item: string>",
         "sub": "struct<k: string>",
     }
 
 
-def test_a_column_of_two_kinds_cannot_be_inferred(tmp_path: Path) -> None:
-    with pytest.raises(UnreadableFile, match=r"row 3: .*Column./a. changed from number to string"):
-        JsonReader().infer_schema(open_written(tmp_path, b'{"a":1}\n{"a":2}\n{"a":"x"}\n{"a":3}\n'))
+@pytest.mark.parametrize(
+    ("content", "columns"),
+    [
+        (b'{"a":1}\n{"a":\n{"a":2.5}\n', {"a": "double"}),
+        (b'{"a":"x"}\n{"a":1}\n[1]\n{"a":2}\n\xff\n', {"a": "int64"}),
+        (
+            b'{"t":"2026-01-01T00:00:00","s":{"b":[1]}}\n{"t":"soon"}\n{"s":{"b":1}}\n',
+            {"t": "string", "s": "struct<b: list<item: int64>>"},
+        ),
+        (b'{"t":"2026-01-01T00:00:00"}\n{"t":1}\n{"t":null,"T":4}\n', {"t": "timestamp[us]", "T": "int64"}),
+    ],
+)
+def test_lines_that_do_not_go_with_most_of_the_others_show_nothing(
+    content: bytes, columns: Mapping[str, str], tmp_path: Path
+) -> None:
+    schema = JsonReader().infer_schema(open_written(tmp_path, content))
+    assert {field.name: str(field.type) for field in schema} == columns
+
+
+def test_a_file_without_any_object_shows_nothing_and_says_why(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableFile, match="row 1: JSON parse error: Invalid value"):
+        JsonReader().infer_schema(open_written(tmp_path, b"not JSON\n{'a': 1}\n"))
 
 
 def test_maps_are_refused(tmp_path: Path) -> None:

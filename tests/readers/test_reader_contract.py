@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,10 +12,13 @@ from actors.messages import FileVersion
 from actors.object_store import ObjectStore
 from actors.read_errors import ObjectChanged, ObjectVanished, UnreadableFile
 from actors.readers import reader_for
+from actors.rows import Offset, Rows
 from actors.safe_types import safe_schema
+from actors.settings import ReadLimits
+from actors.source import Parquet
 from slackwater.testing import S3Server
 from state.location import Location
-from tests.readers.written_files import KINDS, FileKind, flights, open_written, rows_of
+from tests.readers.written_files import KINDS, FileKind, bad_of, flights, open_written, rows_of, table_of
 
 _every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 
@@ -25,8 +29,8 @@ def test_a_small_file_is_one_piece_with_exactly_its_rows(kind: FileKind, tmp_pat
     file = open_written(tmp_path, kind.write(table))
     pieces = list(reader_for(kind.format).read(file, table.schema))
     assert [piece.num_rows for piece in pieces] == [40]
-    assert pieces[0].schema == table.schema
-    assert pieces[0].to_pylist() == table.to_pylist()
+    assert pieces[0].table.schema == table.schema
+    assert pieces[0].table.to_pylist() == table.to_pylist()
 
 
 @_every_kind
@@ -35,15 +39,19 @@ def test_reading_resumes_at_every_row(kind: FileKind, piece_bytes: int, tmp_path
     table = flights(40)
     file = open_written(tmp_path, kind.write(table), whole_object_bytes=600, block_bytes=500)
     reader = reader_for(kind.format)
-    everything = list(reader.read(file, table.schema, 0, piece_bytes))
+    everything = list(reader.read(file, table.schema, Offset(), piece_bytes))
     assert rows_of(everything) == table.to_pylist()
     if piece_bytes < 8_000_000:
         assert len(everything) > 2
     for offset in range(41):
-        pieces = list(reader.read(file, table.schema, offset, piece_bytes))
+        pieces = list(reader.read(file, table.schema, Offset(offset), piece_bytes))
         assert rows_of(pieces) == table.to_pylist()[offset:], f"from row {offset}"
         assert all(piece.num_rows for piece in pieces)
-        assert all(piece.schema == table.schema for piece in pieces)
+        assert all(piece.table.schema == table.schema for piece in pieces)
+    for piece in everything:
+        for offset in range(piece.end_row, 41):
+            pieces = list(reader.read(file, table.schema, replace(piece.anchor, row=offset), piece_bytes))
+            assert rows_of(pieces) == table.to_pylist()[offset:], f"from row {offset}, by {piece.anchor}"
 
 
 @_every_kind
@@ -51,10 +59,10 @@ def test_pieces_of_a_large_file_are_near_the_size_asked_for(kind: FileKind, tmp_
     table = flights(20_000)
     piece_bytes = table.nbytes // 10
     file = open_written(tmp_path, kind.write(table))
-    pieces = list(reader_for(kind.format).read(file, table.schema, 0, piece_bytes))
+    pieces = list(reader_for(kind.format).read(file, table.schema, Offset(), piece_bytes))
     assert sum(piece.num_rows for piece in pieces) == 20_000
     assert 4 <= len(pieces) <= 30
-    assert max(piece.nbytes for piece in pieces) <= 2.5 * piece_bytes
+    assert max(piece.table.nbytes for piece in pieces) <= 2.5 * piece_bytes
 
 
 @_every_kind
@@ -97,8 +105,8 @@ def test_columns_are_taken_by_name(kind: FileKind, tmp_path: Path) -> None:
     table = flights(40)
     wanted = pa.schema([("delay", pa.float64()), ("missing", pa.int32()), ("id", pa.int64())])
     file = open_written(tmp_path, kind.write(table))
-    pieces = list(reader_for(kind.format).read(file, wanted, 3))
-    assert pieces[0].schema == wanted
+    pieces = list(reader_for(kind.format).read(file, wanted, Offset(3)))
+    assert pieces[0].table.schema == wanted
     assert rows_of(pieces) == [
         {"delay": row["delay"], "missing": None, "id": row["id"]} for row in table.to_pylist()[3:]
     ]
@@ -115,21 +123,51 @@ def test_a_file_with_none_of_the_columns_is_unreadable_and_not_all_null(name: st
 
 
 @_every_kind
-def test_a_value_that_does_not_fit_makes_the_file_unreadable(kind: FileKind, tmp_path: Path) -> None:
+def test_a_value_that_does_not_fit_is_never_a_row(kind: FileKind, tmp_path: Path) -> None:
     table = flights(40)
     wanted = table.schema.set(1, pa.field("carrier", pa.int64()))
     file = open_written(tmp_path, kind.write(table))
-    with pytest.raises(UnreadableFile, match="carrier") as caught:
-        list(reader_for(kind.format).read(file, wanted))
-    assert "\n" not in str(caught.value)
+    try:
+        pieces = list(reader_for(kind.format).read(file, wanted))
+    except UnreadableFile as error:
+        assert isinstance(kind.format, Parquet) and "carrier" in str(error) and "\n" not in str(error)
+        return
+    assert [row["carrier"] for row in rows_of(pieces)] == [None] * 6
+    assert [bad.row for bad in bad_of(pieces)] == [row for row in range(40) if row % 7 != 3]
+    assert all("carrier" in bad.reason and "\n" not in bad.reason for bad in bad_of(pieces))
 
 
 @_every_kind
 @pytest.mark.parametrize("content", [b"\x00\xff\xfe garbage \x80\n" * 50, b"\x1f\x8b broken", b"\x28\xb5\x2f\xfd x"])
-def test_garbage_is_unreadable(kind: FileKind, content: bytes, tmp_path: Path) -> None:
+def test_of_garbage_nothing_is_a_row(kind: FileKind, content: bytes, tmp_path: Path) -> None:
     file = open_written(tmp_path, content)
-    with pytest.raises(UnreadableFile):
-        list(reader_for(kind.format).read(file, flights(0).schema))
+    try:
+        pieces = list(reader_for(kind.format).read(file, flights(0).schema))
+    except UnreadableFile:
+        return
+    assert rows_of(pieces) == [] and len(bad_of(pieces)) == 50
+
+
+@_every_kind
+def test_more_bad_records_than_allowed_make_the_file_unreadable(kind: FileKind, tmp_path: Path) -> None:
+    wanted = flights(0).schema.set(1, pa.field("carrier", pa.int64()))
+    file = open_written(tmp_path, kind.write(flights(400)))
+    reader = reader_for(kind.format, ReadLimits(max_bad_records=9))
+    pieces: list[Rows] = []
+    with pytest.raises(
+        UnreadableFile, match=r"row 12: more than 9 .*ReadLimits.max_bad_records|carrier: the source has"
+    ):
+        for piece in reader.read(file, wanted, Offset(), 200):
+            pieces.append(piece)
+    assert sum(piece.num_rows for piece in pieces) < 12
+
+
+@_every_kind
+def test_only_the_columns_that_are_asked_for_are_in_the_rows(kind: FileKind, tmp_path: Path) -> None:
+    table = flights(40)
+    file = open_written(tmp_path, kind.write(table))
+    pieces = list(reader_for(kind.format).read(file, table.schema, columns={"delay", "id"}))
+    assert table_of(pieces).equals(table.select(["id", "delay"]))
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.tells_its_end], ids=lambda kind: kind.name)
@@ -139,8 +177,8 @@ def test_half_a_file_never_reads_as_a_whole_one(kind: FileKind, tmp_path: Path) 
     file = open_written(tmp_path, content[: len(content) // 2])
     rows: list[object] = []
     with pytest.raises(UnreadableFile):
-        for piece in reader_for(kind.format).read(file, table.schema, 0, 10_000):
-            rows += piece.to_pylist()
+        for piece in reader_for(kind.format).read(file, table.schema, Offset(), 10_000):
+            rows += piece.table.to_pylist()
     assert rows == table.to_pylist()[: len(rows)]
 
 
@@ -152,7 +190,20 @@ def test_what_is_wrong_with_the_object_passes_through(kind: FileKind, whole_obje
     file = open_written(tmp_path, content, whole_object_bytes=whole_object_bytes, block_bytes=1_000)
     (tmp_path / "file").write_bytes(content + b" ")
     with pytest.raises(ObjectChanged):
-        list(reader_for(kind.format).read(file, table.schema, 0, 10_000))
+        list(reader_for(kind.format).read(file, table.schema, Offset(), 10_000))
     (tmp_path / "file").unlink()
     with pytest.raises(ObjectVanished):
         reader_for(kind.format).infer_schema(file)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.name in ("csv", "json")], ids=lambda kind: kind.name)
+def test_the_rows_before_what_cannot_be_read_are_rows(kind: FileKind, tmp_path: Path) -> None:
+    table = flights(700)
+    file = open_written(tmp_path, kind.write(table) + b"\n" + b"x" * 50_000 + b"\n", block_bytes=10_000)
+    reader = reader_for(kind.format, ReadLimits(max_record_bytes=20_000))
+    for piece_bytes in (3_000, 8_000_000):
+        rows: list[object] = []
+        with pytest.raises(UnreadableFile, match="a line is longer"):
+            for piece in reader.read(file, table.schema, Offset(), piece_bytes):
+                rows += piece.table.to_pylist()
+        assert rows == table.to_pylist()

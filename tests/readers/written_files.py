@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -17,7 +18,8 @@ import pyarrow.parquet as pq
 from actors.messages import FileVersion
 from actors.object_file import ObjectFile
 from actors.object_store import ObjectStore
-from actors.settings import MIB
+from actors.rows import BadRecord, Rows
+from actors.settings import MIB, RequestSettings
 from actors.source import Csv, Format, Json, Parquet
 from state.location import Location
 
@@ -33,23 +35,46 @@ class FileKind:
     @property
     def tells_its_end(self) -> bool:
         """Whether a file that was cut off can be told from a whole one."""
-        return self.name not in ("csv", "csv-bare", "json")
+        return self.name not in ("csv", "csv-bare", "csv-utf-16", "json")
 
 
 def open_written(
-    directory: Path, content: bytes, *, whole_object_bytes: int = 8 * MIB, block_bytes: int = 8 * MIB
+    directory: Path,
+    content: bytes,
+    *,
+    whole_object_bytes: int = 8 * MIB,
+    block_bytes: int = 8 * MIB,
+    max_held_bytes: int = 128 * MIB,
 ) -> ObjectFile:
     """Writes a file and opens the version that a listing shows."""
     (directory / "file").write_bytes(content)
-    store = ObjectStore(Location(str(directory)), whole_object_bytes=whole_object_bytes, block_bytes=block_bytes)
+    requests = RequestSettings(
+        whole_object_bytes=whole_object_bytes,
+        footer_bytes=block_bytes,
+        max_gap_bytes=block_bytes // 10,
+        max_span_bytes=2 * block_bytes,
+        max_held_bytes=max_held_bytes,
+        block_bytes=block_bytes,
+    )
+    store = ObjectStore(Location(str(directory)), requests=requests)
     page = next(store.list_pages())
     at = page.paths.index("file")
     return store.open(FileVersion("s", "file", b"", page.etags[at], page.sizes[at], page.last_modified[at]))
 
 
-def rows_of(pieces: Sequence[pa.Table]) -> list[Mapping[str, Any]]:
+def rows_of(pieces: Iterable[Rows]) -> list[Mapping[str, Any]]:
     """The rows of all pieces."""
-    return [row for piece in pieces for row in piece.to_pylist()]
+    return [row for piece in pieces for row in piece.table.to_pylist()]
+
+
+def table_of(pieces: Iterable[Rows]) -> pa.Table:
+    """The rows of all pieces."""
+    return pa.concat_tables(piece.table for piece in pieces)
+
+
+def bad_of(pieces: Iterable[Rows]) -> list[BadRecord]:
+    """The bad records of all pieces."""
+    return [bad for piece in pieces for bad in piece.bad]
 
 
 def flights(rows: int) -> pa.Table:
@@ -65,10 +90,19 @@ def flights(rows: int) -> pa.Table:
     )
 
 
-def write_parquet(table: pa.Table, row_group_size: int | None = None) -> bytes:
+CODECS = ("none", "gzip", "zstd", "lz4", "brotli")
+COMPRESSIONS: Mapping[str, Callable[[bytes], bytes]] = {
+    "gzip": gzip.compress,
+    "bzip2": bz2.compress,
+    "zstd": lambda content: pa.compress(content, "zstd", asbytes=True),
+    "lz4": lambda content: pa.compress(content, "lz4", asbytes=True),
+}
+
+
+def write_parquet(table: pa.Table, row_group_size: int | None = None, codec: str = "snappy") -> bytes:
     """One Parquet file."""
     sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, row_group_size=row_group_size)
+    pq.write_table(table, sink, row_group_size=row_group_size, compression=codec)
     return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
 
 
@@ -93,12 +127,22 @@ def write_json(table: pa.Table) -> bytes:
     return "\n".join(line + "\n" * (n % 4 == 0) for n, line in enumerate(lines)).rstrip("\n").encode()
 
 
+def _parquet_by(codec: str) -> Callable[[pa.Table], bytes]:
+    return lambda table: write_parquet(table, 19, codec)
+
+
+def _compressed(write: Callable[[pa.Table], bytes], compress: Callable[[bytes], bytes]) -> Callable[[pa.Table], bytes]:
+    return lambda table: compress(write(table))
+
+
 KINDS = [
     FileKind("parquet", Parquet(), write_parquet),
     FileKind("parquet-groups", Parquet(), lambda table: write_parquet(table, 7)),
+    *(FileKind(f"parquet-{codec}", Parquet(), _parquet_by(codec)) for codec in CODECS),
     FileKind("csv", Csv(), write_csv),
-    FileKind("csv-gzip", Csv(), lambda table: gzip.compress(write_csv(table))),
+    FileKind("csv-utf-16", Csv(encoding="utf-16"), lambda table: write_csv(table).decode().encode("utf-16")),
+    *(FileKind(f"csv-{name}", Csv(), _compressed(write_csv, compress)) for name, compress in COMPRESSIONS.items()),
     FileKind("csv-bare", Csv(header=False, delimiter=";"), write_bare_csv),
     FileKind("json", Json(), write_json),
-    FileKind("json-zstd", Json(), lambda table: pa.compress(write_json(table), "zstd", asbytes=True)),
+    *(FileKind(f"json-{name}", Json(), _compressed(write_json, compress)) for name, compress in COMPRESSIONS.items()),
 ]

@@ -125,7 +125,11 @@ def test_views_and_sources_are_told_with_their_places(written: WrittenRoot) -> N
             "format": "csv",
             "pattern": "**/*.csv",
             "schema": "carrier string, day date32[day]",
+            "left_out": [],
             "listed_at": START,
+            "requests_last_hour": None,
+            "period_s": None,
+            "stretched_by": None,
         }
     ]
 

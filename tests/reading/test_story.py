@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from datetime import datetime, timezone
 
 import pytest
@@ -29,7 +30,7 @@ def store(written: WrittenRoot) -> Store:
     [
         ("day=1/a.csv", "done", "read to its end at epoch {2} (2026-01-31 12:00:02 UTC): 2 rows."),
         ("day=1/b.csv", "done", "3 rows, 1 of them quarantined."),
-        ("day=2/big.csv", "reading", "the first 1,000 rows are in the views. It was listed at epoch {1}"),
+        ("day=2/big.csv", "reading", "its first 1,000 rows are in the views. It was listed at epoch {1}"),
         (
             "day=2/bad.csv",
             "quarantined",
@@ -95,6 +96,15 @@ def test_a_running_pipeline_tells_when_it_listed_last(store: Store, written: Wri
     assert store.why("day=3/unseen.csv").text.endswith("the last listing ended at 2026-02-01 00:00:00 UTC.")
     ownership.release()
     assert store.why("day=3/unseen.csv").text.endswith("and no pipeline runs on this root now.")
+
+
+def test_an_object_from_before_the_sources_time_is_too_old(written: WrittenRoot) -> None:
+    state = LanceStateStore.open(written.root, ManualClock(), read_only=True)
+    catalog = Catalog.of(state.scan("catalog"))
+    limit = datetime(2100, 1, 1, tzinfo=timezone.utc)
+    sources = {name: replace(each, not_before=limit) for name, each in catalog.sources.items()}
+    story = tell("day=3/unseen.csv", written.root, state, replace(catalog, sources=sources), None)
+    assert story.status == "too_old" and story.text.endswith("leaves out what is older than 2100-01-01 00:00:00 UTC.")
 
 
 def test_a_source_that_is_gone_makes_nothing_up(store: Store, written: WrittenRoot) -> None:

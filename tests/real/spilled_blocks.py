@@ -48,7 +48,7 @@ class Fetcher(FetchActor):
         rows = pa.table({"x": pa.array([os.urandom(_MIB) for _ in range(8)])})
         try:
             for _ in range(blocks):
-                self._emit(EmitBlock("t", (rows,), rows.num_rows, rows.nbytes))
+                self._emit(EmitBlock("t", (rows,), rows.num_rows, rows.nbytes, epoch=1))
         except StorageFullError as error:
             return f"StorageFullError: {error}"
         return f"sent {len(self._sent)}"

@@ -99,7 +99,7 @@ def test_a_quarantined_file_is_retried_while_it_runs_and_while_nothing_does_and_
     lines = [*LINES]
     lines[LONG] += "0" * 20_000
     write(tmp_path / "in", "long.csv", "\n".join(["user,amount", *lines, ""]).encode())
-    write(tmp_path / "in", "wrong.csv", b"user,amount\nmany,1.5\n")
+    write(tmp_path / "in", "wrong.csv", b"\x1f\x8b is gzip's, and no more")
     read = [{"user": number % 3, "amount": number + 0.5} for number in range(1_000)]
     with limited(tmp_path, max_record_bytes=4_096).start() as run:
         assert run.wait(until="caught_up", timeout_s=90)
@@ -107,7 +107,7 @@ def test_a_quarantined_file_is_retried_while_it_runs_and_while_nothing_does_and_
         assert (bad["status"], bad["rows_read"], bad["attempts"]) == ("quarantined", LONG, 0)
         assert totals(root) == expected(read[:LONG])
 
-        assert command("retry", root, "--path", str(tmp_path / "in" / "long.csv"))["files"] == 1
+        assert command("retry", root, "--file", str(tmp_path / "in" / "long.csv"))["files"] == 1
         assert run.wait(until="caught_up", timeout_s=60)
         again = file_of(root, "long.csv")
         assert again | {"status": "quarantined", "rows_read": LONG, "attempts": 1} == again
@@ -115,7 +115,7 @@ def test_a_quarantined_file_is_retried_while_it_runs_and_while_nothing_does_and_
         assert totals(root) == expected(read[:LONG])
         assert run.status().sources["events"].quarantined == 2
         with pytest.raises(sw.NotFoundError, match=r"no file nowhere\.csv is quarantined"):
-            run.retry(path="nowhere.csv")
+            run.retry(file="nowhere.csv")
 
         write(tmp_path / "in", "wrong.csv", b"user,amount\n7,1.5\n")
         eventually(lambda: run.report().rows == LONG + 1)

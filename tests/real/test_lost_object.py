@@ -25,7 +25,9 @@ from tests.real.test_run import FAST, eventually
 pytestmark = [pytest.mark.ray, pytest.mark.full]
 
 IN_BLOCKS = sw.Settings(
-    fetch=sw.FetchSettings(num_fetchers=1, piece_bytes=8 * 1024, whole_object_bytes=64 * 1024),
+    fetch=sw.FetchSettings(
+        num_fetchers=1, piece_bytes=8 * 1024, requests=sw.RequestSettings(whole_object_bytes=64 * 1024)
+    ),
     recovery=sw.RecoverySettings(first_pause_s=1.0),
 )
 """An epoch has several blocks."""

@@ -125,7 +125,11 @@ def test_a_stop_in_the_middle_of_a_file_and_the_next_run_goes_on_at_its_row(tmp_
     rows = events(0, 60_000)
     write(tmp_path / "in", "large.parquet", parquet(rows, row_group_size=500))
     settings = sw.Settings(
-        fetch=sw.FetchSettings(piece_bytes=8 * 1024, max_bytes_in_flight=8 * 1024, whole_object_bytes=64 * 1024),
+        fetch=sw.FetchSettings(
+            piece_bytes=8 * 1024,
+            max_bytes_in_flight=8 * 1024,
+            requests=sw.RequestSettings(whole_object_bytes=64 * 1024),
+        ),
         barrier=sw.BarrierSettings(max_epoch_bytes=8 * 1024),
     )
 
@@ -184,10 +188,11 @@ def test_a_csv_value_that_does_not_fit_is_named_with_its_row(tmp_path: Path) -> 
     write(tmp_path / "in", "2.csv", b"user,amount\n1,1.5\n2,many\n")
     write(tmp_path / "in", "1.csv", b"user,amount\n1,1.5\n2,2.5\n")
     report = local(tmp_path, format="csv").run(until="caught_up")
-    assert (report.rows, report.quarantined) == (2, 1)
-    (bad,) = sw.open(tmp_path / "root").files(status="quarantined").to_pylist()
-    assert bad["path"].endswith("2.csv") and "row 2" in bad["error"] and "amount" in bad["error"]
-    assert totals(tmp_path / "root") == {1: (1, 1.5), 2: (1, 2.5)}
+    assert (report.rows, report.quarantined) == (3, 0)
+    assert "1 bad records are quarantined" in " ".join(report.notes)
+    (bad,) = sw.open(tmp_path / "root").quarantine().to_pylist()
+    assert bad["path"].endswith("2.csv") and (bad["row"], bad["raw"]) == (1, b"2,many") and "amount" in bad["reason"]
+    assert totals(tmp_path / "root") == {1: (2, 3.0), 2: (1, 2.5)}
 
 
 def test_a_bad_file_that_is_replaced_is_read(tmp_path: Path) -> None:

@@ -99,16 +99,12 @@ def test_names_that_would_be_commands_elsewhere_are_read_as_any_other(
     assert all(store.open(file).stream().read() == file.path.encode() for file in files)
 
 
-@pytest.mark.parametrize("place", ["s3", "local"])
-def test_a_name_that_cannot_be_read_is_named_and_the_network_is_not_blamed(
-    s3: S3Server, bucket: str, tmp_path: Path, place: str
-) -> None:
-    location = s3.location(bucket) if place == "s3" else Location(str(tmp_path))
+def test_of_a_name_that_cannot_be_read_the_file_is_to_blame_and_not_the_network(s3: S3Server, bucket: str) -> None:
     s3.client().put_object(Bucket=bucket, Key="new\nline", Body=b"1")
-    (tmp_path / "new\nline").write_bytes(b"1")
-    with pytest.raises(SettingsError, match="name has characters that cannot be read") as caught:
-        ObjectStore(location).check()
-    assert "new" in str(caught.value) and "\n" not in str(caught.value)
+    (file,) = _listed(s3.location(bucket))
+    with pytest.raises(UnreadableFile, match="its name has control characters") as caught:
+        ObjectStore(s3.location(bucket)).open(file).stream().read()
+    assert "\n" not in str(caught.value)
 
 
 def test_columns_and_values_that_would_be_sql_come_through_every_reader_unchanged(tmp_path: Path) -> None:

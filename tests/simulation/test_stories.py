@@ -16,6 +16,7 @@ from slackwater.testing.simulation import (
     KILL,
     PAUSE,
     RESUME,
+    SECONDS,
     SILENCE,
     START,
     STOP,
@@ -165,3 +166,18 @@ def test_a_source_without_schema_does_not_hold_back_the_file_that_another_source
     story = (file("t/a", rows=0), file("t/b", rows=1, kills="fetch"), file("s/c", rows=8))
     for outcome in told(*story, START, sources=("s", "t"), fetchers=1, schema_known=False, files_waiting=1):
         assert outcome.statuses["t/b"] == ("quarantined",)
+
+
+def test_what_comes_back_as_it_was_and_goes_again_is_noted_again() -> None:
+    told(file("a", rows=0, bad_row=0), START, EVENTS(10), vanish("a"), SECONDS(5), back("a"), EVENTS(10), vanish("a"))
+
+
+def test_a_version_that_had_vanished_unread_may_have_bad_records_when_it_is_back() -> None:
+    for outcome in told(file("a", bad=(0,)), START, EVENTS(20), vanish("a"), EVENTS(80), back("a")):
+        assert "done" in outcome.statuses["s/a"]
+
+
+def test_a_version_that_kills_takes_the_place_of_one_that_is_never_read() -> None:
+    story = (file("a", rows=1), START, EVENTS(10), file("a", rows=8, kills="fetch"))
+    for outcome in told(*story, slow="merger"):
+        assert outcome.statuses["s/a"][-1] == "quarantined"

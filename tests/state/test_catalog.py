@@ -4,17 +4,20 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from state.catalog import Catalog, CatalogPipeline, put_pipeline, put_source, put_view
+from state.catalog import Catalog, CatalogPipeline, put_left_out, put_pipeline, put_source, put_view
 from state.clock import ManualClock
 from state.delta import DeltaBuilder
 from state.memory_disk import MemoryDisk
 from state.memory_store import MemoryStateStore
-from state.records import CatalogSource, CatalogView, EpochCounts, EpochSeconds
+from state.records import CatalogSource, CatalogView, EpochCounts, EpochSeconds, LeftOutColumn
 
 PIPELINE = CatalogPipeline("flights", ansi=True)
 SOURCE = CatalogSource("raw", '{"url": "s3://raw"}', pa.schema([("a", pa.int64())]).serialize().to_pybytes())
 EMPTY_SOURCE = CatalogSource("empty", "{}", None)
-VIEW = CatalogView("totals", "aggregate", "SELECT ...", "plan", ("raw", "empty"), ("user",), 5)
+VIEW = CatalogView(
+    "totals", "aggregate", "SELECT ...", "plan", ("raw", "empty"), ("user",), 5, visible={"raw": ("a",), "empty": ()}
+)
+LEFT_OUT = LeftOutColumn("raw", "new", "dt=1/a.json", 7)
 GLOBAL_VIEW = CatalogView("all", "aggregate", "SELECT ...", "plan", ("raw",), (), 4, frozen_epoch=9)
 
 
@@ -32,8 +35,10 @@ def test_what_was_declared_comes_back() -> None:
         put_source(delta, source)
     for view in (VIEW, GLOBAL_VIEW):
         put_view(delta, view)
+    put_left_out(delta, LEFT_OUT)
     catalog = committed(delta)
-    assert catalog == Catalog(PIPELINE, {"empty": EMPTY_SOURCE, "raw": SOURCE}, {"all": GLOBAL_VIEW, "totals": VIEW})
+    sources, views = {"empty": EMPTY_SOURCE, "raw": SOURCE}, {"all": GLOBAL_VIEW, "totals": VIEW}
+    assert catalog == Catalog(PIPELINE, sources, views, (LEFT_OUT,))
 
 
 def test_a_later_definition_replaces_an_earlier_one_field_by_field() -> None:

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from state.command import (
+    ClearQuarantineCommand,
     Command,
     PauseCommand,
     ResumeCommand,
@@ -33,7 +34,9 @@ EPOCH = 117_000_000_000_000_001
         ThrottleCommand(),
         ThrottleCommand(files_per_second=0.5, bytes_per_second=1e6),
         RetryCommand(),
-        RetryCommand(source="s", path="a/b.csv"),
+        RetryCommand(source="s", file="a/b.csv"),
+        ClearQuarantineCommand(epoch=EPOCH),
+        ClearQuarantineCommand(epoch=EPOCH, source="s"),
         TagCommand(name="audit", epoch=EPOCH),
         TagCommand(name="audit", epoch=None),
         VacuumCommand(),
@@ -67,8 +70,11 @@ def test_an_epoch_is_text_since_it_does_not_fit_every_readers_numbers() -> None:
         ({"kind": "throttle", "bytes_per_second": -1.5}, "above zero"),
         ({"kind": "throttle", "bytes_per_second": float("nan")}, "above zero"),
         ({"kind": "throttle", "bytes_per_second": float("inf")}, "above zero"),
-        ({"kind": "retry", "path": ""}, "retry: path is ''; give text"),
+        ({"kind": "retry", "file": ""}, "retry: file is ''; give text"),
         ({"kind": "retry", "source": 7}, "retry: source is 7; give text"),
+        ({"kind": "clear_quarantine", "source": "s"}, "clear_quarantine: epoch is missing"),
+        ({"kind": "clear_quarantine", "epoch": None}, "clear_quarantine: epoch is None; give an epoch as text"),
+        ({"kind": "clear_quarantine", "epoch": "7", "source": ""}, "give text"),
         ({"kind": "tag", "epoch": "7"}, "tag: name is missing"),
         ({"kind": "tag", "name": "audit"}, "tag: epoch is missing"),
         ({"kind": "tag", "name": "audit", "epoch": 7}, "give an epoch as text"),
@@ -89,6 +95,6 @@ def test_what_is_no_command_is_refused_with_what_is_wrong(values: object, said: 
 
 
 def test_the_secrets_of_a_url_are_not_stored() -> None:
-    command = RetryCommand(path="https://user:hunter2@host/raw/a.csv?X-Amz-Signature=hunter3")
-    assert command.path == "https://host/raw/a.csv"
+    command = RetryCommand(file="https://user:hunter2@host/raw/a.csv?X-Amz-Signature=hunter3")
+    assert command.file == "https://host/raw/a.csv"
     assert "hunter" not in json.dumps(command_to_json(command))

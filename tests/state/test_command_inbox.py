@@ -44,7 +44,7 @@ def test_an_empty_root_has_an_empty_inbox(root: Location) -> None:
 
 def test_commands_are_found_in_the_order_in_which_they_were_asked(root: Location) -> None:
     time, chance = clock(), random.Random(7)
-    commands = [RetryCommand(path=str(number)) for number in range(5)]
+    commands = [RetryCommand(file=str(number)) for number in range(5)]
     for command in commands:
         CommandInbox(root, time).ask(command, "run-1", chance)
         time.advance(0.001)
@@ -130,7 +130,7 @@ def test_names_that_are_no_ids_are_no_commands(tmp_path: Path) -> None:
 def test_a_command_that_is_too_large_is_not_written(tmp_path: Path) -> None:
     root = Location(str(tmp_path))
     with pytest.raises(UsageError, match="too large"):
-        CommandInbox(root, clock()).ask(RetryCommand(path="x" * 20_000), "run-1", random.Random(7))
+        CommandInbox(root, clock()).ask(RetryCommand(file="x" * 20_000), "run-1", random.Random(7))
     assert names(root) == []
 
 

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
 
-from state.fingerprint import path_fingerprint, version_fingerprint
+import pyarrow as pa
+
+from state.fingerprint import path_fingerprint, path_fingerprints, version_fingerprint, version_fingerprints
 
 MOMENT = datetime(2026, 1, 31, 12, 0, 0, 123456, tzinfo=timezone.utc)
 
@@ -34,3 +36,20 @@ def test_anything_that_a_listing_tells_makes_another_version() -> None:
 def test_the_zone_in_which_a_time_is_told_makes_no_other_version() -> None:
     elsewhere = MOMENT.astimezone(timezone(timedelta(hours=5)))
     assert version_fingerprint(None, 1, elsewhere) == version_fingerprint(None, 1, MOMENT)
+
+
+def test_many_at_once_are_the_same_as_one_at_a_time() -> None:
+    paths = ["a", "", "tag=ü/ñ x", "\U0001f30a"]
+    versions = [
+        ('"e"', 0, MOMENT),
+        ("", 7, MOMENT - timedelta(days=30_000)),
+        ('"x"', 2**40, MOMENT),
+        ("é", 1, MOMENT),
+    ]
+    column = pa.array(["left out", *paths]).slice(1)
+    assert path_fingerprints("s", column) == [path_fingerprint("s", path) for path in paths]
+    etags, sizes = pa.array([etag for etag, *_ in versions]), pa.array([size for _, size, _ in versions])
+    since = datetime(1970, 1, 1, tzinfo=timezone.utc)
+    microseconds = pa.array([(at - since) // timedelta(microseconds=1) for *_, at in versions])
+    assert version_fingerprints(etags, sizes, microseconds) == [version_fingerprint(*each) for each in versions]
+    assert path_fingerprints("s", pa.array([], pa.string())) == []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime, timezone
 from types import TracebackType
@@ -14,9 +14,11 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 import slackwater as sw
+from actors.file_progress import FileProgress
 from actors.messages import FileVersion
 from actors.object_store import ObjectStore
 from actors.readers import reader_for
+from actors.rows import BadRecord, Offset, Rows
 from actors.source import Format, SourceDefinition
 from slackwater.verification import Verification
 from spark_bridge.materializer import Materializer
@@ -31,6 +33,7 @@ from state.lance_access import lance_options
 from state.lance_store import LanceStateStore
 from state.location import Location
 from state.object_client import object_client
+from state.quarantine import clear_quarantine
 from state.records import CatalogSource, CatalogView, EpochCounts, EpochSeconds, ViewVersion
 from tests.spark_bridge.followed_view import blocks
 
@@ -75,13 +78,17 @@ class CommittedRoot:
         obstore.delete(object_client(self.raw), path)
 
     def ingest(self, rows: Mapping[str, int], status: str = "done") -> None:
-        """One epoch that reads so many rows of each file, as far as it was not read before."""
-        tables = []
+        """One epoch that reads so many records of each file, as far as they were not read before."""
+        tables = [self._source.schema.empty_table()] if self._source.schema else []
         for path, count in rows.items():
-            table = self._rows(path, count)
-            tables.append(table.slice(self._read.get(path, 0)))
+            bad = []
+            for piece in self._pieces(path, count):
+                new = piece.between(self._read.get(path, 0), count)
+                tables.append(new.table)
+                bad += [record.row for record in piece.bad]
+                self._keep(path, new.bad)
             self._read[path] = count
-            self._finish(path, count, status)
+            self._finish(path, count, status, rows_bad=len(bad))
         self._bring_up_to_date(pa.concat_tables(tables))
 
     def freeze(self, view: str) -> None:
@@ -89,10 +96,25 @@ class CommittedRoot:
         self._catalog[view] = replace(self._catalog[view], frozen_epoch=self.epochs[-1])
         put_view(self._delta, self._catalog[view])
 
-    def claim(self, path: str, rows: int) -> None:
+    def claim(self, path: str, rows: int, rows_bad: int = 0) -> None:
         """An epoch that says that other rows of a file were read than were."""
-        self._finish(path, rows, "done")
+        self._finish(path, rows, "done", rows_bad=rows_bad)
         self._commit()
+
+    def claim_bad(self, path: str, row: int) -> None:
+        """An epoch that quarantines a row which was read."""
+        self._keep(path, [BadRecord(row, b"", "it was claimed")])
+        self._commit()
+
+    def forget_bad(self, path: str, row: int) -> None:
+        """An epoch that loses a bad record."""
+        file = FileProgress(self._version(path), 0)
+        self._delta.delete("quarantine", file.quarantine_key(BadRecord(row, b"", "")), 1)
+        self._commit()
+
+    def clear_quarantine(self) -> int:
+        """What bad records were is forgotten."""
+        return clear_quarantine(self._store, None, self.epochs[-1])
 
     def overwrite(self, view: str, rows: pa.Table) -> None:
         """An epoch at which a view has other rows; what is stored beside them is nobody's business here."""
@@ -112,14 +134,19 @@ class CommittedRoot:
     def verify(self, **arguments: Any) -> Verification:
         return self.store().verify(spark=self.spark, **arguments)
 
-    def _rows(self, path: str, count: int) -> pa.Table:
+    def _pieces(self, path: str, count: int) -> Iterator[Rows]:
+        """Yields the first records of a file."""
         content = ObjectStore(self.raw).open(self._version(path))
-        pieces = [self._source.schema.empty_table()] if self._source.schema else []
-        for piece in reader_for(self._source.format).read(content, self._source.schema, 0, _PIECE_BYTES):
-            pieces.append(piece)
-            if sum(each.num_rows for each in pieces) >= count:
+        assert self._source.schema is not None
+        for piece in reader_for(self._source.format).read(content, self._source.schema, Offset(), _PIECE_BYTES):
+            yield piece.between(0, count)
+            if piece.end_row >= count:
                 break
-        return pa.concat_tables(pieces).slice(0, count)
+
+    def _keep(self, path: str, records: Iterable[BadRecord]) -> None:
+        file = FileProgress(self._version(path), 0)
+        for bad in records:
+            self._delta.put("quarantine", file.quarantine_key(bad), 1, **file.quarantine_row(bad))
 
     def _version(self, path: str) -> FileVersion:
         for page in ObjectStore(self.raw).list_pages():
@@ -128,7 +155,7 @@ class CommittedRoot:
                     return FileVersion("t", path, version_fingerprint(etag, size, modified), etag, size, modified)
         raise AssertionError(f"{path} is not there")
 
-    def _finish(self, path: str, rows: int, status: str) -> None:
+    def _finish(self, path: str, rows: int, status: str, rows_bad: int = 0) -> None:
         file = self._version(path)
         epoch = next_epoch(self._clock, self.epochs[-1] if self.epochs else 0)
         self._delta.put(
@@ -138,7 +165,7 @@ class CommittedRoot:
             **vars(file),
             status=status,
             rows_read=rows,
-            rows_bad=0,
+            rows_bad=rows_bad,
             listed_epoch=epoch,
             done_epoch=epoch,
         )

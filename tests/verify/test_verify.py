@@ -98,9 +98,9 @@ def written(root: CommittedRoot, *views: ViewDefinition, format: str = "csv", sc
     """Two files, read in two epochs, the second of them in two parts."""
     root.declare(FORMATS[format], schema, *views)
     root.put("a", body(format, rows(0, 10)))
-    root.put("day=1/b", body(format, rows(10, 20)))
-    root.ingest({"a": 10, "day=1/b": 5})
-    root.ingest({"day=1/b": 20})
+    root.put("dir/b", body(format, rows(10, 20)))
+    root.ingest({"a": 10, "dir/b": 5})
+    root.ingest({"dir/b": 20})
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -185,16 +185,16 @@ def test_auto_reports_a_wrong_view_with_what_spark_has(root: CommittedRoot) -> N
 def test_a_file_that_has_changed_or_is_gone_is_named(root: CommittedRoot) -> None:
     written(root, GROUPED, ROWS)
     root.put("a", body("csv", rows(0, 9)))
-    root.remove("day=1/b")
+    root.remove("dir/b")
     found = root.verify()
     for view in ("grouped", "big"):
         one = check(found, view)
         assert (one.outcome, one.engine) == (Outcome.NOT_CHECKABLE, None)
         assert one.files == (
             FileProblem(f"{root.raw.url}/a", "changed"),
-            FileProblem(f"{root.raw.url}/day=1/b", "gone"),
+            FileProblem(f"{root.raw.url}/dir/b", "gone"),
         )
-        assert "/a has changed" in one.reason and "/day=1/b is gone" in one.reason
+        assert "/a has changed" in one.reason and "/dir/b is gone" in one.reason
     assert not found.all_equal
 
 

@@ -133,7 +133,10 @@ class SimulatedAttempt(Life):
                 source=source,
                 seen=recovered.seen[source.name],
                 schema_known=source.name in open_sources,
+                sampled=recovered.num_waiting(source.name, self.plan.poisoned),
                 must_settle=self.world.must_settle,
+                not_before=recovered.catalog.not_before[source.name],
+                spent=self.plan.spent.get(source.name, ()),
             )
             for name, source in zip(topology.lists, self.definition.sources, strict=True)
         }

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from actors.listing_page import ListingPage
 from actors.messages import FileKey, FileVersion, PathKey
-from actors.object_store import ListingPage
 from actors.read_errors import ObjectChanged, ObjectVanished
+from actors.rows import BadRecord, Rows
+from slackwater.testing.simulation.file_rows import FileRows, Span
 from state.errors import StorageUnavailableError
 from state.fingerprint import version_fingerprint
 
@@ -20,17 +23,30 @@ class Content:
     Args:
         rows: how many.
         bad_row: from this row on the file cannot be read.
+        bad_records: rows that do not fit.
         kills: whom reading it kills: `fetch` or `spark`.
     """
 
     rows: int
     bad_row: int | None = None
     kills: str | None = None
+    bad_records: frozenset[int] = frozenset()
 
     @property
     def readable_rows(self) -> int:
         """How many rows come before the first that cannot be read."""
         return self.rows if self.bad_row is None else min(self.bad_row, self.rows)
+
+    def good_rows(self, end: int) -> tuple[int, ...]:
+        """Those of the first rows that fit."""
+        return tuple(row for row in range(end) if row not in self.bad_records)
+
+    def records(self, file: FileKey, start: int, end: int) -> Rows:
+        """The rows `start` to `end` (exclusive), as a reader yields them."""
+        bad = tuple(BadRecord(row, b"x", "not a number") for row in sorted(self.bad_records) if start <= row < end)
+        borders = [start - 1, *(each.row for each in bad), end]
+        spans = (Span(file, before + 1, after) for before, after in itertools.pairwise(borders))
+        return Rows(FileRows(tuple(span for span in spans if span.start < span.end)), start, bad)
 
 
 @dataclass(frozen=True)
@@ -45,6 +61,8 @@ class StoredObject:
 class Bucket:
     """All sources of a pipeline.
 
+    `left` has the paths whose objects have ever gone.
+
     Args:
         page_size: objects in a page of a listing.
     """
@@ -54,6 +72,7 @@ class Bucket:
         self._objects: dict[PathKey, StoredObject] = {}
         self._last: dict[PathKey, StoredObject] = {}
         self._changes = 0
+        self.left: set[PathKey] = set()
         self.contents: dict[FileKey, Content] = {}
         self.refusals = 0
 
@@ -68,7 +87,8 @@ class Bucket:
 
     def vanish(self, source: str, path: str) -> None:
         """An object goes, if it is there."""
-        self._objects.pop((source, path), None)
+        if self._objects.pop((source, path), None) is not None:
+            self.left.add((source, path))
 
     def bring_back(self, source: str, path: str) -> None:
         """The last version of an object is there again, unless it never went."""
@@ -100,7 +120,7 @@ class Bucket:
         if not paths and after is not None:
             return None
         files = [self._objects[source, path].file for path in paths[: self._page_size]]
-        return ListingPage(
+        return ListingPage.of(
             [each.path for each in files],
             [each.etag for each in files],
             [each.size for each in files],

@@ -19,6 +19,8 @@ from actors.instructions import (
     Instruction,
     MarkListings,
     MoveTags,
+    ProposeSchema,
+    TellLeftOut,
     TryNextFile,
     WakeAt,
 )
@@ -94,8 +96,11 @@ class CoordinatorHost(Host):
     def collect(self, report: CollectReport) -> None:
         self.do(self._running.on_collect(report, self.now_s))
 
-    def propose_schema(self, source: str, schema: pa.Schema | None) -> None:
-        self.do(self._running.on_schema_proposed(source, schema, self.now_s))
+    def propose_schema(self, proposal: ProposeSchema) -> None:
+        self.do(self._running.on_schema_proposed(proposal, self.now_s))
+
+    def propose_columns(self, source: str, columns: pa.Schema) -> None:
+        self.do(self._running.on_columns_proposed(source, columns, self.now_s))
 
     def views_declared(self, sources: frozenset[str], new_views: bool) -> None:
         self.do(self._running.on_views_declared(sources, new_views, self.now_s))
@@ -139,14 +144,14 @@ class CoordinatorHost(Host):
             self._tag_soon()
         elif isinstance(instruction, DecideSchema):
             for fetcher in attempt.fetchers.values():
-                fetcher.tell(fetcher.schema, instruction.source)
+                fetcher.tell(fetcher.schema, instruction.source, instruction.schema)
             self._tell_list(instruction.source, found=True)
         elif isinstance(instruction, TryNextFile):
             self._tell_list(instruction.source, found=False)
         elif isinstance(instruction, MarkListings):
             for host in attempt.lists.values():
                 host.tell(host.mark, instruction.mark)
-        elif not isinstance(instruction, End):
+        elif not isinstance(instruction, (End, TellLeftOut)):
             raise ProtocolError(f"the coordinator cannot perform {type(instruction).__name__}")
 
     def on_time(self) -> list[Instruction]:

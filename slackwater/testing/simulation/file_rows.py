@@ -19,13 +19,14 @@ class Span(NamedTuple):
 
 
 class FileRows:
-    """Spans of rows.  Executors ask a table only for its size, and of this one they get the same answer.
+    """Spans of rows.  Executors ask a table only for its size and its columns, and this one answers, too.
 
     Args:
         spans: in the order in which they were read.
     """
 
     __slots__ = ("nbytes", "num_rows", "spans")
+    column_names = ("x",)
 
     def __init__(self, spans: tuple[Span, ...]) -> None:
         self.spans = spans

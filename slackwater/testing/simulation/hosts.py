@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 import pyarrow as pa
 
@@ -12,29 +14,37 @@ from actors.edge import Outlet
 from actors.fetch_executor import FetchExecutor
 from actors.file_progress import Ending, FileProgress
 from actors.file_queue import FileQueue
+from actors.gone_files import find_gone
 from actors.instructions import (
     CloseFiles,
     Deliver,
     EmitBlock,
+    FindGone,
     Grant,
     InferSchema,
     Instruction,
+    ProposeColumns,
     ProposeSchema,
     ReadPage,
     ReadPiece,
 )
 from actors.list_executor import ListExecutor
+from actors.listing_pace import ListingPace
+from actors.listing_page import microseconds_of
 from actors.merge_executor import MergeExecutor
 from actors.messages import Barrier, Block, FileKey, FileVersion, Message, PathKey
 from actors.path_filter import PathFilter
 from actors.read_errors import ObjectChanged, ObjectVanished
 from actors.reports import EpochBlocks, FetchProgress, ListProgress
+from actors.request_budget import RequestBudget
+from actors.rows import Offset
 from actors.seen_index import SeenIndex
-from actors.source import SourceDefinition
+from actors.source import SourceDefinition, appending
 from actors.vnode_mapping import VnodeMapping
 from slackwater.testing.simulation.bucket import Content
-from slackwater.testing.simulation.file_rows import ROW_BYTES, FileRows, Span
+from slackwater.testing.simulation.file_rows import ROW_BYTES, FileRows
 from slackwater.testing.simulation.host import Host
+from slackwater.testing.simulation.simulated_root import SimulatedRoot
 from state.errors import ProtocolError, RunFailedError, StorageUnavailableError
 
 if TYPE_CHECKING:
@@ -50,7 +60,10 @@ class ListHost(Host):
         source: what to list.
         seen: what was handed on before the last commit.
         schema_known: whether the source's schema is decided.
+        sampled: see `ListExecutor`.
         must_settle: whether the bucket is a directory.
+        not_before: what was written earlier is left out; None for nothing.
+        spent: see `RequestBudget`.
     """
 
     reports_progress = True
@@ -64,19 +77,26 @@ class ListHost(Host):
         source: SourceDefinition,
         seen: SeenIndex,
         schema_known: bool,
+        sampled: int,
         must_settle: bool,
+        not_before: datetime | None,
+        spent: Sequence[int],
     ) -> None:
         super().__init__(attempt, name, edges)
         self._source = source.name
         self._after: str | None = None
+        self._root = SimulatedRoot(self._world.disk, self._world.clock, self._world.access(self))
+        budget = RequestBudget(source.discovery.max_requests_per_hour, spent, self.now_s)
         self.executor = ListExecutor(
             actor=name,
             source=source.name,
             path_filter=PathFilter(source.pattern),
-            interval_s=source.discovery.interval_s,
+            pace=ListingPace(source.discovery.interval_s, budget),
             seen=seen,
             schema_known=schema_known,
+            sampled=sampled,
             must_settle=must_settle,
+            not_before_us=None if not_before is None else microseconds_of(not_before),
         )
 
     def on_message(self, edge: str, message: Message) -> list[Instruction]:
@@ -90,7 +110,7 @@ class ListHost(Host):
         return self.executor.progress()
 
     def schema(self, found: bool) -> None:
-        """The file that was sent ahead has shown the source's schema, or could not be read."""
+        """The files that were sent ahead have shown the source's schema, or none of them could be read."""
         self.do(self.executor.on_schema(found, self.now_s))
 
     def mark(self, mark: int) -> None:
@@ -100,6 +120,8 @@ class ListHost(Host):
     def perform(self, instruction: Instruction) -> None:
         if isinstance(instruction, ReadPage):
             self.soon(self._read_page, instruction.first)
+        elif isinstance(instruction, FindGone):
+            self.soon(self._find_gone, instruction)
         else:
             super().perform(instruction)
 
@@ -110,6 +132,10 @@ class ListHost(Host):
             return
         self._after = page.paths[-1] if page.paths else ""
         self.do(self.executor.on_page(page, self.now_s))
+
+    def _find_gone(self, instruction: FindGone) -> None:
+        found = find_gone(self._root.open(read_only=True), instruction.source, instruction.absent)
+        self.do(self.executor.on_gone(found))
 
 
 class DispatchHost(Host):
@@ -127,7 +153,7 @@ class FetchHost(Host):
     """The fetch step of one share of the vnodes.  Each request is conditional, so a file may change between two.
 
     Args:
-        schemas: of the sources, as far as they are decided.
+        schemas: of the sources, as far as they are decided; of one that adds columns every file has one of three.
         unfinished, without_rows: see `FileQueue`.
         poisoned: see `FetchExecutor`.
     """
@@ -140,7 +166,7 @@ class FetchHost(Host):
         name: str,
         edges: Sequence[str],
         *,
-        schemas: Iterable[str],
+        schemas: Mapping[str, pa.Schema],
         unfinished: Iterable[FileProgress],
         without_rows: Iterable[FileKey],
         poisoned: Mapping[PathKey, str],
@@ -150,13 +176,17 @@ class FetchHost(Host):
         self._edge = Outlet(name, settings.max_bytes_in_flight)
         self._piece_rows = max(1, settings.piece_bytes // ROW_BYTES)
         self._open: dict[FileVersion, int] = {}
+        self._schemas = dict(schemas)
+        sources = attempt.definition.sources
+        self._adding = {source.name for source in sources if source.schema_evolution == "add_columns"}
         self.executor = FetchExecutor(
             actor=name,
             settings=settings,
             outlet=self._edge,
-            queue=FileQueue(unfinished, without_rows),
+            queue=FileQueue(unfinished, without_rows, appending(attempt.definition.sources)),
             known_schemas=schemas,
             poisoned=poisoned,
+            policies={source.name: source.policy for source in attempt.definition.sources},
         )
 
     def outlet(self) -> Outlet:
@@ -171,8 +201,9 @@ class FetchHost(Host):
     def progress(self) -> FetchProgress:
         return self.executor.progress()
 
-    def schema(self, source: str) -> None:
-        """The schema of a source is decided."""
+    def schema(self, source: str, schema: pa.Schema) -> None:
+        """The schema of a source is decided, or has got columns."""
+        self._schemas[source] = schema
         self.do(self.executor.on_schema(source, self.now_s))
 
     def grant(self, nbytes: int) -> None:
@@ -181,7 +212,7 @@ class FetchHost(Host):
 
     def perform(self, instruction: Instruction) -> None:
         if isinstance(instruction, ReadPiece):
-            self.soon(self._read, instruction.file, instruction.offset_rows)
+            self.soon(self._read, instruction.file, instruction.offset)
         elif isinstance(instruction, InferSchema):
             self.soon(self._infer, instruction.file)
         elif isinstance(instruction, EmitBlock):
@@ -189,7 +220,10 @@ class FetchHost(Host):
             self.send(Block(self.name, instruction.source, rows, instruction.rows, instruction.nbytes))
         elif isinstance(instruction, ProposeSchema):
             coordinator = self._attempt.coordinator
-            coordinator.tell(coordinator.propose_schema, instruction.source, instruction.schema)
+            coordinator.tell(coordinator.propose_schema, instruction)
+        elif isinstance(instruction, ProposeColumns):
+            coordinator = self._attempt.coordinator
+            coordinator.tell(coordinator.propose_columns, instruction.source, instruction.columns)
         elif isinstance(instruction, CloseFiles):
             self._open.clear()
         else:
@@ -206,22 +240,27 @@ class FetchHost(Host):
         else:
             self.do(self.executor.on_inferred(file, SCHEMA, self.now_s))
 
-    def _read(self, file: FileVersion, offset_rows: int) -> None:
+    def _read(self, file: FileVersion, offset: Offset) -> None:
         content = self._requested(file)
         if content is None:
             return
-        start = self._open.get(file, offset_rows)
+        column = f"c{crc32(file.path.encode()) % 3}"
+        if file.source in self._adding and column not in self._schemas[file.source].names:
+            columns = pa.schema([(column, pa.int64())])
+            self.do(self.executor.on_new_columns(file, columns, requests=1, bytes_read=0, now_s=self.now_s))
+            return
+        start = self._open.get(file, offset.row)
         if content.bad_row is not None and start >= content.bad_row:
             self._end(file, Ending("quarantined", f"row {start + 1}: not a number"))
             return
         end = min(start + self._world.random.randint(1, self._piece_rows), content.readable_rows)
-        piece = FileRows((Span((file.source, file.path, file.version), start, end),) if end > start else ())
+        rows = content.records((file.source, file.path, file.version), start, end)
         last = end == content.rows
         self._open[file] = end
         if last:
             del self._open[file]
-        cost = {"requests": 1, "bytes_read": piece.nbytes}
-        self.do(self.executor.on_piece(file, piece, last=last, **cost, now_s=self.now_s))
+        cost = {"requests": 1, "bytes_read": rows.table.nbytes}
+        self.do(self.executor.on_piece(file, rows, last=last, **cost, now_s=self.now_s))
 
     def _requested(self, file: FileVersion) -> Content | None:
         """The content of a file; None if the executor was told what became of the request instead."""
@@ -232,7 +271,7 @@ class FetchHost(Host):
             self.do(self.executor.on_unavailable(file, error, requests=1, bytes_read=0, now_s=self.now_s))
             return None
         except (ObjectVanished, ObjectChanged) as error:
-            self._end(file, Ending("vanished", str(error)))
+            self._end(file, Ending("vanished", str(error), is_gone=isinstance(error, ObjectVanished)))
             return None
         if content.kills == "fetch":
             raise RunFailedError(f"the actor {self.name} died: out of memory")

@@ -37,8 +37,8 @@ class ModelView(Protocol):
         """The rows of the view, out of what is kept."""
         ...
 
-    def difference(self, kept: object, ingested: Mapping[FileKey, int]) -> str | None:
-        """How what is kept differs from the query over the first rows of each of these files; None if it does not."""
+    def difference(self, kept: object, ingested: Mapping[FileKey, tuple[int, ...]]) -> str | None:
+        """How what is kept differs from the query over these rows of each file; None if it does not."""
         ...
 
 
@@ -56,17 +56,14 @@ class EveryRow:
     def result(self, kept: object) -> object:
         return kept
 
-    def difference(self, kept: object, ingested: Mapping[FileKey, int]) -> str | None:
-        reached: dict[FileKey, int] = {}
+    def difference(self, kept: object, ingested: Mapping[FileKey, tuple[int, ...]]) -> str | None:
+        there: dict[FileKey, list[int]] = {}
         for span in sorted(kept):  # type: ignore[call-overload]
-            before = reached.get(span.file, 0)
-            if span.start != before:
-                what = "twice" if span.start < before else "missing"
-                return f"row {min(span.start, before)} of {span.file[1]} is {what}"
-            reached[span.file] = span.end
-        for file in sorted(reached.keys() | ingested.keys()):
-            if reached.get(file, 0) != ingested.get(file, 0):
-                return f"{reached.get(file, 0)} rows of {file[1]} are there, {ingested.get(file, 0)} were ingested"
+            there.setdefault(span.file, []).extend(range(span.start, span.end))
+        for file in sorted(there.keys() | ingested.keys()):
+            found, wanted = there.get(file, []), ingested.get(file, ())
+            if tuple(found) != wanted:
+                return f"rows {found} of {file[1]} are there, {list(wanted)} were ingested"
         return None
 
 
@@ -91,7 +88,7 @@ class GroupedRows:
         groups: Groups = kept  # type: ignore[assignment]
         return {group: each for group, each in groups.items() if each[0] > 1}
 
-    def difference(self, kept: object, ingested: Mapping[FileKey, int]) -> str | None:
+    def difference(self, kept: object, ingested: Mapping[FileKey, tuple[int, ...]]) -> str | None:
         expected: dict[int, tuple[int, int]] = {}
         for (_, path, _), rows in ingested.items():
             for group, (count, total) in _totals(path, rows):
@@ -106,9 +103,9 @@ def _values(path: str, row: int) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=4096)
-def _totals(path: str, rows: int) -> tuple[tuple[int, tuple[int, int]], ...]:
+def _totals(path: str, rows: tuple[int, ...]) -> tuple[tuple[int, tuple[int, int]], ...]:
     totals: dict[int, tuple[int, int]] = {}
-    for row in range(rows):
+    for row in rows:
         group, value = _values(path, row)
         count, total = totals.get(group, (0, 0))
         totals[group] = count + 1, total + value

@@ -35,7 +35,12 @@ class SimulatedProcess(Life):
         self.world = world
         self._policy = RecoveryPolicy(world.recovery)
         committed = world.disk.versions.get(world.disk.latest)
-        self._plan = AttemptPlan(name, replaces_term=0 if committed is None else committed.head.term)
+        self._plan = AttemptPlan(
+            name,
+            replaces_term=0 if committed is None else committed.head.term,
+            replaces=frozenset(process.name for process in world.processes),
+            began_at=world.clock.now(),
+        )
         self._state = RunState(version=0, phase="starting", term=0, epoch=0)
         self._paused = self._is_pausing = False
         self.is_stopping = False
@@ -85,6 +90,11 @@ class SimulatedProcess(Life):
         present = self.world.bucket.still_present(self._marked)
         return {path: file for path, file in present.items() if path[0] not in self._state.closed}
 
+    @property
+    def closed(self) -> frozenset[str]:
+        """The sources that wait for the schema of another one."""
+        return self._state.closed
+
     # -- what the attempt says -------------------------------------------------------------------------------------
 
     def on_started(self, attempt: SimulatedAttempt) -> None:
@@ -126,6 +136,7 @@ class SimulatedProcess(Life):
             so_far=RunTotals(state.epoch, state.epochs, state.totals),
             files_at_once=following.files_at_once,
             poisoned=following.poisoned,
+            spent={**self._plan.spent, **{each.source: each.spent for each in state.lists}},
         )
         self._is_pausing = True
         self.world.schedule.at(self.world.clock.monotonic() + following.pause_s, self, self._try)

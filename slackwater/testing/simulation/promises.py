@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from actors.messages import FileKey, FileVersion, PathKey
@@ -23,7 +23,7 @@ class PromiseBroken(Exception):
     """What Slackwater promises does not hold.
 
     Args:
-        promise: which: `G1` to `G5`, `liveness` or `no bug`.
+        promise: which: `G1` to `G6`, `liveness` or `no bug`.
         why: what was seen.
     """
 
@@ -43,11 +43,18 @@ class Promises:
         bucket: knows what is in each file version.
         views: what each view must be.
         keep_epochs: so many of the last epochs must stay readable; None for all.
+        on_change: what the sources do with files that have changed.
     """
 
     def __init__(
-        self, disk: MemoryDisk, bucket: Bucket, views: Sequence[ModelView], keep_epochs: int | None = None
+        self,
+        disk: MemoryDisk,
+        bucket: Bucket,
+        views: Sequence[ModelView],
+        keep_epochs: int | None = None,
+        on_change: str = "ignore",
     ) -> None:
+        self._on_change = on_change
         self._disk, self._bucket, self._keep_epochs = disk, bucket, keep_epochs
         self._last: MemoryVersion | None = None
         self._retained: list[int] = []
@@ -111,10 +118,23 @@ class Promises:
         for path, file in objects.items():
             rows = finished.get(path, [])
             own = [(row["status"], row["rows_read"]) for row in rows if row["version"] == file.version]
-            if not own and all(row["changed_epoch"] is None for row in rows):
+            may_be_noted = self._on_change == "ignore" and any(row["changed_epoch"] is not None for row in rows)
+            if not own and not may_be_noted:
                 raise PromiseBroken("G4", f"caught up, and {path[1]} is not finished")
             if own == [("vanished", 0)] and is_settled:
                 raise PromiseBroken("G4", f"{path[1]} is in the bucket, and counts as vanished")
+
+    def not_noted(self, closed: Set[str]) -> list[PathKey]:
+        """The paths that are in the ledger, not in the bucket any more, and of which no row says so.
+
+        Args:
+            closed: sources that are not listed to their end.
+        """
+        ledger = self._disk.versions[self._disk.latest].tables.get("ledger", {}).values()
+        present = self._bucket.present()
+        paths = {(row["source"], row["path"]) for row in ledger if row["source"] not in closed}
+        noted = {(row["source"], row["path"]) for row in ledger if _is_gone(row)}
+        return sorted(path for path in paths - noted if path not in present)
 
     @property
     def has_vanished(self) -> bool:
@@ -150,7 +170,7 @@ class Promises:
             self._check_order(before, now)
         new_rows = self._check_records(before, now)
         ingested = self._check_files(before, now)
-        rows = sum(ingested.values())
+        rows = sum(len(each) for each in ingested.values())
         if rows != self._ingested_rows + new_rows:
             raise PromiseBroken(
                 "G4", f"{rows} rows are ingested, {self._ingested_rows} were, and {new_rows} are counted"
@@ -198,22 +218,36 @@ class Promises:
         self.epochs += len(new)
         return sum(record.counts.rows for record in new)
 
-    def _check_files(self, before: MemoryVersion | None, now: MemoryVersion) -> dict[FileKey, int]:
-        """Checks ledger, queue and `seen`; returns how many rows of each file version were ingested."""
+    def _check_files(self, before: MemoryVersion | None, now: MemoryVersion) -> dict[FileKey, tuple[int, ...]]:
+        """Checks ledger, queue, `seen` and quarantine; returns the rows of each file version that were ingested."""
         ledger: _Rows = now.tables.get("ledger", {})
         queue: _Rows = now.tables.get("queue", {})
-        ingested: dict[FileKey, int] = {}
+        ingested: dict[FileKey, tuple[int, ...]] = {}
+        quarantined: dict[FileKey, set[int]] = {}
+        for bad in now.tables.get("quarantine", {}).values():
+            quarantined.setdefault((bad["source"], bad["path"], bad["version"]), set()).add(bad["row"])
         known: dict[bytes, list[Mapping[str, Any]]] = {}
         for rows, offset in ((ledger, "rows_read"), (queue, "row_offset")):
             for row in rows.values():
                 file = row["source"], row["path"], row["version"]
                 known.setdefault(path_fingerprint(*file[:2]), []).append(row)
+                kept: set[int] = set()
                 if row[offset]:
                     if file in ingested:
                         raise PromiseBroken("G1", f"{file[1]} is finished and read again")
-                    ingested[file] = row[offset]
+                    ingested[file] = self._bucket.contents[file].good_rows(row[offset])
+                    kept = quarantined.pop(file, set())
+                expected = {each for each in self._bucket.contents[file].bad_records if each < row[offset]}
+                if kept != expected or len(kept) != row["rows_bad"]:
+                    raise PromiseBroken(
+                        "G6", f"rows {expected} of {file[1]} are bad; {kept} are kept, {row['rows_bad']} are counted"
+                    )
+        if quarantined:
+            raise PromiseBroken("G6", f"bad records of {sorted(quarantined)} are kept, of which nothing was read")
         for key, row in ledger.items():
             self._check_finished(row)
+            if row["gone_epoch"] is not None and (row["source"], row["path"]) not in self._bucket.left:
+                raise PromiseBroken("G4", f"{row['path']} counts as gone, and was always there")
             earlier = None if before is None else before.tables.get("ledger", {}).get(key)
             if earlier is not None and earlier is not row:
                 self._check_still_finished(earlier, row)
@@ -267,12 +301,12 @@ class Promises:
         if earlier["row_offset"] or not any((each["source"], each["path"]) == path for each in others):
             raise PromiseBroken("G4", f"{path[1]} was waiting and is forgotten")
 
-    def _check_view(self, view: ViewVersion, ingested: Mapping[FileKey, int]) -> None:
+    def _check_view(self, view: ViewVersion, ingested: Mapping[FileKey, tuple[int, ...]]) -> None:
         model = self._views[view.name]
         (path, version), *state = _datasets(view)
         rows = self._stored(path, version)
         kept = self._stored(*state[0]) if state else rows
-        own = {file: count for file, count in ingested.items() if file[0] in model.sources}
+        own = {file: rows for file, rows in ingested.items() if rows and file[0] in model.sources}
         difference = model.difference(kept, own)
         if difference is None and model.result(kept) != rows:
             difference = f"its rows are {rows}, its partials {kept}"
@@ -291,6 +325,10 @@ class Promises:
 
 def _records(version: MemoryVersion) -> list[EpochRecord]:
     return read_epochs(version.tables.get("epoch", {}).values())
+
+
+def _is_gone(row: Mapping[str, Any]) -> bool:
+    return row["gone_epoch"] is not None or (row["status"] == "vanished" and not row["rows_read"])
 
 
 def _ending(row: Mapping[str, Any]) -> int:

@@ -80,8 +80,10 @@ class RandomStory:
             concurrency=pick((1, 2, 4)),
             files_waiting=pick((1, 2, 8)),
             keep_epochs=keep_epochs,
+            on_change=random.choice(("ignore", "ignore", "append")),
             clock_stands=random.random() < 0.15,
             slow=pick(self._actors) if random.random() < 0.3 else "",
+            adds_columns=random.random() < 0.2,
         )
 
     def _story(self) -> list[Step]:
@@ -99,12 +101,16 @@ class RandomStory:
         rows = random.choice((0, 1, 2, 3, 5, 8))
         if random.random() < 0.08:
             return file(path, rows=rows, bad_row=random.randint(0, rows))
+        if rows and random.random() < 0.15:
+            return file(path, rows=rows, bad=sorted(random.sample(range(rows), random.randint(1, min(3, rows)))))
         if random.random() < 0.04 and self._killers < 2 and rows:
             self._killers += 1
             return file(path, rows=rows, kills=random.choice(("fetch", "spark")))
         return file(path, rows=rows)
 
     def _path(self) -> str:
+        if self._named and self._random.random() < 0.3:
+            return self._random.choice(self._named)
         name = self._random.choice(_PATHS)
         return name if len(self._sources) == 1 else f"{self._random.choice(self._sources)}/{name}"
 

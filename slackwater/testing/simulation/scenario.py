@@ -19,7 +19,7 @@ class Scenario:
         story: what happens, in this order.
         sources: their names.
         fetchers: how many fetch actors.
-        schema_known: whether the schema is declared, or taken from the first file.
+        schema_known: whether the schema is declared, or taken from the first files.
         must_settle: whether the bucket is a directory, whose files are taken only in the second listing.
         listing_s: seconds between two listings.
         page_size: objects in a page of a listing.
@@ -29,6 +29,8 @@ class Scenario:
         concurrency: reads at a time.
         files_waiting: the list budget.
         keep_epochs: how many epochs stay readable; None for all, and then there is no upkeep at all.
+        on_change: what the sources do with files that have changed: `ignore` or `append`.
+        adds_columns: whether the files have columns that their sources get when they are found.
         clock_stands: whether the wall clock stands still, as a coarse one does for a while.
         slow: the name of an actor that is slower than everybody else; empty for none.
     """
@@ -46,6 +48,8 @@ class Scenario:
     concurrency: int = 4
     files_waiting: int = 8
     keep_epochs: int | None = None
+    on_change: str = "ignore"
+    adds_columns: bool = False
     clock_stands: bool = False
     slow: str = ""
 

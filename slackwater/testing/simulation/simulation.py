@@ -11,7 +11,7 @@ from typing import Any
 from slackwater.testing.simulation.promises import PromiseBroken
 from slackwater.testing.simulation.scenario import Scenario
 from slackwater.testing.simulation.schedule import Life
-from slackwater.testing.simulation.steps import CAUGHT_UP, SETTLED, STOP, STOPPED, Step, Wait
+from slackwater.testing.simulation.steps import CAUGHT_UP, NOTED, SETTLED, STOP, STOPPED, Step, Wait
 from slackwater.testing.simulation.world import World
 
 
@@ -35,7 +35,7 @@ class Outcome:
 class Simulation:
     """Tells a story, and keeps the promises in view.
 
-    At the end of every story the faults end, and then the pipeline must catch up and stop.
+    At the end of every story the faults end, and then the pipeline must catch up, note what is gone, and stop.
 
     Args:
         scenario: the story, and how the pipeline is set.
@@ -46,7 +46,9 @@ class Simulation:
     def __init__(self, scenario: Scenario, seed: int, trace: Callable[[str], None] | None = None) -> None:
         self._trace = trace
         self._world = World(scenario, Random(seed), self._turn, None if trace is None else self._on_event)
-        self._steps: Iterator[Step] = iter((*scenario.story, _FAULTS_END, CAUGHT_UP, SETTLED, STOP, STOPPED, _AT_END))
+        self._steps: Iterator[Step] = iter(
+            (*scenario.story, _FAULTS_END, CAUGHT_UP, SETTLED, NOTED, STOP, STOPPED, _AT_END)
+        )
         self._wait: Wait | None = None
         self._waited_events = self._first_pause = 0
 

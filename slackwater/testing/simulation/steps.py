@@ -5,7 +5,7 @@ Words in small letters are about the bucket, words in capitals about everything 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -58,20 +58,26 @@ class Step:
 # -- the bucket ----------------------------------------------------------------------------------------------------
 
 
-def file(path: str, *, rows: int = 3, bad_row: int | None = None, kills: str | None = None) -> Step:
+def file(
+    path: str, *, rows: int = 3, bad: Sequence[int] = (), bad_row: int | None = None, kills: str | None = None
+) -> Step:
     """A file appears, or is written anew.
 
     Args:
         path: its name; `source/name` for another source than the first.
         rows: how many.
+        bad: rows that do not fit.
         bad_row: from this row on it cannot be read.
         kills: `"fetch"` or `"spark"`: who dies of reading it.
     """
-    more = "" if bad_row is None else f", bad_row={bad_row}"
+    more = f", bad={tuple(bad)}" if bad else ""
+    more += "" if bad_row is None else f", bad_row={bad_row}"
     more += "" if kills is None else f", kills={kills!r}"
     return Step(
         f"file({path!r}, rows={rows}{more})",
-        lambda world: world.bucket.put(*world.path_of(path), Content(rows, bad_row, kills), world.clock.now()),
+        lambda world: world.bucket.put(
+            *world.path_of(path), Content(rows, bad_row, kills, frozenset(bad)), world.clock.now()
+        ),
     )
 
 
@@ -216,6 +222,17 @@ def _settled(world: World) -> Wait:
     return _caught_up(world, is_settled=True) if world.promises.has_vanished else Wait(lambda: True)
 
 
+def _noted(world: World) -> Wait:
+    process = _running(world)
+    closed: frozenset[str] = frozenset() if process is None else process.closed
+    return Wait(
+        lambda: not world.promises.not_noted(closed),
+        _HARD_EVENTS,
+        _HARD_EVENTS,
+        "what is gone is not noted",
+    )
+
+
 def _caught_up(world: World, *, is_settled: bool = False) -> Wait:
     started = [len(world.processes)]
 
@@ -247,6 +264,8 @@ CAUGHT_UP = Step("CAUGHT_UP", _caught_up)
 """Everything that is in the bucket now is finished; for that, a process runs, and nobody is paused or frozen."""
 SETTLED = Step("SETTLED", _settled)
 """The same once more, if anything has vanished: word of that was on its way then, and has come."""
+NOTED = Step("NOTED", _noted)
+"""The ledger says of every file that is not in the bucket any more that it is gone; a process has caught up."""
 STOPPED = Step("STOPPED", _stopped)
 """The process that was asked to stop has ended."""
 

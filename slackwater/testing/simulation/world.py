@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from actors.messages import PathKey
 from actors.pipeline_definition import PipelineDefinition
 from actors.settings import BarrierSettings, FetchSettings, RecoverySettings
-from actors.source import Listing, Parquet, SourceDefinition
+from actors.source import FilePolicy, Listing, Parquet, SourceDefinition
 from slackwater.testing.simulation.bucket import Bucket
 from slackwater.testing.simulation.file_rows import ROW_BYTES
 from slackwater.testing.simulation.hosts import SCHEMA
@@ -62,7 +62,7 @@ class World:
             EveryRow("rows", frozenset(scenario.sources)),
             GroupedRows("groups", frozenset(scenario.sources[:1])),
         )
-        self.promises = Promises(self.disk, self.bucket, self.views, scenario.keep_epochs)
+        self.promises = Promises(self.disk, self.bucket, self.views, scenario.keep_epochs, scenario.on_change)
         self.processes: list[SimulatedProcess] = []
         self._network = Life("network")
 
@@ -108,6 +108,8 @@ def _definition(scenario: Scenario) -> PipelineDefinition:
                 format=Parquet(),
                 schema=SCHEMA if scenario.schema_known else None,
                 discovery=Listing(interval_s=scenario.listing_s),
+                policy=FilePolicy(on_change=scenario.on_change),
+                schema_evolution="add_columns" if scenario.adds_columns else "strict",
             )
             for name in scenario.sources
         ),

@@ -1,0 +1,97 @@
+"""What a listing shows, a page at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_MICROSECOND = timedelta(microseconds=1)
+
+LISTED = pa.schema([("path", pa.string()), ("etag", pa.string()), ("size", pa.int64()), ("modified_us", pa.int64())])
+"""An object: its path, relative to the location; its etag as the store writes it, mostly with quotes, empty where the
+store has none; its size in bytes; and when it was written, in microseconds since 1970."""
+
+
+def time_of(modified_us: int) -> datetime:
+    """A column's value as a time in UTC."""
+    return _EPOCH + timedelta(microseconds=modified_us)
+
+
+def microseconds_of(time: datetime) -> int:
+    """A time as a column has it; without a zone it is UTC."""
+    return ((time if time.tzinfo else time.replace(tzinfo=timezone.utc)) - _EPOCH) // _MICROSECOND
+
+
+@dataclass(frozen=True)
+class ListingPage:
+    """Objects, as they were listed.
+
+    Args:
+        table: a row per object, see `LISTED`; its batches are listed side by side, each in the order of names.
+        requests: LIST requests that the page cost.
+        unreadable: names that no object store client takes, escaped; their files cannot be read.
+        is_last: whether it is known that no page follows; to learn that otherwise may take a request.
+    """
+
+    table: pa.Table
+    requests: int
+    unreadable: tuple[str, ...] = ()
+    is_last: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        paths: Sequence[str],
+        etags: Sequence[str],
+        sizes: Sequence[int],
+        last_modified: Sequence[datetime],
+        requests: int,
+        unreadable: tuple[str, ...] = (),
+    ) -> ListingPage:
+        """A page out of lists of equal length; times have a zone."""
+        columns = [paths, etags, sizes, [microseconds_of(each) for each in last_modified]]
+        return cls(pa.table(columns, schema=LISTED), requests, unreadable)
+
+    @classmethod
+    def joined(cls, pages: Sequence[ListingPage], *, is_last: bool) -> ListingPage:
+        """Pages that were listed side by side, as one."""
+        return cls(
+            pages[0].table if len(pages) == 1 else pa.concat_tables([page.table for page in pages]),
+            sum(page.requests for page in pages),
+            tuple(name for page in pages for name in page.unreadable),
+            is_last,
+        )
+
+    @property
+    def paths(self) -> list[str]:
+        return self._list("path")
+
+    @property
+    def etags(self) -> list[str]:
+        return self._list("etag")
+
+    @property
+    def sizes(self) -> list[int]:
+        return self._list("size")
+
+    @property
+    def last_modified(self) -> list[datetime]:
+        return [time_of(each) for each in self._list("modified_us")]
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether the names are in the order of their bytes, each once."""
+        paths = self.table["path"].combine_chunks()
+        return bool(pc.all(pc.less(paths[:-1], paths[1:])).as_py() is not False)
+
+    def objects(self) -> Iterator[tuple[str, str, int, datetime]]:
+        """Path, etag, size and time of each object."""
+        return zip(self.paths, self.etags, self.sizes, self.last_modified, strict=True)
+
+    def _list(self, column: str) -> list:  # type: ignore[type-arg]
+        return self.table[column].to_pylist()  # type: ignore[no-any-return]

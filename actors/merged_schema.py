@@ -1,0 +1,96 @@
+"""One schema out of those of several files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+import pyarrow.types as kinds
+
+_MAX_PRECISION = 38
+_DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
+
+
+def merged_schema(shown: Iterable[pa.Schema]) -> pa.Schema:
+    """The columns of all files by name, in the order in which they appear, each with a type that holds most files'.
+
+    Types are promoted within their kind: integers, floats, decimals, a date to a time, and null to anything.  Of a
+    column of several kinds the one that most files have is taken, the first of those that equally many have: one bad
+    file does not decide, and is read by the schema like any later one.
+
+    A name that differs from another one by its case alone, as no name does in Spark, is left out.
+
+    Args:
+        shown: the schema of each file, of safe types, and null where the file has no value; in the order of the files.
+    """
+    columns: dict[str, list[pa.DataType]] = {}
+    spellings: dict[str, str] = {}
+    for schema in shown:
+        for field in schema:
+            if spellings.setdefault(field.name.lower(), field.name) == field.name:
+                columns.setdefault(field.name, []).append(field.type)
+    return pa.schema([(name, _type_of_most(types)) for name, types in columns.items()])
+
+
+def _type_of_most(types: Iterable[pa.DataType]) -> pa.DataType:
+    """The type that holds as many of these as any type does."""
+    found: list[tuple[pa.DataType, int]] = []
+    for kind in types:
+        if kinds.is_null(kind):
+            continue
+        for position, (known, files) in enumerate(found):
+            common = common_type(known, kind)
+            if common is not None:
+                found[position] = common, files + 1
+                break
+        else:
+            found.append((kind, 1))
+    return max(found, key=lambda each: each[1], default=(pa.null(), 0))[0]
+
+
+def common_type(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
+    """The narrowest safe type that holds the values of two, which may be or contain null; None if there is none."""
+    if one == other or kinds.is_null(other):
+        return one
+    if kinds.is_null(one):
+        return other
+    if kinds.is_struct(one) and kinds.is_struct(other):
+        return _common_struct(one, other)
+    if kinds.is_list(one) and kinds.is_list(other):
+        element = common_type(one.value_type, other.value_type)
+        return None if element is None else pa.list_(element)
+    if kinds.is_map(one) and kinds.is_map(other):
+        key, item = common_type(one.key_type, other.key_type), common_type(one.item_type, other.item_type)
+        return None if key is None or item is None else pa.map_(key, item)
+    if kinds.is_temporal(one) and kinds.is_temporal(other):
+        zones = {kind.tz for kind in (one, other) if kinds.is_timestamp(kind)}
+        # As when a file is read: a time without a zone counts as UTC.
+        return pa.timestamp("us", "UTC" if "UTC" in zones else None)
+    return _common_number(one, other)
+
+
+def _common_struct(one: pa.StructType, other: pa.StructType) -> pa.DataType | None:
+    fields = {field.name: field for field in one}
+    for field in other:
+        known = fields.get(field.name, field)
+        kind = common_type(known.type, field.type)
+        if kind is None:
+            return None
+        fields[field.name] = known.with_type(kind)
+    return pa.struct(list(fields.values()))
+
+
+def _common_number(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
+    both = (one, other)
+    if all(kinds.is_integer(kind) or kinds.is_floating(kind) for kind in both):
+        if all(map(kinds.is_integer, both)):
+            return max(both, key=lambda kind: kind.bit_width)
+        return pa.float64()
+    if all(kinds.is_integer(kind) or kinds.is_decimal(kind) for kind in both):
+        sizes = [
+            (kind.precision - kind.scale, kind.scale) if kinds.is_decimal(kind) else (_DIGITS[kind.bit_width], 0)
+            for kind in both
+        ]
+        whole, scale = (max(size) for size in zip(*sizes, strict=True))
+        return pa.decimal128(whole + scale, scale) if whole + scale <= _MAX_PRECISION else None
+    return None

@@ -1,0 +1,93 @@
+"""What a reader yields: rows that fit, and records that do not, both with their positions in the file."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class Offset:
+    """Where reading begins.
+
+    Args:
+        row: the first row that is wanted, counted from 0.
+        anchor_row: a row at or before it at which a reader may begin.
+        anchor_byte: where that row begins in the file; 0 for the start of the file, whatever comes before its rows.
+    """
+
+    row: int = 0
+    anchor_row: int = 0
+    anchor_byte: int = 0
+
+
+@dataclass(frozen=True)
+class BadRecord:
+    """A record that cannot be a row of its source.
+
+    Args:
+        row: its position in the file, counted from 0.
+        raw: its bytes, or their beginning; for a Parquet file the row as JSON.
+        reason: in one line.
+    """
+
+    row: int
+    raw: bytes
+    reason: str
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Records of a file, one behind the other: `num_rows` from `first_row` on.
+
+    Args:
+        table: those that fit, in file order, in the schema that was asked for.
+        bad: the others, in file order.
+        anchor: a place behind all of them, or at a row of them, where another reader may begin.
+        others: columns of the file that the schema does not have, as far as they were looked for; of type null where
+            the type was not.
+    """
+
+    table: pa.Table
+    first_row: int
+    bad: tuple[BadRecord, ...] = ()
+    anchor: Offset = Offset()
+    others: tuple[pa.Field, ...] = ()
+
+    @property
+    def num_rows(self) -> int:
+        return int(self.table.num_rows) + len(self.bad)
+
+    @property
+    def end_row(self) -> int:
+        return self.first_row + self.num_rows
+
+    @classmethod
+    def joined(cls, parts: Sequence[Rows]) -> Rows:
+        """Several of them, each of which begins where the one before ends."""
+        if len(parts) == 1:
+            return parts[0]
+        bad = tuple(each for part in parts for each in part.bad)
+        return cls(
+            pa.concat_tables(part.table for part in parts), parts[0].first_row, bad, parts[0].anchor, parts[-1].others
+        )
+
+    def between(self, start: int, end: int) -> Rows:
+        """The records of the rows `start` (inclusive) to `end` (exclusive) of the file."""
+        start, end = max(start, self.first_row), min(end, self.end_row)
+        first_bad, end_bad = (bisect_left(self.bad, row, key=lambda bad: bad.row) for row in (start, end))
+        good = start - self.first_row - first_bad
+        table = self.table.slice(good, end - start - (end_bad - first_bad))
+        return Rows(table, start, self.bad[first_bad:end_bad], self.anchor, self.others)
+
+    def cut(self, piece_bytes: int) -> Iterator[Rows]:
+        """Yields them in parts of about `piece_bytes`; whole if they are not larger than two of them."""
+        if not self.num_rows:
+            return
+        pieces = 1 if self.table.nbytes <= 2 * piece_bytes else -(-self.table.nbytes // piece_bytes)
+        rows = -(-self.num_rows // pieces)
+        for start in range(self.first_row, self.end_row, rows):
+            yield self.between(start, start + rows) if pieces > 1 else self

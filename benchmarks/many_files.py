@@ -1,0 +1,124 @@
+"""100,000 files of 1 KB in S3, read to the end: how fast, and how much memory each actor takes meanwhile.
+
+    python -m benchmarks.many_files [--files 100000] [--plot docs/images]
+
+Beside it one process with obstore and pyarrow alone reads a tenth of the same files, 32 at a time: no ledger, no view.
+"""
+
+from __future__ import annotations
+
+import argparse
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import obstore
+import psutil
+import pyarrow as pa
+import pyarrow.csv as arrow_csv
+
+import slackwater as sw
+from actors.object_store import ObjectStore
+from benchmarks.line_chart import line_chart
+from benchmarks.machine import describe_machine
+from benchmarks.paused_run import paused_run, seconds_to_commit, upload
+from slackwater.testing.s3_server import S3Server
+from state.object_client import object_client
+
+QUERY = "SELECT kind, count(*) AS n, sum(amount) AS total FROM events GROUP BY kind"
+SCHEMA = "user bigint, amount double, kind string"
+ROWS = 50
+_LINES = "".join(f"{row * 7919 % 1000:04},{row / 8:08.4f},kind-{row % 10}\n" for row in range(ROWS))
+
+
+def small_files(count: int) -> Iterator[bytes]:
+    """CSV files of about 1 KB, no two equal."""
+    for number in range(count):
+        yield f"user,amount,kind\n{number},1.0,kind-0\n{_LINES}".encode()
+
+
+class MemoryMeter:
+    """Samples what the actors of this machine hold for themselves, in MiB, until it is closed."""
+
+    def __init__(self) -> None:
+        self.lines: dict[str, list[tuple[float, float]]] = {}
+        self._over = threading.Event()
+        self._started = time.perf_counter()
+        self._thread = threading.Thread(target=self._sample, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _sample(self) -> None:
+        while not self._over.wait(1.0):
+            held: dict[str, int] = {}
+            for process in psutil.Process().children(recursive=True):
+                try:
+                    name = process.cmdline()[0].partition("::")[2].partition(".")[0]
+                    if name in ("ListActor", "FetchActor", "Coordinator"):
+                        memory = process.memory_info()
+                        held[name] = max(held.get(name, 0), memory.rss - memory.shared)
+                except (psutil.Error, IndexError):
+                    continue
+            at = time.perf_counter() - self._started
+            for name, held_bytes in held.items():
+                self.lines.setdefault(name, []).append((at, held_bytes / 2**20))
+
+
+def read_alone(s3: S3Server, bucket: str, name: str, count: int) -> float:
+    """Seconds in which obstore and pyarrow read `count` of the files, in one process."""
+    location = s3.location(bucket, f"in/{name}")
+    client = object_client(location)
+    paths = [path for page in ObjectStore(location).list_pages() for path in page.paths][:count]
+    types = arrow_csv.ConvertOptions(column_types={"user": pa.int64(), "amount": pa.float64(), "kind": pa.string()})
+
+    def read(path: str) -> int:
+        content = obstore.get(client, path).bytes()
+        return int(arrow_csv.read_csv(pa.BufferReader(memoryview(content)), convert_options=types).num_rows)
+
+    with ThreadPoolExecutor(32) as threads:
+        started = time.perf_counter()
+        rows = sum(threads.map(read, paths))
+        seconds = time.perf_counter() - started
+    assert rows == count * (ROWS + 1), rows
+    return seconds
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("--files", type=int, default=100_000)
+    arguments.add_argument("--plot", type=Path, help="where the plot goes")
+    options = arguments.parse_args()
+    with S3Server() as s3:
+        bucket = s3.create_bucket("many")
+        with paused_run(s3, bucket, QUERY, small_files(2_000), format="csv", schema=SCHEMA) as run:
+            files = upload(s3, bucket, "cold", small_files(options.files))
+            alone = read_alone(s3, bucket, "cold", files // 10)
+            before = run.report()
+            meter = MemoryMeter()
+            seconds = seconds_to_commit(run, files)
+            meter.close()
+            report = run.stop()
+        counted = sw.open(f"s3://{bucket}/root", s3.storage_options).snapshot().view("totals").to_arrow()["n"]
+        assert sum(counted.to_pylist()) == report.rows == (files + 2_000) * (ROWS + 1)
+    requests, epochs = report.requests - before.requests, report.epochs - before.epochs
+    print(describe_machine())
+    print(f"{files:,} files: {seconds:.1f} s, {files / seconds:,.0f} files/s, {requests:,} requests, {epochs} epochs")
+    print(f"  obstore + pyarrow, one process, {files // 10:,} of them: {files / 10 / alone:,.0f} files/s")
+    for name, points in meter.lines.items():
+        tenth = max(1, len(points) // 10)
+        first, last = (max(held for _, held in part) for part in (points[: 2 * tenth], points[-2 * tenth :]))
+        highest = max(held for _, held in points)
+        print(f"  {name}: at most {first:.0f} MiB in the first fifth, {last:.0f} in the last, {highest:.0f} ever")
+    if options.plot:
+        title = f"Memory of the actors over {files:,} files of 1 KB"
+        chart = line_chart(title, "seconds", "MiB, without what is shared", meter.lines)
+        (options.plot / "many_files.svg").write_text(chart)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,36 @@
+"""What a reader of one's own format is made of.
+
+    @dataclass(frozen=True, kw_only=True)
+    class Avro:
+        name: str = field(default="avro", init=False)
+
+        def reader(self, limits: ReadLimits) -> FileReader:
+            return AvroReader(limits)
+
+A `CustomFormat` is given to `Pipeline.source(format=...)` as an object, or by its name when the package that has it
+declares the entry point `avro = "its_module:Avro"` in the group `slackwater.formats`.  Its `FileReader` yields `Rows`
+from an `Offset` on; `conform` brings a table to the schema of the source; what is wrong with a file is an
+`UnreadableFile`, what is wrong with one record a `BadRecord`.  `ObjectFile` has the content: `stream()` for all of it,
+`fetch(ranges)` for parts.
+"""
+
+from actors.conform import conform
+from actors.object_file import ObjectFile
+from actors.read_errors import EmptyFile, UnreadableFile
+from actors.readers.reader import FileReader
+from actors.rows import BadRecord, Offset, Rows
+from actors.settings import ReadLimits
+from actors.source import CustomFormat
+
+__all__ = [
+    "BadRecord",
+    "CustomFormat",
+    "EmptyFile",
+    "FileReader",
+    "ObjectFile",
+    "Offset",
+    "ReadLimits",
+    "Rows",
+    "UnreadableFile",
+    "conform",
+]

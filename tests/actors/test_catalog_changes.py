@@ -1,0 +1,64 @@
+"""What a declaration does to the schema of a source."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from actors.catalog_changes import CatalogChanges
+from actors.pipeline_definition import PipelineDefinition
+from state.catalog import Catalog
+from state.errors import DefinitionChangedError, SchemaError
+from state.records import CatalogSource
+from tests.actors.test_recovery import definition
+
+_X = pa.schema([("x", pa.int32())])
+
+
+def declared(root: Path, **options: Any) -> PipelineDefinition:
+    made = definition(root, "s", schema=_X)
+    return replace(made, sources=(replace(made.sources[0], **options),))
+
+
+def kept(made: PipelineDefinition, schema: pa.Schema) -> CatalogChanges:
+    """A catalog in which the source of a declaration has a schema."""
+    source = CatalogSource("s", made.sources[0].to_json(), schema.serialize().to_pybytes())
+    return CatalogChanges(Catalog(sources={"s": source}))
+
+
+def test_a_declared_schema_is_kept_with_what_is_made_for_it(tmp_path: Path) -> None:
+    changes = CatalogChanges(Catalog())
+    changes.declare(declared(tmp_path, metadata=("row",), schema_evolution="widen"), 0)
+    assert changes.schemas["s"] == pa.schema([("x", pa.int64()), ("_row", pa.int64())])
+
+
+def test_a_declared_column_of_the_name_of_a_metadata_column_is_refused(tmp_path: Path) -> None:
+    schema = pa.schema([("_row", pa.int64())])
+    with pytest.raises(SchemaError, match="column _row; rename it"):
+        CatalogChanges(Catalog()).declare(declared(tmp_path, metadata=("row",), schema=schema), 0)
+
+
+def test_columns_that_were_added_do_not_change_the_declaration(tmp_path: Path) -> None:
+    made = declared(tmp_path, metadata=("row",), schema_evolution="add_columns")
+    longer = pa.schema([("x", pa.int32()), ("_row", pa.int64()), ("added", pa.string())])
+    changes = kept(made, longer)
+    changes.declare(made, 1)
+    assert changes.schemas["s"] == longer
+
+
+@pytest.mark.parametrize(
+    "schema", [pa.schema([("x", pa.int64())]), pa.schema([("y", pa.int32()), ("x", pa.int32())]), pa.schema([])]
+)
+def test_another_schema_than_the_kept_one_is_refused(schema: pa.Schema, tmp_path: Path) -> None:
+    made = declared(tmp_path)
+    with pytest.raises(DefinitionChangedError, match="source s has the schema"):
+        kept(made, schema).declare(made, 1)
+
+
+def test_other_metadata_is_another_declaration(tmp_path: Path) -> None:
+    with pytest.raises(DefinitionChangedError, match="source s was"):
+        kept(declared(tmp_path), _X).declare(declared(tmp_path, metadata=("row",)), 1)
