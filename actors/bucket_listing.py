@@ -12,24 +12,19 @@ import obstore
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from actors.listing_page import LISTED, ListingPage
-from actors.raw_listing import raw_page
+from actors.listing_page import LISTED, PAGE_NAMES, ListingPage
+from actors.raw_listing import RawListing
 from actors.store_errors import AnswerBrokenOffError, UnreadableNameError, ask_store
 from state.location import Location
 from state.object_client import object_client
 
-_PAGE = 1_000
 
-
-def bucket_pages(
-    client: Any, location: Location, prefix: str, after: str | None, max_attempts: int
-) -> Iterator[ListingPage]:
+def bucket_pages(client: Any, location: Location, after: str | None, max_attempts: int) -> Iterator[ListingPage]:
     """Lists all objects, a page at a time; a page is asked for when the one before has been taken.
 
     Args:
         client: obstore's, of the location.
         location: named in messages.
-        prefix: a directory relative to the location.
         after: only names behind this one.
         max_attempts: pages whose answer broke off before the store counts as unavailable.
 
@@ -37,7 +32,7 @@ def bucket_pages(
         BucketNotFoundError, AccessDeniedError, StorageUnavailableError, SettingsError: see `ObjectStore.check`.
     """
     held: ListingPage | None = None
-    for page, may_go_on in _pages(client, location, prefix, after, max_attempts):
+    for page, may_go_on in _pages(client, location, after, max_attempts):
         if held is not None:
             yield held
         held = page
@@ -49,9 +44,7 @@ def bucket_pages(
         yield replace(held, is_last=True)
 
 
-def _pages(
-    client: Any, location: Location, prefix: str, after: str | None, max_attempts: int
-) -> Iterator[tuple[ListingPage, bool]]:
+def _pages(client: Any, location: Location, after: str | None, max_attempts: int) -> Iterator[tuple[ListingPage, bool]]:
     """Each page that has an object, or one without any, and whether it is a full one."""
     if location.is_web:
         # Over WebDAV obstore tells paths as they are below the host.
@@ -61,9 +54,9 @@ def _pages(
 
     def stream_after(after: str | None) -> Iterator[Any]:
         offset = None if after is None else above + after
-        return obstore.list(client, above + prefix or None, offset=offset, chunk_size=_PAGE, return_arrow=True)
+        return obstore.list(client, above or None, offset=offset, chunk_size=PAGE_NAMES, return_arrow=True)
 
-    stream = stream_after(after)
+    stream, raw = stream_after(after), RawListing(location)
     lost, broken_off, is_empty = 0, 0, True
     while True:
         try:
@@ -77,7 +70,7 @@ def _pages(
         except UnreadableNameError:
             if location.scheme != "s3":
                 raise
-            table, last, is_end = raw_page(location, prefix, after)
+            table, last, is_end = raw.page(after)
             yield ListingPage(table, lost + 2), not is_end
             if is_end:
                 return
@@ -90,7 +83,7 @@ def _pages(
             batch = pa.record_batch(following)
             if batch.num_rows:
                 page = ListingPage(_listed(batch, above), lost + 1)
-                yield page, batch.num_rows == _PAGE
+                yield page, batch.num_rows == PAGE_NAMES
                 after, lost, is_empty = batch["path"][-1].as_py().removeprefix(above), 0, False
             continue
         stream = stream_after(after)

@@ -218,8 +218,13 @@ class _Parser:
         return SchemaError(f"schema {self._text!r}{place}: {what}")
 
 
+def quoted_name(name: str) -> str:
+    """A column's name as Spark's SQL takes any name."""
+    return "`" + name.replace("`", "``") + "`"
+
+
 def _format_field(field: pa.Field, separator: str, column: str) -> str:
-    name = field.name if _PLAIN_NAME.fullmatch(field.name) else "`" + field.name.replace("`", "``") + "`"
+    name = field.name if _PLAIN_NAME.fullmatch(field.name) else quoted_name(field.name)
     return f"{name}{separator}{_format_type(field.type, column)}" + ("" if field.nullable else " not null")
 
 

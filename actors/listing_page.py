@@ -12,6 +12,9 @@ import pyarrow.compute as pc
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _MICROSECOND = timedelta(microseconds=1)
 
+PAGE_NAMES = 1_000
+"""How many names a page has at most, as a page of S3."""
+
 LISTED = pa.schema([("path", pa.string()), ("etag", pa.string()), ("size", pa.int64()), ("modified_us", pa.int64())])
 """An object: its path, relative to the location; its etag as the store writes it, mostly with quotes, empty where the
 store has none; its size in bytes; and when it was written, in microseconds since 1970."""

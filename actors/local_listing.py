@@ -18,12 +18,11 @@ from actors.listing_page import LISTED, ListingPage
 _UNREADABLE = re.compile(r"[\x00-\x1f\x7f]|#\d+$")
 
 
-def list_directory(root: Path, prefix: str, page_size: int) -> Iterator[ListingPage]:
+def list_directory(root: Path, page_size: int) -> Iterator[ListingPage]:
     """Pages of all files below a directory, in the order of the bytes of their paths; links are followed.
 
     Args:
         root: what paths are relative to.
-        prefix: a directory below it, or empty.
         page_size: files of a page, which counts as one request.
 
     Raises:
@@ -32,7 +31,7 @@ def list_directory(root: Path, prefix: str, page_size: int) -> Iterator[ListingP
     rows: list[tuple[str, str, int, int]] = []
     unreadable: list[str] = []
     pages = 0
-    for path, found in _walk(root / prefix, f"{prefix}/" if prefix else "", ()):
+    for path, found in _walk(root, "", ()):
         if found is None:
             unreadable.append(path)
             continue

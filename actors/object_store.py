@@ -11,7 +11,7 @@ from typing import Any
 from obstore.store import LocalStore
 
 from actors.bucket_listing import bucket_pages
-from actors.listing_page import ListingPage
+from actors.listing_page import PAGE_NAMES, ListingPage
 from actors.local_listing import list_directory
 from actors.messages import FileVersion
 from actors.object_file import ObjectFile
@@ -22,7 +22,6 @@ from state.errors import SettingsError, StorageUnavailableError
 from state.location import Location
 from state.object_client import object_client
 
-_PAGE = 1_000
 _RETRY_WITHIN_S = 30.0
 
 
@@ -67,13 +66,12 @@ class ObjectStore:
         """
         next(self.list_pages())
 
-    def list_pages(self, prefix: str = "", *, after: str | None = None) -> Iterator[ListingPage]:
+    def list_pages(self, *, after: str | None = None) -> Iterator[ListingPage]:
         """Lists all objects, a page at a time; a page is asked for when the one before has been taken.
 
         An empty listing is one empty page.  Empty objects that stand for directories are left out.
 
         Args:
-            prefix: a directory relative to the location.
             after: only names behind this one; where `lists_from_names`.
 
         Raises:
@@ -83,11 +81,11 @@ class ObjectStore:
         if self.location.is_local:
             if not self.location.path.is_dir():
                 raise bucket_not_found(self.location)
-            pages = list_directory(self.location.path, prefix, _PAGE)
+            pages = list_directory(self.location.path, PAGE_NAMES)
             while (page := ask_store(partial(next, pages, None), self.location)) is not None:
                 yield page
             return
-        yield from bucket_pages(store, self.location, prefix, after, self._max_attempts)
+        yield from bucket_pages(store, self.location, after, self._max_attempts)
 
     @property
     def lists_from_names(self) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from actors.ddl import quoted_name
 from actors.messages import Block
 from spark_bridge.arrow_frames import frame_of_table
 from state.errors import RunFailedError
@@ -51,11 +52,7 @@ def frame_of_blocks(spark: SparkSession, schema: pa.Schema, blocks: Sequence[Blo
         return frames[0]
     # What only some of them have was of no use to anybody when the others were read, or came to the source later.
     united = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
-    return united.select([_quoted(name) for name in schema.names if name in united.columns])
-
-
-def _quoted(name: str) -> str:
-    return f"`{name.replace('`', '``')}`"
+    return united.select([quoted_name(name) for name in schema.names if name in united.columns])
 
 
 def _with_columns(schema: pa.Schema, columns: tuple[str, ...]) -> pa.Schema:

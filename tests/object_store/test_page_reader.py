@@ -116,7 +116,7 @@ class Unordered:
     def __init__(self, names: list[str]) -> None:
         self.names = names
 
-    def list_pages(self, prefix: str = "", *, after: str | None = None) -> object:
+    def list_pages(self, *, after: str | None = None) -> object:
         start = 0 if after is None else self.names.index(after) + 1
         for at in range(start, max(len(self.names), start + 1), 2):
             some = self.names[at : at + 2]
