@@ -385,9 +385,7 @@ def throttle(
         "rows_per_second": rows_per_second,
     }
     if (off is None) == (set(rates.values()) == {None}):
-        raise UsageError(
-            "give --files-per-second, --bytes-per-second, --rows-per-second or several of them; or else `off`"
-        )
+        raise UsageError("give --files-per-second, --bytes-per-second or --rows-per-second, one or more; or else `off`")
     command = ThrottleCommand(**rates)
     _ask(root, option, command, timeout, json)
 
