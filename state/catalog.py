@@ -109,6 +109,7 @@ def put_view(delta: DeltaBuilder, view: CatalogView) -> None:
         view_key=list(view.key),
         created_epoch=view.created_epoch,
         frozen_epoch=view.frozen_epoch,
+        missing=list(view.missing),
         visible=[{"source": source, "columns": list(columns)} for source, columns in view.visible.items()],
     )
 
@@ -127,6 +128,7 @@ def _view(row: Mapping[str, Any]) -> CatalogView:
         key=tuple(row["view_key"] or ()),
         created_epoch=row["created_epoch"],
         frozen_epoch=row["frozen_epoch"],
+        missing=tuple(row.get("missing") or ()),
         visible={each["source"]: tuple(each["columns"]) for each in row.get("visible") or ()},
     )
 

@@ -96,7 +96,7 @@ class Housekeeping:
             FencedError, CommitRefusedError, CommitUnknownError: as `StateStore.commit`.
         """
         if staged.expired:
-            kept = {*store.head.tags.values(), *self._pinned()}  # an epoch may have got a name since
+            kept = {*store.head.kept_epochs, *self._pinned()}  # an epoch may have got a name since
             if gone := [epoch for epoch in staged.expired if epoch not in kept]:
                 store.amend(expiry_delta(gone))
         if staged.fold is not None:
@@ -131,5 +131,5 @@ class Housekeeping:
         self._expired_at_epoch = store.head.epoch
         records = store.scan("epoch")
         epochs = zip(records["epoch"].to_pylist(), records["committed_at"].to_pylist(), strict=True)
-        pinned = {*store.head.tags.values(), *self._pinned()}
+        pinned = {*store.head.kept_epochs, *self._pinned()}
         return tuple(expired(epochs, now=self._clock.now(), retention=self._retention, pinned=pinned))

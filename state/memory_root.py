@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from state.clock import Clock
@@ -34,11 +34,7 @@ class MemoryRoot:
         return Delta(staged=(*delta.staged, StagedRows(epoch, rows, name)))
 
     def restore(self, view: ViewVersion, term: int) -> ViewVersion:
-        version = self._restore_dataset(view.path, view.version, term)
-        if view.state_path is None or view.state_version is None:
-            return replace(view, version=version)
-        state_version = self._restore_dataset(view.state_path, view.state_version, term)
-        return replace(view, version=version, state_version=state_version)
+        return view.at({path: self._restore_dataset(path, each, term) for path, each in view.datasets.items()})
 
     def datasets(self) -> list[str]:
         return list(self.disk.datasets)

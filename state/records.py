@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 
 @dataclass(frozen=True)
 class ViewVersion:
-    """Which version of which dataset holds a view at some epoch.
+    """Which versions of which datasets hold a view at some epoch.  Paths are relative to the root.
 
-    `path` and `state_path` are relative to the root; the second is None when the view's partials sit beside its rows.
+    Args:
+        state_path: of the partials; None when they sit beside the view's rows.
+        distinct_path: of the values that were counted once; None when the view counts none.
+        reflects_epoch: of a view that is recomputed as a whole: the epoch whose rows it shows.
+        pinned_epoch: of a view that catches up: the epoch up to which it reads what was ingested before it began.
+        progress: of a view that catches up: how far that is read, as JSON.
     """
 
     name: str
@@ -19,6 +24,30 @@ class ViewVersion:
     version: int
     state_path: str | None = None
     state_version: int | None = None
+    distinct_path: str | None = None
+    distinct_version: int | None = None
+    reflects_epoch: int | None = None
+    pinned_epoch: int | None = None
+    progress: str | None = None
+
+    @property
+    def datasets(self) -> dict[str, int]:
+        """Path → version of each of its datasets, the view's own first."""
+        parts = [
+            (self.path, self.version),
+            (self.state_path, self.state_version),
+            (self.distinct_path, self.distinct_version),
+        ]
+        return {path: version for path, version in parts if path is not None and version is not None}
+
+    def at(self, versions: Mapping[str, int]) -> ViewVersion:
+        """The same view at other versions of its datasets, by path."""
+        return replace(
+            self,
+            version=versions[self.path],
+            state_version=None if self.state_path is None else versions[self.state_path],
+            distinct_version=None if self.distinct_path is None else versions[self.distinct_path],
+        )
 
 
 @dataclass(frozen=True)
@@ -33,6 +62,12 @@ class Head:
     views: Mapping[str, ViewVersion] = field(default_factory=dict)
     run: str = ""
     tags: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def kept_epochs(self) -> frozenset[int]:
+        """The epochs that must not expire: those with a name, and those up to which a view catches up."""
+        pinned = (view.pinned_epoch for view in self.views.values() if view.pinned_epoch is not None)
+        return frozenset(self.tags.values()).union(pinned)
 
 
 @dataclass(frozen=True)
@@ -103,7 +138,8 @@ class CatalogView:
 
     `identity` is what must be equal for the view to go on; `definition` is its text for people; `key` names the
     columns of the result that a group is looked up by; `frozen_epoch` is set while the view is not declared;
-    `visible` has for each source the columns that it had when the view was created: later ones do not exist for it.
+    `visible` has for each source the columns that it had when the view was created: later ones do not exist for it;
+    `missing` are the URLs of files that were ingested before the view was declared and could not be read again.
     """
 
     name: str
@@ -115,3 +151,4 @@ class CatalogView:
     created_epoch: int
     frozen_epoch: int | None = None
     visible: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    missing: tuple[str, ...] = ()

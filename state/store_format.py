@@ -4,7 +4,8 @@
 |---|---|---|
 | 1 | before 0.1.0 | |
 | 2 | before 0.1.0 | the head names the run that took it, and the tags |
-| 3 | 0.1.0 | bad records and left out columns are kept; a half-read file has its bad rows and an anchor |
+| 3 | before 0.1.0 | bad records and left out columns are kept; a half-read file has its bad rows and an anchor |
+| 4 | 0.1.0 | a view may have distinct values beside it, reflect an earlier epoch, or catch up |
 
 A format-1 store has no number.  A reader reads every format up to its own, and so does time travel: the versions from
 before an upgrade keep their shape.  The upgrade itself is the take-over, see `LanceStateStore`.
@@ -24,7 +25,7 @@ from state.errors import RootMismatchError
 from state.location import Location
 from state.tables import STATE_SCHEMA, TABLES, row_column, row_type
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 _FORMAT, _WRITER = b"slackwater.format", b"slackwater.version"
 
 
@@ -53,7 +54,7 @@ def check_format(schema: pa.Schema, root: Location) -> int:
 def current_rows(table: str, rows: pa.Table) -> pa.Table:
     """Rows of one table of any format (columns vnode, epoch, op, key, row), in the shape of this one."""
     row = rows["row"].combine_chunks()
-    if [field.name for field in row.type] == TABLES[table].names:
+    if row.type.equals(row_type(table)):
         return rows
     return rows.set_column(rows.column_names.index("row"), "row", _current_struct(table, row))
 
@@ -78,12 +79,24 @@ def _upgraded_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBa
 
 
 def _current_struct(table: str, row: pa.StructArray) -> pa.StructArray:
-    known = {field.name for field in row.type}
+    return _in_shape(row, row_type(table))
+
+
+def _in_shape(values: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """The values with the fields of their structs as they are now, at every level; new ones are null."""
+    if values.type.equals(wanted):
+        return values
+    if pa.types.is_list(wanted):
+        items = _in_shape(values.values, wanted.value_type)
+        return pa.ListArray.from_arrays(values.offsets, items, wanted, mask=values.is_null())
+    known = {field.name for field in values.type}
     fields = [
-        pc.struct_field(row, field.name) if field.name in known else pa.nulls(len(row), field.type)
-        for field in TABLES[table]
+        _in_shape(pc.struct_field(values, field.name), field.type)
+        if field.name in known
+        else pa.nulls(len(values), field.type)
+        for field in wanted
     ]
-    return pa.StructArray.from_arrays(fields, fields=list(row_type(table)), mask=row.is_null())
+    return pa.StructArray.from_arrays(fields, fields=list(wanted), mask=values.is_null())
 
 
 def _with_format(rows: pa.StructArray) -> pa.StructArray:

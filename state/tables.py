@@ -23,6 +23,11 @@ _VIEW = pa.struct(
         ("version", pa.int64()),
         ("state_path", pa.string()),
         ("state_version", pa.int64()),
+        ("distinct_path", pa.string()),
+        ("distinct_version", pa.int64()),
+        ("reflects_epoch", pa.int64()),
+        ("pinned_epoch", pa.int64()),
+        ("progress", pa.string()),
     ]
 )
 _VISIBLE = pa.struct([("source", pa.string()), ("columns", pa.list_(pa.string()))])
@@ -59,6 +64,7 @@ TABLES: dict[str, pa.Schema] = {
         sources=pa.list_(pa.string()),
         view_key=pa.list_(pa.string()),
         visible=pa.list_(_VISIBLE),
+        missing=pa.list_(pa.string()),
         created_epoch=pa.int64(),
         frozen_epoch=pa.int64(),
         declared_at=_TIME,

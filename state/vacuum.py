@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 from state.store import StateStore
 
 STORE_PATH = "state.lance"
-_CREATION_EPOCH = re.compile(r"-(\d+)\.lance$")
+_CREATION_EPOCH = re.compile(r"-(\d+)(?:-\w+)?\.lance$")
+_DATASETS = (("path", "version"), ("state_path", "state_version"), ("distinct_path", "distinct_version"))
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,7 @@ def _named(store: StateStore) -> Mapping[str, _Named]:
         return {}
     views = pa.Table.from_struct_array(pc.list_flatten(records["views"]).combine_chunks())
     named = {}
-    for path_column, version_column in (("path", "version"), ("state_path", "state_version")):
+    for path_column, version_column in _DATASETS:
         by_path = views.group_by(path_column).aggregate([(version_column, "distinct")])
         for path, versions in zip(by_path[path_column], by_path[f"{version_column}_distinct"], strict=True):
             if path.as_py() is not None:

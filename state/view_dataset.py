@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import lance
 import pyarrow as pa
 
@@ -46,11 +44,7 @@ def restore(root: Location, view: ViewVersion, term: int) -> ViewVersion:
         NotFoundError: the recorded version does not exist.
         StorageError: the dataset cannot be written.
     """
-    version = _restore_dataset(root.child(view.path), view.version, term)
-    if view.state_path is None or view.state_version is None:
-        return replace(view, version=version)
-    state_version = _restore_dataset(root.child(view.state_path), view.state_version, term)
-    return replace(view, version=version, state_version=state_version)
+    return view.at({path: _restore_dataset(root.child(path), each, term) for path, each in view.datasets.items()})
 
 
 def tag_committed(root: Location, view: ViewVersion) -> None:

@@ -43,6 +43,7 @@ class Writer:
     clock: ManualClock
     view: ViewVersion | None = None
     records: list[EpochRecord] = field(default_factory=list)
+    pinned_epoch: int | None = None
 
     @classmethod
     def start(cls, root: LanceRoot | MemoryRoot, clock: ManualClock) -> Writer:
@@ -84,7 +85,7 @@ class Writer:
 
     def _written(self, epoch: int) -> ViewVersion:
         path, last = (f"views/v-{epoch}.lance", 0) if self.view is None else (self.view.path, self.view.version)
-        return ViewVersion("v", path, self.write(path, last, epoch))
+        return ViewVersion("v", path, self.write(path, last, epoch), pinned_epoch=self.pinned_epoch)
 
     def write(self, path: str, last: int, number: int) -> int:
         """The version of a view's dataset that holds one row with this number."""
@@ -144,6 +145,21 @@ def test_every_later_pass_takes_what_has_expired_since(writer: Writer) -> None:
         assert len(writer.root.versions(STORE_PATH)) <= 2 + 2
         assert writer.view is not None
         assert len(writer.root.versions(writer.view.path)) == 2
+
+
+def test_the_epoch_to_which_a_view_catches_up_stays_until_it_is_there(writer: Writer) -> None:
+    pinned = writer.commit()
+    writer.pinned_epoch = pinned.epoch
+    for _ in range(4):
+        writer.commit()
+    writer.upkeep().run(writer.store)
+    assert writer.rows(pinned) == writer.expected(pinned)
+    writer.pinned_epoch = None
+    for _ in range(2):
+        writer.commit()
+    writer.upkeep().run(writer.store)
+    with pytest.raises(NotFoundError):
+        writer.rows(pinned)
 
 
 def test_a_tagged_epoch_stays_until_its_tag_goes(writer: Writer) -> None:

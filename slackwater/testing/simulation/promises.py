@@ -336,7 +336,4 @@ def _ending(row: Mapping[str, Any]) -> int:
 
 
 def _datasets(view: ViewVersion) -> list[tuple[str, int]]:
-    datasets = [(view.path, view.version)]
-    if view.state_path is not None and view.state_version is not None:
-        datasets.append((view.state_path, view.state_version))
-    return datasets
+    return list(view.datasets.items())
