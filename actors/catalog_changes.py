@@ -11,10 +11,11 @@ import pyarrow as pa
 from actors.kept_schema import kept_schema
 from actors.pipeline_definition import PipelineDefinition
 from actors.source import SourceDefinition
-from state.catalog import Catalog, CatalogPipeline, put_left_out, put_pipeline, put_source, put_view
+from state.catalog import Catalog, CatalogPipeline, delete_view, put_left_out, put_pipeline, put_source, put_view
 from state.delta import Delta, DeltaBuilder
 from state.errors import DefinitionChangedError, RootMismatchError
 from state.records import CatalogSource, CatalogView, LeftOutColumn
+from state.view_name import base_name
 
 
 class CatalogChanges:
@@ -47,20 +48,15 @@ class CatalogChanges:
 
         Raises:
             RootMismatchError: the root belongs to another pipeline.
-            DefinitionChangedError: a source has another URL, format, pattern or schema than before, the ANSI mode is
-                another one, or a frozen view is declared again.
+            DefinitionChangedError: a source has another URL, format, pattern or schema than before, or the ANSI mode
+                is another one.
             SchemaError: a declared column has the name of one that is made.
         """
         self._declare_pipeline(definition)
         for source in definition.sources:
             self._declare_source(source, declared_at)
         for name, view in self.views.items():
-            if name in definition.views and view.frozen_epoch is not None:
-                raise DefinitionChangedError(
-                    f"view {name} was not declared since epoch {view.frozen_epoch} and has missed rows; "
-                    "declare it under another name on a new root"
-                )
-            if name not in definition.views and view.frozen_epoch is None:
+            if base_name(name) not in definition.views and view.frozen_epoch is None:
                 self.put_view(replace(view, frozen_epoch=committed_epoch))
 
     def set_schema(self, source: str, schema: pa.Schema) -> None:
@@ -90,8 +86,11 @@ class CatalogChanges:
         put_view(self._delta, view)
         self.is_changed = True
 
-    def take_delta(self, created: Iterable[CatalogView]) -> Delta:
-        """What has changed since the last call, with the views that begin with this epoch."""
+    def take_delta(self, created: Iterable[CatalogView], dropped: Iterable[str] = ()) -> Delta:
+        """What has changed since the last call, with the views that begin and those that end with this epoch."""
+        for name in dropped:
+            if self.views.pop(name, None) is not None:
+                delete_view(self._delta, name)
         for view in created:
             self.put_view(view)
         self.is_changed = False

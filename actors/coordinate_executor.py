@@ -96,6 +96,7 @@ class CoordinateExecutor:
         self._unfinished_since: dict[str, int] = {}
         self._declared_sources: frozenset[str] | None = None
         self._views_due = 0
+        self._catching_up = False
         self._last_over = 0
         self._requests = self._requests_injected = 0
         self._requests_of: dict[int, int] = {}
@@ -112,7 +113,9 @@ class CoordinateExecutor:
         if self._is_news:
             sources = (source.name for source in self._definition.sources)
             declared = frozenset(name for name in sources if name in self._catalog.schemas)
-            every_view_is_there = self._declared_sources == declared and self._last_over >= self._views_due
+            every_view_is_there = (
+                self._declared_sources == declared and self._last_over >= self._views_due and not self._catching_up
+            )
             sent = sum(each.sent for each in self._scheduler.lists)
             self._is_news = False
             self._state = replace(
@@ -188,9 +191,18 @@ class CoordinateExecutor:
             self._scheduler.on_declared()
         return [DecideSchema(source, self._catalog.schemas[source]), *self._go_on(now_s)]
 
-    def on_views_declared(self, sources: frozenset[str], new_views: bool, now_s: float) -> list[Instruction]:
-        """The materializer has analysed every view that the schemas of these sources allow."""
-        self._declared_sources = sources
+    def on_views_declared(
+        self, sources: frozenset[str], new_views: bool, now_s: float, *, catching_up: bool = False
+    ) -> list[Instruction]:
+        """The materializer has analysed every view that the schemas of these sources allow, or views are further.
+
+        Args:
+            sources: those.
+            new_views: whether it has something to commit that comes with no row.
+            now_s: of the monotonic clock.
+            catching_up: whether a view still lacks rows that were ingested before it was declared.
+        """
+        self._declared_sources, self._catching_up = sources, catching_up
         if new_views:
             self._views_due = self._scheduler.epoch
             self._scheduler.on_declared()
@@ -205,7 +217,7 @@ class CoordinateExecutor:
         self._committed_epochs.append(record.epoch)
         self._publish(epoch=record.epoch, epochs=totals.epochs, totals=totals.counts)
         changed = {name: view for name, view in epoch.views.items() if self._views.get(name) != view}
-        self._views |= changed
+        self._views = epoch.views_after(self._views)
         if self._admission.on_committed(epoch.delta):
             self._scheduler.on_declared()
         return [MoveTags(changed), *self._on_over(epoch), *self._go_on(now_s)]
@@ -253,10 +265,11 @@ class CoordinateExecutor:
             if epoch.barrier.kind is not BarrierKind.INITIAL:
                 left_out = [each for report in epoch.reports.values() for each in report.left_out]
                 instructions += map(TellLeftOut, self._catalog.leave_out(left_out))
-                epoch = replace(epoch, delta=Delta.merge([epoch.delta, self._catalog.take_delta(epoch.created)]))
-                if not epoch.delta.is_empty:
+                catalog = self._catalog.take_delta(epoch.created, epoch.dropped)
+                epoch = replace(epoch, delta=Delta.merge([epoch.delta, catalog]))
+                views = epoch.views_after(self._views)
+                if not epoch.delta.is_empty or views != self._views:
                     self._committing = epoch
-                    views = self._views | dict(epoch.views)
                     return [*instructions, Commit(epoch.epoch, epoch.delta, views, epoch.counts, epoch.seconds)]
             instructions += self._on_over(epoch)
         return instructions

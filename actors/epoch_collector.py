@@ -23,11 +23,16 @@ class CollectedEpoch:
     seconds: EpochSeconds
     views: Mapping[str, ViewVersion]
     created: tuple[CatalogView, ...]
+    dropped: tuple[str, ...]
     reports: Mapping[str, CollectReport]
 
     @property
     def epoch(self) -> int:
         return self.barrier.epoch.prev
+
+    def views_after(self, before: Mapping[str, ViewVersion]) -> dict[str, ViewVersion]:
+        """Every view's version from this epoch on."""
+        return {name: view for name, view in before.items() if name not in self.dropped} | dict(self.views)
 
 
 @dataclass
@@ -98,5 +103,6 @@ class EpochCollector:
             ),
             views=materialized.views or {},
             created=materialized.created,
+            dropped=materialized.dropped,
             reports=epoch.reports,
         )

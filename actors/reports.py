@@ -23,6 +23,7 @@ class CollectReport:
         complete_mark: a list actor's: everything that was there at this mark has been handed on.
         views: the materializer's: every view's version as of this epoch.
         created: the materializer's: views that begin with this epoch.
+        dropped: the materializer's: names of views that end with it.
     """
 
     actor: str
@@ -36,6 +37,7 @@ class CollectReport:
     complete_mark: int = 0
     views: Mapping[str, ViewVersion] | None = None
     created: tuple[CatalogView, ...] = ()
+    dropped: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any, TypeVar
 
+import pyarrow as pa
 import ray
 
 from actors.attempt_plan import AttemptPlan
@@ -95,15 +96,26 @@ class RunClient:
         gone: Vacuumed = _answer(lambda: ray.get(self._coordinator.vacuum.remote()))
         return gone
 
-    def views_declared(self, *, sources: Set[str], new_views: bool, columns: Mapping[str, Sequence[str]]) -> None:
-        """Every view that the schemas of these sources allow has been analysed.
+    def views_declared(
+        self, *, sources: Set[str], new_views: bool, columns: Mapping[str, Sequence[str]], catching_up: bool
+    ) -> None:
+        """Every view that the schemas of these sources allow has been analysed, or views are further.
 
         Args:
             sources: those whose schema is decided.
-            new_views: whether a view is among them that the catalog does not have.
+            new_views: whether the next epoch has something to commit that comes with no row.
             columns: source → the columns that views use, as far as that is known of all views.
+            catching_up: whether a view still lacks rows that were ingested before it was declared.
         """
-        _answer(lambda: ray.get(self._coordinator.views_declared.remote(frozenset(sources), new_views, dict(columns))))
+        arguments = (frozenset(sources), new_views, dict(columns), catching_up)
+        _answer(lambda: ray.get(self._coordinator.views_declared.remote(*arguments)))
+
+    def put(self, table: pa.Table) -> Any:
+        """A reference to rows, for a `Block`; this process owns it."""
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+        return ray.put(sink.getvalue().to_pybytes())
 
     def next_epoch(self, timeout_s: float) -> EpochBlocks | None:
         """The next epoch for the materializer, or None if there is none in that time."""

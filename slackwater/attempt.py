@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 
 import pyarrow as pa
 
@@ -11,9 +12,13 @@ from actors.messages import Mutation
 from actors.pipeline_definition import PipelineDefinition
 from actors.run_client import RunClient
 from actors.run_state import Recovered, RunState
+from slackwater.ledger_history import LedgerHistory, open_ledger_history
 from slackwater.materializer_loop import MaterializerLoop
+from slackwater.run_status import LateView
 from slackwater.spark_application import SparkApplication
 from spark_bridge.view_definition import ViewDefinition
+from spark_bridge.view_plan import ViewPlan
+from state.clock import Clock
 
 
 class Attempt:
@@ -24,6 +29,7 @@ class Attempt:
         plan: what the attempts before this one left.
         views: the declared views.
         spark: the application, which outlives the attempt.
+        clock: see `MaterializerLoop`.
     """
 
     def __init__(
@@ -33,9 +39,10 @@ class Attempt:
         plan: AttemptPlan,
         views: Sequence[ViewDefinition],
         spark: SparkApplication,
+        clock: Clock,
     ) -> None:
         self.plan = plan
-        self._definition, self._views, self._spark = definition, views, spark
+        self._definition, self._views, self._spark, self._clock = definition, views, spark, clock
         self._client = RunClient(definition, plan)
         self._loop: MaterializerLoop | None = None
         self.state = RunState(
@@ -54,6 +61,21 @@ class Attempt:
         """The class of each view that is maintained."""
         return {} if self._loop is None else dict(self._loop.view_classes)
 
+    @property
+    def late_views(self) -> Mapping[str, LateView]:
+        """The views that catch up."""
+        return {} if self._loop is None else dict(self._loop.late_views)
+
+    def add_view(self, definition: ViewDefinition) -> Future[None]:
+        """See `MaterializerLoop.add_view`; the attempt runs."""
+        assert self._loop is not None
+        return self._loop.add_view(definition)
+
+    def drop_view(self, name: str) -> Future[None]:
+        """See `MaterializerLoop.drop_view`; the attempt runs."""
+        assert self._loop is not None
+        return self._loop.drop_view(name)
+
     def start(self) -> Recovered:
         """Takes the root over, recovers, and lets the flow begin.  Errors as `actors.recovery.recover`."""
         self.recovered = recovered = self._client.start()
@@ -65,6 +87,8 @@ class Attempt:
             spark=self._spark.session,
             recovered=recovered,
             schemas=self._schemas,
+            open_history=self._open_history,
+            clock=self._clock,
         )
         return recovered
 
@@ -107,6 +131,11 @@ class Attempt:
                 self._spark.cancel_jobs()
             self._loop.join()
         self._client.close()
+
+    def _open_history(self, plan: ViewPlan, epoch: int, progress: str | None) -> LedgerHistory | None:
+        if self.state.epoch < epoch:
+            return None
+        return open_ledger_history(self._definition, self._clock, self._schemas(), plan, epoch, progress)
 
     def _schemas(self) -> Mapping[str, pa.Schema | None]:
         """Every source's schema, None while it is not decided."""

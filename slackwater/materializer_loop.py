@@ -3,30 +3,40 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from actors.messages import BarrierKind
+from actors.messages import BarrierKind, Block
 from actors.reports import CollectReport, EpochBlocks
 from actors.run_client import RunClient
 from actors.run_state import Recovered
 from actors.topology import MATERIALIZER
+from slackwater.run_status import LateView
 from spark_bridge.materializer import Materializer
 from spark_bridge.view_definition import ViewDefinition
-from state.errors import DefinitionChangedError
+from state.clock import Clock
+from state.errors import RunFailedError, SlackwaterError, ViewError, ViewNotFoundError
 from state.location import Location
+from state.view_name import is_view
 
 if TYPE_CHECKING:
-    from spark_bridge.view_plan import ViewPlan
+    from spark_bridge.history import OpenHistory
 
 _POLL_S = 0.05
+_RECORD_EVERY_S = 1.0
+_REFERENCE_FROM_BYTES = 1 << 20
+"""Fewer bytes reach Spark sooner without Ray."""
 
 
 class MaterializerLoop:
     """A thread of its own: what it raises ends the run.
+
+    Between two epochs late views get pieces of their history; then the next epoch records how far they are.
 
     Args:
         client: of the coordinator.
@@ -35,6 +45,8 @@ class MaterializerLoop:
         spark: the session, as soon as it is up; until then epochs without rows pass.
         recovered: where the attempt begins.
         schemas: gives every source's schema as of now, None while it is not decided.
+        open_history: gives a late view what was ingested before it.
+        clock: tells when progress was recorded last.
     """
 
     def __init__(
@@ -46,14 +58,23 @@ class MaterializerLoop:
         spark: Future[Any],
         recovered: Recovered,
         schemas: Callable[[], Mapping[str, pa.Schema | None]],
+        open_history: OpenHistory,
+        clock: Clock,
     ) -> None:
-        self._client, self._root, self._definitions = client, root, definitions
+        self._client, self._root, self._clock = client, root, clock
+        self._definitions = {definition.name: definition for definition in definitions}
         self._spark, self._recovered, self._schemas = spark, recovered, schemas
+        self._open_history = open_history
         self._materializer: Materializer | None = None
         self._known = dict(recovered.catalog_views)
         self._declared: Mapping[str, pa.Schema | None] | None = None
+        self._changes: deque[tuple[Callable[[], None], Future[None]]] = deque()
+        self._is_waiting = True
+        self._asked_s = float("-inf")
+        self._told_catching_up = False
         self._ended = threading.Event()
         self.view_classes: Mapping[str, str] = {}
+        self.late_views: Mapping[str, LateView] = {}
         self.failure: Exception | None = None
         self._thread = threading.Thread(target=self._run, name="materializer", daemon=True)
         self._thread.start()
@@ -65,16 +86,35 @@ class MaterializerLoop:
     def join(self) -> None:
         """Waits for the end of the thread, and with it of a Spark job that runs."""
         self._thread.join()
+        for _, change in self._changes:
+            change.set_exception(RunFailedError("the attempt ended before the views could change"))
         if self._materializer is not None:
             self._materializer.close()
 
+    def add_view(self, definition: ViewDefinition) -> Future[None]:
+        """Declares one more view, or with `replace` another one in its place; done when it is analysed."""
+        return self._change(partial(self._add, definition))
+
+    def drop_view(self, name: str) -> Future[None]:
+        """Ends a view with the next epoch; done when that is sure."""
+        return self._change(partial(self._drop, name))
+
+    def _change(self, change: Callable[[], None]) -> Future[None]:
+        future: Future[None] = Future()
+        self._changes.append((change, future))
+        return future
+
     def _run(self) -> None:
         try:
+            is_busy = False
             while not self._ended.is_set():
                 if self._spark.done() or not any(self._schemas().values()):
                     self._declare()
-                epoch = self._client.next_epoch(_POLL_S)
+                if self._spark.done():
+                    self._carry_out_changes()
+                epoch = self._client.next_epoch(0 if is_busy else _POLL_S)
                 if epoch is None:
+                    is_busy = self._catch_up()
                     continue
                 report = self._materialize(epoch)
                 if report is None:
@@ -82,43 +122,122 @@ class MaterializerLoop:
                 self._client.collect(report)
                 if epoch.barrier.is_stop:
                     return
+                self._tell_if_changed()
                 if self._materializer is not None:
                     self._materializer.tidy()
         except Exception as error:
             self.failure = error
+
+    # -- views -----------------------------------------------------------------------------------------------------
 
     def _declare(self) -> None:
         """Analyses the views that the schemas decided so far allow, once for each set of schemas."""
         schemas = self._schemas()
         if schemas == self._declared:
             return
-        decided = {name for name, schema in schemas.items() if schema is not None}
-        new: tuple[str, ...] = ()
-        columns: Mapping[str, tuple[str, ...]] = {}
-        if decided:
-            materializer = self._started()
-            declaration = materializer.declare(self._definitions, schemas, self._known)
-            new = declaration.new
-            for name in new:
-                self._check_new(declaration.plans[name])
-            # A view that waits for a schema may use more of the others.
-            columns = {} if declaration.waiting else materializer.columns()
-            self.view_classes = {name: plan.view_class for name, plan in declaration.plans.items()}
+        if any(schema is not None for schema in schemas.values()):
+            self._declare_all(self._definitions, schemas)
         self._declared = schemas
-        self._client.views_declared(sources=decided, new_views=bool(new), columns=columns)
+        self._tell()
 
-    def _check_new(self, plan: ViewPlan) -> None:
-        ingested = sorted(self._recovered.ingested.intersection(plan.sources))
-        if ingested:
-            raise DefinitionChangedError(
-                f"view {plan.name} is new, but rows of {', '.join(ingested)} are already in {self._root}; "
-                "declare it on a new root"
+    def _declare_all(self, definitions: Mapping[str, ViewDefinition], schemas: Mapping[str, pa.Schema | None]) -> None:
+        declaration = self._started().declare(list(definitions.values()), schemas, self._known)
+        self._definitions = dict(definitions)
+        self._is_waiting = bool(declaration.waiting)
+        self.view_classes = {name: plan.view_class for name, plan in declaration.plans.items()}
+
+    def _carry_out_changes(self) -> None:
+        while self._changes:
+            change, future = self._changes.popleft()
+            try:
+                change()
+            except SlackwaterError as error:
+                future.set_exception(error)
+            else:
+                future.set_result(None)
+
+    def _add(self, definition: ViewDefinition) -> None:
+        if definition == self._definitions.get(definition.name):
+            return
+        if definition.name in self._definitions and not definition.replace:
+            raise ViewError(
+                f"view {definition.name} is declared already: give the new one another name, or replace=True"
             )
+        schemas = self._schemas()
+        self._declare_all({**self._definitions, definition.name: definition}, schemas)
+        self._declared = schemas
+        self._tell()
+
+    def _drop(self, name: str) -> None:
+        if name not in self._definitions and name not in self._known:
+            there = ", ".join(sorted({*self._definitions, *filter(is_view, self._known)})) or "none"
+            raise ViewNotFoundError(f"there is no view {name!r} to drop; the views are: {there}")
+        self._started().drop(name)
+        self._declare_all({key: each for key, each in self._definitions.items() if key != name}, self._schemas())
+        self._tell()
+
+    # -- history ---------------------------------------------------------------------------------------------------
+
+    def _catch_up(self) -> bool:
+        """Brings a late view a piece further.  Returns whether there was one."""
+        materializer = self._materializer
+        if materializer is None or not materializer.catch_up():
+            self._tell_if_changed()
+            return False
+        if materializer.has_news or self._clock.monotonic() >= self._asked_s + _RECORD_EVERY_S:
+            self._tell(record=True)
+        self.late_views = self._shown_late_views()
+        return True
+
+    def _block(self, source: str, table: pa.Table) -> Block:
+        reference = table if table.nbytes < _REFERENCE_FROM_BYTES else self._client.put(table)
+        return Block(MATERIALIZER, source, reference, table.num_rows, table.nbytes, tuple(table.column_names))
+
+    def _shown_late_views(self) -> Mapping[str, LateView]:
+        assert self._materializer is not None
+        blocked = self._materializer.blocked
+        return {
+            name: LateView(fraction, blocked.get(name, ())) for name, fraction in self._materializer.catching_up.items()
+        }
+
+    @property
+    def _is_catching_up(self) -> bool:
+        return any(not late.missing for late in self.late_views.values())
+
+    # -- the coordinator -------------------------------------------------------------------------------------------
+
+    def _tell(self, *, record: bool = False) -> None:
+        """The coordinator hears what is declared, and makes an epoch if there is something to record."""
+        materializer = self._materializer
+        if materializer is not None:
+            self.late_views = self._shown_late_views()
+        self._told_catching_up, self._asked_s = self._is_catching_up, self._clock.monotonic()
+        self._client.views_declared(
+            sources={name for name, schema in (self._declared or {}).items() if schema is not None},
+            new_views=record or (materializer is not None and materializer.has_news),
+            # A view that waits for a schema may use more of the others.
+            columns={} if materializer is None or self._is_waiting else materializer.columns(),
+            catching_up=self._told_catching_up,
+        )
+
+    def _tell_if_changed(self) -> None:
+        if self._materializer is not None:
+            self.late_views = self._shown_late_views()
+        if self._is_catching_up != self._told_catching_up:
+            self._tell()
+
+    # -- epochs ----------------------------------------------------------------------------------------------------
 
     def _started(self) -> Materializer:
         if self._materializer is None:
-            self._materializer = Materializer(self._spark.result(), self._root)
-            self._materializer.open(self._recovered.views)
+            self._materializer = Materializer(
+                self._spark.result(),
+                self._root,
+                self._clock,
+                open_history=self._open_history,
+                put_block=self._block,
+            )
+            self._materializer.open(self._recovered.views, self._recovered.epoch, self._recovered.ingested)
         return self._materializer
 
     def _materialize(self, epoch: EpochBlocks) -> CollectReport | None:
@@ -130,8 +249,9 @@ class MaterializerLoop:
                 return None
         self._declare()
         done = self._started().run_epoch(epoch.epoch, epoch.blocks)
+        self._known = {name: view for name, view in self._known.items() if name not in done.dropped}
         self._known |= {view.name: view for view in done.created}
-        return CollectReport(MATERIALIZER, epoch.epoch, views=done.views, created=done.created)
+        return CollectReport(MATERIALIZER, epoch.epoch, views=done.views, created=done.created, dropped=done.dropped)
 
     def _is_known(self, epoch: EpochBlocks) -> bool:
         """Whether this process has heard of every column that the epoch's rows have."""

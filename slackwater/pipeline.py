@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import is_dataclass, replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any, TypeVar, overload
 
 import pyarrow as pa
+from typing_extensions import Unpack
 
 from actors.ddl import parse_schema
 from actors.logging import configure_default
@@ -25,7 +26,7 @@ from slackwater.explanation import ViewExplanation, explain
 from slackwater.run import Run, RunReport
 from slackwater.run_control import RunControl
 from slackwater.settings import Settings
-from spark_bridge.view_definition import ViewDefinition
+from spark_bridge.view_definition import ViewDefinition, ViewOptions
 from state.clock import Clock, SystemClock
 from state.errors import SettingsError, ViewError
 from state.lance_root import LanceRoot
@@ -33,7 +34,6 @@ from state.location import Location
 from state.owner import Ownership, new_run_id
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-_WORD = re.compile(r"\w+")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
@@ -144,32 +144,52 @@ class Pipeline:
         )
 
     @overload
-    def view(self, name_or_function: str, query: str, /) -> None: ...
+    def view(self, name_or_function: str, query: str, /, **options: Unpack[ViewOptions]) -> None: ...
 
     @overload
-    def view(self, name_or_function: _Function, /) -> _Function: ...
+    def view(self, name_or_function: _Function, /, **options: Unpack[ViewOptions]) -> _Function: ...
 
-    def view(self, name_or_function: str | _Function, query: str | None = None, /) -> _Function | None:
+    @overload
+    def view(self, /, **options: Unpack[ViewOptions]) -> Callable[[_Function], _Function]: ...
+
+    def view(
+        self,
+        name_or_function: str | _Function | None = None,
+        query: str | None = None,
+        /,
+        **options: Unpack[ViewOptions],
+    ) -> _Function | Callable[[_Function], _Function] | None:
         """Declares a view: by name and SQL, or as a decorator of a function.
 
         A function is named like its view, and its parameters are sources: Spark DataFrames in, a Spark DataFrame out.
-        It is called once per start, with empty frames.
+        It is called once per start, with empty frames.  A view that is declared when its sources have been read
+        already catches up, beside the others, and is shown when it is complete.
+
+        Args:
+            name_or_function: the name, or the function; neither for a decorator with options.
+            query: Spark SQL over the sources.
+            options: `on_full="allow"` lets a view that cannot be maintained epoch by epoch be recomputed as a whole,
+                at most every `refresh_interval_s` seconds; `replace=True` builds it anew when the root has another view
+                of the name; `on_missing="allow"` shows a late view though files that were ingested are gone.
 
         Raises:
             ViewError: the name is taken or cannot be used, or the function's parameters are no plain names.
         """
-        if isinstance(name_or_function, str):
-            if query is None:
-                raise ViewError(f"view {name_or_function}: its query is missing; write view(name, query)")
-            definition = ViewDefinition(name_or_function, query=query)
-        elif inspect.isfunction(name_or_function):
-            definition = ViewDefinition(name_or_function.__name__, function=name_or_function)
-        else:
-            raise ViewError("a view is a name with a query, or a function")
+        if name_or_function is None:
+            return partial(self._declared, options)
+        if not isinstance(name_or_function, str):
+            return self._declared(options, name_or_function)
+        self._add_view(ViewDefinition.of(name_or_function, query, **options))
+        return None
+
+    def _declared(self, options: ViewOptions, function: _Function) -> _Function:
+        self._add_view(ViewDefinition.of(function, None, **options))
+        return function
+
+    def _add_view(self, definition: ViewDefinition) -> None:
         if definition.name in self._views:
             raise ViewError(f"view {definition.name} is declared twice; give the second another name")
         self._views[definition.name] = definition
-        return None if isinstance(name_or_function, str) else name_or_function
 
     def run(self, until: str | None = None, *, takeover: bool = False) -> RunReport:
         """Runs in the foreground; Ctrl-C ends it after a last epoch.
@@ -241,17 +261,12 @@ class Pipeline:
             name=self.name,
             root=self.root,
             sources=tuple(self._sources.values()),
-            views={view.name: self._may_read(view) for view in self._views.values()},
+            views={view.name: view.may_read(self._sources) for view in self._views.values()},
             ansi=self.settings.spark.ansi,
             barrier=self.settings.barrier,
             fetch=self.settings.fetch,
             retention=self.settings.retention,
         )
-
-    def _may_read(self, view: ViewDefinition) -> frozenset[str]:
-        """The sources that a view reads; for a query every one that it mentions, since nothing is parsed here."""
-        names = view.parameters if view.query is None else _WORD.findall(view.query)
-        return frozenset(name for name in self._sources if name.lower() in {each.lower() for each in names})
 
 
 def _check_name(kind: str, name: str) -> None:

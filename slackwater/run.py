@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
+from typing import Any, overload
+
+from typing_extensions import Unpack
 
 from actors.messages import Throttle
 from actors.pipeline_definition import PipelineDefinition
 from actors.run_state import RunState
 from slackwater.run_control import RunControl
 from slackwater.run_status import RunReport, RunStatus, SourceStatus
+from spark_bridge.view_definition import ViewDefinition, ViewOptions
 from state.command import ThrottleCommand
 from state.errors import SettingsError
 
@@ -47,6 +51,7 @@ class Run:
             epochs=state.epochs,
             sources=self._control.progress.sources(state),
             views=self._control.view_classes,
+            late_views=self._control.late_views,
             spark="ready" if self._control.spark_is_ready else "starting",
             message=recovering or self._message(state),
             caught_up=self._control.has_caught_up,
@@ -128,6 +133,43 @@ class Run:
         """
         return self._control.requests.retry(source, file)
 
+    @overload
+    def add_view(self, name_or_function: str, query: str, /, **options: Unpack[ViewOptions]) -> None: ...
+
+    @overload
+    def add_view(self, name_or_function: Callable[..., Any], /, **options: Unpack[ViewOptions]) -> None: ...
+
+    def add_view(
+        self,
+        name_or_function: str | Callable[..., Any],
+        query: str | None = None,
+        /,
+        **options: Unpack[ViewOptions],
+    ) -> None:
+        """Adds a view to the pipeline while it runs; arguments as `Pipeline.view`.
+
+        Returns when it is analysed.  From the next epoch on it gets new rows; what was ingested before comes in pieces
+        between the epochs, and when all of it is there the view is shown, complete.  `status().late_views` tells how
+        far it is, and `wait(until="caught_up")` waits for it.  The next run keeps it only if it declares it too.
+
+        Raises:
+            ViewError: it cannot be built, or there is a view of the name.
+            NotIncrementalError: it cannot be maintained epoch by epoch.
+            DefinitionChangedError: the root has another view of the name; `replace=True` takes its place.
+            CommandRefusedError: the run ends.
+        """
+        view = ViewDefinition.of(name_or_function, query, **options)
+        self._control.add_view(view, view.may_read(source.name for source in self._definition.sources))
+
+    def drop_view(self, name: str) -> None:
+        """Ends a view with the next epoch; its files go when no retained epoch names them.
+
+        Raises:
+            ViewNotFoundError: there is no such view.
+            CommandRefusedError: the run ends.
+        """
+        self._control.drop_view(name)
+
     def stop(self) -> RunReport:
         """Ends the run after a last epoch; half-read files go on at their row in the next run.
 
@@ -175,6 +217,12 @@ class Run:
         notes += [
             f"source {name}: its files wait, since a view reads it with a source that has no schema yet; declare that"
             for name in sorted(state.closed)
+        ]
+        notes += [
+            f"view {name} is not shown: {len(late.missing):,} files that it needs are gone or have changed, first "
+            f'{late.missing[0]}; bring them back and start again, or declare it with on_missing="allow"'
+            for name, late in self._control.late_views.items()
+            if late.missing
         ]
         notes += [
             f"source {name}: {source.quarantined} files are quarantined; see slackwater files ROOT --status quarantined"

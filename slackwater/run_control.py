@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import replace
 
 import structlog
@@ -19,6 +20,7 @@ from slackwater.attempt import Attempt
 from slackwater.command_loop import CommandLoop
 from slackwater.run_progress import RunProgress
 from slackwater.run_requests import RunRequests
+from slackwater.run_status import LateView
 from slackwater.settings import Settings
 from slackwater.spark_application import SparkApplication
 from spark_bridge.session import prepare_java
@@ -61,12 +63,13 @@ class RunControl:
         replaces: Head,
         clock: Clock,
     ) -> None:
-        self._definition, self._views = definition, views
+        self._definition, self._views = definition, {view.name: view for view in views}
         self._ownership, self._replaces, self._clock = ownership, replaces, clock
         self._policy = RecoveryPolicy(settings.recovery)
         self._started_s = clock.monotonic()
         self._seconds: float | None = None
         self._attempt: Attempt | None = None
+        self._late_views: Mapping[str, LateView] = {}
         self._mark = 1
         self.news = threading.Condition()
         self.state = RunState(version=0, phase="starting", term=0, epoch=0)
@@ -113,6 +116,47 @@ class RunControl:
             attempt = self._attempt
         return {} if attempt is None else dict(attempt.view_classes)
 
+    @property
+    def late_views(self) -> Mapping[str, LateView]:
+        """The views that catch up, now or when the last attempt ended."""
+        with self.news:
+            return self._late_views if self._attempt is None else self._attempt.late_views
+
+    def add_view(self, view: ViewDefinition, reads: frozenset[str]) -> None:
+        """Declares one more view from now on, in this attempt and in those that follow.
+
+        Args:
+            view: the definition.
+            reads: the sources that it may read.
+        """
+        self._change(lambda attempt: attempt.add_view(view))
+        self._declare({**self._views, view.name: view}, {**self._definition.views, view.name: reads})
+
+    def drop_view(self, name: str) -> None:
+        """Ends a view, in this attempt and for those that follow."""
+        self._change(lambda attempt: attempt.drop_view(name))
+        views = {key: view for key, view in self._views.items() if key != name}
+        self._declare(views, {key: reads for key, reads in self._definition.views.items() if key != name})
+
+    def _change(self, change: Callable[[Attempt], Future[None]]) -> None:
+        """Changes the views of the attempt that runs; when it fails meanwhile, those of the next one.
+
+        Raises:
+            CommandRefusedError: the run ends.
+        """
+        while True:
+            attempt = self.requests.running_attempt()
+            try:
+                return change(attempt).result()
+            except RunFailedError:
+                with self.news:
+                    self.news.wait_for(lambda: self._attempt is not attempt or self.is_over)  # noqa: B023
+
+    def _declare(self, views: Mapping[str, ViewDefinition], reads: Mapping[str, frozenset[str]]) -> None:
+        with self.news:
+            self._views = dict(views)
+            self._definition = replace(self._definition, views=dict(reads))
+
     def join(self) -> None:
         """Returns when the run is over."""
         self._thread.join()
@@ -153,7 +197,13 @@ class RunControl:
 
     def _try(self, plan: AttemptPlan) -> Exception | None:
         """Runs one attempt to its end.  Returns what it failed with; None if it stopped gracefully."""
-        attempt = Attempt(definition=self._definition, plan=plan, views=self._views, spark=self._spark)
+        attempt = Attempt(
+            definition=self._definition,
+            plan=plan,
+            views=tuple(self._views.values()),
+            spark=self._spark,
+            clock=self._clock,
+        )
         try:
             recovered = attempt.start()
             self.progress.begin(recovered, self.state)
@@ -170,7 +220,7 @@ class RunControl:
             return error
         finally:
             with self.news:
-                self._attempt = None
+                self._attempt, self._late_views = None, attempt.late_views
                 self.news.notify_all()
             self.requests.end()
             attempt.end()

@@ -33,6 +33,19 @@ class SourceStatus(SourceProgress):
 
 
 @dataclass(frozen=True)
+class LateView:
+    """A view that lacks rows which were ingested before it was declared.
+
+    Args:
+        fraction: how many of them it has, from 0 to 1.
+        missing: the files that cannot be read again, when it cannot be shown because of them.
+    """
+
+    fraction: float = 0.0
+    missing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class RunStatus:
     """How far a run is.
 
@@ -42,6 +55,7 @@ class RunStatus:
         epochs: committed by this run.
         sources: by name.
         views: name → class, of the views that are being maintained.
+        late_views: name → how far it is, of the views that catch up and are not shown yet.
         spark: `starting` or `ready`.
         message: what the run waits for or recovers from, if anything.
         caught_up: every object of a listing that began after the start is finished and committed.
@@ -53,6 +67,7 @@ class RunStatus:
     epochs: int = 0
     sources: Mapping[str, SourceStatus] = field(default_factory=dict)
     views: Mapping[str, str] = field(default_factory=dict)
+    late_views: Mapping[str, LateView] = field(default_factory=dict)
     spark: str = "starting"
     message: str = ""
     caught_up: bool = False

@@ -14,6 +14,7 @@ from state.errors import ViewNotFoundError
 from state.location import Location
 from state.records import EpochRecord
 from state.store import StateStore
+from state.view_name import is_view
 
 
 class Snapshot:
@@ -46,7 +47,7 @@ class Snapshot:
     @property
     def views(self) -> tuple[str, ...]:
         """The names of the views that there were."""
-        return tuple(self._record.views)
+        return tuple(filter(is_view, self._record.views))
 
     def view(self, name: str) -> View:
         """A view as it stood at this epoch.
@@ -54,7 +55,7 @@ class Snapshot:
         Raises:
             ViewNotFoundError: there was no such view; the message lists those that there were.
         """
-        version = self._record.views.get(name)
+        version = self._record.views.get(name) if is_view(name) else None
         if version is None:
             raise ViewNotFoundError(
                 f"there is no view {name!r} at epoch {self.epoch} of {self._root}; the views are: "

@@ -22,6 +22,7 @@ from state.lance_store import LanceStateStore
 from state.location import Location
 from state.owner import Owner, read_owner
 from state.records import EpochRecord
+from state.view_name import is_view
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -57,6 +58,7 @@ _VIEWS = pa.schema(
         ("path", pa.string()),
         ("version", pa.int64()),
         ("frozen", pa.bool_()),
+        ("missing", pa.list_(pa.string())),
     ]
 )
 _LEFT_OUT = pa.struct([("column", pa.string()), ("path", pa.string()), ("epoch", pa.int64())])
@@ -201,10 +203,13 @@ class Store:
         return pa.Table.from_pylist(rows, _SOURCES)
 
     def views(self) -> pa.Table:
-        """One row per view, with where its dataset is; a view without a version has not been committed yet."""
+        """One row per view, with where its dataset is; a view without a version has not been committed yet.
+
+        `missing` are the files that were ingested, were gone when a late view would have read them, and are not in it.
+        """
         state = self._latest()
         rows = []
-        for view in _catalog(state).views.values():
+        for view in filter(lambda view: is_view(view.name), _catalog(state).views.values()):
             version = state.head.views.get(view.name)
             rows.append(
                 {
@@ -216,6 +221,7 @@ class Store:
                     "path": None if version is None else str(self._root.child(version.path)),
                     "version": None if version is None else version.version,
                     "frozen": view.frozen_epoch is not None,
+                    "missing": list(view.missing),
                 }
             )
         return pa.Table.from_pylist(rows, _VIEWS)
@@ -348,7 +354,9 @@ def _epoch_row(record: EpochRecord) -> dict[str, object]:
         "rows": counts.rows,
         "bytes": counts.bytes,
         "requests": counts.requests,
-        "views": [{"name": v.name, "path": v.path, "version": v.version} for v in record.views.values()],
+        "views": [
+            {"name": v.name, "path": v.path, "version": v.version} for v in record.views.values() if is_view(v.name)
+        ],
         "fetch_s": seconds.fetch,
         "align_s": seconds.align,
         "spark_s": seconds.spark,

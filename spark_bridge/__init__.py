@@ -55,8 +55,9 @@ Map:
 """
 
 from spark_bridge.analysis import analyse
+from spark_bridge.declaration import Declaration
 from spark_bridge.epoch_rows import EpochViews
-from spark_bridge.materializer import Declaration, Materializer
+from spark_bridge.materializer import Materializer
 from spark_bridge.session import SparkSettings, is_alive, prepare_java, start_session, stop_session, warm_up
 from spark_bridge.view_definition import ViewDefinition
 from spark_bridge.view_plan import ViewPlan

@@ -19,11 +19,13 @@ class EpochRows:
         frames: by source.
         nbytes: the size of all of them as Arrow.
         parallelism: how many tasks the session runs at once.
+        held: what must live as long as Spark computes over them.
     """
 
     frames: Leaves
     nbytes: int
     parallelism: int
+    held: tuple[object, ...] = ()
 
     @property
     def one_partition(self) -> bool:
@@ -38,9 +40,11 @@ class EpochViews:
     Args:
         views: every view at its version, changed or not.
         created: the views that this epoch created.
+        dropped: the names of those that it ends.
         seconds: from the first hand-over to the last commit.
     """
 
     views: Mapping[str, ViewVersion]
     created: tuple[CatalogView, ...]
+    dropped: tuple[str, ...]
     seconds: float

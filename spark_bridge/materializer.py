@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from functools import partial
-from typing import Protocol
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -15,54 +13,26 @@ from spark_bridge.aggregate_view import AggregateView
 from spark_bridge.analysis import SourceWithoutSchemaError, analyse
 from spark_bridge.append_view import AppendView
 from spark_bridge.catalyst import Catalyst
+from spark_bridge.catch_up import CatchUp
+from spark_bridge.declaration import Declaration
 from spark_bridge.epoch_rows import EpochRows, EpochViews
 from spark_bridge.hand_over import frame_of_blocks
+from spark_bridge.history import HistoryPiece, OpenHistory, PutBlock, block_of_table, no_history
+from spark_bridge.late_views import LateViews, is_narrow
 from spark_bridge.spark_jobs import SparkJobs
 from spark_bridge.used_columns import columns_to_read
+from spark_bridge.view import View
 from spark_bridge.view_definition import ViewDefinition
 from spark_bridge.view_plan import APPEND, ViewPlan
 from spark_bridge.visible_columns import visible_schemas
 from state.clock import Clock, SystemClock
-from state.errors import DefinitionChangedError, ViewError
+from state.errors import RunFailedError, ViewError
 from state.location import Location
 from state.records import CatalogView, ViewVersion
+from state.view_name import next_name
 
 _ROWS = "over the rows of an epoch"
-
-
-class View(Protocol):
-    """One view's datasets; one epoch after the other."""
-
-    def create(self, epoch: int, rows: EpochRows) -> ViewVersion:
-        """Makes the view in this epoch, with its rows."""
-
-    def open(self, version: ViewVersion) -> None:
-        """Goes on from a recorded version."""
-
-    def apply(self, rows: EpochRows) -> ViewVersion:
-        """Brings the view up to date with an epoch's rows."""
-
-    def tidy(self) -> bool:
-        """Does one bounded task that keeps the view's datasets fast; whether one was due."""
-
-
-@dataclass(frozen=True)
-class Declaration:
-    """What the declared views are, against what the catalog has.
-
-    Args:
-        plans: the views that can be maintained, by name.
-        new: those of them that the catalog does not have.
-        thawed: those of them that were frozen, and are declared again.
-        frozen: views of the catalog that are not declared.
-        waiting: declared views that read a source whose schema is not known yet.
-    """
-
-    plans: Mapping[str, ViewPlan]
-    new: tuple[str, ...]
-    thawed: tuple[str, ...]
-    frozen: tuple[str, ...]
-    waiting: tuple[str, ...]
+_HISTORY = "over rows that were ingested before"
 
 
 class Materializer:
@@ -72,21 +42,39 @@ class Materializer:
         spark: the session.
         root: where the pipeline writes.
         clock: measures how long an epoch takes.
+        open_history: gives a late view what was ingested before it.
+        put_block: makes a block of rows that this process has.
     """
 
-    def __init__(self, spark: SparkSession, root: Location, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        root: Location,
+        clock: Clock | None = None,
+        *,
+        open_history: OpenHistory = no_history,
+        put_block: PutBlock = block_of_table,
+    ) -> None:
         self._spark = spark
         self._catalyst = Catalyst(spark)
         self._root = root
+        self._put_block = put_block
         self._clock = clock or SystemClock()
         self._parallelism = int(spark.sparkContext.defaultParallelism)
         self._definitions: dict[str, ViewDefinition] = {}
         self._plans: dict[str, ViewPlan] = {}
         self._schemas: Mapping[str, pa.Schema | None] = {}
-        self._visible: Mapping[str, Mapping[str, pa.Schema | None]] = {}
+        self._visible: dict[str, Mapping[str, pa.Schema | None]] = {}
         self._versions: dict[str, ViewVersion] = {}
+        self._begun: dict[str, ViewVersion] = {}
         self._views: dict[str, View] = {}
+        self._new: set[str] = set()
+        self._were_late: set[str] = set()
+        self._dropped: set[str] = set()
+        self._ingested: set[str] = set()
+        self._epoch = 0
         self._jobs = SparkJobs(spark)
+        self._late = LateViews(self._made, open_history, self._rows_of_piece, self._clock)
 
     def declare(
         self,
@@ -94,7 +82,9 @@ class Materializer:
         schemas: Mapping[str, pa.Schema | None],
         known: Mapping[str, CatalogView],
     ) -> Declaration:
-        """Analyses the declared views.  Call it again when a source's schema becomes known.
+        """Analyses the declared views.  Call it again when a source's schema becomes known, or a view comes or goes.
+
+        Nothing changes when it raises.
 
         Args:
             definitions: all declared views.
@@ -107,46 +97,55 @@ class Materializer:
             DefinitionChangedError: the catalog has another view of the name.
             SparkLostError: the Spark application is gone.
         """
-        names = [definition.name for definition in definitions]
-        for name in names:
-            if names.count(name) > 1:
-                raise ViewError(f"view {name!r} is declared twice; rename one of them")
+        by_name = {definition.name: definition for definition in definitions}
+        for definition in definitions:
+            if by_name[definition.name] is not definition:
+                raise ViewError(f"view {definition.name!r} is declared twice; rename one of them")
         plans: dict[str, ViewPlan] = {}
         visible: dict[str, Mapping[str, pa.Schema | None]] = {}
-        waiting: list[str] = []
-        for definition in definitions:
-            seen = visible[definition.name] = visible_schemas(schemas, known.get(definition.name))
+        for name, definition in by_name.items():
             try:
-                work = {definition.name: partial(self._plan, definition, seen)}
-                plan = self._jobs.run("view", "while it was analysed", work)[definition.name]
+                plans[name], visible[name] = self._planned(definition, schemas, known)
             except SourceWithoutSchemaError:
-                waiting.append(definition.name)
                 continue
-            if definition.name in known:
-                _require_same(known[definition.name], plan)
-            plans[definition.name] = plan
-        self._definitions = {definition.name: definition for definition in definitions}
-        self._plans = plans
-        self._schemas, self._visible = dict(schemas), visible
-        return Declaration(
-            plans=plans,
-            new=tuple(name for name in plans if name not in known),
-            thawed=tuple(name for name in plans if name in known and known[name].frozen_epoch is not None),
-            frozen=tuple(name for name in known if name not in names),
-            waiting=tuple(waiting),
-        )
+        declaration = Declaration.of(by_name, plans, known, self._ingested)
+        for name in [name for name in self._views if plans.get(name) is not self._plans.get(name)]:
+            del self._views[name]
+        self._definitions, self._schemas, self._visible = by_name, dict(schemas), visible
+        # What a view replaces stays as it is, and is shown, until it is replaced.
+        self._plans = {name: plan for name, plan in plans.items() if name not in declaration.late}
+        self._new = {*declaration.new}
+        self._drop(declaration.abandoned)
+        late = {name: plans[name] for name in declaration.late}
+        self._late.declare(by_name, late, self._begun, self._epoch)
+        self._begun = {}
+        return declaration
 
-    def open(self, views: Mapping[str, ViewVersion]) -> None:
+    def open(self, views: Mapping[str, ViewVersion], epoch: int = 0, ingested: Set[str] = frozenset()) -> None:
         """Goes on from these versions, and from nothing else: what was written since is not built upon.
+
+        Args:
+            views: as the last epoch records them.
+            epoch: that one.
+            ingested: the sources of which rows were ingested by then.
 
         Raises:
             StorageError: a version cannot be opened.
         """
-        self._versions = dict(views)
+        self._versions = {name: view for name, view in views.items() if view.pinned_epoch is None}
+        self._begun = {name: view for name, view in views.items() if view.pinned_epoch is not None}
         self._views = {}
+        self._epoch, self._ingested = epoch, {*ingested}
         for name in self._plans:
-            if name in views:
+            if name in self._versions:
                 self._opened(name)
+
+    def drop(self, name: str) -> None:
+        """The next epoch ends a view, be it maintained, frozen or on its way.  `declare` it no more."""
+        self._late.drop(name)
+        self._plans.pop(name, None)
+        self._views.pop(name, None)
+        self._drop([name, next_name(name)])
 
     def run_epoch(self, epoch: int, blocks: Mapping[str, Sequence[Block]]) -> EpochViews:
         """Brings every view up to date with the epoch's rows, and creates those that are declared and not there.
@@ -162,36 +161,71 @@ class Materializer:
             CommitRefusedError: somebody else has written to a view.
             CommitUnknownError: the outcome of a view's commit is not known.
             SparkLostError: the Spark application is gone.
-            RunFailedError: Spark failed; the message names the view.
+            RunFailedError: Spark failed, or rows came without columns that a view needs; the message names the view.
         """
         started = self._clock.monotonic()
         with_rows = {source: filled for source, each in blocks.items() if (filled := [b for b in each if b.rows])}
-        read = {source for plan in self._plans.values() for source in plan.sources}
-        hand_overs = {
-            source: partial(frame_of_blocks, self._spark, self._schema(source), each)
-            for source, each in with_rows.items()
-            if source in read
-        }
-        rows = EpochRows(
-            frames=self._jobs.run("source", _ROWS, hand_overs),
-            nbytes=sum(block.nbytes for each in with_rows.values() for block in each),
-            parallelism=self._parallelism,
-        )
+        for name in self._were_late:
+            if name in self._plans and is_narrow(self._plans[name], with_rows):
+                raise RunFailedError(
+                    f"view {name!r}: rows were read before it was added, without columns that it uses; "
+                    "they are read again"
+                )
+        rows = self._handed_over(with_rows, _ROWS)
         due = [
             plan
             for name, plan in self._plans.items()
             if name not in self._versions or any(source in with_rows for source in plan.sources)
         ]
-        work = {plan.name: partial(self._bring_up_to_date, epoch, plan, rows) for plan in due}
-        versions = self._jobs.run("view", _ROWS, work)
-        created = tuple(self._catalog_view(plan, epoch) for plan in due if plan.name not in self._versions)
-        self._versions.update(versions)
-        return EpochViews(dict(self._versions), created, self._clock.monotonic() - started)
+        work: dict[str, Callable[[], ViewVersion]] = {
+            plan.name: partial(self._bring_up_to_date, epoch, plan, rows) for plan in due
+        }
+        late_work = self._late.work(epoch, rows, with_rows)
+        begun = [each for each in self._late if each.version is None and next_name(each.plan.name) in late_work]
+        versions = self._jobs.run("view", _ROWS, {**work, **late_work})
+        created = [self._catalog_view(plan, plan.name, epoch) for plan in due if plan.name not in self._versions]
+        created += [self._catalog_view(each.plan, next_name(each.plan.name), epoch) for each in begun]
+        self._versions.update({name: versions[name] for name in work})
+        self._drop(self._late.take_restarted())
+        for complete in self._late.take_complete():
+            created.append(self._shown(complete, epoch))
+        dropped = self._take_dropped()
+        self._ingested.update(with_rows)
+        self._epoch = epoch
+        views = {**self._versions, **self._late.recorded()}
+        return EpochViews(views, tuple(created), dropped, self._clock.monotonic() - started)
+
+    @property
+    def has_news(self) -> bool:
+        """Whether the next epoch creates, shows or ends a view, whatever rows it has."""
+        return bool(self._new or self._dropped) or any(each.version is None or each.is_complete for each in self._late)
+
+    @property
+    def catching_up(self) -> dict[str, float]:
+        """How much of what was ingested before it each late view has, from 0 to 1."""
+        return self._late.fractions
+
+    @property
+    def blocked(self) -> dict[str, tuple[str, ...]]:
+        """Late views that cannot become complete → the files that they miss."""
+        return self._late.blocked
+
+    def catch_up(self) -> bool:
+        """Brings one late view a piece further: call it between two epochs.  Returns whether the next has to record it.
+
+        Raises:
+            As `run_epoch`, and StorageError: what was ingested cannot be read.
+        """
+        due = self._late.next_due()
+        if due is None:
+            return False
+        piece = {due.plan.name: partial(self._late.take_piece, due)}
+        return self._jobs.run("view", _HISTORY, piece)[due.plan.name]
 
     def columns(self) -> dict[str, tuple[str, ...]]:
         """Source → the columns that the views use which are planned so far."""
         used: dict[str, list[frozenset[str]]] = {}
-        for plan in self._plans.values():
+        for plan in (*self._plans.values(), *(each.plan for each in self._late)):
             for source, columns in plan.columns.items():
                 used.setdefault(source, []).append(columns)
         return {source: columns_to_read(self._schema(source), each) for source, each in used.items()}
@@ -204,30 +238,88 @@ class Materializer:
         Raises:
             CommitRefusedError, CommitUnknownError: as `run_epoch`; recover in the same way.
         """
-        for view in self._views.values():
-            if view.tidy():
-                return
+        if not any(view.tidy() for view in self._views.values()):
+            self._late.tidy()
 
     def close(self) -> None:
         """Ends the threads; the session is the caller's."""
+        self._late.close()
         self._jobs.close()
+
+    # -- analysis --------------------------------------------------------------------------------------------------
+
+    def _planned(
+        self,
+        definition: ViewDefinition,
+        schemas: Mapping[str, pa.Schema | None],
+        known: Mapping[str, CatalogView],
+    ) -> tuple[ViewPlan, Mapping[str, pa.Schema | None]]:
+        """The plan of a view, and the schemas that it sees.
+
+        A view that is stored, or on its way, sees the columns that it saw first; another definition sees all.
+        """
+        for stored in (known.get(definition.name), known.get(next_name(definition.name))):
+            if stored is None:
+                continue
+            visible = visible_schemas(schemas, stored)
+            try:
+                plan = self._plan(definition, visible)
+            except SourceWithoutSchemaError:
+                raise
+            except ViewError:
+                continue
+            if plan.identity == stored.identity:
+                return plan, visible
+        return self._plan(definition, schemas), schemas
 
     def _plan(self, definition: ViewDefinition, schemas: Mapping[str, pa.Schema | None]) -> ViewPlan:
         """The plan of before when nothing that it depends on has changed: analysing takes 0.1 s."""
-        plan = self._plans.get(definition.name)
+        name = definition.name
+        late = next((each.plan for each in self._late if each.plan.name == name), None)
+        plan = self._plans.get(name) or late
         if (
             plan is not None
-            and self._definitions[definition.name] == definition
-            and all(self._visible[definition.name].get(each) == schemas.get(each) for each in plan.sources)
+            and self._definitions.get(name) == definition
+            and all(self._visible[name].get(each) == schemas.get(each) for each in plan.sources)
         ):
             return plan
-        self._views.pop(definition.name, None)
-        return analyse(self._spark, definition, schemas)
+        work = {name: partial(analyse, self._spark, definition, schemas)}
+        return self._jobs.run("view", "while it was analysed", work)[name]
 
     def _schema(self, source: str) -> pa.Schema:
         schema = self._schemas[source]
         assert schema is not None, "a view is planned only when its sources' schemas are known"
         return schema
+
+    # -- one epoch -------------------------------------------------------------------------------------------------
+
+    def _handed_over(self, blocks: Mapping[str, Sequence[Block]], doing: str) -> EpochRows:
+        """The rows that any view reads, as Spark has them."""
+        plans = (*self._plans.values(), *(each.plan for each in self._late))
+        read = {source for plan in plans for source in plan.sources}
+        hand_overs = {
+            source: partial(frame_of_blocks, self._spark, self._schema(source), each)
+            for source, each in blocks.items()
+            if source in read
+        }
+        return EpochRows(
+            frames=self._jobs.run("source", doing, hand_overs),
+            nbytes=sum(block.nbytes for each in blocks.values() for block in each),
+            parallelism=self._parallelism,
+        )
+
+    def _rows_of_piece(self, piece: HistoryPiece) -> EpochRows:
+        blocks = {
+            source: [self._put_block(source, table) for table in tables] for source, tables in piece.tables.items()
+        }
+        return EpochRows(
+            frames={
+                source: frame_of_blocks(self._spark, self._schema(source), each) for source, each in blocks.items()
+            },
+            nbytes=sum(block.nbytes for each in blocks.values() for block in each),
+            parallelism=self._parallelism,
+            held=tuple(block for each in blocks.values() for block in each),
+        )
 
     def _made(self, plan: ViewPlan) -> View:
         return (AppendView if plan.view_class == APPEND else AggregateView)(self._catalyst, self._root, plan)
@@ -247,10 +339,32 @@ class Materializer:
         self._views[plan.name] = view
         return version
 
-    def _catalog_view(self, plan: ViewPlan, epoch: int) -> CatalogView:
+    # -- views that come and go ------------------------------------------------------------------------------------
+
+    def _shown(self, complete: CatchUp, epoch: int) -> CatalogView:
+        """From this epoch on a late view is one like all others."""
+        name = complete.plan.name
+        complete.close()
+        self._plans[name], self._views[name] = complete.plan, complete.view
+        self._versions[name] = complete.finished()
+        self._were_late.add(name)
+        self._drop([next_name(name)])
+        return self._catalog_view(complete.plan, name, epoch, complete.missing)
+
+    def _drop(self, names: Iterable[str]) -> None:
+        self._dropped.update(names)
+
+    def _take_dropped(self) -> tuple[str, ...]:
+        dropped, self._dropped = self._dropped, set()
+        for name in dropped:
+            self._versions.pop(name, None)
+        self._new.clear()
+        return tuple(sorted(dropped))
+
+    def _catalog_view(self, plan: ViewPlan, name: str, epoch: int, missing: Sequence[str] = ()) -> CatalogView:
         visible = {name: schema for name, schema in self._visible[plan.name].items() if schema is not None}
         return CatalogView(
-            name=plan.name,
+            name=name,
             view_class=plan.view_class,
             definition=plan.definition,
             identity=plan.identity,
@@ -258,14 +372,5 @@ class Materializer:
             key=plan.key,
             created_epoch=epoch,
             visible={source: tuple(visible[source].names) for source in plan.sources},
+            missing=tuple(missing),
         )
-
-
-def _require_same(known: CatalogView, plan: ViewPlan) -> None:
-    if known.identity == plan.identity:
-        return
-    old, new = " ".join(known.definition.split()), " ".join(plan.definition.split())
-    change = f"is stored as: {old}; it is declared as: {new}"
-    if old == new:
-        change = "is stored with other types of its columns, or with other Python functions, than it is declared with"
-    raise DefinitionChangedError(f"view {plan.name!r} {change}; declare it as it was, or under another name")

@@ -4,13 +4,26 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
+
+from typing_extensions import Unpack
 
 from state.errors import ViewError
 
+REFUSE, ALLOW = "refuse", "allow"
+_WORD = re.compile(r"\w+")
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+
+
+class ViewOptions(TypedDict, total=False):
+    """How a view is declared beside what it computes, see `ViewDefinition`."""
+
+    on_full: str
+    refresh_interval_s: float
+    replace: bool
+    on_missing: str
 
 
 @dataclass(frozen=True)
@@ -22,14 +35,23 @@ class ViewDefinition:
         query: Spark SQL over the declared sources.
         function: takes one Spark DataFrame per source, named by its parameters, and returns a Spark DataFrame.
             It is called once, with empty frames.
+        on_full: whether the view may be recomputed as a whole, `"allow"`, or must be incremental, `"refuse"`.
+        refresh_interval_s: of a view that is recomputed: the least seconds between two beginnings.
+        replace: take the place of the view of this name that computes something else.
+        on_missing: for a view that is declared late, when a file that was ingested is not there any more: `"refuse"`
+            keeps it from being shown, `"allow"` shows it without those rows, and the catalog lists the files.
 
     Raises:
-        ViewError: the name or the function's parameters cannot be used.
+        ViewError: the name, the function's parameters or an option cannot be used.
     """
 
     name: str
     query: str | None = None
     function: Callable[..., Any] | None = None
+    on_full: str = REFUSE
+    refresh_interval_s: float = 0.0
+    replace: bool = False
+    on_missing: str = REFUSE
 
     def __post_init__(self) -> None:
         if not _IDENTIFIER.fullmatch(self.name):
@@ -40,8 +62,36 @@ class ViewDefinition:
             raise ViewError(f"view {self.name!r}: give it either a query or a function")
         if self.query is not None and not self.query.strip():
             raise ViewError(f"view {self.name!r}: the query is empty; write a SELECT over a source")
+        for option, value in (("on_full", self.on_full), ("on_missing", self.on_missing)):
+            if value not in (REFUSE, ALLOW):
+                raise ViewError(f"view {self.name!r}: {option}={value!r} is neither {REFUSE!r} nor {ALLOW!r}")
+        if not self.refresh_interval_s >= 0:
+            raise ViewError(f"view {self.name!r}: refresh_interval_s={self.refresh_interval_s} is below 0")
         if self.function is not None:
             self._check_parameters(self.function)
+
+    @classmethod
+    def of(
+        cls, name_or_function: str | Callable[..., Any], query: str | None, **options: Unpack[ViewOptions]
+    ) -> ViewDefinition:
+        """A view by name and SQL, or by a function of its name.
+
+        Raises:
+            ViewError: it is neither, or as the class.
+        """
+        if isinstance(name_or_function, str):
+            if query is None:
+                raise ViewError(f"view {name_or_function}: its query is missing; write view(name, query)")
+            return cls(name_or_function, query=query, **options)
+        if not inspect.isfunction(name_or_function):
+            raise ViewError("a view is a name with a query, or a function")
+        return cls(name_or_function.__name__, function=name_or_function, **options)
+
+    def may_read(self, sources: Iterable[str]) -> frozenset[str]:
+        """The sources that it reads; for a query every one that it mentions, since nothing is parsed here."""
+        words = self.parameters if self.query is None else _WORD.findall(self.query)
+        mentioned = {each.lower() for each in words}
+        return frozenset(name for name in sources if name.lower() in mentioned)
 
     @property
     def parameters(self) -> tuple[str, ...]:

@@ -114,6 +114,11 @@ def put_view(delta: DeltaBuilder, view: CatalogView) -> None:
     )
 
 
+def delete_view(delta: DeltaBuilder, name: str) -> None:
+    """Removes the row of a view."""
+    delta.delete("catalog", encode_key("view", name), _VNODE)
+
+
 def _pipeline(row: Mapping[str, Any]) -> CatalogPipeline:
     return CatalogPipeline(row["name"], json.loads(row["definition"])["ansi"])
 

@@ -29,6 +29,7 @@ class IngestedFile:
         bad: the positions of those that are quarantined, in order.
         rows_bad: how many the ledger says those are.
         is_whole: whether there are no more in the file.
+        epoch: the one that ingested all of them; None if there were several.
     """
 
     file: FileVersion
@@ -36,6 +37,7 @@ class IngestedFile:
     bad: tuple[int, ...] = ()
     rows_bad: int = 0
     is_whole: bool = True
+    epoch: int | None = None
 
     @property
     def good(self) -> int:
@@ -114,4 +116,5 @@ def _ingested(row: Mapping[str, Any], bad: Mapping[tuple[str, bytes], tuple[int,
         bad=bad.get((row["path"], version), ()),
         rows_bad=row["rows_bad"] or 0,
         is_whole=row["status"] == "done",
+        epoch=row["first_epoch"] if row["first_epoch"] == row["done_epoch"] else None,
     )

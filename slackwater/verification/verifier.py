@@ -27,6 +27,7 @@ from state.errors import StorageError, UsageError
 from state.location import Location
 from state.records import CatalogView, EpochRecord
 from state.store import StateStore
+from state.view_name import is_view
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -92,12 +93,12 @@ class Verifier:
             else:
                 reason = f"it is frozen since epoch {epoch}, which is no longer retained"
                 checks.update({view.name: self._not_checkable(view, epoch, reason) for view in views})
-        return Verification(self._record.epoch, tuple(checks[name] for name in self._record.views))
+        return Verification(self._record.epoch, tuple(checks[name] for name in filter(is_view, self._record.views)))
 
     def _views_by_ledger(self) -> Mapping[int, Sequence[CatalogView]]:
         """The views by the epoch whose ledger they were made of: a frozen view has missed what came later."""
         views: dict[int, list[CatalogView]] = {}
-        for name in self._record.views:
+        for name in filter(is_view, self._record.views):
             view = self._catalog.views[name]
             epoch = self._record.epoch if view.frozen_epoch is None else view.frozen_epoch
             views.setdefault(epoch, []).append(view)

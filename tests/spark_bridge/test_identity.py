@@ -154,9 +154,11 @@ def test_changed_definition_is_refused_with_both_texts(local_spark: SparkSession
         materializer.declare([ViewDefinition("v", "SELECT g FROM t")], {"t": SCHEMA}, {"v": known})
     same = [ViewDefinition("v", "select k  from t"), ViewDefinition("w", "SELECT k FROM t")]
     declaration = materializer.declare(same, {"t": SCHEMA, "u": None}, {"v": known, "gone": gone})
-    assert (declaration.new, declaration.thawed, declaration.frozen) == (("w",), (), ("gone",))
+    assert (declaration.new, declaration.late, declaration.frozen) == (("w",), (), ("gone",))
     declaration = materializer.declare(
         [*same, ViewDefinition("x", "SELECT * FROM u")], {"t": SCHEMA, "u": None}, {"v": back}
     )
-    assert (declaration.new, declaration.thawed, declaration.waiting) == (("w",), ("v",), ("x",))
+    assert (declaration.new, declaration.late, declaration.waiting) == (("w",), ("v",), ("x",))
+    other = [ViewDefinition("v", "SELECT g FROM t", replace=True)]
+    assert materializer.declare(other, {"t": SCHEMA}, {"v": known}).late == ("v",)
     materializer.close()

@@ -1,0 +1,160 @@
+"""What was ingested before a view was declared, read from the files again as the ledger says."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from actors.metadata_columns import EPOCH, with_epoch
+from actors.open_file import OpenFile
+from actors.pipeline_definition import PipelineDefinition
+from actors.read_errors import ObjectChanged, ObjectVanished, UnreadableFile
+from actors.rows import Offset, Rows
+from actors.settings import FetchSettings
+from actors.source_reader import SourceReader
+from slackwater.verification.recorded_source import IngestedFile, RecordedSource, recorded_sources
+from spark_bridge.history import HistoryPiece
+from spark_bridge.used_columns import columns_to_read
+from spark_bridge.view_plan import ViewPlan
+from state.clock import Clock
+from state.lance_root import LanceRoot
+
+_FILES_AHEAD = 8
+_LOST = (ObjectVanished, ObjectChanged, UnreadableFile)
+
+
+def open_ledger_history(
+    definition: PipelineDefinition,
+    clock: Clock,
+    schemas: Mapping[str, pa.Schema | None],
+    plan: ViewPlan,
+    epoch: int,
+    progress: str | None,
+) -> LedgerHistory:
+    """The history of a view, from the last version of the ledger that is not after an epoch.
+
+    Raises:
+        StorageError: the store cannot be read.
+    """
+    store = LanceRoot(definition.root, clock).open(read_only=True)
+    record = max((each for each in store.epochs() if each.epoch <= epoch), key=lambda each: each.epoch, default=None)
+    sources = [replace(each, schema=schemas[each.name]) for each in definition.sources if each.name in plan.sources]
+    recorded = {} if record is None else recorded_sources(sources, store, record.state_version)
+    return LedgerHistory(list(recorded.values()), plan.columns, definition.fetch, progress)
+
+
+class _Opened(NamedTuple):
+    """A file whose first piece is being read."""
+
+    source: RecordedSource
+    file: IngestedFile
+    content: OpenFile
+    columns: tuple[str, ...]
+    first: Future[tuple[Rows, bool]]
+
+
+class LedgerHistory:
+    """Exactly the rows that the views hold: of each file as many records as were read, less the bad ones.
+
+    Args:
+        sources: with their files as of one epoch; the order of both is that of the history.
+        columns: source → the columns that are of use.
+        settings: how much is read at once.
+        progress: where to go on; None for the start.
+    """
+
+    def __init__(
+        self,
+        sources: Sequence[RecordedSource],
+        columns: Mapping[str, frozenset[str]],
+        settings: FetchSettings,
+        progress: str | None,
+    ) -> None:
+        self._files = [(source, file) for source in sources for file in source.files]
+        self._columns = {each.name: columns_to_read(each.schema, [columns[each.name]]) for each in sources}
+        self._readers = {each.name: SourceReader(each.definition, each.schema, settings) for each in sources}
+        begin: Sequence[int] = json.loads(progress) if progress else (0, 0)
+        self._next, self._row = begin
+        self._total = sum(file.rows for _, file in self._files)
+        self._taken = sum(file.rows for _, file in self._files[: self._next]) + self._row
+        self._threads = ThreadPoolExecutor(_FILES_AHEAD, thread_name_prefix="history")
+        self._missing: list[str] = []
+        self._pieces = self._read()
+
+    @property
+    def fraction(self) -> float:
+        """How much has been taken, from 0 to 1."""
+        return self._taken / self._total if self._total else 1.0
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The URLs of the files that are gone, have changed, or cannot be read any more."""
+        return tuple(self._missing)
+
+    def take(self, nbytes: int) -> HistoryPiece | None:
+        """See `History.take`; a file that is lost is passed over, and is in `missing`."""
+        tables: dict[str, list[pa.Table]] = {}
+        taken = 0
+        for source, table in self._pieces:
+            if table.num_rows:
+                tables.setdefault(source, []).append(table)
+                taken += table.nbytes
+            if taken >= nbytes:
+                break
+        if not tables:
+            return None
+        return HistoryPiece(tables, json.dumps((self._next, self._row)))
+
+    def close(self) -> None:
+        """Reads nothing more."""
+        self._pieces.close()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _read(self) -> Generator[tuple[str, pa.Table]]:
+        """Yields source and rows; `_next` and `_row` are behind what was yielded."""
+        ahead: deque[_Opened] = deque()
+        begun = self._next
+        while self._next < len(self._files):
+            while begun < len(self._files) and len(ahead) < _FILES_AHEAD:
+                source, file = self._files[begun]
+                ahead.append(self._open(source, file, self._row if begun == self._next else 0))
+                begun += 1
+            opened = ahead.popleft()
+            try:
+                yield from self._pieces_of(opened)
+            except _LOST:
+                self._missing.append(f"{opened.source.definition.location.url}/{opened.file.file.path}")
+            self._taken += opened.file.rows - self._row
+            self._next, self._row = self._next + 1, 0
+
+    def _open(self, source: RecordedSource, file: IngestedFile, row: int) -> _Opened:
+        content, columns = self._readers[source.name].open(file.file), self._columns[source.name]
+        first = self._threads.submit(content.next_piece, source.schema, Offset(row), columns)
+        return _Opened(source, file, content, columns, first)
+
+    def _pieces_of(self, opened: _Opened) -> Iterator[tuple[str, pa.Table]]:
+        rows, last = opened.first.result()
+        while True:
+            known = rows.between(rows.first_row, opened.file.rows)
+            self._taken += known.end_row - self._row
+            self._row = known.end_row
+            yield opened.source.name, self._with_epoch(opened, known.table)
+            if self._row >= opened.file.rows:
+                return
+            if last:
+                raise UnreadableFile(f"it has {rows.end_row:,} records, and {opened.file.rows:,} of them were ingested")
+            rows, last = opened.content.next_piece(opened.source.schema, Offset(self._row), opened.columns)
+
+    @staticmethod
+    def _with_epoch(opened: _Opened, table: pa.Table) -> pa.Table:
+        if EPOCH not in table.column_names:
+            return table
+        if opened.file.epoch is None:
+            raise UnreadableFile("its rows came in several epochs, and only stored rows tell which came when")
+        return with_epoch(table, opened.file.epoch)

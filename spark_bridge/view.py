@@ -1,0 +1,24 @@
+"""What every class of views is to those who keep them up to date."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from spark_bridge.epoch_rows import EpochRows
+from state.records import ViewVersion
+
+
+class View(Protocol):
+    """One view's datasets; one epoch after the other."""
+
+    def create(self, epoch: int, rows: EpochRows) -> ViewVersion:
+        """Makes the view in this epoch, with its rows."""
+
+    def open(self, version: ViewVersion) -> None:
+        """Goes on from a recorded version."""
+
+    def apply(self, rows: EpochRows) -> ViewVersion:
+        """Brings the view up to date with an epoch's rows."""
+
+    def tidy(self) -> bool:
+        """Does one bounded task that keeps the view's datasets fast; whether one was due."""

@@ -1,0 +1,225 @@
+"""A late view becomes what Spark computes over all rows, wherever it is interrupted, and is not seen before."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from spark_bridge.history import HistoryPiece
+from spark_bridge.materializer import Materializer
+from spark_bridge.view_definition import ViewDefinition
+from spark_bridge.view_plan import ViewPlan
+from state import view_dataset
+from state.errors import RunFailedError
+from state.location import Location
+from state.records import CatalogView, ViewVersion
+from tests.spark_bridge.followed_view import FollowedView, blocks
+from tests.spark_bridge.random_rows import SCHEMA, random_rows
+
+EARLY = ViewDefinition("early", "SELECT k, count(*) AS n FROM t GROUP BY k")
+LATE = {
+    "grouped": "SELECT k, count(*) AS n, sum(i) AS s, max(day) AS d FROM t GROUP BY k",
+    "having": "SELECT k, sum(i) AS s FROM t GROUP BY k HAVING sum(i) > 0",
+    "one_row": "SELECT count(*) AS n, min(i) AS lo FROM t",
+    "appended": "SELECT k, i FROM t WHERE i > 0",
+}
+
+
+class Rows:
+    """Rows that were ingested; pieces have seven of them.  `lost` positions are in files that are gone."""
+
+    def __init__(self, rows: pa.Table, begin: int, lost: Sequence[int] = ()) -> None:
+        self._rows, self._at, self._lost = rows, begin, lost
+        self.missing: list[str] = []
+
+    @property
+    def fraction(self) -> float:
+        return float(self._at / max(1, self._rows.num_rows))
+
+    def take(self, nbytes: int) -> HistoryPiece | None:
+        piece = self._rows.slice(self._at, 7)
+        self.missing += [f"file {each}" for each in self._lost if self._at <= each < self._at + piece.num_rows]
+        self._at += piece.num_rows
+        return HistoryPiece({"t": [piece]}, json.dumps(self._at)) if piece.num_rows else None
+
+    def close(self) -> None:
+        pass
+
+
+class Pipeline:
+    """A materializer with an early view, whose epochs are committed at once."""
+
+    def __init__(self, spark: SparkSession, root: Path) -> None:
+        self.spark, self.root = spark, Location(str(root))
+        self.epoch = self.term = 0
+        self.ingested: dict[int, pa.Table] = {0: SCHEMA.empty_table()}
+        self.views: dict[str, ViewVersion] = {}
+        self.known: dict[str, CatalogView] = {}
+        self.lost: Sequence[int] = ()
+        self.materializer = self.recovered()
+
+    def recovered(self) -> Materializer:
+        materializer = Materializer(self.spark, self.root, open_history=self._history)
+        ingested = frozenset("t") if self.ingested[self.epoch].num_rows else frozenset[str]()
+        materializer.open(self.views, self.epoch, ingested)
+        return materializer
+
+    def declare(self, *definitions: ViewDefinition) -> None:
+        self.definitions = definitions
+        self.materializer.declare(definitions, {"t": SCHEMA}, self.known)
+
+    def crash(self) -> None:
+        """What was written and not recorded is not built upon."""
+        self.materializer.close()
+        self.term += 1
+        self.views = {name: view_dataset.restore(self.root, view, self.term) for name, view in self.views.items()}
+        self.materializer = self.recovered()
+        self.declare(*self.definitions)
+
+    def run(self, rows: pa.Table, columns: Sequence[str] | None = None) -> None:
+        self.epoch += 1
+        block = rows if columns is None else rows.select(columns)
+        done = self.materializer.run_epoch(self.epoch, {"t": blocks(block)} if rows.num_rows else {})
+        self.ingested[self.epoch] = pa.concat_tables([self.ingested[self.epoch - 1], rows])
+        kept = {name: view for name, view in self.views.items() if name not in done.dropped}
+        self.views = {**kept, **done.views}
+        self.known = {name: view for name, view in self.known.items() if name not in done.dropped}
+        self.known |= {view.name: view for view in done.created}
+
+    def finish(self, chance: random.Random) -> None:
+        for _ in range(100):
+            if self.materializer.catch_up():
+                continue
+            self.run(random_rows(chance, chance.choice([0, 3])))
+            if not self.materializer.catching_up:
+                return
+        raise AssertionError("it never came to an end")
+
+    def check(self, definition: ViewDefinition) -> None:
+        reference = FollowedView(self.spark, Path(self.root.path), definition, {"t": SCHEMA})
+        reference.rows = {"t": self.ingested[self.epoch]}
+        reference.views, reference.root = self.views, self.root
+        reference.check()
+        reference.materializer.close()
+
+    def _history(self, plan: ViewPlan, epoch: int, progress: str | None) -> Rows:
+        rows = self.ingested[epoch].select([name for name in SCHEMA.names if name in plan.columns["t"]] or ["k"])
+        return Rows(rows, json.loads(progress) if progress else 0, self.lost)
+
+
+@pytest.fixture
+def pipeline(local_spark: SparkSession, tmp_path: Path) -> Pipeline:
+    made = Pipeline(local_spark, tmp_path)
+    made.declare(EARLY)
+    return made
+
+
+@pytest.mark.parametrize("name", LATE)
+def test_it_is_complete_when_it_is_shown_wherever_it_was_interrupted(pipeline: Pipeline, name: str) -> None:
+    chance = random.Random(f"late {name}")
+    late = ViewDefinition(name, LATE[name])
+    for _ in range(3):
+        pipeline.run(random_rows(chance, 12))
+    pipeline.declare(EARLY, late)
+    for _ in range(3):
+        pipeline.run(random_rows(chance, chance.choice([0, 5])))
+        assert name not in pipeline.views
+        assert pipeline.views[f"{name}.next"].pinned_epoch == 3
+        assert pipeline.materializer.catch_up()
+        if chance.random() < 0.7:
+            pipeline.crash()
+    pipeline.finish(chance)
+    assert f"{name}.next" not in {*pipeline.views, *pipeline.known}
+    assert pipeline.known[name].created_epoch == pipeline.epoch
+    pipeline.check(late)
+    pipeline.run(random_rows(chance, 9))
+    pipeline.crash()
+    pipeline.run(random_rows(chance, 9))
+    pipeline.check(late)
+    pipeline.check(EARLY)
+
+
+def test_what_replaces_a_view_is_shown_when_it_is_complete_and_not_before(pipeline: Pipeline) -> None:
+    chance = random.Random(2)
+    for _ in range(2):
+        pipeline.run(random_rows(chance, 12))
+    before = pipeline.views["early"]
+    other = ViewDefinition("early", LATE["grouped"], replace=True)
+    pipeline.declare(other)
+    pipeline.run(random_rows(chance, 5))
+    assert pipeline.views["early"] == before
+    pipeline.finish(chance)
+    assert pipeline.views["early"].path != before.path
+    pipeline.check(other)
+    pipeline.crash()
+    assert pipeline.materializer.catching_up == {}, "with replace=True the stored view is the declared one"
+
+
+def test_rows_that_were_read_without_its_columns_are_history(pipeline: Pipeline) -> None:
+    chance = random.Random(3)
+    pipeline.run(random_rows(chance, 12))
+    late = ViewDefinition("late", LATE["grouped"])
+    pipeline.declare(EARLY, late)
+    pipeline.run(random_rows(chance, 5), columns=["k"])
+    assert "late.next" not in pipeline.views
+    pipeline.run(random_rows(chance, 5))
+    assert pipeline.views["late.next"].pinned_epoch == 2
+    pipeline.run(random_rows(chance, 5), columns=["k"])
+    assert "late.next" not in {*pipeline.views, *pipeline.known}, "it begins anew"
+    pipeline.finish(chance)
+    pipeline.check(late)
+    with pytest.raises(RunFailedError, match="view 'late': rows were read before it was added"):
+        pipeline.run(random_rows(chance, 5), columns=["k"])
+
+
+def test_a_view_that_misses_a_file_is_not_shown_until_it_may_be(pipeline: Pipeline) -> None:
+    chance = random.Random(4)
+    pipeline.run(random_rows(chance, 30))
+    pipeline.lost = (10,)
+    late = ViewDefinition("late", LATE["grouped"])
+    pipeline.declare(EARLY, late)
+    pipeline.run(random_rows(chance, 0))
+    while pipeline.materializer.catch_up():
+        pass
+    pipeline.run(random_rows(chance, 3))
+    assert pipeline.materializer.blocked == {"late": ("file 10",)}
+    assert "late" not in pipeline.views
+    pipeline.crash()
+    assert pipeline.materializer.blocked == {}, "the file may be back"
+    pipeline.declare(EARLY, ViewDefinition("late", LATE["grouped"], on_missing="allow"))
+    pipeline.finish(chance)
+    assert pipeline.known["late"].missing == ("file 10",)
+
+
+def test_what_is_not_wanted_any_more_ends_with_the_next_epoch(pipeline: Pipeline) -> None:
+    chance = random.Random(5)
+    pipeline.run(random_rows(chance, 12))
+    pipeline.declare(EARLY, ViewDefinition("late", LATE["grouped"]))
+    pipeline.run(random_rows(chance, 0))
+    assert "late.next" in pipeline.views
+    pipeline.declare(EARLY)
+    pipeline.run(random_rows(chance, 0))
+    assert "late.next" not in {*pipeline.views, *pipeline.known}
+    pipeline.materializer.drop("early")
+    pipeline.declare()
+    pipeline.run(random_rows(chance, 4))
+    assert (pipeline.views, pipeline.known) == ({}, {})
+
+
+def test_pieces_are_merged_once_though_an_epoch_that_recorded_them_was_lost(pipeline: Pipeline) -> None:
+    chance = random.Random(6)
+    pipeline.run(random_rows(chance, 40))
+    late = ViewDefinition("late", LATE["grouped"])
+    pipeline.declare(EARLY, late)
+    pipeline.run(random_rows(chance, 0))
+    for _ in range(2):
+        assert pipeline.materializer.catch_up()
+    pipeline.crash()
+    pipeline.finish(chance)
+    pipeline.check(late)
