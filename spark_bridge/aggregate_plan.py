@@ -1,44 +1,29 @@
-"""The three plans by which an aggregate view is maintained, made once from its analysed plan.
+"""The plans by which an aggregate view is maintained, made once from its analysed plan.
 
-    partials   Aggregate over the row-by-row part, run on an epoch's new rows: one row per touched group
-    state      those rows beside the stored ones (a LocalRelation) -> merged partials
-    result     the same -> the query's own expressions over the merged partials, and all that is above its Aggregate
-
-`state` and `result` are projections over a small relation, which Spark evaluates while it optimises, without a job.
+partials   Spark's Partial aggregation over the row-by-row part, run on an epoch's rows: one row per touched group
+distinct   for the calls with DISTINCT: the same over those values that were never seen in their group
+merge      those rows beside the stored ones -> merged buffers, and the result (see merge_plan)
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_bridge.aggregates import aggregate_calls
-from spark_bridge.arrow_frames import frame_of_table, table_of_frame
-from spark_bridge.catalyst import Catalyst, Expression, Plan, simple_name
+from spark_bridge.aggregates import AggregateCall, aggregate_calls
+from spark_bridge.catalyst import Catalyst
+from spark_bridge.distinct_set import distinct_sets
 from spark_bridge.leaves import Leaves, graft
-from spark_bridge.result_columns import aggregate_of, same, unchanged_columns
+from spark_bridge.merge_plan import KEY_FIELD, CallBuffer, EpochPartials, MergedGroups, MergePlan, StateColumn
+from spark_bridge.partial_aggregation import CallOverRows, PartialAggregation
+from spark_bridge.result_columns import aggregate_of
 from spark_bridge.view_plan import ViewPlan
 from state.group_key import GLOBAL_KEY, KEY_COLUMN, group_keys
 
-_FOUND_COLUMN = "__sw_found"
-_KEY_FIELD = pa.field(KEY_COLUMN, pa.string(), nullable=False)
-
-
-@dataclass(frozen=True)
-class StateColumn:
-    """One stored value of a group: a grouping column, or one value of an aggregate function's buffer.
-
-    Args:
-        name: under which the partials have it, and the store unless the result has it already.
-        result_name: the column of the result that is the same value, if there is one.
-        field: as stored.
-    """
-
-    name: str
-    result_name: str | None
-    field: pa.Field
+Unseen = Callable[[pa.Array], pa.Array]
+"""Of texts that name a value within a group: for each whether it is not stored yet."""
 
 
 class AggregatePlan:
@@ -51,190 +36,107 @@ class AggregatePlan:
 
     def __init__(self, catalyst: Catalyst, view: ViewPlan) -> None:
         self._catalyst = catalyst
-        self._view = view
-        self._aggregate = aggregate_of(view.plan)
-        self._calls = aggregate_calls(catalyst, view.name, self._aggregate)
-        self._grouping = catalyst.items(self._aggregate.groupingExpressions())
-        self.has_filter = _has_filter(view.plan)
-        self._partials = self._partials_plan()
-        self._partials_schema = pa.schema(
-            [field.with_nullable(True) for field in catalyst.arrow_schema(self._partials)]
-        )
-        self.columns = self._state_columns()
-        self._make_merge_plans()
+        self._leaves = view.leaves
+        aggregate = aggregate_of(view.plan)
+        self._rows = aggregate.child()
+        self._grouping = catalyst.items(aggregate.groupingExpressions())
+        calls = aggregate_calls(catalyst, view.name, aggregate)
+        names = [_column_names(index, call) for index, call in enumerate(calls)]
+        self._sets = distinct_sets(catalyst, calls, names)
+        for each in self._sets:
+            each.plan(self._rows, self._grouping)
+        self._plain = self._plain_partials(calls, names)
+        self._merge = self._merge_plan(view, calls, names)
 
     @property
-    def groups_by_nothing(self) -> bool:
-        """Whether the view has exactly one row, from its creation on."""
-        return not self._grouping
+    def has_distinct(self) -> bool:
+        """Whether it must be known which values were seen."""
+        return bool(self._sets)
+
+    @property
+    def has_filter(self) -> bool:
+        """Whether the result lacks groups."""
+        return self._merge.has_filter
 
     @property
     def buffer_columns(self) -> list[StateColumn]:
-        """The partials, without the grouping."""
-        return self.columns[len(self._grouping) :]
+        """The buffers, without the grouping."""
+        return self._merge.buffer_columns
 
-    @property
-    def no_stored_rows(self) -> pa.Table:
-        """What `merge` is given when no group is stored yet."""
-        return pa.schema([_KEY_FIELD, *[column.field for column in self.buffer_columns]]).empty_table()
-
-    @property
-    def stored_beside(self) -> list[StateColumn]:
-        """The columns that stand beside the result in its own rows: those that it does not contain."""
-        return [column for column in self.columns if column.result_name is None]
-
-    def partials_of(self, leaves: Leaves, one_partition: bool) -> pa.Table:
-        """Runs the one job of an epoch: `__sw_key`, the grouping and the partials of each group among the new rows."""
-        child = graft(self._catalyst, self._partials.child(), self._view.leaves, leaves)
-        if one_partition:
-            child = self._catalyst.one_partition(child)
-        frame = self._catalyst.frame(self._catalyst.with_children(self._partials, [child]))
-        partials = table_of_frame(frame, self._partials_schema)
-        if self.groups_by_nothing:
-            keys = pa.array([GLOBAL_KEY], pa.string())
-        elif partials.num_rows:
-            keys = group_keys([partials.column(index) for index in range(len(self._grouping))])
-        else:
-            keys = pa.array([], pa.string())
-        return partials.add_column(0, _KEY_FIELD, keys)
-
-    def merge(self, partials: pa.Table, stored: pa.Table) -> MergedGroups:
-        """The groups of an epoch as they are from now on.
+    def partials_of(self, leaves: Leaves, one_partition: bool, unseen: Unseen) -> EpochPartials:
+        """Runs an epoch's jobs: one for the calls without DISTINCT, two for each set of distinct values.
 
         Args:
-            partials: of the new rows, from `partials_of`.
-            stored: `__sw_key` and the buffers (under their own names) of those of the groups that are stored.
+            leaves: the new rows.
+            one_partition: whether one task does all.
+            unseen: asked once for each set.
         """
-        position = pc.index_in(partials.column(KEY_COLUMN), value_set=stored.column(KEY_COLUMN))
-        arrays = [partials.column(KEY_COLUMN), pc.is_valid(position)]
-        arrays += [partials.column(column.name) for column in self.columns]
-        arrays += [
-            stored.column(column.name).combine_chunks().take(position) for column in self.columns[len(self._grouping) :]
-        ]
-        relation = frame_of_table(self._catalyst.spark, pa.table(arrays, schema=self._relation_schema))
-        leaf = self._catalyst.leaf(self._relation_output, relation)
-        result = table_of_frame(self._catalyst.frame(self._with_leaf(self._result, leaf)), self._result_schema)
-        if not self.has_filter:
-            return MergedGroups(result, None)
-        state = table_of_frame(self._catalyst.frame(self._with_leaf(self._state, leaf)), self._state_schema)
-        return MergedGroups(result, state)
+        rows = graft(self._catalyst, self._rows, self._leaves, leaves)
+        groups: pa.Table | None = None
+        parts: list[pa.Table] = []
+        if self._plain is not None:
+            groups = self._keyed(self._plain.run(rows, one_partition))
+            parts.append(groups)
+        distinct = [pa.array([], pa.string())]
+        for each in self._sets:
+            pairs = each.pairs_of(rows, one_partition)
+            keys = each.keys_of(pairs)
+            is_new = unseen(keys)
+            distinct.append(keys.filter(is_new))
+            parts.append(self._keyed(each.partials_of(pairs.filter(is_new))))
+            if groups is None:
+                # Each row is in one of the pairs, so they have every group.
+                groups = _once(self._keyed(each.grouping_of(pairs)))
+        assert groups is not None, "without sets there are plain partials"
+        if not self._grouping:
+            groups = pa.table([pa.array([GLOBAL_KEY], pa.string())], schema=pa.schema([KEY_FIELD]))
+        return EpochPartials(groups.select(range(1 + len(self._grouping))), parts, pa.concat_arrays(distinct))
 
-    # Making the plans
+    def merge(self, partials: EpochPartials, stored: pa.Table | None) -> MergedGroups:
+        """The groups of an epoch as they are from now on; see `MergePlan.merge`."""
+        return self._merge.merge(partials, stored)
 
-    def _partials_plan(self) -> Plan:
-        named = [self._catalyst.alias(each, f"__sw_group_{index}") for index, each in enumerate(self._grouping)]
-        for index, call in enumerate(self._calls):
-            names = [f"__sw_{index}_{each.name().lower()}" for each in call.buffer]
-            named += [self._catalyst.alias(each, name) for each, name in zip(call.partials(), names, strict=True)]
-        plan = self._catalyst.aggregate(self._grouping, named, self._aggregate.child())
-        return self._catalyst.analyse(plan)
-
-    def _state_columns(self) -> list[StateColumn]:
-        """The grouping, then the buffers, as the partials have them."""
-        origins = [] if self.has_filter else list(unchanged_columns(self._catalyst, self._view.plan))
-        values: list[Expression | None] = list(self._grouping)
-        for call in self._calls:
-            own = call.value_position()
-            values += [call.expression if position == own else None for position in range(len(call.buffer))]
-        columns = []
-        for field, value in zip(self._partials_schema, values, strict=True):
-            name = next((name for name, origin in origins if value is not None and same(origin, value)), None)
-            columns.append(StateColumn(field.name, name, field))
-        return columns
-
-    def _make_merge_plans(self) -> None:
-        catalyst = self._catalyst
-        groups = len(self._grouping)
-        buffers = self.buffer_columns
-        fields = [column.field for column in self.columns]
-        fields += [pa.field(f"{column.name}_stored", column.field.type) for column in buffers]
-        self._relation_schema = pa.schema(
-            [_KEY_FIELD.with_nullable(True), pa.field(_FOUND_COLUMN, pa.bool_()), *fields]
-        )
-        output = catalyst.attributes(self._relation_schema)
-        self._relation_output = catalyst.seq(output)
-        self._relation = catalyst.local_relation(self._relation_output)
-        key, found, *rest = output
-        grouping, new, stored = rest[:groups], rest[groups : groups + len(buffers)], rest[groups + len(buffers) :]
-
-        merged: list[Expression] = []
-        for call in self._calls:
-            positions = range(len(merged), len(merged) + len(call.buffer))
-            left = {index: stored[position] for index, position in enumerate(positions)}
-            right = {index: new[position] for index, position in enumerate(positions)}
-            for position, together in zip(positions, call.merged(left, right), strict=True):
-                value = catalyst.when(found, together, new[position])
-                merged.append(catalyst.alias(value, buffers[position].name))
-        named_groups = [catalyst.alias(each, self.columns[index].name) for index, each in enumerate(grouping)]
-        self._state = catalyst.analyse(catalyst.project([key, *named_groups, *merged], self._relation))
-        state_output = catalyst.items(self._state.output())
-        self._state_schema = pa.schema([_KEY_FIELD, *[column.field for column in self.columns]])
-
-        carried = [state_output[0]]
-        self._result_schema = self._view.schema.append(_KEY_FIELD)
-        if not self.has_filter:
-            # The result and its state have the same rows, so what is missing in the result travels along with it.
-            carried += [
-                state_output[1 + index] for index, column in enumerate(self.columns) if column.result_name is None
-            ]
-            for column in self.stored_beside:
-                self._result_schema = self._result_schema.append(column.field)
-        self._result = catalyst.analyse(self._result_plan(self._view.plan, state_output[1:], carried))
-
-    def _result_plan(self, plan: Plan, state: list[Expression], carried: list[Expression]) -> Plan:
-        """The query's plan from its Aggregate upwards, over the merged partials, with columns carried through."""
-        catalyst = self._catalyst
-        if simple_name(plan) == "Aggregate":
-            values = [self._over_state(each, state) for each in catalyst.items(plan.aggregateExpressions())]
-            return catalyst.project([*values, *carried], self._state)
-        child = self._result_plan(plan.child(), state, carried)
-        if simple_name(plan) == "Project":
-            return catalyst.project([*catalyst.items(plan.projectList()), *carried], child)
-        return catalyst.with_children(plan, [child])
-
-    def _over_state(self, named: Expression, state: list[Expression]) -> Expression:
-        """A named expression of the Aggregate with its grouping and calls replaced, under the same id."""
-        groups = len(self._grouping)
-
-        def replace(part: Expression) -> Expression | None:
-            for index, grouping in enumerate(self._grouping):
-                if same(part, grouping):
-                    return state[index]
-            start = groups
-            for call in self._calls:
-                if simple_name(part) == "AggregateExpression" and call.is_call(part):
-                    return call.value({index: state[start + index] for index in range(len(call.buffer))})
-                start += len(call.buffer)
+    def _plain_partials(
+        self, calls: Sequence[AggregateCall], names: Sequence[Sequence[str]]
+    ) -> PartialAggregation | None:
+        """What runs over all rows; nothing if only DISTINCT is asked for and its values have every group."""
+        if self._sets and self._sets[0].has_all_rows and all(call.is_distinct for call in calls):
             return None
+        plain = [
+            CallOverRows(call, call.inputs, call.filter, columns)
+            for call, columns in zip(calls, names, strict=True)
+            if not call.is_distinct
+        ]
+        return PartialAggregation(self._catalyst, self._rows, self._grouping, plain)
 
-        if simple_name(named) == "Alias":
-            return self._catalyst.with_children(named, [self._catalyst.rewrite(named.child(), replace)])
-        return self._catalyst.alias_as(self._catalyst.rewrite(named, replace), named)
+    def _merge_plan(self, view: ViewPlan, calls: Sequence[AggregateCall], names: Sequence[Sequence[str]]) -> MergePlan:
+        schemas = [] if self._plain is None else [self._plain.schema]
+        schemas += [each.schema for each in self._sets]
+        buffers = []
+        for call, columns in zip(calls, names, strict=True):
+            part = next(part for part, schema in enumerate(schemas) if columns[0] in schema.names)
+            buffers.append(CallBuffer(call, part, [schemas[part].field(name) for name in columns]))
+        grouping = [schemas[0].field(index) for index in range(len(self._grouping))]
+        return MergePlan(self._catalyst, view, grouping, buffers, len(schemas))
 
-    def _with_leaf(self, plan: Plan, leaf: Plan) -> Plan:
-        children = self._catalyst.items(plan.children())
-        if not children:
-            return leaf
-        return self._catalyst.with_children(plan, [self._with_leaf(children[0], leaf)])
-
-
-@dataclass(frozen=True)
-class MergedGroups:
-    """What `AggregatePlan.merge` gives.
-
-    Args:
-        result: the view's rows with `__sw_key`, and the columns stored beside them; of a view with a filter above its
-            grouping, only the rows that pass.
-        state: `__sw_key`, grouping and partials of all touched groups when the view has such a filter, else None.
-    """
-
-    result: pa.Table
-    state: pa.Table | None
+    def _keyed(self, table: pa.Table) -> pa.Table:
+        """The table with the text of each row's group in front."""
+        groups = len(self._grouping)
+        if groups and table.num_rows:
+            keys = group_keys([table.column(index) for index in range(groups)])
+        else:
+            keys = pa.array([GLOBAL_KEY] * table.num_rows, pa.string())
+        return table.add_column(0, KEY_FIELD, keys)
 
 
-def _has_filter(plan: Plan) -> bool:
-    while simple_name(plan) != "Aggregate":
-        if simple_name(plan) == "Filter":
-            return True
-        plan = plan.child()
-    return False
+def _column_names(index: int, call: AggregateCall) -> list[str]:
+    """Under which a call's buffer is stored."""
+    names = [f"__sw_{index}_{each.name().lower()}" for each in call.buffer.attributes]
+    # A regression has the buffers of several functions, which share names.
+    return [name if names.index(name) == at else f"{name}_{at}" for at, name in enumerate(names)]
+
+
+def _once(table: pa.Table) -> pa.Table:
+    """One row of each group."""
+    keys = table.column(KEY_COLUMN).combine_chunks()
+    return table.take(pc.index_in(keys.unique(), value_set=keys))

@@ -8,8 +8,9 @@ import pyarrow.compute as pc
 from spark_bridge.aggregate_plan import AggregatePlan
 from spark_bridge.catalyst import Catalyst
 from spark_bridge.epoch_rows import EpochRows
+from spark_bridge.merge_plan import KEY_FIELD, EpochPartials
 from spark_bridge.view_plan import ViewPlan
-from spark_bridge.view_table import ViewTable, state_path, view_path
+from spark_bridge.view_table import ViewTable, distinct_path, state_path, view_path
 from state.group_key import KEY_COLUMN
 from state.location import Location
 from state.records import ViewVersion
@@ -18,9 +19,10 @@ from state.records import ViewVersion
 class AggregateView:
     """Maintains one aggregate view.
 
-    Without a filter above the grouping, the view's dataset has one row per group, and what the result does not contain
-    of the partials stands beside it as `__sw_*` columns.  With one (HAVING), the partials of all groups are in a
-    dataset of their own, and the view's has exactly the groups that pass.
+    As a rule the view's dataset has one row per group, and what the result does not contain of the buffers stands
+    beside it as `__sw_*` columns.  The buffers of all groups are in a dataset of their own when there is a filter above
+    the grouping (HAVING), and the view's has exactly the groups that pass; and when buffers are objects.  A view with
+    DISTINCT has a third dataset, with the texts of the values that were seen in each group.
 
     Args:
         catalyst: of the session.
@@ -34,26 +36,33 @@ class AggregateView:
         self._plan = AggregatePlan(catalyst, plan)
         self._path = ""
         self._state_path: str | None = None
+        self._distinct_path: str | None = None
         self._table: ViewTable | None = None
         self._state: ViewTable | None = None
+        self._distinct: ViewTable | None = None
 
     def create(self, epoch: int, rows: EpochRows) -> ViewVersion:
         """Makes the datasets in the epoch that creates the view, with that epoch's groups."""
-        partials = self._plan.partials_of(rows.frames, rows.one_partition)
-        merged = self._plan.merge(partials, self._plan.no_stored_rows)
+        partials = self._partials(rows)
+        merged = self._plan.merge(partials, None)
         self._path = view_path(self._name, epoch)
         self._table = ViewTable.create(self._root.child(self._path), merged.result)
         if merged.state is not None:
             self._state_path = state_path(self._name, epoch)
             self._state = ViewTable.create(self._root.child(self._state_path), merged.state)
+        if self._plan.has_distinct:
+            self._distinct_path = distinct_path(self._name, epoch)
+            self._distinct = ViewTable.create(self._root.child(self._distinct_path), _keys(partials))
         return self._version(self._table)
 
     def open(self, version: ViewVersion) -> None:
         """Goes on from a recorded version."""
-        self._path, self._state_path = version.path, version.state_path
+        self._path, self._state_path, self._distinct_path = version.path, version.state_path, version.distinct_path
         self._table = ViewTable.open(self._root.child(version.path), version.version)
         if version.state_path is not None and version.state_version is not None:
             self._state = ViewTable.open(self._root.child(version.state_path), version.state_version)
+        if version.distinct_path is not None and version.distinct_version is not None:
+            self._distinct = ViewTable.open(self._root.child(version.distinct_path), version.distinct_version)
 
     def apply(self, rows: EpochRows) -> ViewVersion:
         """Merges an epoch's rows into their groups; when they touch none there is no new version.
@@ -62,14 +71,17 @@ class AggregateView:
             CommitRefusedError: somebody else has written to the view.
         """
         assert self._table is not None, "create or open comes first"
-        partials = self._plan.partials_of(rows.frames, rows.one_partition)
-        if partials.num_rows == 0:
+        partials = self._partials(rows)
+        if partials.groups.num_rows == 0:
             return self._version(self._table)
-        stored = self._stored(partials.column(KEY_COLUMN))
+        stored = self._stored(partials.groups.column(KEY_COLUMN))
         merged = self._plan.merge(partials, stored)
+        if self._distinct is not None and len(partials.distinct):
+            self._distinct.append(_keys(partials))
         if merged.state is not None:
-            assert self._state is not None, "a view with a filter on its groups has a state"
+            assert self._state is not None, "buffers that are stored apart have a dataset"
             self._state.upsert(merged.state)
+        if self._plan.has_filter:
             self._take_out(stored.column(KEY_COLUMN), merged.result.column(KEY_COLUMN))
         if merged.result.num_rows:
             self._table.upsert(merged.result)
@@ -77,10 +89,20 @@ class AggregateView:
 
     def tidy(self) -> bool:
         """Does one bounded task that keeps the datasets fast; whether one was due."""
-        return any(table.tidy() for table in (self._table, self._state) if table is not None)
+        return any(table.tidy() for table in (self._table, self._state, self._distinct) if table is not None)
+
+    def _partials(self, rows: EpochRows) -> EpochPartials:
+        return self._plan.partials_of(rows.frames, rows.one_partition, self._unseen)
+
+    def _unseen(self, keys: pa.Array) -> pa.Array:
+        """Which of the values are not stored yet."""
+        if self._distinct is None or len(keys) == 0:
+            return pa.repeat(True, len(keys))
+        seen = self._distinct.rows_of(keys, []).column(KEY_COLUMN)
+        return pc.invert(pc.is_in(keys, value_set=seen.combine_chunks()))
 
     def _stored(self, keys: pa.ChunkedArray) -> pa.Table:
-        """`__sw_key` and the partials of those of the groups that are stored, under the partials' own names."""
+        """`__sw_key` and the buffers of those of the groups that are stored, under the buffers' own names."""
         columns = self._plan.buffer_columns
         if self._state is not None:
             names = [column.name for column in columns]
@@ -103,5 +125,17 @@ class AggregateView:
             self._table.delete(present.combine_chunks())
 
     def _version(self, table: ViewTable) -> ViewVersion:
-        state_version = None if self._state is None else self._state.version
-        return ViewVersion(self._name, self._path, table.version, self._state_path, state_version)
+        return ViewVersion(
+            self._name,
+            self._path,
+            table.version,
+            self._state_path,
+            None if self._state is None else self._state.version,
+            self._distinct_path,
+            None if self._distinct is None else self._distinct.version,
+        )
+
+
+def _keys(partials: EpochPartials) -> pa.Table:
+    """What is stored of values that were seen."""
+    return pa.table([partials.distinct], schema=pa.schema([KEY_FIELD]))

@@ -184,7 +184,16 @@ class _Analysis:
         if not children:
             self._foreign_leaf = plan
             return plan
-        return self._catalyst.with_children(plan, [self._plain(child) for child in children])
+        plan = self._catalyst.with_children(plan, [self._plain(child) for child in children])
+        return self._catalyst.without_duplicates(plan) if self._drops_duplicates(plan) else plan
+
+    def _drops_duplicates(self, plan: Plan) -> bool:
+        """Whether it only keeps one of equal rows."""
+        if simple_name(plan) == "Deduplicate":
+            return {attribute_id(each) for each in self._catalyst.items(plan.keys())} == {
+                attribute_id(each) for each in self._catalyst.items(plan.child().output())
+            }
+        return simple_name(plan) == "Distinct"
 
     def _classify(self, plan: Plan) -> tuple[str, str]:
         """The class and the reason for it.  Descends to the first operator that is not Project or Filter."""

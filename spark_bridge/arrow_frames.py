@@ -56,9 +56,34 @@ def table_of_frame(frame: DataFrame, schema: pa.Schema) -> pa.Table:
     """
     plan = frame._jdf.queryExecution().executedPlan()
     if plan.getClass().getSimpleName() == "LocalTableScanExec":
-        batches = _local_rows(frame, plan)
-    else:
-        batches = frame._collect_as_arrow()
+        return table_of_rows(frame.sparkSession, plan.rows().iterator(), frame._jdf.schema(), schema)
+    return _table(frame._collect_as_arrow(), schema)
+
+
+def table_of_rows(spark: SparkSession, rows: Any, struct: Any, schema: pa.Schema) -> pa.Table:
+    """Rows that are in the driver, over a socket: py4j's answers above 8 KiB take 40 ms.
+
+    Args:
+        spark: the session.
+        rows: a Scala iterator of Spark's internal rows.
+        struct: their StructType, in Java.
+        schema: as in `table_of_frame`.
+    """
+    jvm: Any = spark._jvm
+    converters = jvm.java.lang.Class.forName("org.apache.spark.sql.execution.arrow.ArrowConverters$")
+    messages = (
+        converters.getField("MODULE$")
+        .get(None)
+        .toBatchWithSchemaIterator(rows, struct, _MAX_BATCH_ROWS, _MAX_BATCH_BYTES, "UTC", False)
+    )
+    served = jvm.org.apache.spark.api.python.PythonRDD.serveIterator(messages, "serve local rows")
+    batches: list[pa.RecordBatch] = []
+    for message in _load_from_socket(served, _Messages()):
+        batches.extend(pa.ipc.open_stream(message))
+    return _table(batches, schema)
+
+
+def _table(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
     if not batches:
         return schema.empty_table()
     table = _in_our_memory(pa.Table.from_batches(batches))
@@ -76,21 +101,3 @@ def _in_our_memory(table: pa.Table) -> pa.Table:
         if pa.types.is_decimal(field.type) or pa.types.is_nested(field.type):
             table = table.set_column(index, field, table.column(index).take(every_row))
     return table
-
-
-def _local_rows(frame: DataFrame, plan: Any) -> list[pa.RecordBatch]:
-    """The rows of a plan that Spark has evaluated already, over a socket: py4j's answers above 8 KiB take 40 ms."""
-    jvm: Any = frame.sparkSession._jvm
-    converters = jvm.java.lang.Class.forName("org.apache.spark.sql.execution.arrow.ArrowConverters$")
-    messages = (
-        converters.getField("MODULE$")
-        .get(None)
-        .toBatchWithSchemaIterator(
-            plan.rows().iterator(), frame._jdf.schema(), _MAX_BATCH_ROWS, _MAX_BATCH_BYTES, "UTC", False
-        )
-    )
-    served = jvm.org.apache.spark.api.python.PythonRDD.serveIterator(messages, "serve local rows")
-    batches: list[pa.RecordBatch] = []
-    for message in _load_from_socket(served, _Messages()):
-        batches.extend(pa.ipc.open_stream(message))
-    return batches

@@ -18,6 +18,7 @@ from spark_bridge.arrow_frames import arrow_schema, spark_schema
 
 # Java objects have no Python type; the aliases say what a signature means.
 Plan = Any
+PhysicalPlan = Any
 Expression = Any
 
 
@@ -30,7 +31,9 @@ class Catalyst:
         self._session: Any = spark._jsparkSession
         catalyst = self._jvm.org.apache.spark.sql.catalyst
         self._plans = catalyst.plans.logical
-        self._expressions = catalyst.expressions
+        self.expressions: Any = catalyst.expressions
+        self.execution: Any = self._jvm.org.apache.spark.sql.execution
+        self._types = self._jvm.org.apache.spark.sql.types
 
     # Scala's collections
 
@@ -41,6 +44,14 @@ class Catalyst:
     def none(self) -> Any:
         """Scala's None."""
         return self._jvm.scala.Option.empty()
+
+    def option(self, value: Any | None) -> Any:
+        """Scala's Option of a value."""
+        return self._jvm.scala.Option.apply(value)
+
+    def singleton(self, class_name: str) -> Any:
+        """A Scala object of `org.apache.spark.sql`, named from there on."""
+        return self._jvm.java.lang.Class.forName(f"org.apache.spark.sql.{class_name}$").getField("MODULE$").get(None)
 
     @staticmethod
     def items(seq: Any) -> list[Any]:
@@ -64,14 +75,12 @@ class Catalyst:
 
     def alias(self, expression: Expression, name: str) -> Expression:
         """The expression under a name and a fresh id."""
-        fresh = self._expressions.NamedExpression.newExprId()
-        return self._expressions.Alias(expression, name, fresh, self.seq([]), self.none(), self.seq([]))
+        fresh = self.expressions.NamedExpression.newExprId()
+        return self.expressions.Alias(expression, name, fresh, self.seq([]), self.none(), self.seq([]))
 
     def alias_as(self, expression: Expression, named: Expression) -> Expression:
         """The expression under another one's name and id."""
-        return self._expressions.Alias(
-            expression, named.name(), named.exprId(), self.seq([]), self.none(), self.seq([])
-        )
+        return self.expressions.Alias(expression, named.name(), named.exprId(), self.seq([]), self.none(), self.seq([]))
 
     def attributes(self, schema: pa.Schema) -> list[Expression]:
         """Fresh attributes for the fields of an Arrow schema."""
@@ -83,7 +92,38 @@ class Catalyst:
         return _parse_datatype_json_string(expression.dataType().json())
 
     def when(self, condition: Expression, yes: Expression, no: Expression) -> Expression:
-        return self._expressions.If(condition, yes, no)
+        return self.expressions.If(condition, yes, no)
+
+    def number(self, value: int) -> Expression:
+        """A constant."""
+        return self.expressions.Literal(value, self._types.DataTypes.IntegerType)
+
+    def null(self, data_type: Any) -> Expression:
+        """Null, of one of Spark's types."""
+        return self.expressions.Literal(None, data_type)
+
+    def normalised(self, expression: Expression) -> Expression:
+        """The expression with -0.0 as 0.0 and every NaN as one, as Spark groups by it."""
+        return self.singleton("catalyst.optimizer.NormalizeFloatingNumbers").normalize(expression)
+
+    def java_object(self, value: Any) -> Expression:
+        """A constant that is a Java object."""
+        return self.expressions.Literal(value, self._types.ObjectType(value.getClass()))
+
+    def call(
+        self, target: Expression, method: str, arguments: Iterable[Expression], data_type: Any | None = None
+    ) -> Expression:
+        """What a method of a Java object returns, of one of Spark's types; without one, another Java object."""
+        if data_type is None:
+            data_type = self._types.ObjectType(self._jvm.java.lang.Class.forName("java.lang.Object"))
+        propagate_null = returns_null = is_deterministic = True
+        return self.expressions.objects.Invoke(
+            target, method, data_type, self.seq(arguments), self.seq([]), propagate_null, returns_null, is_deterministic
+        )
+
+    def copied(self, binary: Expression) -> Expression:
+        """The same bytes in memory of their own."""
+        return self.expressions.Concat(self.seq([binary]))
 
     def rewrite(self, expression: Expression, replace: Callable[[Expression], Expression | None]) -> Expression:
         """The expression with every part, from the top, for which `replace` gives something, replaced by that."""
@@ -104,8 +144,13 @@ class Catalyst:
     def project(self, expressions: Iterable[Expression], child: Plan) -> Plan:
         return self._plans.Project(self.seq(expressions), child)
 
-    def aggregate(self, grouping: Iterable[Expression], expressions: Iterable[Expression], child: Plan) -> Plan:
-        return self._plans.Aggregate(self.seq(grouping), self.seq(expressions), child)
+    def filter(self, condition: Expression, child: Plan) -> Plan:
+        return self._plans.Filter(condition, child)
+
+    def without_duplicates(self, plan: Plan) -> Plan:
+        """The grouping that is the same as a Distinct, or as a Deduplicate over all columns."""
+        output = plan.child().output()
+        return self._plans.Aggregate(output, output, plan.child())
 
     def one_partition(self, child: Plan) -> Plan:
         """The child's rows in one partition, without a shuffle."""
@@ -125,28 +170,24 @@ class Catalyst:
         rows = self._leaf(self.seq(present), frame)
         if len(present) == len(attributes):
             return rows
-        null = self._expressions.Literal
-        return self.project(
-            [each if each.name() in names else self.alias_as(null(None, each.dataType()), each) for each in attributes],
-            rows,
-        )
+        values = [
+            each if each.name() in names else self.alias_as(self.null(each.dataType()), each) for each in attributes
+        ]
+        return self.project(values, rows)
 
     def _leaf(self, output: Any, frame: DataFrame) -> Plan:
         rows = analysed(frame)
         if simple_name(rows) == "LocalRelation":
             return self.local_relation(output, rows.data())
         is_plain = simple_name(rows) == "LogicalRDD"
-        logical_rdd = self._jvm.org.apache.spark.sql.execution.LogicalRDD
         execution = frame._jdf.queryExecution()
-        return logical_rdd(
-            output,
-            rows.rdd() if is_plain else execution.toRdd(),
-            rows.outputPartitioning() if is_plain else execution.executedPlan().outputPartitioning(),
-            self.seq([]),
-            False,
-            self._session,
-            self.none(),
-            self.none(),
+        if is_plain:
+            return self._logical_rdd(output, rows.rdd(), rows.outputPartitioning())
+        return self._logical_rdd(output, execution.toRdd(), execution.executedPlan().outputPartitioning())
+
+    def _logical_rdd(self, output: Any, rdd: Any, partitioning: Any) -> Plan:
+        return self.execution.LogicalRDD(
+            output, rdd, partitioning, self.seq([]), False, self._session, self.none(), self.none()
         )
 
     def with_children(self, plan: Plan, children: Iterable[Plan]) -> Plan:
@@ -165,11 +206,13 @@ class Catalyst:
 
     def analyse(self, plan: Plan) -> Plan:
         """The analysed plan.  Commands are not executed."""
-        skip = self._jvm.org.apache.spark.sql.execution.CommandExecutionMode.SKIP()
-        state = self._session.sessionState()
-        execution = state.executePlan(plan, skip)
+        execution = self._execution(plan)
         execution.assertAnalyzed()
         return execution.analyzed()
+
+    def _execution(self, plan: Plan) -> Any:
+        skip = self.execution.CommandExecutionMode.SKIP()
+        return self._session.sessionState().executePlan(plan, skip)
 
     def struct_type(self, plan: Plan) -> StructType:
         """The columns that a plan gives."""
@@ -178,6 +221,16 @@ class Catalyst:
     def arrow_schema(self, plan: Plan) -> pa.Schema:
         """The columns that a plan gives, as Arrow has them."""
         return arrow_schema(self.struct_type(plan))
+
+    def physical_plan(self, plan: Plan) -> PhysicalPlan:
+        """How Spark runs an analysed plan, as one may still build on it."""
+        self._jvm.org.apache.spark.sql.SparkSession.setActiveSession(self._session)
+        return self._execution(plan).sparkPlan()
+
+    def rows_of_physical(self, plan: PhysicalPlan) -> Any:
+        """Runs a physical plan: an iterator of its rows, which are in the driver."""
+        prepared = self.execution.QueryExecution.prepareExecutedPlan(self._session, plan)
+        return prepared.executeCollectIterator()._2()
 
     def frame(self, plan: Plan) -> DataFrame:
         """A DataFrame that runs an analysed plan."""

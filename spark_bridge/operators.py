@@ -7,15 +7,13 @@ from typing import Any
 from spark_bridge.catalyst import Catalyst, Expression, Plan, simple_name
 from state.errors import NotIncrementalError
 
-ROW_BY_ROW = frozenset({"Project", "Filter", "Generate", "Union"})
-"""Operators that look at one row at a time; a union only puts rows beside each other."""
+ROW_BY_ROW = frozenset({"Project", "Filter", "Generate", "Union", "Expand"})
+"""Operators that look at one row at a time; a union only puts rows beside each other, and grouping sets repeat them."""
 
 _ADVICE = {
     "Aggregate": "a view can group once, and only filter and compute above that; split it into several views",
-    "Distinct": "write GROUP BY over the columns instead of DISTINCT",
-    "Deduplicate": "write GROUP BY over the columns instead of dropping duplicates",
+    "Deduplicate": "group by the columns, and take the others by min_by or max_by of one that orders the rows",
     "Except": "subtracting rows needs all the earlier rows; filter instead",
-    "Expand": "write one view per grouping instead of GROUPING SETS, ROLLUP or CUBE",
     "GlobalLimit": "a limit depends on rows that are still to come; leave it out and limit when reading",
     "Intersect": "it needs all the earlier rows; filter instead",
     "Join": "joins are not maintained yet; put the columns into one source",
@@ -41,6 +39,7 @@ _MOMENTS = frozenset(
     }
     | {"current_catalog", "curdate", "user", "session_user"}
 )
+_COLLECTIONS = frozenset({"CollectList", "CollectSet"})
 
 
 def refuse(view: str, what: str, advice: str) -> NotIncrementalError:
@@ -92,12 +91,31 @@ class ExpressionCheck:
                 f"{name}()",
                 "its value depends on the moment; use a column of the rows, or compute it when reading",
             )
-        if not expression.deterministic():
+        if not self._with_defined_values(expression).deterministic():
             raise refuse(
                 self._view,
                 f"{name}()",
                 "its value differs each time it is computed; derive it from columns of the rows",
             )
+
+    def _with_defined_values(self, expression: Expression) -> Expression:
+        """The expression with what only counts as indeterminate, and is not, replaced by values."""
+        if expression.deterministic():
+            return expression
+        if _gives_all_values(expression):
+            return self._catalyst.null(expression.dataType())
+        children = self._catalyst.items(expression.children())
+        if not children:
+            return expression
+        return self._catalyst.with_children(expression, [self._with_defined_values(each) for each in children])
+
+
+def _gives_all_values(expression: Expression) -> bool:
+    """Whether it is a list or set of rows' values: Spark calls it indeterminate only because of its order."""
+    function = expression.aggregateFunction() if simple_name(expression) == "AggregateExpression" else expression
+    return simple_name(function) in _COLLECTIONS and all(
+        child.deterministic() for child in Catalyst.items(function.children())
+    )
 
 
 def _pretty_name(expression: Any) -> str:

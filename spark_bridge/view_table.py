@@ -37,6 +37,11 @@ def state_path(name: str, epoch: int) -> str:
     return f"view_state/{name}-{epoch}.lance"
 
 
+def distinct_path(name: str, epoch: int) -> str:
+    """Where the values are that a view with DISTINCT has seen."""
+    return f"view_state/{name}-{epoch}-distinct.lance"
+
+
 class ViewTable:
     """A handle that only ever stands on the version it wrote last.
 
