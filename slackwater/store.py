@@ -22,6 +22,7 @@ from state.lance_store import LanceStateStore
 from state.location import Location
 from state.owner import Owner, read_owner
 from state.records import EpochRecord
+from state.stored_rows import is_stored_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -348,7 +349,11 @@ def _epoch_row(record: EpochRecord) -> dict[str, object]:
         "rows": counts.rows,
         "bytes": counts.bytes,
         "requests": counts.requests,
-        "views": [{"name": v.name, "path": v.path, "version": v.version} for v in record.views.values()],
+        "views": [
+            {"name": v.name, "path": v.path, "version": v.version}
+            for v in record.views.values()
+            if not is_stored_rows(v.name)
+        ],
         "fetch_s": seconds.fetch,
         "align_s": seconds.align,
         "spark_s": seconds.spark,

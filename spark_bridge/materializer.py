@@ -18,6 +18,7 @@ from spark_bridge.catalyst import Catalyst
 from spark_bridge.epoch_rows import EpochRows, EpochViews
 from spark_bridge.hand_over import frame_of_blocks
 from spark_bridge.spark_jobs import SparkJobs
+from spark_bridge.stored_rows import StoredRows
 from spark_bridge.used_columns import columns_to_read
 from spark_bridge.view_definition import ViewDefinition
 from spark_bridge.view_plan import APPEND, ViewPlan
@@ -26,6 +27,7 @@ from state.clock import Clock, SystemClock
 from state.errors import DefinitionChangedError, ViewError
 from state.location import Location
 from state.records import CatalogView, ViewVersion
+from state.stored_rows import stored_rows_name
 
 _ROWS = "over the rows of an epoch"
 
@@ -86,6 +88,7 @@ class Materializer:
         self._visible: Mapping[str, Mapping[str, pa.Schema | None]] = {}
         self._versions: dict[str, ViewVersion] = {}
         self._views: dict[str, View] = {}
+        self._stored: dict[str, StoredRows] = {}
         self._jobs = SparkJobs(spark)
 
     def declare(
@@ -143,7 +146,7 @@ class Materializer:
             StorageError: a version cannot be opened.
         """
         self._versions = dict(views)
-        self._views = {}
+        self._views, self._stored = {}, {}
         for name in self._plans:
             if name in views:
                 self._opened(name)
@@ -183,6 +186,9 @@ class Materializer:
             if name not in self._versions or any(source in with_rows for source in plan.sources)
         ]
         work = {plan.name: partial(self._bring_up_to_date, epoch, plan, rows) for plan in due}
+        for source, each in with_rows.items():
+            if stored := [block.stored for block in each if block.stored is not None]:
+                work[stored_rows_name(source)] = partial(self._stored_rows(source).apply, stored)
         versions = self._jobs.run("view", _ROWS, work)
         created = tuple(self._catalog_view(plan, epoch) for plan in due if plan.name not in self._versions)
         self._versions.update(versions)
@@ -204,8 +210,9 @@ class Materializer:
         Raises:
             CommitRefusedError, CommitUnknownError: as `run_epoch`; recover in the same way.
         """
-        for view in self._views.values():
-            if view.tidy():
+        maintained: list[View | StoredRows] = [*self._views.values(), *self._stored.values()]
+        for each in maintained:
+            if each.tidy():
                 return
 
     def close(self) -> None:
@@ -246,6 +253,14 @@ class Materializer:
         version = view.create(epoch, rows)
         self._views[plan.name] = view
         return version
+
+    def _stored_rows(self, source: str) -> StoredRows:
+        if source not in self._stored:
+            rows = self._stored[source] = StoredRows(self._root, source)
+            version = self._versions.get(stored_rows_name(source))
+            if version is not None:
+                rows.open(version)
+        return self._stored[source]
 
     def _catalog_view(self, plan: ViewPlan, epoch: int) -> CatalogView:
         visible = {name: schema for name, schema in self._visible[plan.name].items() if schema is not None}

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from state.store import StateStore
+from state.stored_rows import is_stored_rows_path
 
 STORE_PATH = "state.lance"
 _CREATION_EPOCH = re.compile(r"-(\d+)\.lance$")
@@ -91,10 +92,13 @@ class Vacuum:
             if unnamed:
                 gone += self._root.delete_versions(path, unnamed)
             self._left[path] = each
+        last_of_others = _last_of_other_terms(store)
         for path in self._root.datasets():
             created = _CREATION_EPOCH.search(path)
-            # Later epochs may be on their way, with datasets that are not named yet.
-            if path not in named and created and int(created.group(1)) <= store.head.epoch:
+            # Later epochs may be on their way, with datasets that are not named yet.  Rows are staged for as long as
+            # an attempt lives before the first of them are committed.
+            settled = last_of_others if is_stored_rows_path(path) else store.head.epoch
+            if path not in named and created and int(created.group(1)) <= settled:
                 gone += self._root.delete_dataset(path)
         return gone
 
@@ -102,6 +106,13 @@ class Vacuum:
         """Listing the versions reads a file for each: done once, then they are known."""
         left = self._left.get(path)
         return self._root.versions(path) if left is None else left.versions.union(range(left.last, last))
+
+
+def _last_of_other_terms(store: StateStore) -> int:
+    """The last retained epoch that was not committed under the current term; 0 if there is none."""
+    records = store.scan("epoch")
+    others = records.filter(pc.not_equal(records["term"], store.head.term))
+    return int(pc.max(others["epoch"]).as_py() or 0)
 
 
 def _named(store: StateStore) -> Mapping[str, _Named]:
