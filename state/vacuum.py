@@ -85,14 +85,15 @@ class Vacuum:
             StorageError: the root cannot be read or written; the next pass goes on.
         """
         store = self._root.open(read_only=True)
-        named = _named(store)
+        # Read at once: while versions are deleted others may be made, and this one go.
+        records = store.scan("epoch").select(["epoch", "term", "state_version", "views"]).combine_chunks()
+        named, last_of_others = _named(records), _last_of_other_terms(records, store.head.term)
         gone = Vacuumed()
         for path, each in named.items():
             unnamed = {version for version in self._existing(path, each.last) - each.versions if version < each.last}
             if unnamed:
                 gone += self._root.delete_versions(path, unnamed)
             self._left[path] = each
-        last_of_others = _last_of_other_terms(store)
         for path in self._root.datasets():
             created = _CREATION_EPOCH.search(path)
             # Later epochs may be on their way, with datasets that are not named yet.  Rows are staged for as long as
@@ -108,16 +109,14 @@ class Vacuum:
         return self._root.versions(path) if left is None else left.versions.union(range(left.last, last))
 
 
-def _last_of_other_terms(store: StateStore) -> int:
-    """The last retained epoch that was not committed under the current term; 0 if there is none."""
-    records = store.scan("epoch")
-    others = records.filter(pc.not_equal(records["term"], store.head.term))
+def _last_of_other_terms(records: pa.Table, term: int) -> int:
+    """The last retained epoch that was committed under another term; 0 if there is none."""
+    others = records.filter(pc.not_equal(records["term"], term))
     return int(pc.max(others["epoch"]).as_py() or 0)
 
 
-def _named(store: StateStore) -> Mapping[str, _Named]:
+def _named(records: pa.Table) -> Mapping[str, _Named]:
     """What the retained epochs name, by path; computed in Arrow, since there may be tens of thousands of them."""
-    records = store.scan("epoch").select(["state_version", "views"]).combine_chunks()
     if records.num_rows == 0:
         return {}
     views = pa.Table.from_struct_array(pc.list_flatten(records["views"]).combine_chunks())

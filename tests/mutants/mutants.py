@@ -288,4 +288,14 @@ MUTANTS = (
         "actors/recovery.py",
         (("if each.epoch > plan.so_far.epoch] if plan.held_root else []", "if False]"),),
     ),
+    Mutant(
+        "a vacuum takes rows that are staged, and not committed yet",
+        "state/vacuum.py",
+        (
+            (
+                "settled = last_of_others if is_stored_rows_path(path) else store.head.epoch",
+                "settled = store.head.epoch",
+            ),
+        ),
+    ),
 )
