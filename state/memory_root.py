@@ -86,6 +86,14 @@ class MemoryRoot:
             )
         return dataset.add(rows)
 
+    def view_rows(self, path: str, version: int) -> Any:
+        """The rows of a view at a version.
+
+        Raises:
+            NotFoundError: it does not exist.
+        """
+        return self._dataset(path).rows(path, version)
+
     def stage_rows(self, path: str, rows: Any) -> str:
         """Writes rows for a dataset that may not exist yet; what they are called there."""
         staged = self.disk.stored.setdefault(path, [])
@@ -96,14 +104,6 @@ class MemoryRoot:
         """Rows that were staged; None if they are not there any more, which a commit would not notice."""
         staged = self.disk.stored.get(path, [])
         return staged[int(name)] if int(name) < len(staged) else None
-
-    def view_rows(self, path: str, version: int) -> Any:
-        """The rows of a view at a version.
-
-        Raises:
-            NotFoundError: it does not exist.
-        """
-        return self._dataset(path).rows(path, version)
 
     def _dataset(self, path: str) -> MemoryDataset:
         if path not in self.disk.datasets:

@@ -261,7 +261,7 @@ MUTANTS = (
     Mutant(
         "a vacuum takes datasets that are not named yet",
         "state/vacuum.py",
-        (("created and int(created.group(1)) <= store.head.epoch:", "created:"),),
+        (("created and int(created.group(1)) <= settled:", "created:"),),
     ),
     Mutant(
         "credit does not come back",
