@@ -28,6 +28,11 @@ def is_stored_rows(name: str) -> bool:
     return name.endswith(_SUFFIX)
 
 
+def source_of_rows(name: str) -> str:
+    """The source whose rows have this name in an epoch record."""
+    return name.removesuffix(_SUFFIX)
+
+
 def stored_rows_path(source: str, epoch: int) -> str:
     """Where the rows of a source are, below the root, if the attempt that began with this epoch has created them."""
     return f"views/{stored_rows_name(source)}-{epoch}.lance"
