@@ -34,6 +34,7 @@ class ActorGroup:
         open_sources: source → schema, of those that may be read.
         poisoned: see `FetchExecutor`.
         spent: source → LIST requests of the last hour, see `RequestBudget`.
+        stored: see `FetchActor`.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class ActorGroup:
         open_sources: Mapping[str, pa.Schema],
         poisoned: Mapping[PathKey, str],
         spent: Mapping[str, tuple[int, ...]],
+        stored: Mapping[str, str],
     ) -> None:
         topology = Topology(definition)
         mapping = VnodeMapping(definition.fetch.num_fetchers)
@@ -81,6 +83,7 @@ class ActorGroup:
                 unfinished=[each for each in recovered.unfinished if mapping.owner_of(each.file.path) == index],
                 without_rows=[key for key in recovered.without_rows if mapping.owner_of(key[1]) == index],
                 poisoned=poisoned,
+                stored=stored,
             )
             for index, name in enumerate(topology.fetchers)
         ]

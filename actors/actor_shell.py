@@ -104,13 +104,17 @@ class ActorShell:
             elif isinstance(instruction, WakeAt):
                 self._wake_at(instruction.monotonic_s)
             elif isinstance(instruction, End):
-                self._report()
-                self._over.set()
+                self.end()
             elif isinstance(instruction, Fail):
                 raise instruction.error
             else:
                 self.perform(instruction)
         self._report_soon()
+
+    def end(self) -> None:
+        """A `Stop` has passed, and whatever is on its way has left."""
+        self._report()
+        self._over.set()
 
     def _collect(self, report: CollectReport) -> None:
         if self._root is not None and report.delta.nbytes > _STAGED_FROM_BYTES:
@@ -134,7 +138,7 @@ class ActorShell:
     def now_s(self) -> float:
         return self._clock.monotonic()
 
-    def run_guarded(self, work: Any) -> None:
+    def run_guarded(self, work: Any) -> asyncio.Task[None]:
         """Runs a coroutine beside the handlers; what it raises ends the actor."""
 
         async def guarded() -> None:
@@ -144,6 +148,7 @@ class ActorShell:
         task = asyncio.get_running_loop().create_task(guarded())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
     def _guard(self) -> _Guard:
         return _Guard(self)

@@ -36,6 +36,7 @@ from actors.topology import MATERIALIZER, MERGER, Topology
 from actors.watermark import Watermark
 from state.delta import Delta
 from state.records import EpochCounts, EpochRecord, ViewVersion
+from state.stored_rows import stored_rows_name, stored_rows_path
 
 _PHASES: Mapping[type, str] = {Pause: "paused", Resume: "running", Stop: "stopping"}
 
@@ -137,6 +138,17 @@ class CoordinateExecutor:
     def open_schemas(self) -> dict[str, pa.Schema]:
         """Source → schema, of the sources whose files may be read."""
         return {name: each for name, each in self._catalog.schemas.items() if name not in self._closed}
+
+    @property
+    def stored_paths(self) -> dict[str, str]:
+        """Materialized source → where its rows are, relative to the root, or will be if it has none yet."""
+        paths = {}
+        for source in self._definition.sources:
+            if source.materialize:
+                stored = self._views.get(stored_rows_name(source.name))
+                path = stored_rows_path(source.name, self._first_epoch)
+                paths[source.name] = path if stored is None else stored.path
+        return paths
 
     def start(self, now_s: float) -> list[Instruction]:
         """Injects the initial barrier, and moves tags that may be older than the last commit before a crash."""

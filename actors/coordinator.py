@@ -87,6 +87,7 @@ class Coordinator:
             open_sources=self._executor.open_schemas,
             poisoned=self._plan.poisoned,
             spent=self._plan.spent,
+            stored=self._executor.stored_paths,
         )
         try:
             await self._group.connect()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -26,12 +27,14 @@ from actors.instructions import (
     ProposeSchema,
     ReadPiece,
 )
-from actors.messages import Block, FileKey, FileVersion, Message, PathKey
+from actors.messages import Block, Envelope, FileKey, FileVersion, Message, PathKey
 from actors.metadata_columns import with_epoch
 from actors.open_file import NewColumns, OpenFile
 from actors.range_cache import RangeCache
+from actors.read_buffer import Piece
 from actors.read_errors import EmptyFile, ObjectChanged, ObjectVanished, UnreadableFile
 from actors.reports import FetchProgress
+from actors.row_stager import RowStager
 from actors.rows import Offset
 from actors.settings import FetchSettings
 from actors.source import SourceDefinition, appending
@@ -49,6 +52,7 @@ class FetchActor(ActorShell):
         schemas: source → schema, as far as they are decided.
         unfinished, without_rows: see `FileQueue`.
         poisoned: see `FetchExecutor`.
+        stored: materialized source → where its rows are kept, relative to the root.
     """
 
     def __init__(
@@ -64,6 +68,7 @@ class FetchActor(ActorShell):
         unfinished: Iterable[FileProgress],
         without_rows: Iterable[FileKey],
         poisoned: Mapping[PathKey, str],
+        stored: Mapping[str, str],
     ) -> None:
         super().__init__(name=name, edges=edges, coordinator=coordinator, root=root)
         cache = _cache(settings, root, name)
@@ -72,6 +77,9 @@ class FetchActor(ActorShell):
         }
         self._open: dict[FileVersion, OpenFile] = {}
         self._threads = ThreadPoolExecutor(settings.concurrency, thread_name_prefix="read")
+        self._stagers = {source: RowStager(root, path) for source, path in stored.items()}
+        self._staging: set[asyncio.Task[None]] = set()
+        self._used: dict[str, frozenset[str]] = {}
         self._edge = Outlet(name, settings.max_bytes_in_flight)
         self._executor = FetchExecutor(
             actor=name,
@@ -102,10 +110,17 @@ class FetchActor(ActorShell):
             self.do(self._executor.on_schema(source, self.now_s()))
 
     async def read_columns(self, columns: Mapping[str, Sequence[str]]) -> None:
-        """Only these columns of a source are of use: of what is opened from now on the others are left out."""
+        """The views use only these columns of a source.
+
+        The others are not read of what is opened from now on; of a materialized source they are read and stored, and
+        kept from Spark.
+        """
         with self._guard():
             for source, names in columns.items():
-                self._readers[source].columns = frozenset(names)
+                if source in self._stagers:
+                    self._used[source] = frozenset(names)
+                else:
+                    self._readers[source].columns = frozenset(names)
 
     async def grant(self, nbytes: int) -> None:
         """Spark has released bytes that came from here."""
@@ -128,8 +143,16 @@ class FetchActor(ActorShell):
         else:
             super().perform(instruction)
 
+    def end(self) -> None:
+        if self._staging:
+            self.run_guarded(self._end_when_staged())
+        else:
+            super().end()
+
     def _emit(self, block: EmitBlock) -> None:
-        table = with_epoch(pa.concat_tables(block.tables).combine_chunks(), block.epoch)
+        rows = with_epoch(pa.concat_tables(block.tables).combine_chunks(), block.epoch)
+        used = self._used.get(block.source)
+        table = rows if used is None else rows.select([name for name in rows.column_names if name in used])
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, table.schema) as writer:
             writer.write_table(table)
@@ -141,7 +164,24 @@ class FetchActor(ActorShell):
                 "make room there, or start Ray with another spill directory; the run goes on from the last epoch"
             ) from None
         columns = tuple(table.column_names)
-        self.send(Block(self._name, block.source, reference, block.rows, block.nbytes, columns))
+        message = Block(self._name, block.source, reference, block.rows, block.nbytes, columns)
+        if block.source not in self._stagers:
+            self.send(message)
+            return
+        # It has its number now, so that whatever follows it comes behind it.
+        task = self.run_guarded(self._send_staged(self._edge.send(message), message, rows, block.pieces))
+        self._staging.add(task)
+        task.add_done_callback(self._staging.discard)
+
+    async def _send_staged(self, envelope: Envelope, block: Block, rows: pa.Table, pieces: Sequence[Piece]) -> None:
+        stager = self._stagers[block.source]
+        stored = await asyncio.get_running_loop().run_in_executor(self._threads, stager.stage, rows, pieces)
+        [(receiver, _)] = self._outlets
+        receiver.receive.options(num_returns=0).remote(replace(envelope, message=replace(block, stored=stored)))
+
+    async def _end_when_staged(self) -> None:
+        await asyncio.gather(*self._staging)
+        super().end()
 
     async def _read(self, file: FileVersion, offset: Offset) -> None:
         reader = self._readers[file.source]

@@ -333,14 +333,13 @@ class FetchExecutor:
                 if not self._outlet.may_send(buffer.next_bytes(block_bytes)):
                     break
                 pieces = buffer.take(block_bytes, self._files_left())
-                tables = tuple(piece.table for piece in pieces if piece.table is not None)
-                if tables:
-                    nbytes = sum(table.nbytes for table in tables)
+                if filled := tuple(piece for piece in pieces if piece.table is not None):
+                    nbytes = sum(piece.nbytes for piece in filled)
                     self._outlet.reserve(nbytes)
                     self._unsealed_bytes += nbytes
-                    num_rows = sum(table.num_rows for table in tables)
-                    self._row_tokens.take(num_rows)
-                    instructions.append(EmitBlock(source, tables, num_rows, nbytes, self._current_epoch))
+                    block = EmitBlock(source, filled, nbytes, self._current_epoch)
+                    self._row_tokens.take(block.rows)
+                    instructions.append(block)
                 for piece in pieces:
                     self._advance(piece)
         return instructions

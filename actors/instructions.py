@@ -9,6 +9,7 @@ from typing import Union
 import pyarrow as pa
 
 from actors.messages import Barrier, FileVersion, Message
+from actors.read_buffer import Piece
 from actors.reports import CollectReport, EpochBlocks
 from actors.rows import Offset
 from state.delta import Delta
@@ -112,13 +113,24 @@ class CloseFiles:
 
 @dataclass(frozen=True)
 class EmitBlock:
-    """Puts tables of one source into the object store as one block of an epoch and sends its reference on."""
+    """Puts rows of one source into the object store as one block of an epoch and sends its reference on.
+
+    Attributes:
+        pieces: what the rows are of; each has some.
+    """
 
     source: str
-    tables: tuple[pa.Table, ...]
-    rows: int
+    pieces: tuple[Piece, ...]
     nbytes: int
     epoch: int
+
+    @property
+    def rows(self) -> int:
+        return sum(table.num_rows for table in self.tables)
+
+    @property
+    def tables(self) -> tuple[pa.Table, ...]:
+        return tuple(piece.table for piece in self.pieces if piece.table is not None)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,8 @@ from datetime import datetime
 from enum import Enum
 from typing import Any, Union
 
+import pyarrow as pa
+
 from state.epoch import EpochPair
 
 
@@ -176,11 +178,26 @@ class GoneFiles:
 
 
 @dataclass(frozen=True)
+class StoredBlock:
+    """The rows of a block as they were staged for the dataset of their source.
+
+    Args:
+        path: of the dataset, relative to the root.
+        schema: of what was staged: the lineage, and all columns that the source had.
+        fragments: Lance's, as JSON.
+    """
+
+    path: str
+    schema: pa.Schema
+    fragments: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Block:
     """Rows of one source as one object: Arrow IPC stream bytes.
 
     `ref` is held until Spark has read it; `origin` is the edge whose credit the bytes have taken; `columns` are those
-    of the source that the rows have, in its order.
+    of the source that the rows have, in its order; `stored` is None if the source is not materialized.
     """
 
     origin: str
@@ -189,6 +206,7 @@ class Block:
     rows: int
     nbytes: int
     columns: tuple[str, ...] = ()
+    stored: StoredBlock | None = None
 
 
 Message = Union[Barrier, NewFiles, ChangedFiles, GoneFiles, RetriedFiles, Block]

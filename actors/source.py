@@ -176,6 +176,7 @@ class SourceDefinition:
         policy: what becomes of files that are not as they should be.
         schema_evolution: what becomes of columns that the schema does not have: `strict`, `add_columns` or `widen`.
         metadata: columns that tell where a row is from, see `METADATA`.
+        materialize: whether its rows are kept in a dataset of their own.
     """
 
     name: str
@@ -187,6 +188,7 @@ class SourceDefinition:
     policy: FilePolicy = FilePolicy()
     schema_evolution: str = "strict"
     metadata: tuple[str, ...] = ()
+    materialize: bool = False
 
     def __post_init__(self) -> None:
         require_one_of("schema_evolution", self.schema_evolution, ("strict", "add_columns", "widen"))
@@ -197,9 +199,11 @@ class SourceDefinition:
         """What must stay equal over the life of a root, without secrets."""
         format: Any = self.format
         options = asdict(format) | {"name": format.name}
-        definition = {"url": self.location.url, "format": options, "pattern": self.pattern}
+        definition: dict[str, Any] = {"url": self.location.url, "format": options, "pattern": self.pattern}
         if self.metadata:
             definition["metadata"] = list(self.metadata)
+        if self.materialize:
+            definition["materialize"] = True
         return json.dumps(definition, sort_keys=True)
 
     @classmethod
@@ -215,6 +219,7 @@ class SourceDefinition:
             format=format_type(str(options.pop("name")))(**options),
             pattern=recorded["pattern"],
             metadata=tuple(recorded.get("metadata", ())),
+            materialize=recorded.get("materialize", False),
         )
 
 

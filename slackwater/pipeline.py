@@ -100,6 +100,7 @@ class Pipeline:
         on_bad_record: str = "quarantine",
         schema_evolution: str = "strict",
         metadata: Sequence[str] = (),
+        materialize: bool = False,
     ) -> None:
         """Declares a prefix of a bucket, or a directory, whose files are read once each.
 
@@ -119,6 +120,8 @@ class Pipeline:
                 it, `"widen"` keeps numbers in the widest type of their kind.
             metadata: columns that tell where each row is from: any of `path`, `size`, `last_modified`, `etag`, `row`
                 and `epoch`; they are called `_path`, `_size` and so on.
+            materialize: keep all rows of the source, with all columns, in a Lance dataset of their own; see
+                `Snapshot.rows`.  It is decided when the source is first declared.
 
         Raises:
             SettingsError: an argument cannot be used, or the name is taken.
@@ -141,6 +144,7 @@ class Pipeline:
             policy=FilePolicy(on_change=on_change, on_bad_record=on_bad_record),
             schema_evolution=schema_evolution,
             metadata=tuple(metadata),
+            materialize=materialize,
         )
 
     @overload

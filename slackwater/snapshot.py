@@ -6,7 +6,7 @@ from datetime import datetime
 
 import pyarrow as pa
 
-from slackwater.file_table import file_table
+from slackwater.file_table import file_table, require_source
 from slackwater.quarantine_table import quarantine_table
 from slackwater.view import View
 from state.catalog import Catalog
@@ -14,6 +14,7 @@ from state.errors import ViewNotFoundError
 from state.location import Location
 from state.records import EpochRecord
 from state.store import StateStore
+from state.stored_rows import stored_rows_name
 from state.view_name import is_view
 
 
@@ -63,6 +64,22 @@ class Snapshot:
             )
         definition = self._definitions().views.get(name)
         return View(self._root, version, () if definition is None else definition.key)
+
+    def rows(self, source: str) -> View:
+        """The rows of a materialized source that were ingested by this epoch, in any order.
+
+        Raises:
+            NotFoundError: there was no such source.
+            ViewNotFoundError: its rows are not kept, or there was none yet.
+        """
+        require_source(source, self._definitions())
+        version = self._record.views.get(stored_rows_name(source))
+        if version is None:
+            raise ViewNotFoundError(
+                f"there are no rows of {source} at epoch {self.epoch} of {self._root}: none was ingested by then, or "
+                "the source is not declared with materialize=True"
+            )
+        return View(self._root, version, ())
 
     def files(self, source: str | None = None, status: str | None = None) -> pa.Table:
         """The ledger and the queues as they stood at this epoch; columns as `Store.files`.

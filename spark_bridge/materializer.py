@@ -20,6 +20,7 @@ from spark_bridge.hand_over import frame_of_blocks
 from spark_bridge.history import HistoryPiece, OpenHistory, PutBlock, block_of_table, no_history
 from spark_bridge.late_views import LateViews, is_narrow
 from spark_bridge.spark_jobs import SparkJobs
+from spark_bridge.stored_rows import StoredRows
 from spark_bridge.used_columns import columns_to_read
 from spark_bridge.view import View
 from spark_bridge.view_definition import ViewDefinition
@@ -29,6 +30,7 @@ from state.clock import Clock, SystemClock
 from state.errors import RunFailedError, ViewError
 from state.location import Location
 from state.records import CatalogView, ViewVersion
+from state.stored_rows import stored_rows_name
 from state.view_name import next_name
 
 _ROWS = "over the rows of an epoch"
@@ -68,6 +70,7 @@ class Materializer:
         self._versions: dict[str, ViewVersion] = {}
         self._begun: dict[str, ViewVersion] = {}
         self._views: dict[str, View] = {}
+        self._stored: dict[str, StoredRows] = {}
         self._new: set[str] = set()
         self._were_late: set[str] = set()
         self._dropped: set[str] = set()
@@ -134,7 +137,7 @@ class Materializer:
         """
         self._versions = {name: view for name, view in views.items() if view.pinned_epoch is None}
         self._begun = {name: view for name, view in views.items() if view.pinned_epoch is not None}
-        self._views = {}
+        self._views, self._stored = {}, {}
         self._epoch, self._ingested = epoch, {*ingested}
         for name in self._plans:
             if name in self._versions:
@@ -180,6 +183,9 @@ class Materializer:
         work: dict[str, Callable[[], ViewVersion]] = {
             plan.name: partial(self._bring_up_to_date, epoch, plan, rows) for plan in due
         }
+        for source, each in with_rows.items():
+            if stored := [block.stored for block in each if block.stored is not None]:
+                work[stored_rows_name(source)] = partial(self._stored_rows(source).apply, stored)
         late_work = self._late.work(epoch, rows, with_rows)
         begun = [each for each in self._late if each.version is None and next_name(each.plan.name) in late_work]
         versions = self._jobs.run("view", _ROWS, {**work, **late_work})
@@ -238,8 +244,10 @@ class Materializer:
         Raises:
             CommitRefusedError, CommitUnknownError: as `run_epoch`; recover in the same way.
         """
-        if not any(view.tidy() for view in self._views.values()):
-            self._late.tidy()
+        maintained: list[View | StoredRows | LateViews] = [*self._views.values(), *self._stored.values(), self._late]
+        for each in maintained:
+            if each.tidy():
+                return
 
     def close(self) -> None:
         """Ends the threads; the session is the caller's."""
@@ -338,6 +346,14 @@ class Materializer:
         version = view.create(epoch, rows)
         self._views[plan.name] = view
         return version
+
+    def _stored_rows(self, source: str) -> StoredRows:
+        if source not in self._stored:
+            rows = self._stored[source] = StoredRows(self._root, source)
+            version = self._versions.get(stored_rows_name(source))
+            if version is not None:
+                rows.open(version)
+        return self._stored[source]
 
     # -- views that come and go ------------------------------------------------------------------------------------
 

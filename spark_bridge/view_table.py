@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import lance
 import pyarrow as pa
 import pyarrow.compute as pc
-from lance import LanceOperation, Transaction
+from lance import FragmentMetadata, LanceOperation, Transaction
 from lance.fragment import write_fragments
 
 from state.errors import CommitRefusedError, CommitUnknownError
 from state.fold_plan import next_run
 from state.group_key import KEY_COLUMN
-from state.lance_access import create_dataset, open_dataset
+from state.lance_access import create_dataset, create_of_fragments, open_dataset
 from state.location import Location
 from state.storage_error import storage_error
 
@@ -70,6 +71,17 @@ class ViewTable:
         return cls(location, create_dataset(location, rows))
 
     @classmethod
+    def create_of_fragments(
+        cls, location: Location, schema: pa.Schema, fragments: Sequence[FragmentMetadata]
+    ) -> ViewTable:
+        """Makes the dataset out of rows that others have staged for it.
+
+        Raises:
+            CommitRefusedError: there is one already.
+        """
+        return cls(location, create_of_fragments(location, schema, fragments))
+
+    @classmethod
     def open(cls, location: Location, version: int) -> ViewTable:
         """A handle on one version, which must be the latest for anything to be written."""
         return cls(location, open_dataset(location, version))
@@ -89,7 +101,20 @@ class ViewTable:
             fragments = write_fragments(rows, self._dataset, mode="append")
         except (OSError, RuntimeError) as error:
             raise _commit_error(self._location, error) from error
-        self._commit(Transaction(self._dataset.version, LanceOperation.Append(fragments)))
+        self.append_fragments(fragments)
+
+    def append_fragments(self, fragments: Sequence[FragmentMetadata]) -> None:
+        """Adds rows that others have staged."""
+        self._commit(Transaction(self._dataset.version, LanceOperation.Append(list(fragments))))
+
+    def add_columns(self, columns: pa.Schema) -> None:
+        """Adds columns at the end, null in every row that is there.  Rows must follow: only they make a `version`."""
+        expected = self._dataset.version + 1
+        try:
+            self._dataset.add_columns(columns)
+        except (OSError, RuntimeError) as error:
+            raise _commit_error(self._location, error) from error
+        self._check(expected, self._dataset.version)
 
     def upsert(self, rows: pa.Table) -> None:
         """Puts rows in by their key, in place of those that have it."""
@@ -168,13 +193,16 @@ class ViewTable:
             committed = lance.LanceDataset.commit(self._dataset, transaction, max_retries=0)
         except (OSError, RuntimeError) as error:
             raise _commit_error(self._location, error) from error
-        if committed.version != expected:
-            raise CommitRefusedError(
-                f"{self._location}: version {expected} was due and {committed.version} was written, so somebody else "
-                "has written to this view; recover from what is committed"
-            )
+        self._check(expected, committed.version)
         self._dataset, self._version = committed, int(committed.version)
         self._commits += 1
+
+    def _check(self, expected: int, written: int) -> None:
+        if written != expected:
+            raise CommitRefusedError(
+                f"{self._location}: version {expected} was due and {written} was written, so somebody else "
+                "has written to this view; recover from what is committed"
+            )
 
 
 def _size(fragment: lance.LanceFragment) -> int:

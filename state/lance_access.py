@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import lance
 import pyarrow as pa
-from lance import LanceOperation
+from lance import FragmentMetadata, LanceOperation
 from lance.fragment import write_fragments
 
-from state.errors import CommitRefusedError, NotFoundError
+from state.errors import CommitRefusedError, NotFoundError, SlackwaterError
 from state.location import Location
 from state.object_client import CONNECT_TIMEOUT_S, READ_TIMEOUT_S
 from state.storage_error import storage_error
@@ -48,18 +50,29 @@ def create_dataset(location: Location, table: pa.Table, schema: pa.Schema | None
         fragments = write_fragments(
             table, location.lance_uri, schema, mode="create", storage_options=lance_options(location)
         )
+    except (OSError, ValueError, RuntimeError) as error:
+        raise _creation_error(location, error) from None
+    return create_of_fragments(location, schema, fragments)
+
+
+def create_of_fragments(
+    location: Location, schema: pa.Schema, fragments: Sequence[FragmentMetadata]
+) -> lance.LanceDataset:
+    """A new dataset that holds what was staged for it.
+
+    Raises:
+        CommitRefusedError: there is one already, or another creator came first.
+        StorageError: the store refuses or does not answer.
+    """
+    try:
         created = lance.LanceDataset.commit(
             location.lance_uri,
-            LanceOperation.Overwrite(schema, fragments),
+            LanceOperation.Overwrite(schema, list(fragments)),
             storage_options=lance_options(location),
             max_retries=0,
         )
     except (OSError, ValueError, RuntimeError) as error:
-        try:
-            open_dataset(location)
-        except NotFoundError:
-            raise storage_error(error, location) from None
-        raise CommitRefusedError(f"{location} exists already: it is never created a second time") from None
+        raise _creation_error(location, error) from None
     # Opened again: the handle that a creation returns has caches of gigabytes, and takes what it may.
     return open_dataset(location, created.version)
 
@@ -80,3 +93,12 @@ def lance_options(location: Location) -> dict[str, str] | None:
         options.setdefault("read_timeout", f"{READ_TIMEOUT_S}s")
         options.setdefault("client_retry_timeout", str(_RETRY_WITHIN_S))
     return options or None
+
+
+def _creation_error(location: Location, error: Exception) -> SlackwaterError:
+    """What stood in the way: a dataset, or the store."""
+    try:
+        open_dataset(location)
+    except NotFoundError:
+        return storage_error(error, location)
+    return CommitRefusedError(f"{location} exists already: it is never created a second time")

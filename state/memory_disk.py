@@ -70,6 +70,7 @@ class MemoryDisk:
         staged: what actors have staged, by name; it stays when no commit takes it.
         swaps: how many commits were tried, which names them.
         datasets: path -> the dataset of a view.
+        stored: path of a dataset -> rows that were staged for it.
     """
 
     fault: Callable[[str], None] | None = None
@@ -78,6 +79,7 @@ class MemoryDisk:
     staged: dict[str, Delta] = field(default_factory=dict)
     swaps: int = 0
     datasets: dict[str, MemoryDataset] = field(default_factory=dict)
+    stored: dict[str, list[Any]] = field(default_factory=dict)
 
     def version(self, number: int) -> MemoryVersion:
         """The store at a version.

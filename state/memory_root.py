@@ -37,7 +37,7 @@ class MemoryRoot:
         return view.at({path: self._restore_dataset(path, each, term) for path, each in view.datasets.items()})
 
     def datasets(self) -> list[str]:
-        return list(self.disk.datasets)
+        return [*self.disk.datasets, *(path for path in self.disk.stored if path not in self.disk.datasets)]
 
     def versions(self, path: str) -> set[int]:
         return set(self.disk.versions if path == STORE_PATH else self._dataset(path).versions)
@@ -51,7 +51,8 @@ class MemoryRoot:
 
     def delete_dataset(self, path: str) -> Vacuumed:
         # Another vacuum may have been here meanwhile.
-        return Vacuumed(datasets=int(self.disk.datasets.pop(path, None) is not None))
+        staged = self.disk.stored.pop(path, None)
+        return Vacuumed(datasets=int(self.disk.datasets.pop(path, None) is not None or staged is not None))
 
     def tag_committed(self, view: ViewVersion) -> None:
         dataset = self._dataset(view.path)
@@ -88,6 +89,17 @@ class MemoryRoot:
             NotFoundError: it does not exist.
         """
         return self._dataset(path).rows(path, version)
+
+    def stage_rows(self, path: str, rows: Any) -> str:
+        """Writes rows for a dataset that may not exist yet; what they are called there."""
+        staged = self.disk.stored.setdefault(path, [])
+        staged.append(rows)
+        return str(len(staged) - 1)
+
+    def staged_rows(self, path: str, name: str) -> Any:
+        """Rows that were staged; None if they are not there any more, which a commit would not notice."""
+        staged = self.disk.stored.get(path, [])
+        return staged[int(name)] if int(name) < len(staged) else None
 
     def _dataset(self, path: str) -> MemoryDataset:
         if path not in self.disk.datasets:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from state.store import StateStore
+from state.stored_rows import is_stored_rows_path
 
 STORE_PATH = "state.lance"
 _CREATION_EPOCH = re.compile(r"-(\d+)(?:-\w+)?\.lance$")
@@ -85,7 +86,9 @@ class Vacuum:
             StorageError: the root cannot be read or written; the next pass goes on.
         """
         store = self._root.open(read_only=True)
-        named = _named(store)
+        # Read at once: while versions are deleted others may be made, and this one go.
+        records = store.scan("epoch").select(["epoch", "term", "state_version", "views"]).combine_chunks()
+        named, last_of_others = _named(records), _last_of_other_terms(records, store.head.term)
         gone = Vacuumed()
         for path, each in named.items():
             unnamed = {version for version in self._existing(path, each.last) - each.versions if version < each.last}
@@ -94,8 +97,10 @@ class Vacuum:
             self._left[path] = each
         for path in self._root.datasets():
             created = _CREATION_EPOCH.search(path)
-            # Later epochs may be on their way, with datasets that are not named yet.
-            if path not in named and created and int(created.group(1)) <= store.head.epoch:
+            # Later epochs may be on their way, with datasets that are not named yet.  Rows are staged for as long as
+            # an attempt lives before the first of them are committed.
+            settled = last_of_others if is_stored_rows_path(path) else store.head.epoch
+            if path not in named and created and int(created.group(1)) <= settled:
                 gone += self._root.delete_dataset(path)
         return gone
 
@@ -105,9 +110,14 @@ class Vacuum:
         return self._root.versions(path) if left is None else left.versions.union(range(left.last, last))
 
 
-def _named(store: StateStore) -> Mapping[str, _Named]:
+def _last_of_other_terms(records: pa.Table, term: int) -> int:
+    """The last retained epoch that was committed under another term; 0 if there is none."""
+    others = records.filter(pc.not_equal(records["term"], term))
+    return int(pc.max(others["epoch"]).as_py() or 0)
+
+
+def _named(records: pa.Table) -> Mapping[str, _Named]:
     """What the retained epochs name, by path; computed in Arrow, since there may be tens of thousands of them."""
-    records = store.scan("epoch").select(["state_version", "views"]).combine_chunks()
     if records.num_rows == 0:
         return {}
     views = pa.Table.from_struct_array(pc.list_flatten(records["views"]).combine_chunks())

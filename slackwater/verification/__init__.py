@@ -16,6 +16,9 @@
 Which engine: DuckDB first, because it shares no code with what made the view.  When it agrees, that settles it: two
 programs do not make the same mistake.  When it does not, its SQL may simply mean something else, so Spark decides.
 
+The stored rows of a source are compared with the ledger alone: from each version of each file as many rows as were
+ingested of it, each position once, none of them quarantined (`stored_rows`).
+
 Invariants:
 
 * A view is compared over exactly the first `rows_read` records of each file of the ledger of its epoch, less those that
@@ -38,6 +41,7 @@ Invariants:
     duckdb_files.py     which rows of a file fit, as DuckDB sees it
     spark_engine.py     Spark, in a local session that is started when it is first needed
     comparison.py       two tables, row by row
+    stored_rows.py      the stored rows of a source, against the ledger
 """
 
 from __future__ import annotations

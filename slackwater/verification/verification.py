@@ -29,17 +29,21 @@ class FileProblem:
     problem: str
 
 
+LEDGER = "ledger"
+"""What stored rows are compared with, in place of an engine."""
+
+
 @dataclass(frozen=True)
 class ViewCheck:
-    """One view.
+    """One view, or the stored rows of one source (`source.rows`).
 
     Args:
         outcome: equal, different, or not checkable.
-        engine: `duckdb` or `spark`, whichever decided; None when the view is not checkable.
+        engine: `duckdb` or `spark`, whichever decided; `ledger` for stored rows; None when the view is not checkable.
         epoch: whose ledger was used: that of the verification, or the one at which the view was frozen.
         rows: of the view.
         expected_rows: of the engine's result, if there was one.
-        differences: None unless there are any.
+        differences: None unless there are any; those of stored rows have a row for each file.
         files: those that stand in the way of a check.
         reason: why it is not checkable, why the ledger itself is wrong, or why DuckDB did not decide; may be empty.
     """

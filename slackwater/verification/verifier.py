@@ -18,7 +18,8 @@ from slackwater.verification.ingested_files import FileProblemsError, IngestedFi
 from slackwater.verification.recorded_source import RecordedSource, recorded_definition, recorded_sources
 from slackwater.verification.spark_engine import SparkEngine
 from slackwater.verification.step import OnStep, Step
-from slackwater.verification.verification import FileProblem, Outcome, Verification, ViewCheck
+from slackwater.verification.stored_rows import row_differences
+from slackwater.verification.verification import LEDGER, FileProblem, Outcome, Verification, ViewCheck
 from slackwater.view import View
 from spark_bridge.view_definition import ViewDefinition
 from spark_bridge.view_plan import AGGREGATE
@@ -27,6 +28,7 @@ from state.errors import StorageError, UsageError
 from state.location import Location
 from state.records import CatalogView, EpochRecord
 from state.store import StateStore
+from state.stored_rows import is_stored_rows, source_of_rows
 from state.view_name import is_view
 
 if TYPE_CHECKING:
@@ -93,7 +95,8 @@ class Verifier:
             else:
                 reason = f"it is frozen since epoch {epoch}, which is no longer retained"
                 checks.update({view.name: self._not_checkable(view, epoch, reason) for view in views})
-        return Verification(self._record.epoch, tuple(checks[name] for name in filter(is_view, self._record.views)))
+        checks.update({name: self._check_rows(name) for name in self._record.views if is_stored_rows(name)})
+        return Verification(self._record.epoch, tuple(checks[name] for name in self._record.views if name in checks))
 
     def _views_by_ledger(self) -> Mapping[int, Sequence[CatalogView]]:
         """The views by the epoch whose ledger they were made of: a frozen view has missed what came later."""
@@ -126,6 +129,18 @@ class Verifier:
                 else:
                     checks.append(self._check(view, record.epoch, computations))
             return checks
+
+    def _check_rows(self, name: str) -> ViewCheck:
+        """The stored rows of a source: their lineage against the ledger, whether the files are still there or not."""
+        source = source_of_rows(name)
+        definition = recorded_definition(self._catalog.sources[source], self._locations, self._root)
+        recorded = recorded_sources([definition], self._store, self._record.state_version)[source]
+        self._on_step(Step(f"{name}: compares the stored rows of {len(recorded.files):,} files with the ledger"))
+        stored = View(self._root, self._record.views[name], ())
+        found = row_differences(recorded, stored.lance())
+        outcome = Outcome.EQUAL if found is None else Outcome.DIFFERENT
+        expected = sum(file.rows - file.rows_bad for file in recorded.files)
+        return ViewCheck(name, outcome, LEDGER, self._record.epoch, stored.count_rows(), expected, found)
 
     def _problems(self, source: RecordedSource) -> Exception | None:
         """Why the ingested rows of a source cannot be read again, as far as a listing tells."""

@@ -11,6 +11,7 @@ import pytest
 
 from actors.catalog_changes import CatalogChanges
 from actors.pipeline_definition import PipelineDefinition
+from actors.source import SourceDefinition
 from state.catalog import Catalog
 from state.errors import DefinitionChangedError, SchemaError
 from state.records import CatalogSource
@@ -62,3 +63,18 @@ def test_another_schema_than_the_kept_one_is_refused(schema: pa.Schema, tmp_path
 def test_other_metadata_is_another_declaration(tmp_path: Path) -> None:
     with pytest.raises(DefinitionChangedError, match="source s was"):
         kept(declared(tmp_path), _X).declare(declared(tmp_path, metadata=("row",)), 1)
+
+
+def test_rows_are_kept_from_the_first_declaration_on_or_never(tmp_path: Path) -> None:
+    for before, now in ((False, True), (True, False)):
+        changes = kept(declared(tmp_path, materialize=before), _X)
+        with pytest.raises(DefinitionChangedError, match="materialize"):
+            changes.declare(declared(tmp_path, materialize=now), 0)
+    kept(declared(tmp_path, materialize=True), _X).declare(declared(tmp_path, materialize=True), 0)
+
+
+def test_a_source_of_before_there_were_stored_rows_has_none(tmp_path: Path) -> None:
+    source = declared(tmp_path).sources[0]
+    assert "materialize" not in source.to_json()
+    assert not SourceDefinition.of_json("s", source.to_json()).materialize
+    kept(declared(tmp_path), _X).declare(declared(tmp_path, materialize=False), 0)

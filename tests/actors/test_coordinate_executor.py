@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,7 +20,7 @@ from state.catalog import Catalog
 from state.clock import SystemClock
 from state.delta import DeltaBuilder
 from state.lance_root import LanceRoot
-from state.records import EpochCounts, EpochRecord, EpochSeconds, LeftOutColumn
+from state.records import EpochCounts, EpochRecord, EpochSeconds, LeftOutColumn, ViewVersion
 from state.tables import TABLES
 from tests.actors.flow import AT, file, of
 from tests.actors.test_recovery import definition
@@ -203,3 +204,25 @@ def test_a_file_that_is_listed_and_not_read_is_seen_to_grow_old(flow: Coordinati
     younger = flow.barriers[-1].epoch.curr
     assert epoch_over({"s": younger}) == {"s": Unfinished(younger, 0)}
     assert epoch_over({}) == {}
+
+
+def test_stored_rows_stay_where_they_are_and_new_ones_get_a_place_of_their_own(tmp_path: Path) -> None:
+    made = definition(tmp_path, "s", schema=X)
+    made = replace(made, sources=(replace(made.sources[0], materialize=True), replace(made.sources[0], name="t")))
+    root = LanceRoot(made.root, SystemClock())
+    places = []
+    for run in ("first", "second"):
+        recovered = recover(made, AttemptPlan(run), root)
+        there = {"s.rows": ViewVersion("s.rows", "views/s.rows-7.lance", 3)} if run == "second" else {}
+        for views in ({}, there):
+            executor = CoordinateExecutor(
+                definition=made,
+                plan=AttemptPlan(run),
+                recovered=replace(recovered, views=views),
+                next_epoch=lambda last: last + 1,
+                now_s=0.0,
+            )
+            places.append(executor.stored_paths)
+    assert all(place.keys() == {"s"} for place in places)
+    assert places[0] == places[1] != places[2], "no attempt takes the place of another"
+    assert places[3] == {"s": "views/s.rows-7.lance"}

@@ -261,7 +261,7 @@ MUTANTS = (
     Mutant(
         "a vacuum takes datasets that are not named yet",
         "state/vacuum.py",
-        (("created and int(created.group(1)) <= store.head.epoch:", "created:"),),
+        (("created and int(created.group(1)) <= settled:", "created:"),),
     ),
     Mutant(
         "credit does not come back",
@@ -287,5 +287,15 @@ MUTANTS = (
         "epochs that were committed and not acknowledged are not counted",
         "actors/recovery.py",
         (("if each.epoch > plan.so_far.epoch] if plan.held_root else []", "if False]"),),
+    ),
+    Mutant(
+        "a vacuum takes rows that are staged, and not committed yet",
+        "state/vacuum.py",
+        (
+            (
+                "settled = last_of_others if is_stored_rows_path(path) else store.head.epoch",
+                "settled = store.head.epoch",
+            ),
+        ),
     ),
 )

@@ -10,6 +10,7 @@ import json
 import os
 import sys
 import tempfile
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,12 @@ import pyarrow as pa
 import ray
 
 from actors.fetch_actor import FetchActor
+from actors.file_progress import FileProgress
 from actors.instructions import EmitBlock
-from actors.messages import Block
+from actors.messages import Block, FileVersion
+from actors.read_buffer import Piece
+from actors.row_stager import RowStager
+from actors.rows import Rows
 from spark_bridge import hand_over
 from state.errors import RunFailedError, StorageFullError
 
@@ -38,6 +43,8 @@ class Fetcher(FetchActor):
 
     def __init__(self) -> None:
         self._name = "fetch-0"
+        self._used: dict[str, frozenset[str]] = {}
+        self._stagers: dict[str, RowStager] = {}
         self._sent: list[Any] = []
 
     def send(self, message: Any, to: int | None = None) -> None:
@@ -46,9 +53,11 @@ class Fetcher(FetchActor):
     def emit(self, blocks: int) -> str:
         """What becomes of blocks that nobody releases."""
         rows = pa.table({"x": pa.array([os.urandom(_MIB) for _ in range(8)])})
+        file = FileVersion("t", "a", b"12345678", "etag", rows.nbytes, datetime(2026, 1, 1, tzinfo=timezone.utc))
+        piece = Piece(FileProgress(file, listed_epoch=1), Rows(rows, 0))
         try:
             for _ in range(blocks):
-                self._emit(EmitBlock("t", (rows,), rows.num_rows, rows.nbytes, epoch=1))
+                self._emit(EmitBlock("t", (piece,), rows.nbytes, epoch=1))
         except StorageFullError as error:
             return f"StorageFullError: {error}"
         return f"sent {len(self._sent)}"

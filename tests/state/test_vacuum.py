@@ -19,6 +19,7 @@ from state.clock import ManualClock
 from state.delta import DeltaBuilder
 from state.epoch import next_epoch
 from state.errors import EpochNotFoundError, FencedError, NotFoundError
+from state.fragment_stager import FragmentStager
 from state.head_swap import HeadSwapStore
 from state.housekeeping import Housekeeping, StagedUpkeep
 from state.lance_access import lance_options, open_dataset
@@ -248,6 +249,27 @@ def test_a_dataset_of_no_epoch_goes_and_one_that_is_on_its_way_stays(writer: Wri
     for epoch, versions in ((orphan, 0), (coming, 1)):
         for place in ("views", "view_state"):
             assert versions_of(writer.root, f"{place}/w-{epoch}.lance") == versions
+    assert writer.upkeep().run(writer.store).datasets == 0
+
+
+def staged(writer: Writer, path: str) -> None:
+    """Rows for a dataset that there is not yet."""
+    if isinstance(writer.root, MemoryRoot):
+        writer.root.stage_rows(path, [1])
+    else:
+        FragmentStager(writer.root.location.child(path)).stage(pa.table({"n": [1]}))
+
+
+def test_rows_that_are_staged_stay_for_as_long_as_their_attempt_may_commit_them(writer: Writer) -> None:
+    path = f"views/s.rows-{writer.commit().epoch + 1}.lance"
+    staged(writer, path)
+    for _ in range(4):
+        writer.commit()
+    assert writer.upkeep().run(writer.store).datasets == 0
+    assert path in writer.root.datasets()
+    writer.store.take_over()
+    writer.commit()
+    assert writer.upkeep().run(writer.store).datasets == 1
     assert writer.upkeep().run(writer.store).datasets == 0
 
 

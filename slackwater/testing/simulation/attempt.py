@@ -150,6 +150,7 @@ class SimulatedAttempt(Life):
                 unfinished=[each for each in recovered.unfinished if mapping.owner_of(each.file.path) == index],
                 without_rows=[key for key in recovered.without_rows if mapping.owner_of(key[1]) == index],
                 poisoned=self.plan.poisoned,
+                stored=self.coordinator.executor.stored_paths,
             )
             for index, name in enumerate(topology.fetchers)
         }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 from zlib import crc32
@@ -32,7 +33,7 @@ from actors.list_executor import ListExecutor
 from actors.listing_pace import ListingPace
 from actors.listing_page import microseconds_of
 from actors.merge_executor import MergeExecutor
-from actors.messages import Barrier, Block, FileKey, FileVersion, Message, PathKey
+from actors.messages import Barrier, Block, Envelope, FileKey, FileVersion, Message, PathKey, StoredBlock
 from actors.path_filter import PathFilter
 from actors.read_errors import ObjectChanged, ObjectVanished
 from actors.reports import EpochBlocks, FetchProgress, ListProgress
@@ -156,6 +157,7 @@ class FetchHost(Host):
         schemas: of the sources, as far as they are decided; of one that adds columns every file has one of three.
         unfinished, without_rows: see `FileQueue`.
         poisoned: see `FetchExecutor`.
+        stored: see `FetchActor`.
     """
 
     reports_progress = True
@@ -170,8 +172,11 @@ class FetchHost(Host):
         unfinished: Iterable[FileProgress],
         without_rows: Iterable[FileKey],
         poisoned: Mapping[PathKey, str],
+        stored: Mapping[str, str],
     ) -> None:
         super().__init__(attempt, name, edges)
+        self._stored = stored
+        self._root = SimulatedRoot(self._world.disk, self._world.clock, self._world.access(self))
         settings = attempt.definition.fetch
         self._edge = Outlet(name, settings.max_bytes_in_flight)
         self._piece_rows = max(1, settings.piece_bytes // ROW_BYTES)
@@ -217,7 +222,11 @@ class FetchHost(Host):
             self.soon(self._infer, instruction.file)
         elif isinstance(instruction, EmitBlock):
             rows = FileRows.joined(instruction.tables)
-            self.send(Block(self.name, instruction.source, rows, instruction.rows, instruction.nbytes))
+            block = Block(self.name, instruction.source, rows, instruction.rows, instruction.nbytes)
+            if instruction.source in self._stored:
+                self.soon(self._send_staged, self._edge.send(block), block)
+            else:
+                self.send(block)
         elif isinstance(instruction, ProposeSchema):
             coordinator = self._attempt.coordinator
             coordinator.tell(coordinator.propose_schema, instruction)
@@ -228,6 +237,12 @@ class FetchHost(Host):
             self._open.clear()
         else:
             super().perform(instruction)
+
+    def _send_staged(self, envelope: Envelope, block: Block) -> None:
+        path = self._stored[block.source]
+        stored = StoredBlock(path, SCHEMA, (self._root.stage_rows(path, block.ref.spans),))
+        [(receiver, _)] = self._outlets
+        receiver.tell(receiver.receive, replace(envelope, message=replace(block, stored=stored)))
 
     def _infer(self, file: FileVersion) -> None:
         content = self._requested(file)

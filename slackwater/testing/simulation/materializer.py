@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from actors.messages import BarrierKind
+from actors.messages import BarrierKind, Block
 from actors.recovery import RecoveredState
 from actors.reports import CollectReport, EpochBlocks
 from actors.topology import MATERIALIZER
@@ -91,10 +91,15 @@ class SimulatedMaterializer(Host):
         self._due = [
             view for view in self._plans if view.name not in self._versions or view.sources & self._spans.keys()
         ]
-        if not self._due:
-            self._report_views(epoch)
         for view in self._due:
             self.soon(self._bring_up_to_date, view, epoch)
+        for source, blocks in epoch.blocks.items():
+            if source in self._world.stored_rows:
+                view = self._world.stored_rows[source]
+                self._due.append(view)
+                self.soon(self._store_rows, view, blocks, epoch)
+        if not self._due:
+            self._report_views(epoch)
 
     def _take_rows(self, epoch: EpochBlocks) -> None:
         """Raises RunFailedError when the rows of an epoch are gone with their actor, or kill Spark."""
@@ -116,6 +121,24 @@ class SimulatedMaterializer(Host):
             version = self._create(view, epoch.epoch, spans)
         elif spans:
             version = self._write(view, version, spans)
+        self._written(view, version, epoch)
+
+    def _store_rows(self, view: ModelView, blocks: Sequence[Block], epoch: EpochBlocks) -> None:
+        """Makes what was staged visible."""
+        stored = [block.stored for block in blocks if block.stored is not None]
+        staged = [self._root.staged_rows(each.path, name) for each in stored for name in each.fragments]
+        rows = [span for spans in staged for span in spans or ()]
+        version = self._versions.get(view.name)
+        if version is None:
+            path = stored[0].path
+            number = self._root.commit_view(path, 0, view.after(None, rows))
+        else:
+            path = version.path
+            kept = self._root.view_rows(path, version.version)
+            number = self._root.commit_view(path, version.version, view.after(kept, rows))
+        self._written(view, ViewVersion(view.name, path, number), epoch)
+
+    def _written(self, view: ModelView, version: ViewVersion, epoch: EpochBlocks) -> None:
         self._versions[view.name] = version
         self._due.remove(view)
         if not self._due:

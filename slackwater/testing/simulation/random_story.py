@@ -84,6 +84,7 @@ class RandomStory:
             clock_stands=random.random() < 0.15,
             slow=pick(self._actors) if random.random() < 0.3 else "",
             adds_columns=random.random() < 0.2,
+            materialize=random.random() < (0.2 if keep_epochs is None else 0.5),
         )
 
     def _story(self) -> list[Step]:

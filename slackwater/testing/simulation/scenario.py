@@ -32,6 +32,7 @@ class Scenario:
         on_change: what the sources do with files that have changed: `ignore` or `append`.
         adds_columns: whether the files have columns that their sources get when they are found.
         clock_stands: whether the wall clock stands still, as a coarse one does for a while.
+        materialize: whether the rows of the sources are kept, too.
         slow: the name of an actor that is slower than everybody else; empty for none.
     """
 
@@ -51,6 +52,7 @@ class Scenario:
     on_change: str = "ignore"
     adds_columns: bool = False
     clock_stands: bool = False
+    materialize: bool = False
     slow: str = ""
 
     def __repr__(self) -> str:

@@ -23,6 +23,7 @@ from slackwater.testing.simulation.simulated_root import Access, StoreFaults
 from state.location import Location
 from state.memory_disk import MemoryDisk
 from state.retention import RetentionSettings
+from state.stored_rows import stored_rows_name
 
 if TYPE_CHECKING:
     from random import Random  # noqa: TID251 - as an argument
@@ -62,7 +63,12 @@ class World:
             EveryRow("rows", frozenset(scenario.sources)),
             GroupedRows("groups", frozenset(scenario.sources[:1])),
         )
-        self.promises = Promises(self.disk, self.bucket, self.views, scenario.keep_epochs, scenario.on_change)
+        self.stored_rows: dict[str, ModelView] = {
+            source: EveryRow(stored_rows_name(source), frozenset({source}))
+            for source in (scenario.sources if scenario.materialize else ())
+        }
+        views: list[ModelView] = [*self.views, *self.stored_rows.values()]
+        self.promises = Promises(self.disk, self.bucket, views, scenario.keep_epochs, scenario.on_change)
         self.processes: list[SimulatedProcess] = []
         self._network = Life("network")
 
@@ -110,6 +116,7 @@ def _definition(scenario: Scenario) -> PipelineDefinition:
                 discovery=Listing(interval_s=scenario.listing_s),
                 policy=FilePolicy(on_change=scenario.on_change),
                 schema_evolution="add_columns" if scenario.adds_columns else "strict",
+                materialize=scenario.materialize,
             )
             for name in scenario.sources
         ),

@@ -1,0 +1,138 @@
+"""Rows staged by many for one dataset: before there is one, while it gets columns, and when nobody commits them."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Sequence
+from datetime import date, datetime, timezone
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import lance
+import pyarrow as pa
+import pytest
+from lance import LanceOperation, Transaction
+
+from slackwater.testing.s3_server import S3Server
+from state.fragment_stager import FragmentStager, staged_fragments
+from state.lance_access import create_of_fragments
+from state.location import Location
+from state.stored_rows import LINEAGE
+
+AT = datetime(2026, 1, 31, 12, 30, 1, 5, tzinfo=timezone.utc)
+BEFORE: dict[pa.Field, Any] = {
+    pa.field("i", pa.int64()): 1,
+    pa.field("s", pa.struct([("x", pa.int32()), ("y", pa.list_(pa.struct([("z", pa.decimal128(20, 3))])))])): {
+        "x": None,
+        "y": [{"z": Decimal("1.500")}, None],
+    },
+    pa.field("t", pa.timestamp("us", "UTC")): AT,
+    pa.field("local", pa.timestamp("us")): AT.replace(tzinfo=None),
+    pa.field("m", pa.decimal128(38, 10)): Decimal("12345678901234567890.0123456789"),
+    pa.field("day", pa.date32()): date(2026, 1, 31),
+    pa.field("b", pa.binary()): b"\x00x",
+    pa.field("map", pa.map_(pa.string(), pa.int64())): [("a", 1), ("b", None)],
+    pa.field("yes", pa.bool_()): True,
+    pa.field("d", pa.float64()): 0.25,
+}
+NEW: dict[pa.Field, Any] = {
+    pa.field("n", pa.struct([("p", pa.string()), ("q", pa.list_(pa.int64()))])): {"p": "π", "q": [1, None]},
+}
+NEWER: dict[pa.Field, Any] = {
+    pa.field("again", pa.timestamp("us")): AT.replace(tzinfo=None),
+    pa.field("nested", pa.list_(pa.list_(pa.float64()))): [[1.0], [], None],
+}
+AGES = (BEFORE, BEFORE | NEW, BEFORE | NEW | NEWER)
+SCHEMAS = [pa.schema([*LINEAGE, *columns]) for columns in AGES]
+
+
+def rows(age: int) -> pa.Table:
+    """A full row, one of nulls, and a full one."""
+    columns = {field.name: [value, None, value] for field, value in AGES[age].items()}
+    lineage = {"__sw_path": ["f"] * 3, "__sw_version": [age] * 3, "__sw_row": [0, 1, 2]}
+    return pa.table({**lineage, **columns}, schema=SCHEMAS[age])
+
+
+def expected(ages: Sequence[int], newest: int) -> list[dict[str, Any]]:
+    lacking = {name: [None] * 3 for name in SCHEMAS[newest].names}
+    tables = (pa.table({**lacking, **rows(age).to_pydict()}, schema=SCHEMAS[newest]) for age in ages)
+    return [row for table in tables for row in table.to_pylist()]
+
+
+@pytest.fixture(params=["local", "s3"])
+def location(request: pytest.FixtureRequest, tmp_path: Path) -> Location:
+    if request.param == "local":
+        return Location(str(tmp_path / "a root% with" / "r.lance"))
+    server: S3Server = request.getfixturevalue("s3")
+    return Location(f"s3://{request.getfixturevalue('bucket')}/r.lance", server.storage_options)
+
+
+def committed(location: Location, epochs: Sequence[Sequence[int]], *, staged_late: bool) -> pa.Table:
+    """What a dataset has after epochs with blocks of these ages; all staged before the first one, or each in time."""
+    stagers = [FragmentStager(location), FragmentStager(location)]
+
+    def stage(age: int) -> tuple[str, ...]:
+        stagers.reverse()
+        return stagers[0].stage(rows(age))
+
+    early = [] if staged_late else [[stage(age) for age in ages] for ages in epochs]
+    dataset: lance.LanceDataset | None = None
+    for number, ages in enumerate(epochs):
+        blocks = early[number] if early else [stage(age) for age in ages]
+        fragments = staged_fragments(tuple(each for block in blocks for each in block))
+        if dataset is None:
+            dataset = create_of_fragments(location, SCHEMAS[max(ages)], fragments)
+            continue
+        lacking = [field for field in SCHEMAS[max(ages)] if field.name not in dataset.schema.names]
+        if lacking:
+            dataset.add_columns(pa.schema(lacking))
+        dataset = lance.LanceDataset.commit(dataset, Transaction(dataset.version, LanceOperation.Append(fragments)))
+        dataset.optimize.compact_files()
+    assert dataset is not None
+    return dataset.to_table()
+
+
+@pytest.mark.parametrize("staged_late", [True, False], ids=["each in its epoch", "before the dataset"])
+@pytest.mark.parametrize(
+    "epochs", [[[0], [1], [0], [2, 0], [2]], [[2], [0], [1]], [[0, 2, 1], [0, 1]], [[0], [1, 2], [2]]], ids=str
+)
+def test_blocks_of_before_and_after_new_columns_are_what_they_were(
+    location: Location, epochs: list[list[int]], staged_late: bool
+) -> None:
+    found = committed(location, epochs, staged_late=staged_late)
+    ages = [age for epoch in epochs for age in epoch]
+    assert found.schema == SCHEMAS[max(ages)]
+    order = [(name, "ascending") for name in ("__sw_version", "__sw_row")]
+    assert (
+        found.sort_by(order).to_pylist()
+        == pa.Table.from_pylist(expected(ages, max(ages)), SCHEMAS[max(ages)]).sort_by(order).to_pylist()
+    )
+
+
+def test_what_nobody_commits_goes_with_a_clean_up_after_seven_days(tmp_path: Path) -> None:
+    location = Location(str(tmp_path / "r.lance"))
+    stager = FragmentStager(location)
+    dataset = create_of_fragments(location, SCHEMAS[0], staged_fragments(stager.stage(rows(0))))
+    young, old = (
+        tmp_path / "r.lance" / "data" / json.loads(stager.stage(rows(0))[0])["files"][0]["path"] for _ in range(2)
+    )
+    week_ago = time.time() - 7 * 86_400 - 60
+    os.utime(old, (week_ago, week_ago))
+    dataset.delete("__sw_row = 0")
+    dataset.cleanup_old_versions(versions=[1])
+    assert young.exists() and not old.exists()
+    assert lance.dataset(location.lance_uri).count_rows() == 2
+
+
+def test_a_stager_goes_on_when_the_version_that_it_knows_is_gone(tmp_path: Path) -> None:
+    location = Location(str(tmp_path / "r.lance"))
+    stager = FragmentStager(location)
+    dataset = create_of_fragments(location, SCHEMAS[0], staged_fragments(stager.stage(rows(0))))
+    for _ in range(2):
+        fragments = staged_fragments(stager.stage(rows(0)))
+        dataset = lance.LanceDataset.commit(dataset, Transaction(dataset.version, LanceOperation.Append(fragments)))
+        dataset.cleanup_old_versions(versions=list(range(1, dataset.version)))
+    assert dataset.to_table().to_pylist() == expected([0, 0, 0], 0)
