@@ -114,9 +114,8 @@ class View:
         return ray.data.read_lance(
             self._reader.location.lance_uri,
             version=self._reader.version.version,
-            columns=list(selection.columns),
-            filter=selection.condition,
             storage_options=lance_options(self._reader.location),
+            scanner_options={"columns": list(selection.columns), "filter": selection.condition},
         )
 
     def to_spark(
