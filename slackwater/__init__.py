@@ -27,12 +27,16 @@ Invariants:
     run_requests.py what is asked of a run: pause, resume, throttle, stop, retry
     command_loop.py what other processes ask of it, through the store
     run_status.py RunStatus, RunReport: what a run says of itself
-    store.py      open, Store: epochs, files, quarantine, why, owner
+    store.py      open, Store: epochs, files, quarantine, why, owner, watch
     file_table.py the table of files, quarantine_table.py that of bad records
     explanation.py ViewExplanation: how a view is kept up to date
     snapshot.py   Snapshot: one epoch
     story.py      what happened to one object
-    view.py       a view at one epoch: to_arrow, to_pandas, to_polars, to_spark, to_ray, lance, get
+    view.py       a view at one epoch: to_arrow, to_pandas, to_polars, to_spark, to_ray, lance, get, scan
+    selection.py  which columns and rows of it are asked for
+    view_reader.py one version of its dataset, as all of these read it
+    snapshot_sql.py SQL over the views of an epoch; view_relation.py how DuckDB scans one of them
+    view_changes.py a view that is followed; view_difference.py what two versions of it differ in
     verification/ Store.verify: every view, computed again and compared
     settings.py   Settings
     commands.py   ask: a command to the owner of a root, or done here if there is none
@@ -69,6 +73,7 @@ if TYPE_CHECKING:
     from slackwater.store import Store, open
     from slackwater.story import Story
     from slackwater.view import View
+    from slackwater.view_changes import ViewChange
     from spark_bridge.session import SparkSettings
     from state.errors import (
         AccessDeniedError,
@@ -128,6 +133,7 @@ _MODULES = {
     "Text": "actors.source",
     "Thinning": "state.retention",
     "View": "slackwater.view",
+    "ViewChange": "slackwater.view_changes",
     "ViewExplanation": "slackwater.explanation",
     "open": "slackwater.store",
 }
@@ -184,6 +190,7 @@ __all__ = [
     "Thinning",
     "UsageError",
     "View",
+    "ViewChange",
     "ViewError",
     "ViewExplanation",
     "ViewNotFoundError",

@@ -8,7 +8,9 @@ import pyarrow as pa
 
 from slackwater.file_table import file_table, require_source
 from slackwater.quarantine_table import quarantine_table
+from slackwater.snapshot_sql import run_query
 from slackwater.view import View
+from slackwater.view_reader import ViewReader
 from state.catalog import Catalog
 from state.errors import ViewNotFoundError
 from state.location import Location
@@ -80,6 +82,29 @@ class Snapshot:
                 "the source is not declared with materialize=True"
             )
         return View(self._root, version, ())
+
+    def sql(self, query: str) -> pa.Table:
+        """The answer to a SELECT over the views of this epoch, computed by DuckDB in this process.
+
+        Every view is a relation by its name, with the columns of its result, and so is the ledger, as `files()` gives
+        it, by the name `files` unless a view is called so.  Of a view only what the query needs is read: the columns
+        that it names, and where they are compared with constants, the rows that pass.  Names are the same in upper and
+        lower case.  The query reads nothing else, no file and no network, and writes nothing.
+
+        Args:
+            query: one SELECT (also WITH, FROM, VALUES, DESCRIBE) in DuckDB's SQL; times are in UTC.
+
+        Raises:
+            UsageError: DuckDB is not installed, does not understand the query or cannot compute it; or it is something
+                else than one SELECT.
+            EpochExpiredError: the epoch is no longer retained.
+            StorageError: the root cannot be read.
+
+        Example:
+            >>> snapshot.sql("SELECT carrier, n FROM by_carrier ORDER BY n DESC LIMIT 10")  # doctest: +SKIP
+        """
+        views = {name: ViewReader(self._root, self._record.views[name]) for name in self.views}
+        return run_query(query, views, self.files, f"epoch {self.epoch} of {self._root}")
 
     def files(self, source: str | None = None, status: str | None = None) -> pa.Table:
         """The ledger and the queues as they stood at this epoch; columns as `Store.files`.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from slackwater.quarantine_table import quarantine_table
 from slackwater.snapshot import Snapshot
 from slackwater.story import Story, tell
 from slackwater.view import View
+from slackwater.view_changes import ViewChange, ViewChanges
 from state.catalog import Catalog
 from state.clock import Clock, SystemClock
 from state.errors import EpochExpiredError, EpochNotFoundError, NotFoundError, UsageError
@@ -106,11 +107,12 @@ class Store:
 
     Args:
         root: the root.
-        clock: for the store's handle.
+        clock: for the store's handle, and for the pauses of `watch`.
     """
 
     def __init__(self, root: Location, clock: Clock) -> None:
         self._root = root
+        self._clock = clock
         self._state = LanceStateStore.open(root, clock, read_only=True)
 
     def __repr__(self) -> str:
@@ -288,6 +290,49 @@ class Store:
             spark=spark,
             on_step=on_step,
         ).run()
+
+    def watch(self, view: str, *, since: int | str | None = None, poll_s: float = 0.5) -> Iterator[ViewChange]:
+        """Follows a view: yields what each epoch changes in it, and waits for the next; it never ends by itself.
+
+        Reading rights are enough, in any process.  An epoch that leaves the rows of the view as they were is passed
+        over.  What a change costs is that of the rows that were written in between, not that of the view.
+
+        A reader keeps no epoch: whoever is further behind than the retention gets an error, here or from the iterator.
+        Between two epochs that are retained, as thinning or a tag leave them, what changed in between is one change.
+
+        Args:
+            view: its name.
+            since: begin after this epoch, which `snapshot` would find; for example the last one that was dealt with, so
+                that nothing is missed or seen twice.  None begins with a first change that has all rows of the latest
+                epoch.
+            poll_s: seconds between two looks at the store, each a few requests.
+
+        Raises:
+            ViewNotFoundError: there is no such view.
+            EpochExpiredError: changes since then are no longer retained: begin again without `since`.
+            EpochNotFoundError, UsageError: as `snapshot`; or `poll_s` is negative.
+            StorageError: the root cannot be read now; go on with the last epoch as `since`.
+
+        Example:
+            >>> for change in store.watch("by_carrier"):  # doctest: +SKIP
+            ...     for key in change.removed.to_pylist():
+            ...         table.pop(tuple(key.values()), None)
+            ...     for row in change.rows.to_pylist():
+            ...         table[tuple(row[name] for name in change.key)] = row
+        """
+        if not poll_s >= 0:
+            raise UsageError(f"poll_s={poll_s!r}: give a number of seconds, 0 or more")
+        state = self._latest()
+        latest = self._find(state, None)
+        start = None
+        if since is not None:
+            try:
+                start = self._find(state, _parsed(since, state.head.tags))
+            except EpochExpiredError as error:
+                raise EpochExpiredError(f"{error}; watch without `since` to begin again with all rows") from None
+        if start is None or view not in start.views:
+            Snapshot(self._root, state, latest).view(view)
+        return iter(ViewChanges(self._root, self._latest, self._clock, view, since=start, poll_s=poll_s))
 
     def _find(self, state: LanceStateStore, wanted: int | datetime | None) -> EpochRecord:
         records = state.epochs()

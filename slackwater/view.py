@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import lance
 import pyarrow as pa
 
-from state.errors import EpochExpiredError, NotFoundError, SchemaError, UsageError
-from state.group_key import KEY_COLUMN, group_keys
-from state.lance_access import lance_options, open_dataset
+from slackwater.selection import Selection
+from slackwater.view_reader import ViewReader
+from state.errors import SchemaError, UsageError
+from state.group_key import KEY_COLUMN, group_keys, key_range
+from state.lance_access import lance_options
 from state.location import Location
 from state.records import ViewVersion
-from state.storage_error import storage_error
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,11 +22,18 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from ray.data import Dataset
 
-HIDDEN_PREFIX = "__sw_"
-
 
 class View:
     """The rows of a view at one epoch; nothing is read before it is asked for.
+
+    Every `to_...` takes what is wanted of the view, and reads nothing else of the rows:
+
+    * `columns`: a list of names, in the order that is wanted; without it all.
+    * `filter`: a condition in SQL as Lance understands it (`"n > 100 AND carrier IN ('AA', 'UA')"`): comparisons, AND,
+      OR, NOT, IN, BETWEEN, LIKE, IS NULL, CAST, arithmetic and functions of one row.  Names with other characters than
+      letters, digits and `_` stand in backquotes; a date is `date '2013-01-01'`.
+
+    Both are checked at once; a UsageError names the column that there is not, or what is not understood.
 
     Columns that Slackwater keeps beside the result (`__sw_...`) are hidden everywhere but in `lance()`.
 
@@ -36,27 +44,25 @@ class View:
     """
 
     def __init__(self, root: Location, version: ViewVersion, key: tuple[str, ...]) -> None:
-        self._location = root.child(version.path)
-        self._version = version
+        self._reader = ViewReader(root, version)
         self._key = key
-        self._dataset: lance.LanceDataset | None = None
 
     def __repr__(self) -> str:
-        return f"View({self.name!r}, {str(self._location)!r}, version={self._version.version})"
+        return f"View({self.name!r}, {str(self._reader.location)!r}, version={self._reader.version.version})"
 
     @property
     def name(self) -> str:
-        return self._version.name
+        return self._reader.name
 
     @property
     def key(self) -> tuple[str, ...]:
-        """The columns that `get` takes; none if the view has no groups."""
+        """The columns that `get` and `scan` take; none if the view has no groups."""
         return self._key
 
     @property
     def schema(self) -> pa.Schema:
         """The columns of the result."""
-        return pa.schema([field for field in self.lance().schema if not field.name.startswith(HIDDEN_PREFIX)])
+        return self._reader.schema
 
     def lance(self) -> lance.LanceDataset:
         """The Lance dataset, checked out at this epoch's version.
@@ -65,75 +71,92 @@ class View:
             EpochExpiredError: the version is no longer retained.
             StorageError: the root cannot be read.
         """
-        if self._dataset is None:
-            try:
-                self._dataset = open_dataset(self._location, self._version.version)
-            except NotFoundError as error:
-                raise self._expired() from error
-        return self._dataset
+        return self._reader.dataset
 
     def count_rows(self) -> int:
         return int(self.lance().count_rows())
 
-    def to_arrow(self) -> pa.Table:
+    def to_arrow(self, *, columns: Sequence[str] | None = None, filter: str | None = None) -> pa.Table:
         """An Arrow table.
 
+        Args:
+            columns: names of columns; None for all.
+            filter: a condition in SQL, see `View`.
+
         Raises:
+            UsageError: there is no such column, or the condition is not understood or cannot be computed for a row.
             EpochExpiredError: the version is no longer retained.
             StorageError: the root cannot be read.
-        """
-        return self._read()
 
-    def to_pandas(self) -> pd.DataFrame:
-        """A pandas frame; needs pandas."""
-        frame: pd.DataFrame = self.to_arrow().to_pandas()
+        Example:
+            >>> snapshot.view("by_carrier").to_arrow(columns=["carrier"], filter="n > 100")  # doctest: +SKIP
+        """
+        return self._reader.selected(self._reader.selection(columns, filter))
+
+    def to_pandas(self, *, columns: Sequence[str] | None = None, filter: str | None = None) -> pd.DataFrame:
+        """A pandas frame; arguments and errors as `to_arrow`; needs pandas."""
+        frame: pd.DataFrame = self.to_arrow(columns=columns, filter=filter).to_pandas()
         return frame
 
-    def to_polars(self) -> pl.DataFrame:
-        """A polars frame; needs polars."""
+    def to_polars(self, *, columns: Sequence[str] | None = None, filter: str | None = None) -> pl.DataFrame:
+        """A polars frame; arguments and errors as `to_arrow`; needs polars."""
         import polars as pl
 
-        frame = pl.from_arrow(self.to_arrow())
+        frame = pl.from_arrow(self.to_arrow(columns=columns, filter=filter))
         assert isinstance(frame, pl.DataFrame)
         return frame
 
-    def to_ray(self) -> Dataset:
-        """A Ray dataset, read in parallel when it is used; needs ray."""
+    def to_ray(self, *, columns: Sequence[str] | None = None, filter: str | None = None) -> Dataset:
+        """A Ray dataset, read in parallel when it is used; arguments and errors as `to_arrow`; needs ray."""
         import ray.data
 
+        selection = self._reader.selection(columns, filter)
         return ray.data.read_lance(
-            self._location.lance_uri,
-            version=self._version.version,
-            columns=self.schema.names,
-            storage_options=lance_options(self._location),
+            self._reader.location.lance_uri,
+            version=self._reader.version.version,
+            storage_options=lance_options(self._reader.location),
+            scanner_options={"columns": list(selection.columns), "filter": selection.condition},
         )
 
-    def to_spark(self, spark: SparkSession) -> DataFrame:
+    def to_spark(
+        self, spark: SparkSession, *, columns: Sequence[str] | None = None, filter: str | None = None
+    ) -> DataFrame:
         """A Spark DataFrame, read when it is used: one partition per fragment.
+
+        Spark 3.5 lets no source that is written in Python see what a query needs of it: a `select` or `where` on it
+        comes after the reading.  Name here what is wanted.
 
         Args:
             spark: the session; its workers need `pylance`.
+            columns: names of columns; None for all.
+            filter: a condition in SQL, see `View`; Lance's, not Spark's.
 
         Raises:
             SchemaError: a column has a type that Spark does not know.
+            UsageError: as `to_arrow`.
         """
         from pyspark.sql.pandas.types import from_arrow_schema
 
+        selection = self._reader.selection(columns, filter)
         try:
-            schema = from_arrow_schema(self.schema)
+            schema = from_arrow_schema(pa.schema([self.schema.field(name) for name in selection.columns]))
         except Exception as error:  # Spark has several kinds of errors for one reason
             raise SchemaError(
-                f"view {self.name!r} cannot be read into Spark: {error}; read it with to_arrow()"
+                f"view {self.name!r} cannot be read into Spark: {error}; leave the column out with `columns`, or read "
+                "the view with to_arrow()"
             ) from error
         fragments = [fragment.fragment_id for fragment in self.lance().get_fragments()]
         if not fragments:
             return spark.createDataFrame([], schema)
         positions = spark.range(0, len(fragments), 1, numPartitions=len(fragments))
-        return positions.mapInArrow(self._fragment_reader(fragments), schema)
+        return positions.mapInArrow(self._fragment_reader(fragments, selection), schema)
 
-    def _fragment_reader(self, fragments: list[int]) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-        uri, version = self._location.lance_uri, self._version.version
-        options, columns = lance_options(self._location), self.schema.names
+    def _fragment_reader(
+        self, fragments: list[int], selection: Selection
+    ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+        uri, version = self._reader.location.lance_uri, self._reader.version.version
+        options = lance_options(self._reader.location)
+        columns, condition = list(selection.columns), selection.condition
 
         def read(positions: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             import lance  # in the worker, which was forked: Lance does not survive a fork
@@ -141,11 +164,12 @@ class View:
             dataset = lance.dataset(uri, version=version, storage_options=options)
             for batch in positions:
                 for position in batch.column(0).to_pylist():
-                    yield from dataset.get_fragment(fragments[position]).to_batches(columns=columns)
+                    fragment = dataset.get_fragment(fragments[position])
+                    yield from fragment.to_batches(columns=columns, filter=condition)
 
         return read
 
-    def get(self, **key: Any) -> dict[str, Any] | None:
+    def get(self, /, **key: Any) -> dict[str, Any] | None:
         """The row of one group, or None if the view has none.
 
         Args:
@@ -157,30 +181,49 @@ class View:
         Example:
             >>> snapshot.view("by_carrier").get(carrier="AA")  # doctest: +SKIP
         """
-        dataset = self.lance()
-        if not self._key or KEY_COLUMN not in dataset.schema.names:
-            raise UsageError(f"view {self.name!r} has no key to look a row up by: filter to_arrow() instead")
+        self._require_key()
         if key.keys() != set(self._key):
             raise UsageError(
                 f"view {self.name!r} is looked up by {', '.join(self._key)}; given: {', '.join(key) or '-'}"
             )
-        values = [self._key_value(column, key[column]) for column in self._key]
-        text = group_keys(values)[0].as_py().replace("'", "''")
-        rows = self._read(f"{KEY_COLUMN} = '{text}'").to_pylist()
+        rows = self._rows_of_keys(f"{KEY_COLUMN} = {_quoted(self._key_text(key))}").to_pylist()
         return rows[0] if rows else None
 
-    def _read(self, condition: str | None = None) -> pa.Table:
-        try:
-            return self.lance().to_table(columns=self.schema.names, filter=condition)
-        except (OSError, ValueError) as error:
-            reason = storage_error(error, self._location)
-            raise (self._expired() if isinstance(reason, NotFoundError) else reason) from error
+    def scan(self, /, **prefix: Any) -> pa.Table:
+        """The rows of all groups with these values in the first columns of the key, as an Arrow table.
 
-    def _expired(self) -> EpochExpiredError:
-        return EpochExpiredError(
-            f"version {self._version.version} of view {self.name!r} at {self._location} is no longer retained: take a "
-            "new snapshot; a tag or a pin keeps an epoch, and a longer retention all of them"
-        )
+        By the index of the view's keys: the cost is that of the rows that are found.
+
+        Args:
+            prefix: a value for the first column of `key`, or for the first two, and so on; None stands for null.
+
+        Raises:
+            UsageError: the view has no key, the columns are not its first ones, or a value is not of its column's type.
+
+        Example:
+            >>> snapshot.view("by_carrier_and_day").scan(carrier="AA")  # doctest: +SKIP
+        """
+        self._require_key()
+        leading = self._key[: len(prefix)]
+        if not prefix or prefix.keys() != set(leading):
+            raise UsageError(
+                f"view {self.name!r} is scanned by the first columns of its key, which is {', '.join(self._key)}; "
+                f"given: {', '.join(prefix) or '-'}"
+            )
+        if len(leading) == len(self._key):
+            return self._rows_of_keys(f"{KEY_COLUMN} = {_quoted(self._key_text(prefix))}")
+        start, end = key_range([self._key_value(column, prefix[column]) for column in leading])
+        return self._rows_of_keys(f"{KEY_COLUMN} >= {_quoted(start)} AND {KEY_COLUMN} < {_quoted(end)}")
+
+    def _rows_of_keys(self, condition: str) -> pa.Table:
+        return self._reader.table(self.schema.names, condition)
+
+    def _require_key(self) -> None:
+        if not self._key or KEY_COLUMN not in self.lance().schema.names:
+            raise UsageError(f"view {self.name!r} has no key to look a row up by: filter to_arrow() instead")
+
+    def _key_text(self, key: dict[str, Any]) -> str:
+        return str(group_keys([self._key_value(column, key[column]) for column in self._key])[0].as_py())
 
     def _key_value(self, column: str, value: Any) -> pa.Array:
         data_type = self.lance().schema.field(column).type
@@ -190,3 +233,7 @@ class View:
             raise UsageError(
                 f"{column}={value!r} is no {data_type}, the type of that column in view {self.name!r}"
             ) from error
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

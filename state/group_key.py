@@ -3,6 +3,9 @@ r"""The text that names one group of a view: what `__sw_key` holds and what a po
 The text is written into the store, so it is stable for ever: values are joined with `|`, a null is `\N`, and `\` and
 `|` inside a value are escaped with a backslash.  Two groups that Spark keeps apart never share a text: the values have
 one canonical form per type, in which -0.0 is 0.0 and every NaN is the same, as in Spark's grouping.
+
+An unescaped `|` ends a value wherever it stands.  So the groups that share their first values are those whose texts
+begin with the texts of these values and a `|`, which in the order of UTF-8 is one range.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ NULL_TEXT = "\\N"
 GLOBAL_KEY = ""
 """The key of the one row of a view that groups by nothing."""
 
+_SEPARATOR = "|"
 _BINARY = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
 _TEXT = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
 
@@ -44,8 +48,21 @@ def group_keys(columns: Sequence[Column]) -> pa.Array:
     """
     if not columns:
         return pa.array([GLOBAL_KEY], pa.string())
-    keys = pc.binary_join_element_wise(*[_texts(column) for column in columns], "|")
+    keys = pc.binary_join_element_wise(*[_texts(column) for column in columns], _SEPARATOR)
     return keys.combine_chunks() if isinstance(keys, pa.ChunkedArray) else keys
+
+
+def key_range(columns: Sequence[Column]) -> tuple[str, str]:
+    """The texts of all groups with these first values: from the first text up to, and not including, the second.
+
+    Args:
+        columns: one value for each of the first grouping columns; at least one column, and fewer than there are.
+
+    Raises:
+        SchemaError: a column is of a nested type.
+    """
+    first = group_keys(columns)[0].as_py()
+    return first + _SEPARATOR, first + chr(ord(_SEPARATOR) + 1)
 
 
 def _texts(column: Column) -> Any:

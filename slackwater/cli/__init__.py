@@ -12,10 +12,13 @@ Invariants:
 * Exit codes: 0; 1 failure; 2 usage; 75 the root is owned by a living process.
 
     app.py        the commands
+    reading.py    those of them that ask a view something
     options.py    their options, and how `-o key=value` is read
     target.py     `app.py:pipeline` → the pipeline
     session.py    a run in the foreground: signals, progress, report
     verify.py     a verification: its steps, and what it found
+    answer.py     the answer to a query
+    follow.py     the changes of a view, as they come
     progress.py   how far a run is, as a live table or as log lines
     quarantine.py bad records: shown, exported, cleared
     bad_record_file.py bad records for other programs

@@ -12,11 +12,21 @@ from typing import TYPE_CHECKING, Annotated, Optional
 import typer
 
 from slackwater.cli.edge import reports_errors
-from slackwater.cli.options import Debug, Json, LogJson, LogLevel, Root, StorageOptions, storage_options
+from slackwater.cli.options import (
+    AtEpoch,
+    Debug,
+    Json,
+    LogJson,
+    LogLevel,
+    Root,
+    StorageOptions,
+    opened_store,
+    storage_options,
+)
 from slackwater.cli.output import Output
+from slackwater.cli.reading import reading
 
 if TYPE_CHECKING:
-    from slackwater.store import Store
     from state.command import Command
 
 app = typer.Typer(
@@ -28,13 +38,10 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.add_typer(reading)
 
 Target = Annotated[str, typer.Argument(metavar="APP:PIPELINE", help="e.g. app.py:pipeline or package.module:pipeline")]
 Source = Annotated[Optional[str], typer.Option("--source", help="only files of this source")]  # noqa: UP045
-AtEpoch = Annotated[
-    Optional[str],  # noqa: UP045
-    typer.Option("--epoch", help="an epoch, `latest`, a tag, or an ISO time; by default the latest"),
-]
 Timeout = Annotated[float, typer.Option("--timeout", min=0, help="seconds to wait for the running pipeline's answer")]
 Takeover = Annotated[bool, typer.Option("--takeover", help="take the root over from a living process")]
 
@@ -121,7 +128,7 @@ def status(root: Root, option: StorageOptions = None, json: Json = False, debug:
     """Who runs, how far the sources are, where the views are, and what is quarantined."""
     from slackwater.cli.status import print_status
 
-    print_status(_store(root, option), Output(json))
+    print_status(opened_store(root, option), Output(json))
 
 
 @app.command()
@@ -134,7 +141,7 @@ def epochs(
     debug: Debug = False,
 ) -> None:
     """The retained epochs: when, how many files and rows, and the seconds of each phase."""
-    table = _store(root, option).epochs()
+    table = opened_store(root, option).epochs()
     Output(json).table(table.slice(max(0, table.num_rows - limit)))
 
 
@@ -152,7 +159,7 @@ def files(
     debug: Debug = False,
 ) -> None:
     """The ledger: one row for each version of each file."""
-    Output(json).table(_store(root, option).files(source, status=status.value if status else None))
+    Output(json).table(opened_store(root, option).files(source, status=status.value if status else None))
 
 
 @app.command()
@@ -166,7 +173,7 @@ def why(
 ) -> None:
     """One object's story: why its rows are in the views, or why not."""
     output = Output(json)
-    story = _store(root, option).why(path)
+    story = opened_store(root, option).why(path)
     if json:
         output.document(asdict(story))
     else:
@@ -186,7 +193,7 @@ def show(
 ) -> None:
     """The rows of a view at an epoch."""
     output = Output(json)
-    snapshot = _store(root, option).snapshot(epoch)
+    snapshot = opened_store(root, option).snapshot(epoch)
     rows = snapshot.view(view).to_arrow()
     output.table(rows.slice(0, limit), title=f"{view} at epoch {snapshot.epoch}")
     if rows.num_rows > limit:
@@ -209,7 +216,7 @@ def explain(
 
     configure(log_level)
     if "://" in target or Path(target).is_dir():
-        print_catalog(_store(target, option), Output(json))
+        print_catalog(opened_store(target, option), Output(json))
     else:
         print_explanations(load_pipeline(target), Output(json))
 
@@ -297,7 +304,7 @@ def verify(
     from slackwater.cli.verify import print_verification
 
     configure(log_level)
-    store = _store(root, option)
+    store = opened_store(root, option)
     pipeline = load_pipeline(target) if target else None
     if not print_verification(store, epoch, pipeline, engine.value, Output(json)).all_equal:
         sys.exit(1)
@@ -454,10 +461,3 @@ def _ask(root: str, option: list[str] | None, command: Command, timeout_s: float
     from slackwater.cli.commands import carry_out, print_outcome
 
     print_outcome(carry_out(root, options, command, timeout_s=timeout_s), Output(json))
-
-
-def _store(root: str, option: list[str] | None) -> Store:
-    options = storage_options(option)  # first: a secret on the command line is refused whatever else is wrong
-    from slackwater.store import open as open_store
-
-    return open_store(root, storage_options=options or None)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Annotated, Optional
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
 from state.errors import UsageError
 from state.location import SECRET_OPTIONS
+
+if TYPE_CHECKING:
+    from slackwater.store import Store
 
 # The variables that obstore and Lance read by themselves.
 _VARIABLES = {
@@ -31,6 +34,10 @@ StorageOptions = Annotated[
         metavar="KEY=VALUE",
         help="how to reach the root, e.g. -o endpoint=http://127.0.0.1:8333 -o allow_http=true; repeatable",
     ),
+]
+AtEpoch = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--epoch", help="an epoch, `latest`, a tag, or an ISO time; by default the latest"),
 ]
 Json = Annotated[bool, typer.Option("--json", help="one JSON document, for programs")]
 Debug = Annotated[bool, typer.Option("--debug", help="show the traceback of an error")]
@@ -62,3 +69,16 @@ def storage_options(pairs: Sequence[str] | None) -> dict[str, str]:
             raise UsageError(f"-o {key} is given twice; give it once")
         options[key] = value
     return options
+
+
+def opened_store(root: str, option: Sequence[str] | None) -> Store:
+    """The store at a root, for reading.
+
+    Raises:
+        UsageError: as `storage_options`.
+        StoreNotFoundError, StorageError: as `slackwater.open`.
+    """
+    options = storage_options(option)  # first: a secret on the command line is refused whatever else is wrong
+    from slackwater.store import open as open_store
+
+    return open_store(root, storage_options=options or None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -53,6 +53,17 @@ class Output:
         """Prints one JSON document.  Epochs are text, since they do not fit the numbers of every reader."""
         document = json.dumps(_jsonable(value), ensure_ascii=False, indent=2, allow_nan=False)
         sys.stdout.write(visible_json(document) + "\n")
+
+    def line(self, value: Any) -> None:
+        """Prints one JSON document as a line, at once."""
+        document = json.dumps(_jsonable(value), ensure_ascii=False, allow_nan=False)
+        sys.stdout.write(visible_json(document) + "\n")
+        sys.stdout.flush()
+
+    def lines(self, lines: Iterable[Sequence[Any]]) -> None:
+        """Prints tab-separated lines, at once."""
+        sys.stdout.writelines("\t".join(map(_plain, line)) + "\n" for line in lines)
+        sys.stdout.flush()
 
     def text(self, text: str) -> None:
         """Prints a line for people, or some."""

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from state.errors import SchemaError
-from state.group_key import GLOBAL_KEY, group_keys
+from state.group_key import GLOBAL_KEY, group_keys, key_range
 
 _texts = st.one_of(st.none(), st.text(alphabet="a|\\N", max_size=4))
 
@@ -59,3 +59,33 @@ def test_grouping_by_nothing_is_one_group() -> None:
 def test_nested_values_cannot_name_a_group() -> None:
     with pytest.raises(SchemaError, match="list<"):
         group_keys([pa.array([[1]])])
+
+
+_values = st.one_of(
+    st.tuples(st.just(pa.string()), st.lists(st.one_of(st.none(), st.text(alphabet="a|}\\N%_~é", max_size=3)))),
+    st.tuples(st.just(pa.float64()), st.lists(st.sampled_from([None, 0.0, -0.0, float("nan"), 1.0, 1e300]))),
+    st.tuples(st.just(pa.binary()), st.lists(st.sampled_from([None, b"", b"|", b"\\", b"a"]))),
+    st.tuples(st.just(pa.int64()), st.lists(st.sampled_from([None, 0, -1, 1, 11]))),
+)
+
+
+@given(st.lists(_values, min_size=2, max_size=4), st.data())
+def test_groups_with_the_same_first_values_are_one_range(
+    kinds: list[tuple[pa.DataType, list[object]]], data: st.DataObject
+) -> None:
+    types = [data_type for data_type, _ in kinds]
+    rows = data.draw(st.lists(st.tuples(*(st.sampled_from(values or [None]) for _, values in kinds)), max_size=30))
+    asked = data.draw(st.sampled_from(rows)) if rows else tuple(None for _ in kinds)
+    length = data.draw(st.integers(1, len(types) - 1))
+    start, end = key_range([pa.array([value], each) for value, each in zip(asked[:length], types, strict=False)])
+    columns = [pa.array([row[at] for row in rows], each) for at, each in enumerate(types)]
+    texts = group_keys(columns).to_pylist() if rows else []
+    inside = [start.encode() <= text.encode() < end.encode() for text in texts]
+    assert inside == [
+        [_same_group(value) for value in row[:length]] == [*map(_same_group, asked[:length])] for row in rows
+    ]
+
+
+def _same_group(value: object) -> object:
+    """What Spark's grouping compares: zeros are equal, and so are NaNs."""
+    return "nan" if value != value else value
