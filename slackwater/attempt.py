@@ -87,6 +87,7 @@ class Attempt:
             spark=self._spark.session,
             recovered=recovered,
             schemas=self._schemas,
+            materialized=[source.name for source in self._definition.sources if source.materialize],
             open_history=self._open_history,
             clock=self._clock,
         )

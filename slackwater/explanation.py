@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -55,14 +55,17 @@ def explain(
     }
     spark = start_local_session(spark_settings, f"slackwater-explain-{definition.name}")
     try:
-        return tuple(_explain(spark, view, found) for view in views)
+        materialized = [source.name for source in definition.sources if source.materialize]
+        return tuple(_explain(spark, view, found, materialized) for view in views)
     finally:
         spark.stop()
 
 
-def _explain(spark: object, view: ViewDefinition, schemas: Mapping[str, pa.Schema | None]) -> ViewExplanation:
+def _explain(
+    spark: object, view: ViewDefinition, schemas: Mapping[str, pa.Schema | None], materialized: Collection[str]
+) -> ViewExplanation:
     try:
-        plan = analyse(spark, view, schemas)
+        plan = analyse(spark, view, schemas, materialized)
     except NotIncrementalError as error:
         return ViewExplanation(view.name, "refused", str(error))
     except SourceWithoutSchemaError as error:

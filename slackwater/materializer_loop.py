@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -45,6 +45,7 @@ class MaterializerLoop:
         spark: the session, as soon as it is up; until then epochs without rows pass.
         recovered: where the attempt begins.
         schemas: gives every source's schema as of now, None while it is not decided.
+        materialized: the sources whose rows are stored.
         open_history: gives a late view what was ingested before it.
         clock: tells when progress was recorded last.
     """
@@ -58,13 +59,14 @@ class MaterializerLoop:
         spark: Future[Any],
         recovered: Recovered,
         schemas: Callable[[], Mapping[str, pa.Schema | None]],
+        materialized: Collection[str],
         open_history: OpenHistory,
         clock: Clock,
     ) -> None:
         self._client, self._root, self._clock = client, root, clock
         self._definitions = {definition.name: definition for definition in definitions}
         self._spark, self._recovered, self._schemas = spark, recovered, schemas
-        self._open_history = open_history
+        self._materialized, self._open_history = materialized, open_history
         self._materializer: Materializer | None = None
         self._known = dict(recovered.catalog_views)
         self._declared: Mapping[str, pa.Schema | None] | None = None
@@ -181,13 +183,15 @@ class MaterializerLoop:
     def _catch_up(self) -> bool:
         """Brings a late view a piece further.  Returns whether there was one."""
         materializer = self._materializer
-        if materializer is None or not materializer.catch_up():
-            self._tell_if_changed()
+        if materializer is None:
             return False
-        if materializer.has_news or self._clock.monotonic() >= self._asked_s + _RECORD_EVERY_S:
+        is_busy = materializer.catch_up()
+        is_time = self._clock.monotonic() >= self._asked_s + _RECORD_EVERY_S
+        if (is_busy and (is_time or materializer.has_news)) or (is_time and materializer.has_news):
             self._tell(record=True)
-        self.late_views = self._shown_late_views()
-        return True
+        else:
+            self._tell_if_changed()
+        return is_busy
 
     def _block(self, source: str, table: pa.Table) -> Block:
         reference = table if table.nbytes < _REFERENCE_FROM_BYTES else self._client.put(table)
@@ -202,7 +206,8 @@ class MaterializerLoop:
 
     @property
     def _is_catching_up(self) -> bool:
-        return any(not late.missing for late in self.late_views.values())
+        behind = frozenset[str]() if self._materializer is None else self._materializer.behind
+        return bool(behind) or any(not late.missing for late in self.late_views.values())
 
     # -- the coordinator -------------------------------------------------------------------------------------------
 
@@ -234,6 +239,7 @@ class MaterializerLoop:
                 self._spark.result(),
                 self._root,
                 self._clock,
+                materialized=self._materialized,
                 open_history=self._open_history,
                 put_block=self._block,
             )

@@ -65,7 +65,10 @@ class Snapshot:
                 f"{', '.join(self.views) or 'none yet'}"
             )
         definition = self._definitions().views.get(name)
-        return View(self._root, version, () if definition is None else definition.key)
+        if definition is None:
+            return View(self._root, version, (), self.epoch)
+        epoch = self.epoch if definition.frozen_epoch is None else definition.frozen_epoch
+        return View(self._root, version, definition.key, epoch)
 
     def rows(self, source: str) -> View:
         """The rows of a materialized source that were ingested by this epoch, in any order.
@@ -81,7 +84,7 @@ class Snapshot:
                 f"there are no rows of {source} at epoch {self.epoch} of {self._root}: none was ingested by then, or "
                 "the source is not declared with materialize=True"
             )
-        return View(self._root, version, ())
+        return View(self._root, version, (), self.epoch)
 
     def sql(self, query: str) -> pa.Table:
         """The answer to a SELECT over the views of this epoch, computed by DuckDB in this process.

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from slackwater.verification.step import OnStep
 
 _TIME = pa.timestamp("us", tz="UTC")
+_VIEW_VERSION = pa.struct(
+    [("name", pa.string()), ("path", pa.string()), ("version", pa.int64()), ("reflects_epoch", pa.int64())]
+)
 _EPOCHS = pa.schema(
     [
         ("epoch", pa.int64()),
@@ -42,7 +45,7 @@ _EPOCHS = pa.schema(
         ("rows", pa.int64()),
         ("bytes", pa.int64()),
         ("requests", pa.int64()),
-        ("views", pa.list_(pa.struct([("name", pa.string()), ("path", pa.string()), ("version", pa.int64())]))),
+        ("views", pa.list_(_VIEW_VERSION)),
         ("fetch_s", pa.float64()),
         ("align_s", pa.float64()),
         ("spark_s", pa.float64()),
@@ -219,7 +222,9 @@ class Store:
                     "class": view.view_class,
                     "definition": view.definition,
                     "key": list(view.key),
-                    "rows": None if version is None else View(self._root, version, view.key).count_rows(),
+                    "rows": None
+                    if version is None
+                    else View(self._root, version, view.key, state.head.epoch).count_rows(),
                     "path": None if version is None else str(self._root.child(version.path)),
                     "version": None if version is None else version.version,
                     "frozen": view.frozen_epoch is not None,
@@ -400,7 +405,9 @@ def _epoch_row(record: EpochRecord) -> dict[str, object]:
         "bytes": counts.bytes,
         "requests": counts.requests,
         "views": [
-            {"name": v.name, "path": v.path, "version": v.version} for v in record.views.values() if is_view(v.name)
+            {"name": v.name, "path": v.path, "version": v.version, "reflects_epoch": v.reflects_epoch}
+            for v in record.views.values()
+            if is_view(v.name)
         ],
         "fetch_s": seconds.fetch,
         "align_s": seconds.align,

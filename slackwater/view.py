@@ -41,11 +41,12 @@ class View:
         root: the root of the pipeline.
         version: which version of which dataset.
         key: the columns of the result that a group is looked up by.
+        epoch: whose rows it shows, unless the version says otherwise.
     """
 
-    def __init__(self, root: Location, version: ViewVersion, key: tuple[str, ...]) -> None:
+    def __init__(self, root: Location, version: ViewVersion, key: tuple[str, ...], epoch: int = 0) -> None:
         self._reader = ViewReader(root, version)
-        self._key = key
+        self._key, self._epoch = key, epoch
 
     def __repr__(self) -> str:
         return f"View({self.name!r}, {str(self._reader.location)!r}, version={self._reader.version.version})"
@@ -58,6 +59,12 @@ class View:
     def key(self) -> tuple[str, ...]:
         """The columns that `get` and `scan` take; none if the view has no groups."""
         return self._key
+
+    @property
+    def reflects_epoch(self) -> int:
+        """The epoch whose rows it shows: the snapshot's, but for a view that is recomputed as a whole or is frozen."""
+        reflects = self._reader.version.reflects_epoch
+        return self._epoch if reflects is None else reflects
 
     @property
     def schema(self) -> pa.Schema:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -15,15 +15,16 @@ from actors.ddl import format_schema
 from spark_bridge.aggregates import aggregate_calls
 from spark_bridge.arrow_frames import arrow_schema, spark_schema
 from spark_bridge.catalyst import Catalyst, Plan, analysed, attribute_id, simple_name
+from spark_bridge.full_analysis import full_refusal, require_recomputable, source_leaves
 from spark_bridge.function_source import definition_text, identity_texts
 from spark_bridge.identity import identity_text
 from spark_bridge.operators import ROW_BY_ROW, ExpressionCheck, refuse, refuse_operator
 from spark_bridge.result_columns import grouping_columns
 from spark_bridge.spark_message import one_line
 from spark_bridge.used_columns import used_columns
-from spark_bridge.view_definition import ViewDefinition
-from spark_bridge.view_plan import AGGREGATE, APPEND, ViewPlan
-from state.errors import SchemaError, ViewError
+from spark_bridge.view_definition import ALLOW, ViewDefinition
+from spark_bridge.view_plan import AGGREGATE, APPEND, FULL, ViewPlan
+from state.errors import NotIncrementalError, SchemaError, ViewError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,33 +36,44 @@ class SourceWithoutSchemaError(ViewError):
     """The view reads a source whose schema is not known yet: analyse it again when it is."""
 
 
-def analyse(spark: SparkSession, definition: ViewDefinition, schemas: Mapping[str, pa.Schema | None]) -> ViewPlan:
+def analyse(
+    spark: SparkSession,
+    definition: ViewDefinition,
+    schemas: Mapping[str, pa.Schema | None],
+    materialized: Collection[str] = (),
+) -> ViewPlan:
     """Analyses a view over empty frames of its sources and decides how it is maintained.
 
     Args:
         spark: any session; nothing is executed.
         definition: the view.
         schemas: of every declared source, None while it is not known.
+        materialized: the sources whose rows are stored.
 
     Raises:
         ViewError: the view cannot be built: an unknown source, an error in the SQL, an unusable column name.
-        NotIncrementalError: it cannot be maintained epoch by epoch.
+        NotIncrementalError: it cannot be maintained epoch by epoch, and may not or cannot be recomputed as a whole.
         SourceWithoutSchemaError: it reads a source whose schema is not known yet.
     """
-    return _Analysis(spark, definition, schemas).view_plan()
+    return _Analysis(spark, definition, schemas, materialized).view_plan()
 
 
 class _Analysis:
     """The analysis of one view."""
 
     def __init__(
-        self, spark: SparkSession, definition: ViewDefinition, schemas: Mapping[str, pa.Schema | None]
+        self,
+        spark: SparkSession,
+        definition: ViewDefinition,
+        schemas: Mapping[str, pa.Schema | None],
+        materialized: Collection[str],
     ) -> None:
         self._spark = spark
         self._catalyst = Catalyst(spark)
         self._definition = definition
         self._name = definition.name
         self._schemas = schemas
+        self._materialized = materialized
         self._leaves: dict[int, str] = {}
         self._foreign_leaf: Plan | None = None
         self._check = ExpressionCheck(self._name, self._catalyst)
@@ -75,24 +87,33 @@ class _Analysis:
                 f"view {self._name!r}: {analysed_plan.nodeName()} is not a query; write a SELECT over a source"
             )
         schema = self._result_schema(analysed_plan)
-        plan = self._plain(analysed_plan)
-        if not self._leaves:
+        used = dict(source_leaves(self._catalyst, analysed_plan, self._schemas))
+        if not used:
             raise ViewError(f"view {self._name!r} uses no source; declared are {self._declared()}")
-        if self._foreign_leaf is not None:
-            raise refuse_operator(self._name, self._foreign_leaf)
-        view_class, reason = self._classify(plan)
-        sources = tuple(dict.fromkeys(self._leaves.values()))
+        plan = self._plain(analysed_plan)
+        try:
+            if self._foreign_leaf is not None:
+                raise refuse_operator(self._name, self._foreign_leaf)
+            view_class, reason = self._classify(plan)
+        except NotIncrementalError as refusal:
+            view_class, reason = self._recomputed(analysed_plan, refusal, used)
+        sources = tuple(dict.fromkeys(used))
+        if view_class == FULL:
+            # It reads stored rows, and nothing of what an epoch hands over.
+            columns, whole = dict.fromkeys(sources, frozenset[str]()), analysed_plan
+        else:
+            columns, whole = used_columns(self._catalyst, plan, self._leaves), plan
         function = self._definition.function
         return ViewPlan(
             name=self._name,
             view_class=view_class,
             sources=sources,
-            columns=used_columns(self._catalyst, plan, self._leaves),
+            columns=columns,
             schema=schema,
             key=grouping_columns(self._catalyst, plan) if view_class == AGGREGATE else (),
             identity=identity_text(
                 self._catalyst,
-                plan,
+                whole,
                 self._leaves,
                 format_schema(schema),
                 [] if function is None else identity_texts(function),
@@ -213,6 +234,23 @@ class _Analysis:
         groups = plan.groupingExpressions().size()
         by = f"by {groups} expression{'s' if groups > 1 else ''}" if groups else "into a single row"
         return AGGREGATE, f"it groups once, {by}{having}"
+
+    def _recomputed(self, plan: Plan, refusal: NotIncrementalError, sources: Iterable[str]) -> tuple[str, str]:
+        """The class and the reason of a view that only all rows together can give.
+
+        Raises:
+            NotIncrementalError: that is not possible, or not allowed.
+        """
+        require_recomputable(self._catalyst, self._name, plan)
+        if self._definition.on_full != ALLOW:
+            raise full_refusal(refusal) from None
+        apart = sorted({*sources} - {*self._materialized})
+        if apart:
+            raise NotIncrementalError(
+                f"{refusal}; to be recomputed as a whole it needs the stored rows of {', '.join(apart)}: declare each "
+                "source with materialize=True"
+            ) from None
+        return FULL, refusal.args[0].partition(" because of ")[2]
 
     def _require_group_types(self, aggregate: Plan) -> None:
         for grouping in self._catalyst.items(aggregate.groupingExpressions()):

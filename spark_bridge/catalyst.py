@@ -7,7 +7,7 @@ replaces its leaves.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -240,6 +240,15 @@ class Catalyst:
 def analysed(frame: DataFrame) -> Plan:
     """The analysed plan of a DataFrame."""
     return frame._jdf.queryExecution().analyzed()
+
+
+def parts_of(catalyst: Catalyst, plan: Plan) -> Iterator[Plan]:
+    """Yields every operator of a plan and of its subqueries, from the top, the first child first."""
+    plans = [plan]
+    while plans:
+        part = plans.pop()
+        yield part
+        plans += reversed([*catalyst.items(part.children()), *catalyst.items(part.subqueries())])
 
 
 def attribute_id(named: Expression) -> int:

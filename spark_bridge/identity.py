@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from spark_bridge.catalyst import Catalyst, Expression, Plan, attribute_id, simple_name
+from spark_bridge.catalyst import Catalyst, Expression, Plan, attribute_id, parts_of, simple_name
 
 _EXPRESSION_ID = re.compile(r"#(\d+)")
 _LEAF = re.compile(r"[\s:+|-]*LocalRelation ")
@@ -22,7 +22,8 @@ def identity_text(catalyst: Catalyst, plan: Plan, leaves: Mapping[int, str], res
     Args:
         catalyst: of the session.
         plan: analysed.
-        leaves: the source that each leaf stands for, by the id of its first attribute.
+        leaves: the source that each leaf stands for, by the id of its first attribute; other leaves have rows of their
+            own.
         result: the schema of the result as DDL.
         functions: the source of the Python functions used.
     """
@@ -33,8 +34,8 @@ def identity_text(catalyst: Catalyst, plan: Plan, leaves: Mapping[int, str], res
     used.update(str(attribute_id(column)) for column in catalyst.items(plan.output()))
     parts = [
         *lines,
-        *_sources(catalyst, plan, leaves, used),
-        "literals " + ", ".join(_literals(catalyst, plan)),
+        *[text for part in parts_of(catalyst, plan) for text in _sources(catalyst, part, leaves, used)],
+        "literals " + ", ".join(text for part in parts_of(catalyst, plan) for text in _literals(catalyst, part)),
         "gives " + result,
         *functions,
     ]
@@ -47,11 +48,12 @@ def _renumbered(text: str) -> str:
 
 
 def _sources(catalyst: Catalyst, plan: Plan, leaves: Mapping[int, str], used: set[str]) -> list[str]:
-    """For each leaf, the source and the columns of it that the plan names."""
-    children = catalyst.items(plan.children())
-    if children:
-        return [text for child in children for text in _sources(catalyst, child, leaves, used)]
+    """Of a leaf the source, and the columns of it that the plan names; or the rows that it has itself."""
+    if plan.children().size():
+        return []
     output = catalyst.items(plan.output())
+    if not output or attribute_id(output[0]) not in leaves:
+        return [f"has {plan.data().mkString(', ')}"] if simple_name(plan) == "LocalRelation" else []
     columns = [
         f"{column.name()}#{attribute_id(column)} {column.dataType().sql()}"
         for column in output
@@ -61,10 +63,7 @@ def _sources(catalyst: Catalyst, plan: Plan, leaves: Mapping[int, str], used: se
 
 
 def _literals(catalyst: Catalyst, plan: Plan) -> list[str]:
-    found = [text for each in catalyst.items(plan.expressions()) for text in _literals_of(catalyst, each)]
-    for child in catalyst.items(plan.children()):
-        found.extend(_literals(catalyst, child))
-    return found
+    return [text for each in catalyst.items(plan.expressions()) for text in _literals_of(catalyst, each)]
 
 
 def _literals_of(catalyst: Catalyst, expression: Expression) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from functools import partial
 
 import pyarrow as pa
@@ -16,6 +16,8 @@ from spark_bridge.catalyst import Catalyst
 from spark_bridge.catch_up import CatchUp
 from spark_bridge.declaration import Declaration
 from spark_bridge.epoch_rows import EpochRows, EpochViews
+from spark_bridge.full_view import FullView
+from spark_bridge.full_views import FullViews
 from spark_bridge.hand_over import frame_of_blocks
 from spark_bridge.history import HistoryPiece, OpenHistory, PutBlock, block_of_table, no_history
 from spark_bridge.late_views import LateViews, is_narrow
@@ -24,16 +26,17 @@ from spark_bridge.stored_rows import StoredRows
 from spark_bridge.used_columns import columns_to_read
 from spark_bridge.view import View
 from spark_bridge.view_definition import ViewDefinition
-from spark_bridge.view_plan import APPEND, ViewPlan
+from spark_bridge.view_plan import APPEND, FULL, ViewPlan
 from spark_bridge.visible_columns import visible_schemas
 from state.clock import Clock, SystemClock
 from state.errors import RunFailedError, ViewError
 from state.location import Location
 from state.records import CatalogView, ViewVersion
-from state.stored_rows import stored_rows_name
-from state.view_name import next_name
+from state.stored_rows import is_stored_rows, source_of_rows, stored_rows_name
+from state.view_name import base_name, next_name
 
 _ROWS = "over the rows of an epoch"
+_AS_A_WHOLE = "over all rows"
 _HISTORY = "over rows that were ingested before"
 
 
@@ -44,6 +47,7 @@ class Materializer:
         spark: the session.
         root: where the pipeline writes.
         clock: measures how long an epoch takes.
+        materialized: the sources whose rows are stored.
         open_history: gives a late view what was ingested before it.
         put_block: makes a block of rows that this process has.
     """
@@ -54,13 +58,14 @@ class Materializer:
         root: Location,
         clock: Clock | None = None,
         *,
+        materialized: Collection[str] = (),
         open_history: OpenHistory = no_history,
         put_block: PutBlock = block_of_table,
     ) -> None:
         self._spark = spark
         self._catalyst = Catalyst(spark)
         self._root = root
-        self._put_block = put_block
+        self._materialized, self._put_block = materialized, put_block
         self._clock = clock or SystemClock()
         self._parallelism = int(spark.sparkContext.defaultParallelism)
         self._definitions: dict[str, ViewDefinition] = {}
@@ -75,9 +80,10 @@ class Materializer:
         self._were_late: set[str] = set()
         self._dropped: set[str] = set()
         self._ingested: set[str] = set()
-        self._epoch = 0
+        self._epoch = self._rows_epoch = 0
         self._jobs = SparkJobs(spark)
         self._late = LateViews(self._made, open_history, self._rows_of_piece, self._clock)
+        self._full = FullViews(lambda name, refresh: self._jobs.run("view", _AS_A_WHOLE, {name: refresh})[name])
 
     def declare(
         self,
@@ -115,12 +121,14 @@ class Materializer:
         for name in [name for name in self._views if plans.get(name) is not self._plans.get(name)]:
             del self._views[name]
         self._definitions, self._schemas, self._visible = by_name, dict(schemas), visible
+        full = {name: plan for name, plan in plans.items() if plan.view_class == FULL}
         # What a view replaces stays as it is, and is shown, until it is replaced.
-        self._plans = {name: plan for name, plan in plans.items() if name not in declaration.late}
-        self._new = {*declaration.new}
+        late = {name: plans[name] for name in declaration.late if name not in full}
+        self._plans = {name: plan for name, plan in plans.items() if name not in late and name not in full}
+        self._new = {name for name in declaration.new if name not in full}
         self._drop(declaration.abandoned)
-        late = {name: plans[name] for name in declaration.late}
         self._late.declare(by_name, late, self._begun, self._epoch)
+        self._declare_full(full, {*declaration.new, *declaration.late})
         self._begun = {}
         return declaration
 
@@ -138,7 +146,8 @@ class Materializer:
         self._versions = {name: view for name, view in views.items() if view.pinned_epoch is None}
         self._begun = {name: view for name, view in views.items() if view.pinned_epoch is not None}
         self._views, self._stored = {}, {}
-        self._epoch, self._ingested = epoch, {*ingested}
+        self._epoch = self._rows_epoch = epoch
+        self._ingested = {*ingested}
         for name in self._plans:
             if name in self._versions:
                 self._opened(name)
@@ -146,6 +155,7 @@ class Materializer:
     def drop(self, name: str) -> None:
         """The next epoch ends a view, be it maintained, frozen or on its way.  `declare` it no more."""
         self._late.drop(name)
+        self._full.drop(name)
         self._plans.pop(name, None)
         self._views.pop(name, None)
         self._drop([name, next_name(name)])
@@ -186,25 +196,36 @@ class Materializer:
         for source, each in with_rows.items():
             if stored := [block.stored for block in each if block.stored is not None]:
                 work[stored_rows_name(source)] = partial(self._stored_rows(source).apply, stored)
+        full_work = self._full.create_work(epoch)
         late_work = self._late.work(epoch, rows, with_rows)
         begun = [each for each in self._late if each.version is None and next_name(each.plan.name) in late_work]
-        versions = self._jobs.run("view", _ROWS, {**work, **late_work})
+        versions = self._jobs.run("view", _ROWS, {**work, **full_work, **late_work})
         created = [self._catalog_view(plan, plan.name, epoch) for plan in due if plan.name not in self._versions]
         created += [self._catalog_view(each.plan, next_name(each.plan.name), epoch) for each in begun]
+        created += [self._catalog_view(self._full_plan(base_name(name)), name, epoch) for name in full_work]
         self._versions.update({name: versions[name] for name in work})
         self._drop(self._late.take_restarted())
         for complete in self._late.take_complete():
             created.append(self._shown(complete, epoch))
+        created += self._take_recomputed(epoch)
         dropped = self._take_dropped()
         self._ingested.update(with_rows)
-        self._epoch = epoch
-        views = {**self._versions, **self._late.recorded()}
+        self._epoch, self._rows_epoch = epoch, epoch if with_rows else self._rows_epoch
+        self._full.on_rows(frozenset(with_rows))
+        self._begin_recomputation()
+        views = {**self._versions, **self._late.recorded(), **self._full.recorded(epoch)}
         return EpochViews(views, tuple(created), dropped, self._clock.monotonic() - started)
 
     @property
     def has_news(self) -> bool:
-        """Whether the next epoch creates, shows or ends a view, whatever rows it has."""
-        return bool(self._new or self._dropped) or any(each.version is None or each.is_complete for each in self._late)
+        """Whether the next epoch creates, shows, replaces or ends a view, whatever rows it has."""
+        late = any(each.version is None or each.is_complete for each in self._late)
+        return bool(self._new or self._dropped) or late or self._full.has_news
+
+    @property
+    def behind(self) -> frozenset[str]:
+        """The recomputed views that lack rows, but for those that wait for their interval to be over."""
+        return self._full.behind
 
     @property
     def catching_up(self) -> dict[str, float]:
@@ -222,6 +243,7 @@ class Materializer:
         Raises:
             As `run_epoch`, and StorageError: what was ingested cannot be read.
         """
+        self._begin_recomputation()
         due = self._late.next_due()
         if due is None:
             return False
@@ -231,7 +253,7 @@ class Materializer:
     def columns(self) -> dict[str, tuple[str, ...]]:
         """Source → the columns that the views use which are planned so far."""
         used: dict[str, list[frozenset[str]]] = {}
-        for plan in (*self._plans.values(), *(each.plan for each in self._late)):
+        for plan in (*self._plans.values(), *(each.plan for each in self._late), *self._full.plans):
             for source, columns in plan.columns.items():
                 used.setdefault(source, []).append(columns)
         return {source: columns_to_read(self._schema(source), each) for source, each in used.items()}
@@ -252,6 +274,7 @@ class Materializer:
     def close(self) -> None:
         """Ends the threads; the session is the caller's."""
         self._late.close()
+        self._full.close()
         self._jobs.close()
 
     # -- analysis --------------------------------------------------------------------------------------------------
@@ -284,14 +307,15 @@ class Materializer:
         """The plan of before when nothing that it depends on has changed: analysing takes 0.1 s."""
         name = definition.name
         late = next((each.plan for each in self._late if each.plan.name == name), None)
-        plan = self._plans.get(name) or late
+        full = self._full.get(name)
+        plan = self._plans.get(name) or late or (None if full is None else full.plan)
         if (
             plan is not None
             and self._definitions.get(name) == definition
             and all(self._visible[name].get(each) == schemas.get(each) for each in plan.sources)
         ):
             return plan
-        work = {name: partial(analyse, self._spark, definition, schemas)}
+        work = {name: partial(analyse, self._spark, definition, schemas, self._materialized)}
         return self._jobs.run("view", "while it was analysed", work)[name]
 
     def _schema(self, source: str) -> pa.Schema:
@@ -366,6 +390,48 @@ class Materializer:
         self._were_late.add(name)
         self._drop([next_name(name)])
         return self._catalog_view(complete.plan, name, epoch, complete.missing)
+
+    def _declare_full(self, plans: Mapping[str, ViewPlan], fresh: Collection[str]) -> None:
+        """The views that are recomputed; those that are `fresh` take the place of nothing, or of another view."""
+        views: dict[str, FullView] = {}
+        shown: dict[str, bool] = {}
+        for name, plan in plans.items():
+            kept = self._full.get(name)
+            if kept is not None and kept.plan is plan:
+                views[name] = kept
+                continue
+            schemas = {source: schema for source in plan.sources if (schema := self._visible[name][source]) is not None}
+            view = views[name] = FullView(self._spark, self._root, self._definitions[name], plan, schemas)
+            recorded = self._begun.get(next_name(name)) if name in fresh else self._versions[name]
+            if recorded is not None:
+                view.open(recorded)
+            if name not in fresh:
+                shown[name] = view.is_stale(self._stored_versions())
+        self._full.declare(views, shown)
+
+    def _full_plan(self, name: str) -> ViewPlan:
+        view = self._full.get(name)
+        assert view is not None, "only its name was asked for"
+        return view.plan
+
+    def _begin_recomputation(self) -> None:
+        self._full.begin_due(self._clock.monotonic(), self._rows_epoch, self._stored_versions())
+
+    def _stored_versions(self) -> dict[str, ViewVersion]:
+        """Source → the version of its stored rows."""
+        return {source_of_rows(name): each for name, each in self._versions.items() if is_stored_rows(name)}
+
+    def _take_recomputed(self, epoch: int) -> list[CatalogView]:
+        finished = self._full.take_finished()
+        if finished is None:
+            return []
+        view, is_first = finished
+        assert view.version is not None, "it was computed"
+        self._versions[view.plan.name] = view.version
+        if not is_first:
+            return []
+        self._drop([next_name(view.plan.name)])
+        return [self._catalog_view(view.plan, view.plan.name, epoch)]
 
     def _drop(self, names: Iterable[str]) -> None:
         self._dropped.update(names)

@@ -60,11 +60,13 @@ class ExpressionCheck:
     Args:
         view: the name, for the messages.
         catalyst: of the session.
+        allow_subqueries: whether other rows may be read: when all of them are read again each time.
     """
 
-    def __init__(self, view: str, catalyst: Catalyst) -> None:
+    def __init__(self, view: str, catalyst: Catalyst, *, allow_subqueries: bool = False) -> None:
         self._view = view
         self._catalyst = catalyst
+        self._allow_subqueries = allow_subqueries
 
     def check(self, plan: Plan) -> None:
         """Looks at all expressions of one operator, not of its children.
@@ -77,6 +79,8 @@ class ExpressionCheck:
 
     def _check(self, expression: Expression) -> None:
         if self._catalyst.is_instance(expression, "catalyst.expressions.SubqueryExpression"):
+            if self._allow_subqueries:
+                return
             raise refuse(
                 self._view,
                 f"a subquery ({simple_name(expression)})",

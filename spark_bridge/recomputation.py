@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
@@ -39,13 +40,8 @@ def recompute(
     """
     frames = {name: _frame(spark, schemas[name], directories[name]) for name in schemas}
     try:
-        for name, frame in frames.items():
-            frame.createOrReplaceTempView(name)
-        if definition.function is None:
-            result = spark.sql(definition.query or "")
-        else:
-            result = definition.function(**{name: frames[name] for name in definition.parameters})
-        return table_of_frame(result, schema)
+        with computed(spark, definition, frames) as result:
+            return table_of_frame(result, schema)
     except (pa.ArrowInvalid, ValueError) as error:
         raise ViewError(f"view {definition.name!r} has another result than the stored one: {error}") from error
     except PySparkException as error:
@@ -54,6 +50,24 @@ def recompute(
         raise RunFailedError(f"view {definition.name!r}: Spark failed: {one_line(error)}") from error
     except Py4JError as error:
         raise RunFailedError(f"view {definition.name!r}: Spark failed: {one_line(error)}") from error
+
+
+@contextmanager
+def computed(spark: SparkSession, definition: ViewDefinition, frames: Mapping[str, DataFrame]) -> Iterator[DataFrame]:
+    """A view over all rows of its sources, not computed yet; it must be inside.
+
+    Args:
+        spark: the session of the frames; meanwhile it has temporary views of their names.
+        definition: of the view.
+        frames: of the sources that it may read.
+    """
+    try:
+        for name, frame in frames.items():
+            frame.createOrReplaceTempView(name)
+        if definition.function is None:
+            yield spark.sql(definition.query or "")
+        else:
+            yield definition.function(**{name: frames[name] for name in definition.parameters})
     finally:
         for name in frames:
             spark.catalog.dropTempView(name)

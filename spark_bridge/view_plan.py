@@ -11,6 +11,7 @@ from spark_bridge.catalyst import Plan
 
 APPEND = "append"
 AGGREGATE = "aggregate"
+FULL = "full"
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,7 @@ class ViewPlan:
 
     Args:
         name: of the view.
-        view_class: `"append"` or `"aggregate"`.
+        view_class: `"append"`, `"aggregate"` or `"full"`.
         sources: the sources that it reads, in the order of their first use.
         columns: source → the columns of it that are used.
         schema: of the result.
@@ -52,7 +53,12 @@ class ViewPlan:
     def explain(self) -> str:
         """Class, reason, what is stored and what an epoch costs, for people."""
         columns = ", ".join(name for name in self.schema.names)
-        if self.view_class == APPEND:
+        if self.view_class == FULL:
+            stored = f"the rows ({columns}) of the last recomputation, and the epoch that they reflect"
+            cost = (
+                "nothing; beside the epochs, one Spark job over all stored rows of its sources, when they have changed"
+            )
+        elif self.view_class == APPEND:
             stored = f"the rows ({columns})"
             cost = "one Spark job over the new rows, one append of what it gives"
         else:

@@ -121,6 +121,17 @@ class ViewTable:
         merge = self._dataset.merge_insert(KEY_COLUMN).when_matched_update_all().when_not_matched_insert_all()
         self._merge(merge, rows)
 
+    def replace(self, rows: pa.Table) -> None:
+        """Puts rows in place of all that there are."""
+        before = [fragment.fragment_id for fragment in self._dataset.get_fragments()]
+        try:
+            fragments = write_fragments(rows, self._dataset, mode="append") if rows.num_rows else []
+        except (OSError, RuntimeError) as error:
+            raise _commit_error(self._location, error) from error
+        # An Overwrite would not be refused when somebody else has written.
+        update = LanceOperation.Update(removed_fragment_ids=before, new_fragments=fragments)
+        self._commit(Transaction(self._dataset.version, update))
+
     def delete(self, keys: pa.Array) -> None:
         """Takes the rows with these keys out."""
         merge = self._dataset.merge_insert(KEY_COLUMN).when_matched_delete()

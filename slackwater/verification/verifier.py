@@ -103,7 +103,7 @@ class Verifier:
         views: dict[int, list[CatalogView]] = {}
         for name in filter(is_view, self._record.views):
             view = self._catalog.views[name]
-            epoch = self._record.epoch if view.frozen_epoch is None else view.frozen_epoch
+            epoch = self._record.views[name].reflects_epoch or view.frozen_epoch or self._record.epoch
             views.setdefault(epoch, []).append(view)
         return views
 
@@ -136,7 +136,7 @@ class Verifier:
         definition = recorded_definition(self._catalog.sources[source], self._locations, self._root)
         recorded = recorded_sources([definition], self._store, self._record.state_version)[source]
         self._on_step(Step(f"{name}: compares the stored rows of {len(recorded.files):,} files with the ledger"))
-        stored = View(self._root, self._record.views[name], ())
+        stored = View(self._root, self._record.views[name], (), self._record.epoch)
         found = row_differences(recorded, stored.lance())
         outcome = Outcome.EQUAL if found is None else Outcome.DIFFERENT
         expected = sum(file.rows - file.rows_bad for file in recorded.files)
@@ -184,7 +184,7 @@ class Verifier:
         return SparkEngine(self._catalog.pipeline.ansi, self._functions, self._settings, self._spark)
 
     def _view(self, view: CatalogView) -> View:
-        return View(self._root, self._record.views[view.name], view.key)
+        return View(self._root, self._record.views[view.name], view.key, self._record.epoch)
 
     def _not_checkable(
         self, view: CatalogView, epoch: int, reason: str, files: tuple[FileProblem, ...] = ()

@@ -1,0 +1,117 @@
+"""A view that only all rows together can give: computed again from stored rows, beside the epochs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from actors.ddl import quoted_name
+from spark_bridge.arrow_frames import frame_of_table, spark_schema, table_of_frame
+from spark_bridge.dataset_frame import frame_of_dataset
+from spark_bridge.recomputation import computed
+from spark_bridge.view_definition import ViewDefinition
+from spark_bridge.view_plan import ViewPlan
+from spark_bridge.view_table import ViewTable, view_path
+from state.lance_access import open_dataset
+from state.location import Location
+from state.records import ViewVersion
+
+
+class FullView:
+    """Recomputes one view.
+
+    Args:
+        spark: a session; what is computed gets one of its own in the same application.
+        root: where the pipeline writes.
+        definition: as declared.
+        plan: analysed.
+        schemas: source → the columns that the view knows of it.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        root: Location,
+        definition: ViewDefinition,
+        plan: ViewPlan,
+        schemas: Mapping[str, pa.Schema],
+    ) -> None:
+        self.definition, self.plan = definition, plan
+        self._spark, self._root, self._schemas = spark, root, schemas
+        self._table: ViewTable | None = None
+        self.version: ViewVersion | None = None
+
+    def create(self, epoch: int) -> ViewVersion:
+        """Makes the dataset, with no rows yet: nobody is shown it before it is computed."""
+        path = view_path(self.plan.name, epoch)
+        self._table = ViewTable.create(self._root.child(path), self.plan.schema.empty_table())
+        self.version = ViewVersion(self.plan.name, path, self._table.version)
+        return self.version
+
+    def open(self, version: ViewVersion) -> None:
+        """Goes on from a recorded version."""
+        self._table = ViewTable.open(self._root.child(version.path), version.version)
+        self.version = replace(version, name=self.plan.name, pinned_epoch=None)
+
+    def is_stale(self, stored: Mapping[str, ViewVersion]) -> bool:
+        """Whether rows have changed since the version was computed.
+
+        Args:
+            stored: source → the version of its rows.
+        """
+        return self.version is None or self.version.progress != self._fingerprint(stored)
+
+    def refresh(self, epoch: int, stored: Mapping[str, ViewVersion]) -> ViewVersion:
+        """Computes the view over all rows of an epoch, and writes it.
+
+        Args:
+            epoch: that one.
+            stored: source → the version of its rows; a source that is missing has none.
+
+        Raises:
+            CommitRefusedError: somebody else has written to the view.
+        """
+        assert self._table is not None and self.version is not None, "create or open comes first"
+        session = self._spark.newSession()
+        frames = {source: self._frame(session, source, stored.get(source)) for source in self.plan.sources}
+        with computed(session, self.definition, frames) as frame:
+            rows = table_of_frame(frame, self.plan.schema)
+        self._table.replace(rows)
+        self.version = replace(
+            self.version,
+            version=self._table.version,
+            reflects_epoch=epoch,
+            progress=self._fingerprint(stored),
+        )
+        return self.version
+
+    def _frame(self, session: SparkSession, source: str, stored: ViewVersion | None) -> DataFrame:
+        schema = self._schemas[source]
+        if stored is None:
+            return frame_of_table(session, schema.empty_table())
+        location = self._root.child(stored.path)
+        dataset = open_dataset(location, stored.version)
+        there = [name for name in schema.names if name in dataset.schema.names]
+        frame = frame_of_dataset(session, location, dataset, there)
+        # Columns come to a dataset with the first rows that have them.
+        null = {each.name: each.dataType for each in spark_schema(schema) if each.name not in there}
+        return frame.select(
+            [
+                F.lit(None).cast(null[name]).alias(name) if name in null else F.col(quoted_name(name))
+                for name in schema.names
+            ]
+        )
+
+    def _fingerprint(self, stored: Mapping[str, ViewVersion]) -> str:
+        """What a version was computed from, as text.  A take-over makes another version of the same rows."""
+        found = {source: stored[source] for source in sorted(self.plan.sources) if source in stored}
+        rows = {
+            source: [each.path, open_dataset(self._root.child(each.path), each.version).count_rows()]
+            for source, each in found.items()
+        }
+        return json.dumps(rows)
