@@ -16,6 +16,7 @@ Invariants:
 * A file is marked as seen, and queued by its fetch actor, in one epoch: a crash forgets both or neither.
 * A file's offset moves when its rows are emitted, never when they are read.  What was not emitted at a barrier belongs
   to a later epoch.
+* The stored rows of a block are durable before the block arrives at the merger, and the two travel together.
 * Every edge numbers its messages; the receiver puts them in order.  References travel nested, rows never travel.
 * Names are limited by the list budget of each barrier, rows by credit in bytes; barriers by neither.
 * Epochs are committed strictly in their order, by the coordinator alone.
@@ -31,6 +32,7 @@ The executors and what they are made of:
     fetch_executor.py      reading, buffering, emitting  file_queue.py       files and their rows of state
                                                          file_progress.py    one file
                                                          read_buffer.py      rows that wait to be emitted
+                                                         row_stager.py       rows that are kept, with their lineage
                                                          token_bucket.py     a throttle
     merge_executor.py      one epoch's blocks            barrier_aligner.py  no data crosses a barrier
     barrier_scheduler.py   when a barrier is due         epoch_collector.py  who has collected what

@@ -42,6 +42,8 @@ from actors.source_reader import SourceReader
 from state.errors import AccessDeniedError, SchemaError, StorageFullError, StorageUnavailableError
 from state.location import Location
 
+_STAGED_AT_ONCE = 2
+
 
 class FetchActor(ActorShell):
     """Hosts a `FetchExecutor` and reads its files in threads.
@@ -77,6 +79,8 @@ class FetchActor(ActorShell):
         }
         self._open: dict[FileVersion, OpenFile] = {}
         self._threads = ThreadPoolExecutor(settings.concurrency, thread_name_prefix="read")
+        # Reading may take all threads of the other pool for as long as the store likes.
+        self._stage_threads = ThreadPoolExecutor(_STAGED_AT_ONCE, thread_name_prefix="stage")
         self._stagers = {source: RowStager(root, path) for source, path in stored.items()}
         self._staging: set[asyncio.Task[None]] = set()
         self._used: dict[str, frozenset[str]] = {}
@@ -175,7 +179,7 @@ class FetchActor(ActorShell):
 
     async def _send_staged(self, envelope: Envelope, block: Block, rows: pa.Table, pieces: Sequence[Piece]) -> None:
         stager = self._stagers[block.source]
-        stored = await asyncio.get_running_loop().run_in_executor(self._threads, stager.stage, rows, pieces)
+        stored = await asyncio.get_running_loop().run_in_executor(self._stage_threads, stager.stage, rows, pieces)
         [(receiver, _)] = self._outlets
         receiver.receive.options(num_returns=0).remote(replace(envelope, message=replace(block, stored=stored)))
 

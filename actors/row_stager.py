@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -11,6 +13,9 @@ from actors.metadata_columns import row_positions
 from actors.read_buffer import Piece
 from state.location import Location
 from state.stored_rows import LINEAGE, version_number
+
+if TYPE_CHECKING:
+    from state.fragment_stager import FragmentStager
 
 
 class RowStager:
@@ -22,11 +27,7 @@ class RowStager:
     """
 
     def __init__(self, root: Location, path: str) -> None:
-        # Lance takes half a second to load, and few sources are materialized.
-        from state.fragment_stager import FragmentStager
-
-        self._path = path
-        self._stager = FragmentStager(root.child(path))
+        self._root, self._path = root, path
 
     def stage(self, rows: pa.Table, pieces: Sequence[Piece]) -> StoredBlock:
         """Writes the rows of one block.
@@ -40,6 +41,13 @@ class RowStager:
         """
         stored = with_lineage(rows, pieces)
         return StoredBlock(self._path, stored.schema, self._stager.stage(stored))
+
+    @cached_property
+    def _stager(self) -> FragmentStager:
+        # Lance takes half a second to load, and an actor has other things to do when it starts.
+        from state.fragment_stager import FragmentStager
+
+        return FragmentStager(self._root.child(self._path))
 
 
 def with_lineage(rows: pa.Table, pieces: Sequence[Piece]) -> pa.Table:

@@ -24,11 +24,14 @@ def paused_run(
     format: str = "parquet",
     schema: str | None = None,
     settings: sw.Settings = sw.Settings(),
+    materialize: bool = False,
 ) -> Iterator[sw.Run]:
     """A run over `events`, the files under `in/`, that has already taken some of them and is paused."""
     pipeline = sw.Pipeline("bench", f"s3://{bucket}/root", storage_options=s3.storage_options, settings=settings)
     discovery = sw.Listing(interval_s=0.1, max_requests_per_hour=720_000)
-    pipeline.source("events", f"s3://{bucket}/in", format=format, schema=schema, discovery=discovery)
+    pipeline.source(
+        "events", f"s3://{bucket}/in", format=format, schema=schema, discovery=discovery, materialize=materialize
+    )
     pipeline.view("totals", query)
     upload(s3, bucket, "warm", warm)
     with pipeline.start() as run:

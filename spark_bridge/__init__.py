@@ -9,6 +9,7 @@ Data flow of one epoch::
     aggregate  partials plan ──── one job ──→ partials per touched group
                                           + stored partials of those groups (look-up by __sw_key)
                                           → merge, then the query's own expressions → upsert
+    stored rows   fragments that the fetch actors have staged, without Spark ──────→ append
 
 How a view gets there: `analyse` lets Spark analyse the query, or call the function, over empty frames; the analysed
 plan decides the class, or the view is refused with the operator named.  The plan is kept.  An epoch puts its rows under
@@ -44,6 +45,7 @@ Map:
     aggregates         one aggregate function: partials, merge, value
     aggregate_plan     the three plans of an aggregate view
     append_view, aggregate_view    the maintenance of one view
+    stored_rows        the rows of a materialized source
     view_table         its Lance dataset
     materializer       all views, epoch by epoch
     recomputation      one view in one go, to verify it

@@ -6,6 +6,7 @@ Data flow:
     view writers ──► views/<name>-<epoch>.lance, a version per changed view ──┘ (named in the epoch record)
     StateStore.scan ◄── resolve ◄── rows as written
     Root.stage: a large delta, durable before its commit, which then only names it
+    FragmentStager.stage (in the fetch actors): rows of a dataset, durable before the commit that shows them
 
 Inside a process the rows of a delta are Python's; they become Arrow when they travel or are written.
 
@@ -35,6 +36,7 @@ Map of files:
     delta.py         what an epoch changes, and what of it was staged
     row_selection.py which rows a scan asks for
     resolve.py       rows as written → rows as they are
+    stored_rows.py   what the rows of a materialized source are called, and their lineage
     record_rows.py   head and epoch records as rows, and back
     catalog.py       pipeline, sources and views as rows, and back
     store_format.py  the format of a store, and the way from an older one
@@ -49,6 +51,7 @@ Map of files:
     memory_root.py   Root in memory
     pin.py           readers that keep an epoch from the vacuum
     lance_access.py  opening and creating Lance datasets
+    fragment_stager.py  rows that many write for one dataset, and another commits
     storage_error.py Lance's and obstore's errors in our words
     view_dataset.py  creating, fencing and tagging the datasets of views
     object_client.py an obstore client for a location

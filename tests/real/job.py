@@ -28,6 +28,8 @@ VIEWS = {
 
 SCHEMA = "user bigint, amount double, note string"
 FORMATS = {"orders": "parquet", "clicks": "csv", "visits": "json"}
+STORED = ("orders", "visits")
+"""The sources that are materialized."""
 
 
 def pipeline(root: str, url: str, options: dict[str, Any]) -> sw.Pipeline:
@@ -44,7 +46,14 @@ def pipeline(root: str, url: str, options: dict[str, Any]) -> sw.Pipeline:
     )
     for source, kind in FORMATS.items():
         schema = SCHEMA if kind != "parquet" else None
-        made.source(source, f"{url}/{source}", format=kind, schema=schema, discovery=sw.Listing(interval_s=0.5))
+        made.source(
+            source,
+            f"{url}/{source}",
+            format=kind,
+            schema=schema,
+            discovery=sw.Listing(interval_s=0.5),
+            materialize=source in STORED,
+        )
     for name in ("by_user", "large", "everything"):
         made.view(name, VIEWS[name])
 

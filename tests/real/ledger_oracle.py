@@ -5,7 +5,7 @@ Rows are compared exactly: the numbers of the tests are such that no sum depends
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +28,17 @@ class LedgerOracle:
         formats: source → format.
         read: the content of a file, by its path in the ledger.
         scratch: a directory for files.
+        stored: the sources that are materialized; all of their files are in one directory.
     """
 
-    def __init__(self, formats: Mapping[str, str], read: Callable[[str], bytes], scratch: Path) -> None:
-        self._formats, self._read, self._scratch = formats, read, scratch
+    def __init__(
+        self,
+        formats: Mapping[str, str],
+        read: Callable[[str], bytes],
+        scratch: Path,
+        stored: Collection[str] = (),
+    ) -> None:
+        self._formats, self._read, self._scratch, self._stored = formats, read, scratch, stored
         self._duckdb: Any = duckdb.connect()
         self._loaded: dict[str, set[str]] = {source: set() for source in formats}
 
@@ -46,15 +53,33 @@ class LedgerOracle:
         return len(epochs)
 
     def check(self, snapshot: sw.Snapshot, views: Mapping[str, str]) -> None:
-        """Compares the views that exist at an epoch."""
+        """Compares the views that exist at an epoch, and the rows that are stored by then."""
         for source in self._formats:
             self._show(source, snapshot.files(source))
         for name in snapshot.views:
-            self._duckdb.register("actual", snapshot.view(name).to_arrow())
-            self._duckdb.execute(f"CREATE OR REPLACE TEMP TABLE expected AS {views[name]}")
-            for what, one, other in (("too much", "actual", "expected"), ("too little", "expected", "actual")):
-                rows = self._duckdb.execute(f"FROM {one} EXCEPT ALL FROM {other} LIMIT 3").fetchall()
-                assert not rows, f"{name} at epoch {snapshot.epoch} has {what}, among it {rows}"
+            self._compare(f"{name} at epoch {snapshot.epoch}", snapshot.view(name).to_arrow(), views[name])
+        for source in self._stored:
+            self._check_rows(source, snapshot)
+
+    def _check_rows(self, source: str, snapshot: sw.Snapshot) -> None:
+        """Compares stored rows one by one, with the file and the position that they are from."""
+        query = (
+            f"SELECT split_part(r.path, '/', -1), position, r.* EXCLUDE (path, position) FROM all_{source} r "
+            f"JOIN ledger_{source} l ON r.path = l.path AND r.position < l.rows_read"
+        )
+        try:
+            rows = snapshot.rows(source).lance().to_table().drop_columns(["__sw_version"])
+        except sw.ViewNotFoundError:
+            assert not self._duckdb.execute(f"{query} LIMIT 1").fetchall(), f"rows of {source} are not stored"
+        else:
+            self._compare(f"{source} as stored at epoch {snapshot.epoch}", rows, query)
+
+    def _compare(self, what: str, rows: pa.Table, query: str) -> None:
+        self._duckdb.register("actual", rows)
+        self._duckdb.execute(f"CREATE OR REPLACE TEMP TABLE expected AS {query}")
+        for much, one, other in (("too much", "actual", "expected"), ("too little", "expected", "actual")):
+            found = self._duckdb.execute(f"FROM {one} EXCEPT ALL FROM {other} LIMIT 3").fetchall()
+            assert not found, f"{what} has {much}, among it {found}"
 
     def _show(self, source: str, ledger: pa.Table) -> None:
         self._duckdb.register("ledger", ledger.select(["path", "rows_read"]))

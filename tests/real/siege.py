@@ -143,7 +143,7 @@ class Siege:
             content: bytes = client.get_object(Bucket=self._bucket, Key=key)["Body"].read()
             return content
 
-        return LedgerOracle(job.FORMATS, read, self._scratch).check_every_epoch(store, job.VIEWS)
+        return LedgerOracle(job.FORMATS, read, self._scratch, job.STORED).check_every_epoch(store, job.VIEWS)
 
     def report(self) -> str:
         """A line for each kind: how often it died, and the seconds until what had come was committed."""

@@ -105,7 +105,7 @@ def killed_at(
         return content
 
     store = sw.open(root, options)
-    epochs = LedgerOracle(job.FORMATS, read, tmp_path).check_every_epoch(store, job.VIEWS)
+    epochs = LedgerOracle(job.FORMATS, read, tmp_path, job.STORED).check_every_epoch(store, job.VIEWS)
     files = store.files()
     assert files["status"].to_pylist() == ["done"] * FILES
     assert len(set(files["path"].to_pylist())) == FILES

@@ -75,12 +75,12 @@ def test_each_epoch_is_one_version(source: Source) -> None:
 def test_a_column_that_comes_is_null_in_the_rows_of_before(source: Source, last: pa.Schema) -> None:
     rows = StoredRows(source.root, "s")
     before = rows.apply([source.stored()])
-    blocks = [source.stored(2, WIDER), source.stored(2)]
+    blocks = [source.stored(2), source.stored(2, WIDER)]
     both = rows.apply(blocks)
     after = rows.apply([source.stored(2, last)])
     table = open_dataset(source.root.child(PATH), after.version).to_table().sort_by("i")
     assert table.schema == pa.schema([*LINEAGE, *WIDER])
-    assert table["n"].to_pylist() == [None, None, 1.0, 1.5, None, None, *([3.0, 3.5] if last is WIDER else [None] * 2)]
+    assert table["n"].to_pylist() == [None] * 4 + [2.0, 2.5] + ([3.0, 3.5] if last is WIDER else [None] * 2)
     assert open_dataset(source.root.child(PATH), before.version).schema.names[-1] == "i"
     assert source.numbers(both) == list(range(6))
 
@@ -97,6 +97,17 @@ def test_after_a_take_over_only_the_new_writer_goes_on(source: Source) -> None:
             old.apply(blocks)
     version = new.apply([source.stored()])
     assert source.numbers(version) == [0, 1, 8, 9]
+
+
+@pytest.mark.parametrize("schema", [SCHEMA, WIDER], ids=["", "with a new column"])
+def test_rows_of_somebody_else_are_noticed(source: Source, schema: pa.Schema) -> None:
+    rows = StoredRows(source.root, "s")
+    rows.apply([source.stored()])
+    other = {name: [None] for name in (*LINEAGE.names, *SCHEMA.names)}
+    uri = source.root.child(PATH).lance_uri
+    lance.write_dataset(pa.table(other, schema=pa.schema([*LINEAGE, *SCHEMA])), uri, mode="append")
+    with pytest.raises(CommitRefusedError, match="somebody else"):
+        rows.apply([source.stored(2, schema)])
 
 
 def test_rows_are_created_once(source: Source) -> None:

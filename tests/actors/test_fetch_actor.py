@@ -1,0 +1,116 @@
+"""The shell of a fetch step: blocks that are stored leave in their order, and nothing ends before they have."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+import ray
+
+from actors.edge import Inlet
+from actors.fetch_actor import FetchActor
+from actors.file_progress import FileProgress
+from actors.instructions import EmitBlock, End, Send
+from actors.messages import Barrier, Block, Envelope, Stop
+from actors.read_buffer import Piece
+from actors.settings import FetchSettings
+from state.errors import StorageError
+from state.fragment_stager import staged_fragments
+from state.location import Location
+from tests.actors.flow import barrier, file, rows
+
+PATH = "views/s.rows-1.lance"
+
+
+class Receiver:
+    """In place of an actor's handle: keeps what comes."""
+
+    def __init__(self) -> None:
+        self.envelopes: list[Envelope] = []
+        self.receive = self.collect = self.progress = self
+
+    def options(self, **options: Any) -> Receiver:
+        return self
+
+    def remote(self, *arguments: Any) -> None:
+        if isinstance(arguments[0], Envelope):
+            self.envelopes.append(arguments[0])
+
+
+def fetch_actor(root: Path, receiver: Receiver) -> FetchActor:
+    actor = FetchActor(
+        name="fetch-0",
+        edges=["dispatcher"],
+        coordinator=receiver,
+        root=Location(str(root)),
+        settings=FetchSettings(),
+        sources=[],
+        schemas={},
+        unfinished=[],
+        without_rows=[],
+        poisoned={},
+        stored={"s": PATH},
+    )
+    actor._outlets = [(receiver, actor.outlet())]
+    return actor
+
+
+def block(count: int) -> EmitBlock:
+    read = rows(count)
+    return EmitBlock("s", (Piece(FileProgress(file("a"), listed_epoch=1), read),), read.table.nbytes, epoch=1)
+
+
+@pytest.fixture(autouse=True)
+def object_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is put there is not looked at here."""
+    monkeypatch.setattr(ray, "put", lambda content: "reference")
+
+
+def test_a_barrier_comes_behind_the_blocks_that_are_still_being_stored(tmp_path: Path) -> None:
+    receiver = Receiver()
+
+    async def run() -> None:
+        actor = fetch_actor(tmp_path, receiver)
+        actor.do([block(3), block(2), Send(barrier(1, Stop())), End()])
+        assert [type(each.message) for each in receiver.envelopes] == [Barrier], "storing holds nobody up"
+        ending = asyncio.ensure_future(actor.join())
+        await asyncio.sleep(0)
+        assert not ending.done(), "it has not ended before they are stored"
+        await ending
+
+    asyncio.run(run())
+    inlet = Inlet(["fetch-0"])
+    messages = [message for each in receiver.envelopes for message in inlet.receive(each)]
+    assert [type(each) for each in messages] == [Block, Block, Barrier]
+    stored = [each.stored for each in messages if isinstance(each, Block)]
+    assert all(each is not None and each.path == PATH for each in stored)
+    assert [staged_fragments(each.fragments)[0].num_rows for each in stored if each is not None] == [3, 2]
+
+
+def test_rows_that_cannot_be_stored_end_the_actor_though_it_was_to_stop(tmp_path: Path) -> None:
+    (tmp_path / "views").write_text("no directory")
+
+    async def run() -> None:
+        actor = fetch_actor(tmp_path, Receiver())
+        actor.do([block(3), Send(barrier(1, Stop())), End()])
+        await actor.join()
+
+    with pytest.raises(StorageError, match="views"):
+        asyncio.run(run())
+
+
+def test_only_what_the_views_use_goes_to_spark(tmp_path: Path) -> None:
+    receiver = Receiver()
+
+    async def run() -> None:
+        actor = fetch_actor(tmp_path, receiver)
+        await actor.read_columns({"s": ["y"]})
+        actor.do([block(3), Send(barrier(1, Stop())), End()])
+        await actor.join()
+
+    asyncio.run(run())
+    (found,) = (each.message for each in receiver.envelopes if isinstance(each.message, Block))
+    assert found.columns == () and found.stored is not None
+    assert found.stored.schema.names == ["__sw_path", "__sw_version", "__sw_row", "x"]
