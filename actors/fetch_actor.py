@@ -117,14 +117,16 @@ class FetchActor(ActorShell):
         """The views use only these columns of a source.
 
         The others are not read of what is opened from now on; of a materialized source they are read and stored, and
-        kept from Spark.
+        kept from Spark.  When a view needs more than before, files that are being read are opened again.
         """
         with self._guard():
             for source, names in columns.items():
                 if source in self._stagers:
                     self._used[source] = frozenset(names)
-                else:
-                    self._readers[source].columns = frozenset(names)
+                    continue
+                before, self._readers[source].columns = self._readers[source].columns, frozenset(names)
+                if before is not None and not before.issuperset(names):
+                    self._open = {file: each for file, each in self._open.items() if file.source != source}
 
     async def grant(self, nbytes: int) -> None:
         """Spark has released bytes that came from here."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from actors.instructions import EmitBlock, End, Send
 from actors.messages import Barrier, Block, Envelope, Stop
 from actors.read_buffer import Piece
 from actors.settings import FetchSettings
+from actors.source import Parquet, SourceDefinition
 from state.errors import StorageError
 from state.fragment_stager import staged_fragments
 from state.location import Location
@@ -39,14 +42,14 @@ class Receiver:
             self.envelopes.append(arguments[0])
 
 
-def fetch_actor(root: Path, receiver: Receiver) -> FetchActor:
+def fetch_actor(root: Path, receiver: Receiver, sources: Sequence[SourceDefinition] = ()) -> FetchActor:
     actor = FetchActor(
         name="fetch-0",
         edges=["dispatcher"],
         coordinator=receiver,
         root=Location(str(root)),
         settings=FetchSettings(),
-        sources=[],
+        sources=sources,
         schemas={},
         unfinished=[],
         without_rows=[],
@@ -114,3 +117,18 @@ def test_only_what_the_views_use_goes_to_spark(tmp_path: Path) -> None:
     (found,) = (each.message for each in receiver.envelopes if isinstance(each.message, Block))
     assert found.columns == () and found.stored is not None
     assert found.stored.schema.names == ["__sw_path", "__sw_version", "__sw_row", "x"]
+
+
+def test_a_file_that_is_being_read_is_opened_again_for_a_view_that_needs_more_of_it(tmp_path: Path) -> None:
+    sources = [SourceDefinition(name=name, location=Location(str(tmp_path)), format=Parquet()) for name in "st"]
+
+    async def run() -> None:
+        actor = fetch_actor(tmp_path, Receiver(), sources)
+        of_s, of_t = (replace(file("a"), source=name) for name in "st")
+        actor._open = {each: actor._readers[each.source].open(each) for each in (of_s, of_t)}
+        for columns, is_open in ((["a", "b"], True), (["a"], True), (["a", "b"], False)):
+            await actor.read_columns({"t": columns})
+            assert (of_t in actor._open) == is_open
+        assert of_s in actor._open, "another source's is left alone"
+
+    asyncio.run(run())
