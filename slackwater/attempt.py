@@ -12,10 +12,11 @@ from actors.messages import Mutation
 from actors.pipeline_definition import PipelineDefinition
 from actors.run_client import RunClient
 from actors.run_state import Recovered, RunState
-from slackwater.ledger_history import LedgerHistory, open_ledger_history
 from slackwater.materializer_loop import MaterializerLoop
 from slackwater.run_status import LateView
 from slackwater.spark_application import SparkApplication
+from slackwater.view_history import view_history
+from spark_bridge.history import History
 from spark_bridge.view_definition import ViewDefinition
 from spark_bridge.view_plan import ViewPlan
 from state.clock import Clock
@@ -133,10 +134,10 @@ class Attempt:
             self._loop.join()
         self._client.close()
 
-    def _open_history(self, plan: ViewPlan, epoch: int, progress: str | None) -> LedgerHistory | None:
+    def _open_history(self, plan: ViewPlan, epoch: int, progress: str | None) -> History | None:
         if self.state.epoch < epoch:
             return None
-        return open_ledger_history(self._definition, self._clock, self._schemas(), plan, epoch, progress)
+        return view_history(self._definition, self._clock, self._schemas(), plan, epoch, progress)
 
     def _schemas(self) -> Mapping[str, pa.Schema | None]:
         """Every source's schema, None while it is not decided."""

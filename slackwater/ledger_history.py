@@ -6,47 +6,22 @@ import json
 from collections import deque
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
 from typing import NamedTuple
 
 import pyarrow as pa
 
 from actors.metadata_columns import EPOCH, with_epoch
 from actors.open_file import OpenFile
-from actors.pipeline_definition import PipelineDefinition
 from actors.read_errors import ObjectChanged, ObjectVanished, UnreadableFile
 from actors.rows import Offset, Rows
 from actors.settings import FetchSettings
 from actors.source_reader import SourceReader
-from slackwater.verification.recorded_source import IngestedFile, RecordedSource, recorded_sources
-from spark_bridge.history import HistoryPiece
+from slackwater.verification.recorded_source import IngestedFile, RecordedSource
+from spark_bridge.history import HistoryPiece, gathered
 from spark_bridge.used_columns import columns_to_read
-from spark_bridge.view_plan import ViewPlan
-from state.clock import Clock
-from state.lance_root import LanceRoot
 
 _FILES_AHEAD = 8
 _LOST = (ObjectVanished, ObjectChanged, UnreadableFile)
-
-
-def open_ledger_history(
-    definition: PipelineDefinition,
-    clock: Clock,
-    schemas: Mapping[str, pa.Schema | None],
-    plan: ViewPlan,
-    epoch: int,
-    progress: str | None,
-) -> LedgerHistory:
-    """The history of a view, from the last version of the ledger that is not after an epoch.
-
-    Raises:
-        StorageError: the store cannot be read.
-    """
-    store = LanceRoot(definition.root, clock).open(read_only=True)
-    record = max((each for each in store.epochs() if each.epoch <= epoch), key=lambda each: each.epoch, default=None)
-    sources = [replace(each, schema=schemas[each.name]) for each in definition.sources if each.name in plan.sources]
-    recorded = {} if record is None else recorded_sources(sources, store, record.state_version)
-    return LedgerHistory(list(recorded.values()), plan.columns, definition.fetch, progress)
 
 
 class _Opened(NamedTuple):
@@ -99,17 +74,8 @@ class LedgerHistory:
 
     def take(self, nbytes: int) -> HistoryPiece | None:
         """See `History.take`; a file that is lost is passed over, and is in `missing`."""
-        tables: dict[str, list[pa.Table]] = {}
-        taken = 0
-        for source, table in self._pieces:
-            if table.num_rows:
-                tables.setdefault(source, []).append(table)
-                taken += table.nbytes
-            if taken >= nbytes:
-                break
-        if not tables:
-            return None
-        return HistoryPiece(tables, json.dumps((self._next, self._row)))
+        tables = gathered(self._pieces, nbytes)
+        return HistoryPiece(tables, json.dumps((self._next, self._row))) if tables else None
 
     def close(self) -> None:
         """Reads nothing more."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -51,6 +51,19 @@ PutBlock = Callable[[str, pa.Table], Block]
 """(source, rows) -> a block of them; whoever asks holds it as long as Spark computes."""
 OpenHistory = Callable[[ViewPlan, int, "str | None"], "History | None"]
 """(plan, epoch, progress) -> the history of a view up to an epoch; None while that epoch is not committed."""
+
+
+def gathered(pieces: Iterator[tuple[str, pa.Table]], nbytes: int) -> dict[str, list[pa.Table]]:
+    """Source → its next rows, of all sources about `nbytes`; nothing when there are none any more."""
+    tables: dict[str, list[pa.Table]] = {}
+    taken = 0
+    for source, table in pieces:
+        if table.num_rows:
+            tables.setdefault(source, []).append(table)
+            taken += table.nbytes
+        if taken >= nbytes:
+            break
+    return tables
 
 
 def no_history(plan: ViewPlan, epoch: int, progress: str | None) -> History | None:

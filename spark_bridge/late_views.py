@@ -18,8 +18,9 @@ from state.clock import Clock
 from state.records import ViewVersion
 from state.view_name import next_name
 
-_PIECE_S = 0.2
-"""An epoch waits for a piece that has begun: no longer than it takes to compute one itself."""
+_PIECE_S, _PIECE_ALONE_S = 0.2, 2.0
+"""An epoch waits for a piece that has begun: where epochs come with rows, no longer than it takes to compute one."""
+_ALONE_AFTER_S = 10.0
 _log = structlog.get_logger()
 
 
@@ -43,6 +44,7 @@ class LateViews:
         self._make_view, self._open_history, self._take_rows, self._clock = make_view, open_history, take_rows, clock
         self._catch_ups: dict[str, CatchUp] = {}
         self._restarted: set[str] = set()
+        self._rows_came_s = float("-inf")
 
     def __iter__(self) -> Iterator[CatchUp]:
         return iter(self._catch_ups.values())
@@ -101,6 +103,8 @@ class LateViews:
 
         A view whose rows were read before anybody knew that it needs them begins anew: they are its history.
         """
+        if rows.frames:
+            self._rows_came_s = self._clock.monotonic()
         work: dict[str, Callable[[], ViewVersion]] = {}
         for name, each in list(self._catch_ups.items()):
             if is_narrow(each.plan, blocks):
@@ -147,7 +151,9 @@ class LateViews:
             return catch_up.is_complete
         started = self._clock.monotonic()
         version = catch_up.view.apply(self._take_rows(piece))
-        catch_up.on_piece(piece, version, self._clock.monotonic() - started, _PIECE_S)
+        now = self._clock.monotonic()
+        is_alone = now >= self._rows_came_s + _ALONE_AFTER_S
+        catch_up.on_piece(piece, version, now - started, _PIECE_ALONE_S if is_alone else _PIECE_S)
         return True
 
     def tidy(self) -> bool:

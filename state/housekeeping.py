@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
@@ -130,6 +131,8 @@ class Housekeeping:
         self._expire_at_s = self._clock.monotonic() + self._interval_s
         self._expired_at_epoch = store.head.epoch
         records = store.scan("epoch")
-        epochs = zip(records["epoch"].to_pylist(), records["committed_at"].to_pylist(), strict=True)
-        pinned = {*store.head.kept_epochs, *self._pinned()}
+        epochs = sorted(zip(records["epoch"].to_pylist(), records["committed_at"].to_pylist(), strict=True))
+        # An epoch without a record shows what the last one before it did.
+        before = [bisect_right(epochs, each, key=lambda epoch: int(epoch[0])) for each in store.head.kept_epochs]
+        pinned = {*(epochs[count - 1][0] for count in before if count), *self._pinned()}
         return tuple(expired(epochs, now=self._clock.now(), retention=self._retention, pinned=pinned))

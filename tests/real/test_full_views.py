@@ -59,6 +59,14 @@ def test_they_are_what_all_rows_give_and_nothing_happens_without_new_ones(tmp_pa
             run.wait(until="caught_up")
             snapshot = check(tmp_path, everything, names=2)
             assert totals(tmp_path / "root") == expected(everything)
+        for path in (tmp_path / "events").iterdir():
+            path.unlink()
+        run.add_view("sums", "SELECT user, sum(amount) AS total FROM events GROUP BY user")
+        run.wait(until="caught_up")
+        sums = sw.open(tmp_path / "root").snapshot().view("sums").to_arrow().to_pylist()
+        assert {row["user"]: row["total"] for row in sums} == {
+            user: total for user, (_, total) in expected(everything).items()
+        }, "stored rows are there when the files are not"
     write(tmp_path / "users", "b.parquet", parquet([{"user": 2, "name": "u2"}]))
     made.run(until="caught_up")
     check(tmp_path, everything, names=3)

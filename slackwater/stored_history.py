@@ -1,0 +1,92 @@
+"""What was ingested before a view was declared, out of the stored rows of its sources."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Mapping, Sequence
+
+import lance
+import pyarrow as pa
+
+from spark_bridge.history import HistoryPiece, gathered
+from spark_bridge.used_columns import columns_to_read
+from state.lance_access import open_dataset
+from state.location import Location
+from state.records import ViewVersion
+
+_BATCH_ROWS = 65_536
+
+
+class StoredHistory:
+    """The rows of some sources as one epoch's record names them, fragment by fragment.
+
+    Args:
+        root: where the pipeline writes.
+        stored: source → the version of its rows; a source without rows is missing.
+        schemas: of the sources.
+        columns: source → the columns that are of use.
+        progress: where to go on; None for the start.
+    """
+
+    def __init__(
+        self,
+        root: Location,
+        stored: Mapping[str, ViewVersion],
+        schemas: Mapping[str, pa.Schema],
+        columns: Mapping[str, frozenset[str]],
+        progress: str | None,
+    ) -> None:
+        self._datasets = {
+            source: open_dataset(root.child(each.path), each.version) for source, each in sorted(stored.items())
+        }
+        self._fields = {
+            source: [schemas[source].field(name) for name in columns_to_read(schemas[source], [columns[source]])]
+            for source in self._datasets
+        }
+        self._fragments = [(source, each) for source, data in self._datasets.items() for each in data.get_fragments()]
+        begin: Sequence[int] = json.loads(progress) if progress else (0, 0)
+        self._next, self._row = begin
+        self._total = sum(data.count_rows() for data in self._datasets.values())
+        self._taken = sum(each.count_rows() for _, each in self._fragments[: self._next]) + self._row
+        self._pieces = self._read()
+
+    @property
+    def fraction(self) -> float:
+        """How much has been taken, from 0 to 1."""
+        return self._taken / self._total if self._total else 1.0
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Nothing ever is."""
+        return ()
+
+    def take(self, nbytes: int) -> HistoryPiece | None:
+        """See `History.take`."""
+        tables = gathered(self._pieces, nbytes)
+        return HistoryPiece(tables, json.dumps((self._next, self._row))) if tables else None
+
+    def close(self) -> None:
+        """Reads nothing more."""
+        self._pieces.close()
+
+    def _read(self) -> Generator[tuple[str, pa.Table]]:
+        """Yields source and rows; `_next` and `_row` are behind what was yielded."""
+        while self._next < len(self._fragments):
+            source, fragment = self._fragments[self._next]
+            for batch in self._batches(source, fragment):
+                self._row += batch.num_rows
+                self._taken += batch.num_rows
+                yield source, self._with_all_columns(source, pa.Table.from_batches([batch]))
+            self._next, self._row = self._next + 1, 0
+
+    def _batches(self, source: str, fragment: lance.LanceFragment) -> Generator[pa.RecordBatch]:
+        names = [each.name for each in self._fields[source] if each.name in self._datasets[source].schema.names]
+        scanner = fragment.scanner(columns=names, offset=self._row, batch_size=_BATCH_ROWS)
+        yield from scanner.to_batches()
+
+    def _with_all_columns(self, source: str, rows: pa.Table) -> pa.Table:
+        """Columns come to a dataset with the first rows that have them."""
+        for at, field in enumerate(self._fields[source]):
+            if field.name not in rows.column_names:
+                rows = rows.add_column(at, field, pa.nulls(rows.num_rows, field.type))
+        return rows

@@ -1,0 +1,55 @@
+"""Where the history of a late view comes from: from stored rows if all of its sources have them, or from the files."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pyarrow as pa
+
+from actors.pipeline_definition import PipelineDefinition
+from slackwater.ledger_history import LedgerHistory
+from slackwater.stored_history import StoredHistory
+from slackwater.verification.recorded_source import recorded_sources
+from spark_bridge.history import History
+from spark_bridge.view_plan import ViewPlan
+from state.clock import Clock
+from state.lance_root import LanceRoot
+from state.stored_rows import stored_rows_name
+
+
+def view_history(
+    definition: PipelineDefinition,
+    clock: Clock,
+    schemas: Mapping[str, pa.Schema | None],
+    plan: ViewPlan,
+    epoch: int,
+    progress: str | None,
+) -> History:
+    """What was ingested of a view's sources up to an epoch, by the last record that is not after it.
+
+    Args:
+        definition: the pipeline.
+        clock: for the handle on the store.
+        schemas: of the sources, as of now.
+        plan: of the view.
+        epoch: the last one that counts.
+        progress: where to go on; None for the start.
+
+    Raises:
+        StorageError: the store cannot be read.
+    """
+    store = LanceRoot(definition.root, clock).open(read_only=True)
+    record = max((each for each in store.epochs() if each.epoch <= epoch), key=lambda each: each.epoch, default=None)
+    sources = [replace(each, schema=schemas[each.name]) for each in definition.sources if each.name in plan.sources]
+    if all(source.materialize for source in sources):
+        views = {} if record is None else record.views
+        names = {source.name: stored_rows_name(source.name) for source in sources}
+        stored = {source: views[name] for source, name in names.items() if name in views}
+        known = {name: schema for name, schema in schemas.items() if schema is not None}
+        return StoredHistory(definition.root, stored, known, plan.columns, progress)
+    recorded = {} if record is None else recorded_sources(sources, store, record.state_version)
+    # How many records of a file may be bad was decided when it was ingested.
+    limits = replace(definition.fetch.limits, max_bad_records=sys.maxsize)
+    return LedgerHistory(list(recorded.values()), plan.columns, replace(definition.fetch, limits=limits), progress)
