@@ -33,7 +33,7 @@ class AggregateView:
     def __init__(self, catalyst: Catalyst, root: Location, plan: ViewPlan) -> None:
         self._root = root
         self._name = plan.name
-        self._plan = AggregatePlan(catalyst, plan)
+        self._plan, self._moment = AggregatePlan(catalyst, plan), plan.moment
         self._path = ""
         self._state_path: str | None = None
         self._distinct_path: str | None = None
@@ -92,6 +92,7 @@ class AggregateView:
         return any(table.tidy() for table in (self._table, self._state, self._distinct) if table is not None)
 
     def _partials(self, rows: EpochRows) -> EpochPartials:
+        self._moment.set_time(rows.time_us)
         return self._plan.partials_of(rows.frames, rows.one_partition, self._unseen)
 
     def _unseen(self, keys: pa.Array) -> pa.Array:

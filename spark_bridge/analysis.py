@@ -18,6 +18,7 @@ from spark_bridge.catalyst import Catalyst, Plan, analysed, attribute_id, simple
 from spark_bridge.full_analysis import full_refusal, require_recomputable, source_leaves
 from spark_bridge.function_source import definition_text, identity_texts
 from spark_bridge.identity import identity_text
+from spark_bridge.moments import Moment
 from spark_bridge.operators import ROW_BY_ROW, ExpressionCheck, refuse, refuse_operator
 from spark_bridge.result_columns import grouping_columns
 from spark_bridge.spark_message import one_line
@@ -104,6 +105,7 @@ class _Analysis:
         else:
             columns, whole = used_columns(self._catalyst, plan, self._leaves), plan
         function = self._definition.function
+        moment = Moment(self._catalyst)
         return ViewPlan(
             name=self._name,
             view_class=view_class,
@@ -120,7 +122,8 @@ class _Analysis:
             ),
             definition=(self._definition.query or "").strip() if function is None else definition_text(function),
             reason=reason,
-            plan=plan,
+            plan=plan if view_class == FULL else moment.put_into(plan),
+            moment=moment,
             leaves=dict(self._leaves),
         )
 
@@ -218,19 +221,21 @@ class _Analysis:
 
     def _classify(self, plan: Plan) -> tuple[str, str]:
         """The class and the reason for it.  Descends to the first operator that is not Project or Filter."""
-        above: list[str] = []
+        above: list[Plan] = []
         while simple_name(plan) in ("Project", "Filter"):
-            above.append(simple_name(plan))
-            self._check.check(plan)
+            above.append(plan)
             plan = plan.child()
-        if simple_name(plan) != "Aggregate":
+        groups_rows = simple_name(plan) == "Aggregate"
+        for each in above:
+            self._check.check(each, is_of_rows=not groups_rows)
+        if not groups_rows:
             self._require_row_by_row(plan)
             return APPEND, "it looks at one row at a time"
-        self._check.check(plan)
+        self._check.check_aggregate(plan)
         self._require_row_by_row(plan.child())
         aggregate_calls(self._catalyst, self._name, plan)
         self._require_group_types(plan)
-        having = ", with a filter on the groups" if "Filter" in above else ""
+        having = ", with a filter on the groups" if any(simple_name(each) == "Filter" for each in above) else ""
         groups = plan.groupingExpressions().size()
         by = f"by {groups} expression{'s' if groups > 1 else ''}" if groups else "into a single row"
         return AGGREGATE, f"it groups once, {by}{having}"
@@ -272,7 +277,7 @@ class _Analysis:
                     "group once, and only filter and compute above that",
                 )
             raise refuse_operator(self._name, plan)
-        self._check.check(plan)
+        self._check.check(plan, is_of_rows=True)
         for child in children:
             self._require_row_by_row(child)
 

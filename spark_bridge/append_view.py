@@ -58,6 +58,7 @@ class AppendView:
         return self._table is not None and self._table.tidy()
 
     def _result(self, rows: EpochRows) -> pa.Table:
+        self._plan.moment.set_time(rows.time_us)
         plan = graft(self._catalyst, self._plan.plan, self._plan.leaves, rows.frames)
         if rows.one_partition:
             plan = self._catalyst.one_partition(plan)

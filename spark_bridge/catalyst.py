@@ -121,6 +121,20 @@ class Catalyst:
             target, method, data_type, self.seq(arguments), self.seq([]), propagate_null, returns_null, is_deterministic
         )
 
+    def cast(self, expression: Expression, data_type: Any) -> Expression:
+        """The expression as another of Spark's types, in UTC."""
+        mode = self.singleton("catalyst.expressions.EvalMode").LEGACY()
+        return self.expressions.Cast(expression, data_type, self.option("UTC"), mode)
+
+    @property
+    def timestamp_type(self) -> Any:
+        """Spark's type of an instant, which it holds as microseconds since 1970."""
+        return self._types.DataTypes.TimestampType
+
+    def shared_number(self) -> Any:
+        """An array with one number: a plan may refer to it, and sees what is set when a job begins."""
+        return self._jvm.java.util.concurrent.atomic.AtomicLongArray(1)
+
     def copied(self, binary: Expression) -> Expression:
         """The same bytes in memory of their own."""
         return self.expressions.Concat(self.seq([binary]))
@@ -151,6 +165,19 @@ class Catalyst:
         """The grouping that is the same as a Distinct, or as a Deduplicate over all columns."""
         output = plan.child().output()
         return self._plans.Aggregate(output, output, plan.child())
+
+    def generate(self, like: Plan, generator: Expression, child: Plan) -> Plan:
+        """The rows of a generator beside those of a child, as in another Generate."""
+        return self._plans.Generate(
+            generator, like.unrequiredChildIndex(), like.outer(), like.qualifier(), like.generatorOutput(), child
+        )
+
+    def expand(self, projections: Iterable[Iterable[Expression]], output: Any, child: Plan) -> Plan:
+        """Each row of a child once for each of the projections, under the given attributes (a Seq)."""
+        return self._plans.Expand(self.seq([self.seq(each) for each in projections]), output, child)
+
+    def aggregate(self, grouping: Iterable[Expression], expressions: Iterable[Expression], child: Plan) -> Plan:
+        return self._plans.Aggregate(self.seq(grouping), self.seq(expressions), child)
 
     def one_partition(self, child: Plan) -> Plan:
         """The child's rows in one partition, without a shuffle."""

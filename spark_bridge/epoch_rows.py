@@ -19,12 +19,14 @@ class EpochRows:
         frames: by source.
         nbytes: the size of all of them as Arrow.
         parallelism: how many tasks the session runs at once.
+        time_us: what `current_timestamp()` is for them, in microseconds since 1970.
         held: what must live as long as Spark computes over them.
     """
 
     frames: Leaves
     nbytes: int
     parallelism: int
+    time_us: int
     held: tuple[object, ...] = ()
 
     @property

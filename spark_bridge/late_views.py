@@ -30,7 +30,7 @@ class LateViews:
     Args:
         make_view: the maintenance of an analysed view.
         open_history: see `OpenHistory`.
-        take_rows: hands a piece over to Spark.
+        take_rows: hands a piece over to Spark, as rows of an epoch.
         clock: measures how long a piece takes.
     """
 
@@ -38,7 +38,7 @@ class LateViews:
         self,
         make_view: Callable[[ViewPlan], View],
         open_history: OpenHistory,
-        take_rows: Callable[[HistoryPiece], EpochRows],
+        take_rows: Callable[[int, HistoryPiece], EpochRows],
         clock: Clock,
     ) -> None:
         self._make_view, self._open_history, self._take_rows, self._clock = make_view, open_history, take_rows, clock
@@ -150,7 +150,7 @@ class LateViews:
                 )  # fmt: skip
             return catch_up.is_complete
         started = self._clock.monotonic()
-        version = catch_up.view.apply(self._take_rows(piece))
+        version = catch_up.view.apply(self._take_rows(catch_up.pinned_epoch, piece))
         now = self._clock.monotonic()
         is_alone = now >= self._rows_came_s + _ALONE_AFTER_S
         catch_up.on_piece(piece, version, now - started, _PIECE_ALONE_S if is_alone else _PIECE_S)

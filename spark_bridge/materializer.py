@@ -21,6 +21,7 @@ from spark_bridge.full_views import FullViews
 from spark_bridge.hand_over import frame_of_blocks
 from spark_bridge.history import HistoryPiece, OpenHistory, PutBlock, block_of_table, no_history
 from spark_bridge.late_views import LateViews, is_narrow
+from spark_bridge.moments import epoch_time_us
 from spark_bridge.spark_jobs import SparkJobs
 from spark_bridge.stored_rows import StoredRows
 from spark_bridge.used_columns import columns_to_read
@@ -184,7 +185,7 @@ class Materializer:
                     f"view {name!r}: rows were read before it was added, without columns that it uses; "
                     "they are read again"
                 )
-        rows = self._handed_over(with_rows, _ROWS)
+        rows = self._handed_over(epoch, with_rows)
         due = [
             plan
             for name, plan in self._plans.items()
@@ -325,7 +326,7 @@ class Materializer:
 
     # -- one epoch -------------------------------------------------------------------------------------------------
 
-    def _handed_over(self, blocks: Mapping[str, Sequence[Block]], doing: str) -> EpochRows:
+    def _handed_over(self, epoch: int, blocks: Mapping[str, Sequence[Block]]) -> EpochRows:
         """The rows that any view reads, as Spark has them."""
         plans = (*self._plans.values(), *(each.plan for each in self._late))
         read = {source for plan in plans for source in plan.sources}
@@ -335,12 +336,13 @@ class Materializer:
             if source in read
         }
         return EpochRows(
-            frames=self._jobs.run("source", doing, hand_overs),
+            frames=self._jobs.run("source", _ROWS, hand_overs),
             nbytes=sum(block.nbytes for each in blocks.values() for block in each),
             parallelism=self._parallelism,
+            time_us=epoch_time_us(epoch),
         )
 
-    def _rows_of_piece(self, piece: HistoryPiece) -> EpochRows:
+    def _rows_of_piece(self, epoch: int, piece: HistoryPiece) -> EpochRows:
         blocks = {
             source: [self._put_block(source, table) for table in tables] for source, tables in piece.tables.items()
         }
@@ -350,6 +352,7 @@ class Materializer:
             },
             nbytes=sum(block.nbytes for each in blocks.values() for block in each),
             parallelism=self._parallelism,
+            time_us=epoch_time_us(epoch),
             held=tuple(block for each in blocks.values() for block in each),
         )
 

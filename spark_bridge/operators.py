@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from spark_bridge.catalyst import Catalyst, Expression, Plan, simple_name
+from spark_bridge.moments import is_moment
 from state.errors import NotIncrementalError
 
 ROW_BY_ROW = frozenset({"Project", "Filter", "Generate", "Union", "Expand"})
@@ -67,17 +68,37 @@ class ExpressionCheck:
         self._view = view
         self._catalyst = catalyst
         self._allow_subqueries = allow_subqueries
+        self._of_rows: list[Expression] = []
 
-    def check(self, plan: Plan) -> None:
+    def check(self, plan: Plan, *, is_of_rows: bool = False) -> None:
         """Looks at all expressions of one operator, not of its children.
+
+        Args:
+            plan: the operator.
+            is_of_rows: whether it looks at the rows of one epoch, which has a time.
 
         Raises:
             NotIncrementalError: one of them cannot be maintained.
         """
         for expression in self._catalyst.items(plan.expressions()):
-            self._check(expression)
+            self._check(expression, is_of_rows)
 
-    def _check(self, expression: Expression) -> None:
+    def check_aggregate(self, aggregate: Plan) -> None:
+        """The same for an Aggregate: what it groups by and what its functions take is of rows, the rest is above that.
+
+        Raises:
+            NotIncrementalError: an expression cannot be maintained.
+        """
+        self._of_rows = [each.canonicalized() for each in self._catalyst.items(aggregate.groupingExpressions())]
+        for each in self._catalyst.items(aggregate.groupingExpressions()):
+            self._check(each, is_of_rows=True)
+        for each in self._catalyst.items(aggregate.aggregateExpressions()):
+            self._check(each, is_of_rows=False)
+
+    def _check(self, expression: Expression, is_of_rows: bool) -> None:
+        is_of_rows = is_of_rows or self._is_of_rows(expression)
+        if is_of_rows and is_moment(expression):
+            return
         if self._catalyst.is_instance(expression, "catalyst.expressions.SubqueryExpression"):
             if self._allow_subqueries:
                 return
@@ -87,13 +108,14 @@ class ExpressionCheck:
                 "its answer changes with rows that are still to come; write its value as a constant, or another view",
             )
         for child in self._catalyst.items(expression.children()):
-            self._check(child)
+            self._check(child, is_of_rows)
         name = _pretty_name(expression)
         if name in _MOMENTS:
             raise refuse(
                 self._view,
                 f"{name}()",
-                "its value depends on the moment; use a column of the rows, or compute it when reading",
+                "its value depends on the moment; only of rows it is known: use it below the grouping, or a column, or "
+                "compute it when reading",
             )
         if not self._with_defined_values(expression).deterministic():
             raise refuse(
@@ -101,6 +123,12 @@ class ExpressionCheck:
                 f"{name}()",
                 "its value differs each time it is computed; derive it from columns of the rows",
             )
+
+    def _is_of_rows(self, expression: Expression) -> bool:
+        """Whether an expression of an Aggregate is a call of a function, or what is grouped by."""
+        if simple_name(expression) == "AggregateExpression":
+            return True
+        return bool(self._of_rows) and any(map(expression.canonicalized().equals, self._of_rows))
 
     def _with_defined_values(self, expression: Expression) -> Expression:
         """The expression with what only counts as indeterminate, and is not, replaced by values."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from spark_bridge.catalyst import Plan
+from spark_bridge.moments import Moment
 
 APPEND = "append"
 AGGREGATE = "aggregate"
@@ -30,6 +31,7 @@ class ViewPlan:
         definition: the query, or the source of the function, for people.
         reason: why it has this class, for people.
         plan: the analysed plan, without aliases of relations and with empty leaves.
+        moment: what `current_timestamp()` is in it; set it before the plan is run.
         leaves: the source that each leaf stands for, by the id of the leaf's first attribute.
     """
 
@@ -43,6 +45,7 @@ class ViewPlan:
     definition: str
     reason: str
     plan: Plan = field(repr=False, compare=False)
+    moment: Moment = field(repr=False, compare=False)
     leaves: Mapping[int, str] = field(repr=False, compare=False)
 
     def _read(self) -> str:

@@ -16,6 +16,7 @@ from actors.path_columns import path_values
 from slackwater.verification.duckdb_files import DuckDbFiles, quoted
 from slackwater.verification.engine import CannotComputeError, query_of
 from slackwater.verification.ingested_files import IngestedFiles
+from spark_bridge.moments import uses_moments
 from state.records import CatalogView
 
 _COPY_BYTES = 1 << 20
@@ -59,6 +60,8 @@ class DuckDbEngine:
         self._duckdb.close()
 
     def accept(self, view: CatalogView) -> None:
+        if uses_moments(view.identity):
+            raise CannotComputeError("it uses the time of the epochs that ingested its rows, which no file tells")
         self._query(view)
 
     def load(self, files: IngestedFiles, scratch: Path) -> None:

@@ -24,6 +24,7 @@ from actors.source import SourceDefinition
 from slackwater.verification.engine import CannotComputeError, WrongLedgerError, query_of
 from slackwater.verification.ingested_files import IngestedFiles
 from slackwater.verification.recorded_source import IngestedFile
+from spark_bridge.moments import uses_moments
 from spark_bridge.recomputation import is_same_view, recompute
 from spark_bridge.session import SparkSettings, running_session, start_local_session
 from spark_bridge.view_definition import ViewDefinition
@@ -73,6 +74,8 @@ class SparkEngine:
     def accept(self, view: CatalogView) -> None:
         if _USES_EPOCH.search(view.identity):
             raise CannotComputeError("it uses _epoch, which no file tells: only the run knew it")
+        if uses_moments(view.identity):
+            raise CannotComputeError("it uses the time of the epochs that ingested its rows, which no file tells")
         if query_of(view) is None and view.name not in self._functions:
             raise CannotComputeError("the view is a function: give the app that has it, as in --app app.py:pipeline")
 
