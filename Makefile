@@ -47,6 +47,12 @@ START ?= 0
 sim: setup  ## the simulator, with SEEDS=10000 stories from START=0 on (docs/design/simulation.md)
 	$(BIN)/python -m slackwater.testing.simulation --seeds $(SEEDS) --start $(START)
 
+QUERIES ?= 5000
+
+.PHONY: queries
+queries: setup  ## random queries kept as views against Spark's answers: QUERIES=5000, ten per seed from START=0 on
+	$(BIN)/python -m tests.spark_bridge.random_queries --queries $(QUERIES) --start $(START)
+
 .PHONY: lint
 lint: setup  ## ruff, mypy --strict, import-linter
 	$(BIN)/ruff check .

@@ -6,9 +6,11 @@ Data flow of one epoch::
         │
         ↓  per view, views side by side
     append     row-by-row plan ── one job ──→ rows ────────────────────────────────→ append
-    aggregate  partials plan ──── one job ──→ partials per touched group
-                                          + stored partials of those groups (look-up by __sw_key)
+    aggregate  Spark's partial aggregation ── one job ──→ buffers per touched group
+                                          + stored buffers of those groups (look-up by __sw_key)
                                           → merge, then the query's own expressions → upsert
+    DISTINCT   pairs of group and value ── one job ──→ those that are not stored (look-up by __sw_key) → append
+                                          → the function's partial aggregation over them ── one job ──→ as above
     stored rows   fragments that the fetch actors have staged, without Spark ──────→ append
 
 How a view gets there: `analyse` lets Spark analyse the query, or call the function, over empty frames; the analysed
@@ -42,8 +44,13 @@ Map:
       visible_columns  the columns of its sources that a view knows
       result_columns   where a result's columns come from
     view_plan          an analysed view
-    aggregates         one aggregate function: partials, merge, value
-    aggregate_plan     the three plans of an aggregate view
+    aggregates         the calls of aggregate functions in a query
+      aggregate_function   which functions can be maintained
+      declarative_buffer, typed_buffer    how Spark merges and evaluates a function's buffer
+    aggregate_plan     how an aggregate view is maintained:
+      partial_aggregation  the job over new rows; physical_aggregation: Spark's plan of it
+      distinct_set         which values of DISTINCT calls are new
+      merge_plan           new buffers and stored ones -> buffers and result
     append_view, aggregate_view    the maintenance of one view
     stored_rows        the rows of a materialized source
     view_table         its Lance dataset

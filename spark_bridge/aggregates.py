@@ -93,7 +93,7 @@ class AggregateCall:
         if not self.is_distinct:
             return
         for value in self.inputs:
-            if not _can_be_told_apart(self._catalyst, value):
+            if not can_name_groups(self._catalyst, value):
                 kind = self._catalyst.data_type(value).simpleString()
                 raise refuse(view, f"{name}(DISTINCT ...) over values of type {kind}", "use their parts instead")
 
@@ -112,6 +112,11 @@ def aggregate_calls(catalyst: Catalyst, view: str, aggregate: Plan) -> list[Aggr
     return calls
 
 
+def can_name_groups(catalyst: Catalyst, expression: Expression) -> bool:
+    """Whether the values of an expression can be stored, and told apart by a text."""
+    return _can_be_stored(catalyst, expression) and is_group_type(_schema(catalyst, expression).field(0).type)
+
+
 def _aggregate_expressions(catalyst: Catalyst, expression: Expression) -> list[Expression]:
     if simple_name(expression) == "AggregateExpression":
         return [expression]
@@ -126,10 +131,6 @@ def _can_be_stored(catalyst: Catalyst, expression: Expression) -> bool:
     except (PySparkException, TypeError, SchemaError):
         return False
     return True
-
-
-def _can_be_told_apart(catalyst: Catalyst, expression: Expression) -> bool:
-    return _can_be_stored(catalyst, expression) and is_group_type(_schema(catalyst, expression).field(0).type)
 
 
 def _schema(catalyst: Catalyst, expression: Expression) -> pa.Schema:

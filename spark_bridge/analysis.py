@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import ArrayType, MapType, NullType, StructType
 
 from actors.ddl import format_schema
-from spark_bridge.aggregates import aggregate_calls
+from spark_bridge.aggregates import aggregate_calls, can_name_groups
 from spark_bridge.arrow_frames import arrow_schema, spark_schema
 from spark_bridge.catalyst import Catalyst, Plan, analysed, attribute_id, simple_name
 from spark_bridge.full_analysis import full_refusal, require_recomputable, source_leaves
@@ -259,11 +258,9 @@ class _Analysis:
 
     def _require_group_types(self, aggregate: Plan) -> None:
         for grouping in self._catalyst.items(aggregate.groupingExpressions()):
-            data_type = self._catalyst.data_type(grouping)
-            if isinstance(data_type, (ArrayType, MapType, StructType, NullType)):
-                raise refuse(
-                    self._name, f"grouping by {grouping.sql()} of type {data_type.simpleString()}", "group by its parts"
-                )
+            if not can_name_groups(self._catalyst, grouping):
+                kind = self._catalyst.data_type(grouping).simpleString()
+                raise refuse(self._name, f"grouping by {grouping.sql()} of type {kind}", "group by its parts")
 
     def _require_row_by_row(self, plan: Plan) -> None:
         children = self._catalyst.items(plan.children())

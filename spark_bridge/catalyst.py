@@ -29,6 +29,9 @@ class Catalyst:
         self.spark = spark
         self._jvm: Any = spark._jvm
         self._session: Any = spark._jsparkSession
+        # Each name on the way to a method is a call of its own.
+        self._to_seq = self._jvm.PythonUtils.toSeq
+        self._classes: dict[str, Any] = {}
         catalyst = self._jvm.org.apache.spark.sql.catalyst
         self._plans = catalyst.plans.logical
         self.expressions: Any = catalyst.expressions
@@ -39,7 +42,7 @@ class Catalyst:
 
     def seq(self, elements: Iterable[Any]) -> Any:
         """A Scala Seq."""
-        return self._jvm.PythonUtils.toSeq(list(elements))
+        return self._to_seq(list(elements))
 
     def none(self) -> Any:
         """Scala's None."""
@@ -51,7 +54,7 @@ class Catalyst:
 
     def singleton(self, class_name: str) -> Any:
         """A Scala object of `org.apache.spark.sql`, named from there on."""
-        return self._jvm.java.lang.Class.forName(f"org.apache.spark.sql.{class_name}$").getField("MODULE$").get(None)
+        return self._class(f"{class_name}$").getField("MODULE$").get(None)
 
     @staticmethod
     def items(seq: Any) -> list[Any]:
@@ -60,8 +63,12 @@ class Catalyst:
 
     def is_instance(self, java_object: Any, class_name: str) -> bool:
         """Whether a Java object is of a class of `org.apache.spark.sql`, named from there on."""
-        java_class = self._jvm.java.lang.Class.forName(f"org.apache.spark.sql.{class_name}")
-        return bool(java_class.isInstance(java_object))
+        return bool(self._class(class_name).isInstance(java_object))
+
+    def _class(self, class_name: str) -> Any:
+        if class_name not in self._classes:
+            self._classes[class_name] = self._jvm.java.lang.Class.forName(f"org.apache.spark.sql.{class_name}")
+        return self._classes[class_name]
 
     # Expressions
 

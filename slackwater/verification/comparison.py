@@ -1,7 +1,8 @@
 """Two tables row by row, in any order: what one has and the other has not, and which values differ.
 
 A row is told apart by the view's key; without one, rows are compared as a multiset.  Values are compared exactly, with
-one exception: floating columns of an aggregate view, whose sums depend on the order of their terms in the last digits.
+two exceptions in aggregate views: floating columns, whose sums depend on the order of their terms in the last digits,
+and arrays where values are collected, since rows have no order.
 """
 
 from __future__ import annotations
@@ -51,7 +52,9 @@ class Differences:
     examples: tuple[RowDifference, ...]
 
 
-def differences(view: pa.Table, expected: pa.Table, *, key: Sequence[str], is_aggregate: bool) -> Differences | None:
+def differences(
+    view: pa.Table, expected: pa.Table, *, key: Sequence[str], is_aggregate: bool, collects: bool = False
+) -> Differences | None:
     """What differs between a view and what it should be; None when nothing does.
 
     Args:
@@ -59,8 +62,9 @@ def differences(view: pa.Table, expected: pa.Table, *, key: Sequence[str], is_ag
         expected: the rows that it should have, with the same schema.
         key: the columns that tell its rows apart, in an aggregate view that has them.
         is_aggregate: whether floating columns that are no key may differ in their last digits.
+        collects: whether arrays may differ in the order of their elements.
     """
-    extra, missing = _unmatched(_comparable(view), _comparable(expected))
+    extra, missing = _unmatched(_comparable(view, collects), _comparable(expected, collects))
     if not is_aggregate:
         return _found(extra, missing, extra.slice(0, 0), missing.slice(0, 0))
     if not key:
@@ -94,18 +98,23 @@ def _examples(rows: pa.Table) -> list[dict[str, Any]]:
     return found
 
 
-def _comparable(table: pa.Table) -> pa.Table:
+def _comparable(table: pa.Table, collects: bool) -> pa.Table:
     """Columns that can be grouped by: one zero, one NaN, and nested values as text."""
     for index, field in enumerate(table.schema):
         column = table.column(index)
         if pa.types.is_nested(field.type):
-            texts = [None if value is None else repr(value) for value in column.to_pylist()]
+            in_any_order = collects and pa.types.is_list(field.type)
+            texts = [None if value is None else _text(value, in_any_order) for value in column.to_pylist()]
             table = table.set_column(index, field.name, pa.chunked_array([pa.array(texts, pa.string())]))
         elif pa.types.is_floating(field.type):
             positive_zero = pc.add(column, pa.scalar(0, field.type))
             nan = pa.scalar(math.nan, field.type)
             table = table.set_column(index, field.name, pc.if_else(pc.is_nan(column), nan, positive_zero))
     return table
+
+
+def _text(value: Any, in_any_order: bool) -> str:
+    return repr(sorted(map(repr, value)) if in_any_order else value)
 
 
 def _unmatched(view: pa.Table, expected: pa.Table) -> tuple[pa.Table, pa.Table]:

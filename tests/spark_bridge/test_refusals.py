@@ -35,6 +35,7 @@ NOT_INCREMENTAL = {
     "shuffle": "SELECT k, shuffle(collect_list(i)) AS l FROM t GROUP BY k",
     "sum over an interval": "SELECT extract(DAY FROM sum(at - timestamp'2020-01-01')) AS s FROM t",
     "grouping by": "SELECT place, count(*) AS n FROM t GROUP BY place",
+    "of type interval": "SELECT count(*) AS n FROM t GROUP BY at - timestamp'2020-01-01'",
     "rand()": "SELECT k, rand() AS r FROM t",
     "uuid()": "SELECT uuid() AS u FROM t",
     "current_timestamp()": "SELECT k, max(at) < current_timestamp() AS old FROM t GROUP BY k",

@@ -27,6 +27,9 @@ def plan(spark: SparkSession, query: str) -> ViewPlan:
         ("SELECT n, z FROM (SELECT k AS z, count(*) AS n FROM t GROUP BY k) WHERE n > 1", "aggregate", ("z",)),
         ("SELECT n, z || '' AS z FROM (SELECT k AS z, count(*) AS n FROM t GROUP BY k)", "aggregate", ()),
         ("SELECT count(*) AS n FROM t", "aggregate", ()),
+        ("SELECT DISTINCT g, k FROM t", "aggregate", ("g", "k")),
+        ("SELECT k, g, grouping_id() AS id FROM t GROUP BY CUBE (k, g)", "aggregate", ("k", "g", "id")),
+        ("SELECT k, g, count(*) AS n FROM t GROUP BY ROLLUP (k, g)", "aggregate", ()),
     ],
 )
 def test_class_and_key(local_spark: SparkSession, query: str, view_class: str, key: tuple[str, ...]) -> None:

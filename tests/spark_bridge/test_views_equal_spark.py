@@ -15,6 +15,7 @@ from pyspark.sql.types import DoubleType
 
 from slackwater.testing.s3_server import S3Server
 from spark_bridge.view_definition import ViewDefinition
+from state.lance_access import open_dataset
 from state.location import Location
 from tests.spark_bridge.followed_view import FollowedView
 from tests.spark_bridge.random_rows import SCHEMA, random_rows
@@ -183,6 +184,44 @@ def test_many_groups_and_many_epochs_keep_the_view_right(local_spark: SparkSessi
         view.run({"t": wide.slice(chance.randrange(390), 5)})
     view.check()
     assert len(view.dataset().get_fragments()) < 70
+
+
+def test_merge_too_large_for_the_driver_is_a_job_with_the_same_answer(
+    local_spark: SparkSession, tmp_path: Path
+) -> None:
+    """Above the limit of a LocalRelation the expressions over stored objects are compiled and run as tasks."""
+    query = """SELECT k, array_sort(collect_list(i)) AS l, percentile(i, 0.5) AS p, stddev(i) AS d,
+        hll_sketch_estimate(hll_sketch_agg(i)) < 99 AS few FROM t GROUP BY k"""
+    view = FollowedView(local_spark, tmp_path, ViewDefinition("large", query), {"t": SCHEMA})
+    pool = random_rows(random.Random(6), 3_000)
+    names = pa.array([f"{n % 1_500} {'-' * 1_000}" for n in range(pool.num_rows)], pa.string())
+    wide = pool.set_column(SCHEMA.get_field_index("k"), SCHEMA.field("k"), names)
+    for _ in range(2):
+        view.run({"t": wide})
+    view.check()
+
+
+def test_values_that_were_seen_are_stored_once_apart(local_spark: SparkSession, tmp_path: Path) -> None:
+    query = "SELECT k, count(DISTINCT g) AS n, count(DISTINCT b) AS m FROM t GROUP BY k"
+    view = FollowedView(local_spark, tmp_path, ViewDefinition("once", query), {"t": SCHEMA})
+    rows = random_rows(random.Random(7), 50)
+    view.run({"t": rows})
+    seen = view.version
+    assert seen.distinct_path == "view_state/once-1-distinct.lance"
+    stored = open_dataset(view.root.child(seen.distinct_path), seen.distinct_version)
+    assert stored.count_rows() == len(stored.to_table().column("__sw_key").unique())
+    view.run({"t": rows})
+    assert view.version.distinct_version == seen.distinct_version, "nothing in it is new"
+    view.check()
+
+
+def test_lists_hold_epoch_after_epoch(local_spark: SparkSession, tmp_path: Path) -> None:
+    view = FollowedView(
+        local_spark, tmp_path, ViewDefinition("lists", "SELECT collect_list(i) AS l FROM t"), {"t": SCHEMA}
+    )
+    for values in ([3], [1], [], [2]):
+        view.run({"t": pa.Table.from_pylist([{"i": value} for value in values], schema=SCHEMA)})
+    assert view.stored().to_pylist() == [{"l": [3, 1, 2]}]
 
 
 def test_view_in_an_object_store_is_followed_and_reopened(

@@ -343,6 +343,34 @@ def test_nested_columns_are_compared_too(root: CommittedRoot) -> None:
     assert found is not None and (found.missing, found.extra) == (1, 1)
 
 
+def test_lists_of_groups_are_compared_in_any_order(root: CommittedRoot) -> None:
+    written(root, ViewDefinition("lists", "SELECT k, collect_list(d) AS l, collect_set(yes) AS s FROM t GROUP BY k"))
+    assert check(root.verify(engine="spark"), "lists").outcome is Outcome.EQUAL
+    stored = root.stored("lists")
+    root.overwrite("lists", pa.Table.from_pylist([{**r, "l": r["l"][::-1]} for r in stored.to_pylist()], stored.schema))
+    assert check(root.verify(engine="spark"), "lists").outcome is Outcome.EQUAL
+    root.overwrite("lists", pa.Table.from_pylist([{**r, "l": r["l"][1:]} for r in stored.to_pylist()], stored.schema))
+    assert check(root.verify(engine="spark"), "lists").outcome is Outcome.DIFFERENT
+
+
+def test_values_seen_once_and_grouping_sets_are_equal(root: CommittedRoot) -> None:
+    written(
+        root,
+        ViewDefinition("once", "SELECT k, count(DISTINCT yes) AS n, bool_or(yes) AS o FROM t GROUP BY k"),
+        ViewDefinition("sets", "SELECT k, yes, grouping_id() AS id, count(*) AS n FROM t GROUP BY CUBE (k, yes)"),
+        ViewDefinition("rows", "SELECT DISTINCT k, yes FROM t"),
+    )
+    assert root.verify().all_equal
+    assert root.verify(engine="spark").all_equal
+
+
+def test_estimates_are_not_compared(root: CommittedRoot) -> None:
+    written(root, ViewDefinition("estimate", "SELECT approx_count_distinct(i) AS n FROM t"))
+    found = check(root.verify(), "estimate")
+    assert found.outcome is Outcome.NOT_CHECKABLE
+    assert "approx_count_distinct estimates" in found.reason
+
+
 def test_many_rows_in_many_epochs_are_equal_in_spite_of_the_order_of_their_sums(root: CommittedRoot) -> None:
     chance = random.Random(5)
     schema = pa.schema([("k", pa.int64()), ("d", pa.float64())])
