@@ -10,18 +10,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
 import lance
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from slackwater.view_reader import ViewReader
+from state.deletion_vector import Offsets, deleted_offsets
 from state.group_key import KEY_COLUMN
 
-_OFFSETS = 0xFFFFFFFF  # of a row in its fragment: the lower half of its address
+_FILES_AT_ONCE = 16
 
 
 def difference(before: ViewReader, after: ViewReader, key: tuple[str, ...]) -> tuple[pa.Table, pa.Table]:
@@ -44,7 +46,7 @@ def difference(before: ViewReader, after: ViewReader, key: tuple[str, ...]) -> t
     keyed = KEY_COLUMN in after.dataset.schema.names
     read = [*columns, KEY_COLUMN] if keyed else columns
     with before.errors(), after.errors():
-        old, new = _candidates(before.dataset, after.dataset, read)
+        old, new = _candidates(before, after, read)
     if not keyed:
         old, new = _without_common_rows(old, new)
         return new, old
@@ -58,57 +60,63 @@ def difference(before: ViewReader, after: ViewReader, key: tuple[str, ...]) -> t
     return rows, pa.concat_tables([old.filter(pc.invert(stays)), old.take(replaced)]).select(columns)
 
 
-def _candidates(before: lance.LanceDataset, after: lance.LanceDataset, columns: list[str]) -> tuple[pa.Table, pa.Table]:
-    """The rows that the two versions do not share for certain, of each, in its order."""
-    left = {each.fragment_id: each for each in before.get_fragments()}
-    right = {each.fragment_id: each for each in after.get_fragments()}
-    same_files = {at for at in left.keys() & right.keys() if _files(left[at]) == _files(right[at])}
-    sides = ((before, left, right), (after, right, left))
-    old, new = (_not_shared(dataset, mine, others, same_files, columns) for dataset, mine, others in sides)
-    return old, new
+def _candidates(before: ViewReader, after: ViewReader, columns: list[str]) -> tuple[pa.Table, pa.Table]:
+    """The rows that the two versions do not share for certain, of each."""
+    left, right = _Side.of(before), _Side.of(after)
+    shared = {at for at in left.fragments.keys() & right.fragments.keys() if left.files(at) == right.files(at)}
+    touched = sorted(at for at in shared if left.deletions(at) != right.deletions(at))
+    with ThreadPoolExecutor(_FILES_AT_ONCE) as threads:
+        files = [threads.submit(side.deleted, at) for side in (left, right) for at in touched]
+        deleted = [each.result() for each in files]
+    of_left, of_right = (
+        dict(zip(touched, deleted, strict=False)),
+        dict(zip(touched, deleted[len(touched) :], strict=True)),
+    )
+    return left.read(shared, of_left, of_right, columns), right.read(shared, of_right, of_left, columns)
 
 
-def _not_shared(
-    dataset: lance.LanceDataset,
-    mine: Mapping[int, lance.LanceFragment],
-    others: Mapping[int, lance.LanceFragment],
-    same_files: Collection[int],
-    columns: list[str],
-) -> pa.Table:
-    tables = [pa.schema([dataset.schema.field(name) for name in columns]).empty_table()]
-    for at in same_files:
-        if _deletions(mine[at]) != _deletions(others[at]):
-            taken_out = _not_in(mine[at], others[at])
-            if taken_out:
-                tables.append(mine[at].take(taken_out, columns=columns).select(columns))
-    whole = [fragment for at, fragment in mine.items() if at not in same_files]
-    if whole:
-        tables.append(dataset.scanner(columns=columns, fragments=whole).to_table())
-    return pa.concat_tables(tables)
+@dataclass(frozen=True)
+class _Side:
+    """One of the two versions, with its fragments in their order."""
 
+    reader: ViewReader
+    fragments: Mapping[int, lance.LanceFragment]
 
-def _files(fragment: lance.LanceFragment) -> dict[str, Any]:
-    """What a fragment is, but for the rows that were taken out of it."""
-    description: dict[str, Any] = fragment.metadata.to_json()
-    return {name: value for name, value in description.items() if name != "deletion_file"}
+    @classmethod
+    def of(cls, reader: ViewReader) -> _Side:
+        return cls(reader, {each.fragment_id: each for each in reader.dataset.get_fragments()})
 
+    def files(self, at: int) -> dict[str, Any]:
+        """What a fragment is, but for the rows that were taken out of it."""
+        description: dict[str, Any] = self.fragments[at].metadata.to_json()
+        return {name: value for name, value in description.items() if name != "deletion_file"}
 
-def _deletions(fragment: lance.LanceFragment) -> Any:
-    return fragment.metadata.to_json()["deletion_file"]
+    def deletions(self, at: int) -> Any:
+        return self.fragments[at].metadata.to_json()["deletion_file"]
 
+    def deleted(self, at: int) -> Offsets:
+        return deleted_offsets(self.reader.location, self.fragments[at])
 
-def _not_in(fragment: lance.LanceFragment, other: lance.LanceFragment) -> list[int]:
-    """Which of the rows of a fragment, counted without deleted ones, another version of it does not have."""
-    present = np.zeros(fragment.physical_rows, dtype=bool)
-    present[_row_offsets(other)] = True
-    positions: list[int] = np.flatnonzero(~present[_row_offsets(fragment)]).tolist()
-    return positions
-
-
-def _row_offsets(fragment: lance.LanceFragment) -> npt.NDArray[np.uint64]:
-    addresses = fragment.scanner(columns=[], with_row_address=True).to_table()["_rowaddr"].to_numpy()
-    offsets: npt.NDArray[np.uint64] = addresses & np.uint64(_OFFSETS)
-    return offsets
+    def read(
+        self, shared: Collection[int], mine: Mapping[int, Offsets], others: Mapping[int, Offsets], columns: list[str]
+    ) -> pa.Table:
+        """The rows of fragments that are not shared, and those of others that the other side has taken out."""
+        dataset = self.reader.dataset
+        tables = [pa.schema([dataset.schema.field(name) for name in columns]).empty_table()]
+        whole = [fragment for at, fragment in self.fragments.items() if at not in shared]
+        if whole:
+            tables.append(dataset.scanner(columns=columns, fragments=whole).to_table())
+        places, start = [np.empty(0, np.int64)], 0
+        for at, fragment in self.fragments.items():
+            if at in mine:
+                gone = np.setdiff1d(others[at], mine[at], assume_unique=True)
+                # Lance counts the rows that are there.
+                places.append(start + gone.astype(np.int64) - np.searchsorted(mine[at], gone))
+            start += fragment.count_rows()
+        taken_out = np.concatenate(places)
+        if len(taken_out):
+            tables.append(dataset.take(taken_out.tolist(), columns=columns))
+        return pa.concat_tables(tables)
 
 
 def _changed(old: pa.Table, new: pa.Table, at: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -52,6 +52,7 @@ Map of files:
     pin.py           readers that keep an epoch from the vacuum
     lance_access.py  opening and creating Lance datasets
     fragment_stager.py  rows that many write for one dataset, and another commits
+    deletion_vector.py  which rows of a fragment were taken out
     storage_error.py Lance's and obstore's errors in our words
     view_dataset.py  creating, fencing and tagging the datasets of views
     object_client.py an obstore client for a location

@@ -164,7 +164,7 @@ def test_the_changes_of_groups_make_the_view_at_every_epoch(tmp_path: Path) -> N
 
 
 def grow_rows(followed: Followed, random: Random, *, nested: bool, withdraw: bool) -> Iterator[int]:
-    for _ in range(EPOCHS):
+    for _ in range(EPOCHS // 2):
         if withdraw and random.random() < 0.2:
             followed.table._dataset.delete(f"n = {random.randint(0, 4)}")
             followed._table = ViewTable.open(followed.table._location, followed.table._dataset.version)
