@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -16,6 +17,7 @@ from actors.recovery import check
 from actors.schema_sample import SAMPLE_FILES, SchemaSample
 from actors.source import SourceDefinition
 from actors.source_reader import SourceReader
+from slackwater.rows_touched import RowsTouched
 from spark_bridge.analysis import SourceWithoutSchemaError, analyse
 from spark_bridge.session import SparkSettings, start_local_session
 from spark_bridge.view_definition import ViewDefinition
@@ -24,14 +26,17 @@ from state.errors import NotIncrementalError, SchemaError
 from state.fingerprint import version_fingerprint
 from state.lance_root import LanceRoot
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 
 @dataclass(frozen=True)
 class ViewExplanation:
     """One view.
 
     Args:
-        view_class: `append`, `aggregate`, `refused`, or `unknown` while a source has neither schema nor file.
-        text: why, what is stored, and what an epoch costs.
+        view_class: `append`, `aggregate`, `full`, `refused`, or `unknown` while a source has neither schema nor file.
+        text: why, what is stored, what an epoch costs, and how many rows it touches.
     """
 
     name: str
@@ -49,20 +54,25 @@ def explain(
         UsageError: the declaration does not fit the root.
         StorageError: a bucket cannot be reached.
     """
-    schemas = check(definition, LanceRoot(definition.root, clock))
+    root = LanceRoot(definition.root, clock)
+    schemas, touched = check(definition, root), RowsTouched(root)
     found = {
         source.name: schemas.get(source.name) or _shown_schema(source, definition) for source in definition.sources
     }
     spark = start_local_session(spark_settings, f"slackwater-explain-{definition.name}")
     try:
         materialized = [source.name for source in definition.sources if source.materialize]
-        return tuple(_explain(spark, view, found, materialized) for view in views)
+        return tuple(_explain(spark, view, found, materialized, touched) for view in views)
     finally:
         spark.stop()
 
 
 def _explain(
-    spark: object, view: ViewDefinition, schemas: Mapping[str, pa.Schema | None], materialized: Collection[str]
+    spark: SparkSession,
+    view: ViewDefinition,
+    schemas: Mapping[str, pa.Schema | None],
+    materialized: Collection[str],
+    touched: RowsTouched,
 ) -> ViewExplanation:
     try:
         plan = analyse(spark, view, schemas, materialized)
@@ -70,7 +80,8 @@ def _explain(
         return ViewExplanation(view.name, "refused", str(error))
     except SourceWithoutSchemaError as error:
         return ViewExplanation(view.name, "unknown", str(error))
-    return ViewExplanation(view.name, plan.view_class, plan.explain().partition("\n")[2])
+    text = f"{plan.explain()}\n  touches    {touched.text(plan)}"
+    return ViewExplanation(view.name, plan.view_class, text.partition("\n")[2])
 
 
 def _shown_schema(source: SourceDefinition, definition: PipelineDefinition) -> pa.Schema | None:

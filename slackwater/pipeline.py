@@ -241,7 +241,7 @@ class Pipeline:
             raise
 
     def explain(self) -> tuple[ViewExplanation, ...]:
-        """The class of each view, why, what it stores and what an epoch costs.  Starts a Spark of its own.
+        """The class of each view, why, what it stores, what an epoch costs and touches.  Starts a Spark of its own.
 
         Raises:
             UsageError, StorageError: as `run`; a view that cannot be maintained is `refused` instead.

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from spark_bridge.catalyst import Catalyst, Plan, parts_of, simple_name
+from spark_bridge.catalyst import Catalyst, Expression, Plan, parts_of, simple_name
 from spark_bridge.operators import ExpressionCheck, refuse
 from state.errors import NotIncrementalError
 
 _ROWS_OF_ITS_OWN = frozenset({"LocalRelation", "OneRowRelation", "Range"})
+_OF_ANY_ROW = frozenset({"First", "Last", "AnyValue"})
 _LIMITS = frozenset({"GlobalLimit", "LocalLimit", "Offset", "Tail"})
 _KEEPS_ORDER = frozenset({"GlobalLimit", "LocalLimit", "Offset", "Project", "Filter", "SubqueryAlias"})
 
@@ -43,7 +44,20 @@ def require_recomputable(catalyst: Catalyst, view: str, plan: Plan) -> None:
             raise refuse(view, f"{part.nodeName()} without an order", "sort the rows first, by ORDER BY")
         if not catalyst.items(part.children()) and kind not in _ROWS_OF_ITS_OWN:
             raise refuse(view, str(part.nodeName()), "a view reads sources only; declare what it is as one")
+        for expression in catalyst.items(part.expressions()):
+            _require_order(catalyst, view, expression)
         check.check(part)
+
+
+def _require_order(catalyst: Catalyst, view: str, expression: Expression) -> None:
+    if simple_name(expression) in _OF_ANY_ROW:
+        raise refuse(
+            view,
+            f"the aggregate function {expression.prettyName()}",
+            "rows have no order; take min_by or max_by of a column that orders them",
+        )
+    for child in catalyst.items(expression.children()):
+        _require_order(catalyst, view, child)
 
 
 def full_refusal(refusal: NotIncrementalError) -> NotIncrementalError:
