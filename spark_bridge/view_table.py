@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass, replace
+from uuid import UUID
 
 import lance
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from lance import FragmentMetadata, LanceOperation, Transaction
 from lance.fragment import write_fragments
 
+from spark_bridge.row_deletions import RowDeletions
 from state.errors import CommitRefusedError, CommitUnknownError
 from state.fold_plan import next_run
 from state.group_key import KEY_COLUMN
@@ -26,6 +30,9 @@ _FLOOR = 4_096
 _FULL = 100_000
 _ROW_BYTES = 64
 _SCAN_FROM_SHARE = 0.05
+# A cache is as large as what was read into it: the index of five million groups needs 150 MB.
+_INDEX_CACHE_BYTES = 256 << 20
+_ADDRESS = "_rowaddr"
 
 
 def view_path(name: str, epoch: int) -> str:
@@ -41,6 +48,15 @@ def state_path(name: str, epoch: int) -> str:
 def distinct_path(name: str, epoch: int) -> str:
     """Where the values are that a view with DISTINCT has seen."""
     return f"view_state/{name}-{epoch}-distinct.lance"
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What a look-up has found: where the rows with some keys are, at one version."""
+
+    version: int
+    keys: pa.Array
+    addresses: npt.NDArray[np.uint64]
 
 
 class ViewTable:
@@ -59,7 +75,11 @@ class ViewTable:
         self._dataset = dataset
         self._version = int(dataset.version)
         self._commits = 0
+        self._deletions = RowDeletions(location)
+        self._found: _Found | None = None
+        self._has_key = KEY_COLUMN in dataset.schema.names
         self._indexed = any(KEY_COLUMN in index.field_names for index in dataset.describe_indices())
+        self._unindexed = 0 if self._indexed else int(dataset.count_rows())
 
     @classmethod
     def create(cls, location: Location, rows: pa.Table) -> ViewTable:
@@ -68,7 +88,7 @@ class ViewTable:
         Raises:
             CommitRefusedError: there is one already.
         """
-        return cls(location, create_dataset(location, rows))
+        return cls.open(location, create_dataset(location, rows).version)
 
     @classmethod
     def create_of_fragments(
@@ -79,12 +99,12 @@ class ViewTable:
         Raises:
             CommitRefusedError: there is one already.
         """
-        return cls(location, create_of_fragments(location, schema, fragments))
+        return cls.open(location, create_of_fragments(location, schema, fragments).version)
 
     @classmethod
     def open(cls, location: Location, version: int) -> ViewTable:
         """A handle on one version, which must be the latest for anything to be written."""
-        return cls(location, open_dataset(location, version))
+        return cls(location, open_dataset(location, version, index_cache_bytes=_INDEX_CACHE_BYTES))
 
     @property
     def version(self) -> int:
@@ -106,6 +126,7 @@ class ViewTable:
     def append_fragments(self, fragments: Sequence[FragmentMetadata]) -> None:
         """Adds rows that others have staged."""
         self._commit(Transaction(self._dataset.version, LanceOperation.Append(list(fragments))))
+        self._unindexed += sum(each.physical_rows for each in fragments)
 
     def add_columns(self, columns: pa.Schema) -> None:
         """Adds columns at the end, null in every row that is there.  Rows must follow: only they make a `version`."""
@@ -117,9 +138,14 @@ class ViewTable:
         self._check(expected, self._dataset.version)
 
     def upsert(self, rows: pa.Table) -> None:
-        """Puts rows in by their key, in place of those that have it."""
-        merge = self._dataset.merge_insert(KEY_COLUMN).when_matched_update_all().when_not_matched_insert_all()
-        self._merge(merge, rows)
+        """Puts rows in by their key, in place of those that have it.
+
+        It costs little after `rows_of` with the same keys: where their rows are is known then.
+
+        Args:
+            rows: one of each key.
+        """
+        self._update(self._addresses(rows.column(KEY_COLUMN).combine_chunks()), rows)
 
     def replace(self, rows: pa.Table) -> None:
         """Puts rows in place of all that there are."""
@@ -134,23 +160,50 @@ class ViewTable:
 
     def delete(self, keys: pa.Array) -> None:
         """Takes the rows with these keys out."""
-        merge = self._dataset.merge_insert(KEY_COLUMN).when_matched_delete()
-        self._merge(merge, pa.table({KEY_COLUMN: keys}, schema=pa.schema([pa.field(KEY_COLUMN, pa.string(), False)])))
+        self._update(self._addresses(keys), None)
 
     def rows_of(self, keys: pa.Array, columns: list[str]) -> pa.Table:
         """The stored rows with these keys, in any order; a key without a row has none."""
         wanted = [KEY_COLUMN, *[column for column in columns if column != KEY_COLUMN]]
+        rows = self._look_up(keys, wanted)
+        addresses = rows.column(_ADDRESS).to_numpy()
+        self._found = _Found(self._dataset.version, keys, addresses)
+        return rows.drop_columns(_ADDRESS)
+
+    def _look_up(self, keys: pa.Array, columns: list[str]) -> pa.Table:
+        """The stored rows with these keys, and where they are."""
         stored = self._dataset.count_rows()
         if stored == 0:
-            return self._dataset.to_table(columns=wanted, limit=0)
+            return self._dataset.to_table(columns=columns, limit=0, with_row_address=True)
         if len(keys) >= stored * _SCAN_FROM_SHARE:
             # So many of the rows are asked for that reading all of them costs less than finding each.
-            rows = self._dataset.to_table(columns=wanted)
+            rows = self._dataset.to_table(columns=columns, with_row_address=True)
             return rows.filter(pc.is_in(rows.column(KEY_COLUMN), value_set=keys))
-        return self._dataset.to_table(columns=wanted, filter=pc.field(KEY_COLUMN).isin(keys))
+        return self._dataset.to_table(columns=columns, filter=pc.field(KEY_COLUMN).isin(keys), with_row_address=True)
+
+    def _addresses(self, keys: pa.Array) -> npt.NDArray[np.uint64]:
+        """Where the stored rows with these keys are."""
+        found = self._found
+        if found is not None and found.version == self._dataset.version and found.keys.equals(keys):
+            return found.addresses
+        addresses: npt.NDArray[np.uint64] = self._look_up(keys, [KEY_COLUMN]).column(_ADDRESS).to_numpy()
+        return addresses
+
+    def _update(self, addresses: npt.NDArray[np.uint64], rows: pa.Table | None) -> None:
+        """Takes the rows at these addresses out and puts others in, as one version."""
+        transaction = Transaction(self._dataset.version, LanceOperation.Update())
+        try:
+            new = [] if rows is None else write_fragments(rows, self._dataset, mode="append")
+            changed, removed = self._deletions.stage(self._dataset, addresses, UUID(transaction.uuid))
+        except (OSError, RuntimeError) as error:
+            raise _commit_error(self._location, error) from error
+        update = LanceOperation.Update(removed_fragment_ids=removed, updated_fragments=changed, new_fragments=new)
+        self._commit(replace(transaction, operation=update))
+        self._unindexed += 0 if rows is None else rows.num_rows
 
     def tidy(self) -> bool:
-        """Keeps look-ups and commits as fast as they were: one bounded task, due after a number of commits.
+        """Keeps look-ups and commits as fast as they were: one bounded task, due after a number of commits, or after
+        many rows.
 
         Pieces of the index go together first and then the fragments that they cover, since Lance does not join the
         fragments of different pieces.  Both are folded in tiers; what is large already stays as it is, so that no task
@@ -162,13 +215,19 @@ class ViewTable:
         Raises:
             CommitRefusedError, CommitUnknownError: as for any commit; the run recovers.
         """
-        if self._commits < _TIDY_EVERY_COMMITS:
+        # Each look-up reads all rows that no index covers.
+        is_long = self._has_key and self._unindexed >= (_FULL if self._indexed else _INDEX_FROM_ROWS)
+        has_pieces = self._commits >= _TIDY_EVERY_COMMITS
+        if not is_long and not has_pieces:
             return False
-        self._commits = 0
+        self._unindexed = 0
+        self._deletions.forget()
         try:
-            if KEY_COLUMN in self._dataset.schema.names:
+            if self._has_key:
                 self._index()
-            self._compact()
+            if has_pieces:
+                self._commits = 0
+                self._compact()
         except (OSError, RuntimeError) as error:
             raise _commit_error(self._location, error) from error
         return True
@@ -191,13 +250,6 @@ class ViewTable:
             others = [each.fragment_id for at, each in enumerate(fragments) if at not in run]
             self._dataset.optimize.compact_files(target_rows_per_fragment=_FULL, excluded_fragment_ids=others)
 
-    def _merge(self, merge: Any, rows: pa.Table) -> None:
-        try:
-            transaction, _ = merge.execute_uncommitted(rows)
-        except (OSError, RuntimeError) as error:
-            raise _commit_error(self._location, error) from error
-        self._commit(transaction)
-
     def _commit(self, transaction: Transaction) -> None:
         expected = self._dataset.version + 1
         try:
@@ -207,6 +259,7 @@ class ViewTable:
         self._check(expected, committed.version)
         self._dataset, self._version = committed, int(committed.version)
         self._commits += 1
+        self._found = None
 
     def _check(self, expected: int, written: int) -> None:
         if written != expected:

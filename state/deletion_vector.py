@@ -85,6 +85,29 @@ def read_roaring(content: bytes) -> Offsets:
     return np.concatenate(containers)
 
 
+def write_roaring(numbers: Offsets) -> bytes:
+    """The Roaring bitmap of these numbers, which are in their order and each there once, in its portable form."""
+    high = (numbers >> np.uint32(16)).astype(np.uint16)
+    keys, starts, counts = np.unique(high, return_index=True, return_counts=True)
+    heads = np.stack([keys.astype("<u2"), (counts - 1).astype("<u2")], axis=1).tobytes()
+    containers = [
+        _container_bytes((numbers[start : start + count] & np.uint32(0xFFFF)).astype("<u2"))
+        for start, count in zip(starts.tolist(), counts.tolist(), strict=True)
+    ]
+    begin = 8 + len(heads) + 4 * len(containers)
+    offsets = begin + np.cumsum([0, *[len(each) for each in containers[:-1]]])
+    header = np.array([_COOKIE_WITHOUT_RUNS, len(containers)], "<u4").tobytes()
+    return b"".join([header, heads, offsets[: len(containers)].astype("<u4").tobytes(), *containers])
+
+
+def _container_bytes(low: npt.NDArray[np.uint16]) -> bytes:
+    if len(low) <= _LARGEST_ARRAY:
+        return low.tobytes()
+    bits = np.zeros(8 * _BITMAP_BYTES, bool)
+    bits[low] = True
+    return np.packbits(bits, bitorder="little").tobytes()
+
+
 def _container(file: io.BytesIO, cardinality: int) -> npt.NDArray[np.int64]:
     if cardinality <= _LARGEST_ARRAY:
         return _integers(file, "<u2", cardinality)

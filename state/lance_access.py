@@ -19,8 +19,15 @@ _CACHE_BYTES = 64 << 20
 _RETRY_WITHIN_S = 15
 
 
-def open_dataset(location: Location, version: int | str | None = None) -> lance.LanceDataset:
+def open_dataset(
+    location: Location, version: int | str | None = None, *, index_cache_bytes: int = _CACHE_BYTES
+) -> lance.LanceDataset:
     """The dataset at a location, at a version or a tag, or at its latest version.
+
+    Args:
+        location: where it is.
+        version: a number or a tag; without one the latest.
+        index_cache_bytes: how much of its indexes stays in memory.
 
     Raises:
         NotFoundError: there is no such dataset or version.
@@ -32,7 +39,7 @@ def open_dataset(location: Location, version: int | str | None = None) -> lance.
             version=version,
             storage_options=lance_options(location),
             metadata_cache_size_bytes=_CACHE_BYTES,
-            index_cache_size_bytes=_CACHE_BYTES,
+            index_cache_size_bytes=index_cache_bytes,
         )
     except (OSError, ValueError) as error:
         raise storage_error(error, location) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import lance
@@ -53,6 +54,62 @@ def test_large_view_gets_an_index_that_new_rows_are_found_by(tmp_path: Path) -> 
     assert "ScalarIndexQuery" in plan
     reopened = ViewTable.open(location, table.version)
     assert found(reopened, 12_069) == {"it's 12069": 70}
+
+
+def test_an_index_is_due_at_once_after_a_large_write(tmp_path: Path) -> None:
+    location = Location(str(tmp_path / "v.lance"))
+    table = ViewTable.create(location, groups(*range(9_000)))
+    assert not table.tidy()
+    table.append(groups(*range(9_000, 12_000)))
+    assert table.tidy() and not table.tidy()
+    table.append(groups(*range(20_000, 120_000)))
+    assert table.tidy() and not table.tidy()
+    [index] = lance.dataset(location.lance_uri).describe_indices()
+    assert lance.dataset(location.lance_uri).stats.index_stats(index.name)["num_unindexed_rows"] == 0
+    assert not ViewTable.open(location, lance.dataset(location.lance_uri).version).tidy()
+
+
+def test_upserts_take_out_exactly_the_rows_that_have_the_keys(tmp_path: Path) -> None:
+    """At any place of several fragments, again and again, and a whole fragment at once."""
+    chance = random.Random(5)
+    location = Location(str(tmp_path / "v.lance"))
+    table = ViewTable.create(location, groups(*range(9_000)))
+    table.append(groups(*range(9_000, 80_000)))
+    expected = dict.fromkeys(range(80_000), 0)
+    for n in range(1, 12):
+        changed = (
+            list(range(9_000)) if n == 7 else chance.sample(range(80_500), 3_000 * (1 + n % 2) * (1 + 4 * (n == 9)))
+        )
+        if n % 3:
+            table.rows_of(keys(*changed), ["n"])
+        table.upsert(groups(*changed, n=n))
+        expected.update(dict.fromkeys(changed, n))
+        taken = chance.sample(sorted(expected), 100)
+        table.delete(keys(*taken))
+        for number in taken:
+            del expected[number]
+        stored = lance.dataset(location.lance_uri, version=table.version).to_table()
+        assert stored.num_rows == len(expected)
+        assert dict(zip(stored.column(KEY_COLUMN).to_pylist(), stored.column("n").to_pylist(), strict=True)) == {
+            f"it's {number}": value for number, value in expected.items()
+        }
+        if n % 4 == 0:
+            table = ViewTable.open(location, table.version)
+        elif n % 4 == 1:
+            table.tidy()
+    lance.dataset(location.lance_uri).validate()
+
+
+@pytest.mark.parametrize("by", ["upsert", "delete"])
+def test_upsert_of_before_another_commit_is_refused(tmp_path: Path, by: str) -> None:
+    location = Location(str(tmp_path / "v.lance"))
+    ViewTable.create(location, groups(*range(100)))
+    stale, writer = ViewTable.open(location, 1), ViewTable.open(location, 1)
+    stale.rows_of(keys(7), ["n"])
+    writer.upsert(groups(9, n=2))
+    with pytest.raises(CommitRefusedError):
+        stale.upsert(groups(7, n=1)) if by == "upsert" else stale.delete(keys(7))
+    assert found(ViewTable.open(location, 2), 7, 9) == {"it's 7": 0, "it's 9": 2}
 
 
 def test_small_pieces_are_put_together_without_another_version_of_the_rows(tmp_path: Path) -> None:

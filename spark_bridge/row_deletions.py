@@ -1,0 +1,107 @@
+"""Rows of a Lance dataset taken out by their addresses, without looking for them a second time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from uuid import UUID
+
+import lance
+import numpy as np
+import numpy.typing as npt
+import obstore
+from lance import FragmentMetadata
+from lance.fragment import DeletionFile
+from obstore.exceptions import BaseError
+from obstore.store import ObjectStore
+
+from state.deletion_vector import Offsets, deleted_offsets, write_roaring
+from state.location import Location
+from state.object_client import object_client
+from state.storage_error import storage_error
+
+_AT_ONCE = 16
+
+
+class RowDeletions:
+    """Stages deletion files: the rows that are gone from a fragment, each time all of them.
+
+    Lance's own `merge_insert` finds the rows by joining keys again, which took most of an upsert's time.  The format is
+    Lance's (https://lance.org/format/table/); `state.deletion_vector` reads it.
+
+    Args:
+        location: where the dataset is.
+    """
+
+    def __init__(self, location: Location) -> None:
+        self._location = location
+        self._client: ObjectStore | None = None
+        self._known: dict[int, tuple[str, Offsets]] = {}
+
+    def stage(
+        self, dataset: lance.LanceDataset, addresses: npt.NDArray[np.uint64], identity: UUID
+    ) -> tuple[list[FragmentMetadata], list[int]]:
+        """The fragments as they are without these rows, and those of which nothing is left.
+
+        Nothing of it is visible before a commit names the fragments.
+
+        Args:
+            dataset: at the version that the commit follows.
+            addresses: of rows that are there, as Lance's `_rowaddr` has them.
+            identity: of the commit; no two have the same.
+
+        Raises:
+            StorageError: the store cannot be written.
+        """
+        fragments = (addresses >> np.uint64(32)).astype(np.int64)
+        changed: list[FragmentMetadata] = []
+        removed: list[int] = []
+        files: list[tuple[str, bytes]] = []
+        known: dict[int, tuple[str, Offsets]] = {}
+        for number in np.unique(fragments).tolist():
+            fragment = dataset.get_fragment(number)
+            assert fragment is not None, "the address is one of the dataset"
+            gone = (addresses[fragments == number] & np.uint64(0xFFFFFFFF)).astype(np.uint32)
+            offsets = np.union1d(self._deleted(fragment), gone)
+            metadata = fragment.metadata
+            if len(offsets) == metadata.physical_rows:
+                removed.append(number)
+                continue
+            file = DeletionFile(dataset.version, identity.int >> 64, "bitmap", len(offsets), None)
+            path = file.path(number)
+            files.append((path, write_roaring(offsets)))
+            known[number] = (path, offsets)
+            changed.append(replace(metadata, deletion_file=file))
+        self._write(files)
+        self._known.update(known)
+        return changed, removed
+
+    def forget(self) -> None:
+        """What it remembers may be of fragments that are not there any more."""
+        self._known.clear()
+
+    def _deleted(self, fragment: lance.LanceFragment) -> Offsets:
+        path, offsets = self._known.get(fragment.fragment_id, ("", None))
+        if offsets is not None and path == fragment.deletion_file():
+            return offsets
+        return deleted_offsets(self._location, fragment)
+
+    def _write(self, files: Sequence[tuple[str, bytes]]) -> None:
+        if self._client is None:
+            self._client = object_client(self._location)
+        client = self._client
+
+        def put(file: tuple[str, bytes]) -> None:
+            path, content = file
+            obstore.put(client, path, content)
+
+        try:
+            if self._location.is_local or len(files) <= 1:
+                for file in files:
+                    put(file)
+            else:
+                with ThreadPoolExecutor(min(_AT_ONCE, len(files))) as threads:
+                    list(threads.map(put, files))
+        except (BaseError, OSError) as error:
+            raise storage_error(error, self._location) from None
