@@ -51,9 +51,11 @@ Map:
       partial_aggregation  the job over new rows; physical_aggregation: Spark's plan of it
       distinct_set         which values of DISTINCT calls are new
       merge_plan           new buffers and stored ones -> buffers and result
+        driver_projection  compiled expressions over the rows of the driver
     append_view, aggregate_view    the maintenance of one view
     stored_rows        the rows of a materialized source
     view_table         its Lance dataset
+      row_deletions    the rows that an upsert replaces
     materializer       all views, epoch by epoch
     recomputation      one view in one go, to verify it
     epoch_rows         what an epoch brings, and what came of it

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
 from typing import Any, BinaryIO
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 from pyspark.rdd import _load_from_socket
@@ -12,6 +14,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 _MAX_BATCH_BYTES = 64 << 20
 _MAX_BATCH_ROWS = 1 << 20
+_BY_CALL_BYTES = 128 << 10
 
 
 class _Messages:
@@ -38,12 +41,8 @@ def frame_of_table(spark: SparkSession, table: pa.Table) -> DataFrame:
     A table below `spark.sql.execution.arrow.localRelationThreshold` becomes a LocalRelation, whose projections and
     filters Spark evaluates while it optimises, without a job.
     """
-    batches = spark._jvm.java.util.ArrayList()
-    for batch in table.combine_chunks().to_batches():
-        batches.add(batch.serialize().to_pybytes())
-    iterator = spark._jvm.PythonUtils.toSeq(batches).iterator()
-    schema = spark_schema(table.schema)
-    frame = spark._jvm.PythonSQLUtils.toDataFrame(iterator, schema.json(), spark._jsparkSession)
+    driver = _driver(spark)
+    frame = driver.to_frame(_messages(driver, table), spark_schema(table.schema).json(), spark._jsparkSession)
     return DataFrame(frame, spark)
 
 
@@ -60,6 +59,18 @@ def table_of_frame(frame: DataFrame, schema: pa.Schema) -> pa.Table:
     return _table(frame._collect_as_arrow(), schema)
 
 
+def internal_rows(spark: SparkSession, table: pa.Table, struct: Any) -> Any:
+    """The table's rows as a Scala iterator of Spark's internal rows, in the driver.
+
+    Args:
+        spark: the session.
+        table: of any size.
+        struct: its StructType, in Java.
+    """
+    driver = _driver(spark)
+    return driver.converters.fromBatchIterator(_messages(driver, table), struct, "UTC", False, None)
+
+
 def table_of_rows(spark: SparkSession, rows: Any, struct: Any, schema: pa.Schema) -> pa.Table:
     """Rows that are in the driver, over a socket: py4j's answers above 8 KiB take 40 ms.
 
@@ -69,18 +80,53 @@ def table_of_rows(spark: SparkSession, rows: Any, struct: Any, schema: pa.Schema
         struct: their StructType, in Java.
         schema: as in `table_of_frame`.
     """
-    jvm: Any = spark._jvm
-    converters = jvm.java.lang.Class.forName("org.apache.spark.sql.execution.arrow.ArrowConverters$")
-    messages = (
-        converters.getField("MODULE$")
-        .get(None)
-        .toBatchWithSchemaIterator(rows, struct, _MAX_BATCH_ROWS, _MAX_BATCH_BYTES, "UTC", False)
+    driver = _driver(spark)
+    messages = driver.converters.toBatchWithSchemaIterator(
+        rows, struct, _MAX_BATCH_ROWS, _MAX_BATCH_BYTES, "UTC", False
     )
-    served = jvm.org.apache.spark.api.python.PythonRDD.serveIterator(messages, "serve local rows")
+    # Computed here: what fails in the thread that serves them would only cut the stream short.
+    served = driver.serve(messages.toList().iterator(), "serve local rows")
     batches: list[pa.RecordBatch] = []
     for message in _load_from_socket(served, _Messages()):
         batches.extend(pa.ipc.open_stream(message))
     return _table(batches, schema)
+
+
+class _Driver:
+    """What the driver offers for Arrow, looked up once: each name on the way to a method is a call of its own."""
+
+    def __init__(self, jvm: Any) -> None:
+        converters = jvm.java.lang.Class.forName("org.apache.spark.sql.execution.arrow.ArrowConverters$")
+        self.converters = converters.getField("MODULE$").get(None)
+        self.new_list = jvm.java.util.ArrayList
+        self.to_seq = jvm.PythonUtils.toSeq
+        self.to_frame = jvm.PythonSQLUtils.toDataFrame
+        self.read_stream = jvm.PythonSQLUtils.readArrowStreamFromFile
+        self.serve = jvm.org.apache.spark.api.python.PythonRDD.serveIterator
+
+
+_drivers: WeakKeyDictionary[Any, _Driver] = WeakKeyDictionary()
+
+
+def _messages(driver: _Driver, table: pa.Table) -> Any:
+    """A Scala iterator of the table's batches as Arrow's messages; py4j takes 30 MB/s of arguments, a file 1 GB/s."""
+    if table.nbytes > _BY_CALL_BYTES:
+        with tempfile.NamedTemporaryFile(prefix="slackwater-", suffix=".arrow") as file:
+            with pa.ipc.new_stream(file, table.schema) as stream:
+                stream.write_table(table, max_chunksize=_MAX_BATCH_ROWS)
+            file.flush()
+            return driver.read_stream(file.name).toList().iterator()
+    messages = driver.new_list()
+    for batch in table.combine_chunks().to_batches():
+        messages.add(batch.serialize().to_pybytes())
+    return driver.to_seq(messages).iterator()
+
+
+def _driver(spark: SparkSession) -> _Driver:
+    jvm = spark._jvm
+    if jvm not in _drivers:
+        _drivers[jvm] = _Driver(jvm)
+    return _drivers[jvm]
 
 
 def _table(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:

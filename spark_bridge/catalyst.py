@@ -37,6 +37,11 @@ class Catalyst:
         self.expressions: Any = catalyst.expressions
         self.execution: Any = self._jvm.org.apache.spark.sql.execution
         self._types = self._jvm.org.apache.spark.sql.types
+        self._local_relation, self._repartition = self._plans.LocalRelation, self._plans.Repartition
+        self._set_active = self._jvm.org.apache.spark.sql.SparkSession.setActiveSession
+        self._prepare = self.execution.QueryExecution.prepareExecutedPlan
+        self._state: Any = self._session.sessionState()
+        self._without_commands: Any = self.execution.CommandExecutionMode.SKIP()
 
     # Scala's collections
 
@@ -188,11 +193,11 @@ class Catalyst:
 
     def one_partition(self, child: Plan) -> Plan:
         """The child's rows in one partition, without a shuffle."""
-        return self._plans.Repartition(1, False, child)
+        return self._repartition(1, False, child)
 
     def local_relation(self, output: Any, data: Any = None) -> Plan:
         """Rows that are in the driver, under the given attributes (a Seq).  No data means no rows."""
-        return self._plans.LocalRelation(output, self.seq([]) if data is None else data, False)
+        return self._local_relation(output, self.seq([]) if data is None else data, False)
 
     def leaf(self, output: Any, frame: DataFrame) -> Plan:
         """The frame's rows as a leaf under other attributes (a Seq) of the same names and types.
@@ -209,15 +214,27 @@ class Catalyst:
         ]
         return self.project(values, rows)
 
+    def unknown_rows(self, output: Any, frame: DataFrame) -> Plan:
+        """The frame's rows under other attributes (a Seq), as a leaf into which Spark cannot look as it plans."""
+        execution = frame._jdf.queryExecution()
+        return self._logical_rdd(output, execution.toRdd(), execution.executedPlan().outputPartitioning())
+
+    def compiled(self, expressions: Any, rows: Any) -> Any:
+        """A Scala function of one of Spark's internal rows, which gives another in memory that it uses again.
+
+        Args:
+            expressions: a Seq of expressions over the rows.
+            rows: the attributes of the rows (a Seq).
+        """
+        return self.expressions.UnsafeProjection.create(expressions, rows)
+
     def _leaf(self, output: Any, frame: DataFrame) -> Plan:
         rows = analysed(frame)
         if simple_name(rows) == "LocalRelation":
             return self.local_relation(output, rows.data())
-        is_plain = simple_name(rows) == "LogicalRDD"
-        execution = frame._jdf.queryExecution()
-        if is_plain:
+        if simple_name(rows) == "LogicalRDD":
             return self._logical_rdd(output, rows.rdd(), rows.outputPartitioning())
-        return self._logical_rdd(output, execution.toRdd(), execution.executedPlan().outputPartitioning())
+        return self.unknown_rows(output, frame)
 
     def _logical_rdd(self, output: Any, rdd: Any, partitioning: Any) -> Plan:
         return self.execution.LogicalRDD(
@@ -245,8 +262,7 @@ class Catalyst:
         return execution.analyzed()
 
     def _execution(self, plan: Plan) -> Any:
-        skip = self.execution.CommandExecutionMode.SKIP()
-        return self._session.sessionState().executePlan(plan, skip)
+        return self._state.executePlan(plan, self._without_commands)
 
     def struct_type(self, plan: Plan) -> StructType:
         """The columns that a plan gives."""
@@ -258,12 +274,12 @@ class Catalyst:
 
     def physical_plan(self, plan: Plan) -> PhysicalPlan:
         """How Spark runs an analysed plan, as one may still build on it."""
-        self._jvm.org.apache.spark.sql.SparkSession.setActiveSession(self._session)
+        self._set_active(self._session)
         return self._execution(plan).sparkPlan()
 
     def rows_of_physical(self, plan: PhysicalPlan) -> Any:
         """Runs a physical plan: an iterator of its rows, which are in the driver."""
-        prepared = self.execution.QueryExecution.prepareExecutedPlan(self._session, plan)
+        prepared = self._prepare(self._session, plan)
         return prepared.executeCollectIterator()._2()
 
     def frame(self, plan: Plan) -> DataFrame:

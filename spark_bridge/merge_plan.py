@@ -3,7 +3,7 @@
     state      buffers of new rows beside stored ones (a LocalRelation) -> merged buffers
     result     the same -> the query's own expressions over the merged buffers, and all that is above its Aggregate
 
-Both are projections over a small relation, which Spark evaluates while it optimises, without a job.
+Both are projections over the rows of a small relation, which is in the driver.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_bridge.aggregates import AggregateCall
-from spark_bridge.arrow_frames import frame_of_table, table_of_frame
 from spark_bridge.catalyst import Catalyst, Expression, Plan, simple_name
+from spark_bridge.driver_projection import DriverProjection
 from spark_bridge.result_columns import aggregate_of, same, unchanged_columns
 from spark_bridge.view_plan import ViewPlan
 from state.group_key import KEY_COLUMN
@@ -138,13 +138,8 @@ class MergePlan:
             part = partials.parts[each.part]
             arrays += [part.column(field.name).combine_chunks().take(at_part[each.part]) for field in each.fields]
         arrays += [stored.column(column.name).combine_chunks().take(at_stored) for column in self.buffer_columns]
-        relation = frame_of_table(self._catalyst.spark, pa.table(arrays, schema=self._relation_schema))
-        leaf = self._catalyst.leaf(self._relation_output, relation)
-        result = table_of_frame(self._catalyst.frame(self._with_leaf(self._result, leaf)), self._result_schema)
-        if not self._has_state:
-            return MergedGroups(result, None)
-        state = table_of_frame(self._catalyst.frame(self._with_leaf(self._state, leaf)), self._state_schema)
-        return MergedGroups(result, state)
+        rows = pa.table(arrays, schema=self._relation_schema)
+        return MergedGroups(self._result.run(rows), None if self._state is None else self._state.run(rows))
 
     # Making the plans
 
@@ -171,8 +166,7 @@ class MergePlan:
             [KEY_FIELD.with_nullable(True), *[pa.field(flag, pa.bool_()) for flag in flags], *fields]
         )
         output = catalyst.attributes(self._relation_schema)
-        self._relation_output = catalyst.seq(output)
-        relation = catalyst.local_relation(self._relation_output)
+        relation = catalyst.local_relation(catalyst.seq(output))
         key, found, *rest = output
         in_part, rest = rest[: self._parts], rest[self._parts :]
         new, stored = rest[groups : groups + len(buffers)], rest[groups + len(buffers) :]
@@ -187,27 +181,31 @@ class MergePlan:
                 without = catalyst.when(found, values[2], values[3])
                 merged.append(catalyst.alias(catalyst.when(in_part[each.part], with_new, without), field.name))
         named_groups = [catalyst.alias(each, self._columns[index].name) for index, each in enumerate(rest[:groups])]
-        self._state = catalyst.analyse(catalyst.project([key, *named_groups, *merged], relation))
-        state_output = catalyst.items(self._state.output())
-        self._state_schema = pa.schema([KEY_FIELD, *[column.field for column in self._columns]])
+        state = catalyst.analyse(catalyst.project([key, *named_groups, *merged], relation))
+        state_output = catalyst.items(state.output())
 
         carried = [state_output[0]]
-        self._result_schema = self._view.schema.append(KEY_FIELD)
+        result_schema = self._view.schema.append(KEY_FIELD)
         if not self._has_state:
             # The result and its state have the same rows, so what is missing in the result travels along with it.
             for column, value in zip(self._columns, state_output[1:], strict=True):
                 if column.result_name is None:
                     carried.append(value)
-                    self._result_schema = self._result_schema.append(column.field)
-        self._result = catalyst.analyse(self._result_plan(self._view.plan, state_output[1:], carried))
+                    result_schema = result_schema.append(column.field)
+        result = catalyst.analyse(self._result_plan(self._view.plan, state, state_output[1:], carried))
+        self._result = DriverProjection(catalyst, result, output, self._relation_schema, result_schema)
+        self._state: DriverProjection | None = None
+        if self._has_state:
+            state_schema = pa.schema([KEY_FIELD, *[column.field for column in self._columns]])
+            self._state = DriverProjection(catalyst, state, output, self._relation_schema, state_schema)
 
-    def _result_plan(self, plan: Plan, state: list[Expression], carried: list[Expression]) -> Plan:
+    def _result_plan(self, plan: Plan, merged: Plan, state: list[Expression], carried: list[Expression]) -> Plan:
         """The query's plan from its Aggregate upwards, over the merged buffers, with columns carried through."""
         catalyst = self._catalyst
         if simple_name(plan) == "Aggregate":
             values = [self._over_state(each, state) for each in catalyst.items(plan.aggregateExpressions())]
-            return catalyst.project([*values, *carried], self._state)
-        child = self._result_plan(plan.child(), state, carried)
+            return catalyst.project([*values, *carried], merged)
+        child = self._result_plan(plan.child(), merged, state, carried)
         if simple_name(plan) == "Project":
             return catalyst.project([*catalyst.items(plan.projectList()), *carried], child)
         return catalyst.with_children(plan, [child])
@@ -233,12 +231,6 @@ class MergePlan:
         if simple_name(named) == "Alias":
             return self._catalyst.with_children(named, [self._catalyst.rewrite(named.child(), replace)])
         return self._catalyst.alias_as(self._catalyst.rewrite(named, replace), named)
-
-    def _with_leaf(self, plan: Plan, leaf: Plan) -> Plan:
-        children = self._catalyst.items(plan.children())
-        if not children:
-            return leaf
-        return self._catalyst.with_children(plan, [self._with_leaf(children[0], leaf)])
 
 
 def _positions(keys: pa.ChunkedArray, table: pa.Table) -> pa.Array:
