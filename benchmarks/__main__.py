@@ -13,6 +13,8 @@ BENCHMARKS = (
     "many_files",
     "stored_rows",
     "relisting",
+    "view_costs",
+    "late_view",
     "long_life",
 )
 

@@ -86,7 +86,7 @@ class CatchUp:
         """A piece is in the view, which took so long; the next one is as large as fits into `limit_s`."""
         self._progress = piece.progress
         self.on_version(version)
-        factor = min(2.0, max(0.25, limit_s / max(seconds, 1e-3)))
+        factor = min(8.0, max(0.25, limit_s / max(seconds, 1e-3)))
         self._bytes = int(min(_MOST_BYTES, max(_LEAST_BYTES, self._bytes * factor)))
 
     def on_version(self, version: ViewVersion) -> None:

@@ -18,8 +18,10 @@ from state.clock import Clock
 from state.records import ViewVersion
 from state.view_name import next_name
 
-_PIECE_S, _PIECE_ALONE_S = 0.2, 2.0
-"""An epoch waits for a piece that has begun: where epochs come with rows, no longer than it takes to compute one."""
+_PIECE_S, _PIECE_ALONE_S = 0.2, 8.0
+"""An epoch waits for a piece that has begun: where epochs come with rows, no longer than it takes to compute one.
+
+A large piece touches each group once that several small ones touch again and again."""
 _ALONE_AFTER_S = 10.0
 _log = structlog.get_logger()
 
