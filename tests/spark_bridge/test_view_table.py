@@ -9,6 +9,7 @@ import lance
 import pyarrow as pa
 import pytest
 
+from slackwater.testing.s3_server import S3Server
 from spark_bridge.view_table import ViewTable
 from state.errors import CommitRefusedError
 from state.group_key import KEY_COLUMN
@@ -98,6 +99,16 @@ def test_upserts_take_out_exactly_the_rows_that_have_the_keys(tmp_path: Path) ->
         elif n % 4 == 1:
             table.tidy()
     lance.dataset(location.lance_uri).validate()
+
+
+def test_upserts_on_s3(s3: S3Server, bucket: str) -> None:
+    location = s3.location(bucket, "views/v.lance")
+    table = ViewTable.create(location, groups(*range(100)))
+    table.append(groups(*range(100, 200)))
+    table.upsert(groups(7, 107, n=1))
+    table.upsert(groups(7, 8, n=2))
+    again = ViewTable.open(location, table.version)
+    assert found(again, 7, 8, 9, 107) == {"it's 7": 2, "it's 8": 2, "it's 9": 0, "it's 107": 1}
 
 
 @pytest.mark.parametrize("by", ["upsert", "delete"])

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from state.deletion_vector import deleted_offsets, read_roaring
+from state.deletion_vector import deleted_offsets, read_roaring, write_roaring
 from state.errors import NotFoundError, ProtocolError
 from state.lance_access import create_dataset
 from state.location import Location
@@ -89,3 +89,9 @@ def test_a_file_that_is_gone_is_not_found(tmp_path: Path) -> None:
         file.unlink()
     with pytest.raises(NotFoundError):
         deleted_offsets(location, dataset.get_fragments()[0])
+
+
+@pytest.mark.parametrize("count", [0, 1, 4_096, 4_097, 200_000])
+def test_what_is_written_is_read(count: int) -> None:
+    numbers = np.array(sorted(Random(count).sample(range(1_000_000), count)), np.uint32)
+    assert read_roaring(write_roaring(numbers)).tolist() == numbers.tolist()
