@@ -23,7 +23,7 @@ from state.lance_store import LanceStateStore
 from state.location import Location
 from state.owner import Owner, read_owner
 from state.records import EpochRecord
-from state.view_name import is_view
+from state.view_name import base_name, is_view
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -65,6 +65,7 @@ _VIEWS = pa.schema(
         ("missing", pa.list_(pa.string())),
     ]
 )
+_LATE_VIEWS = pa.schema([("name", pa.string()), ("class", pa.string()), ("fraction", pa.float64())])
 _LEFT_OUT = pa.struct([("column", pa.string()), ("path", pa.string()), ("epoch", pa.int64())])
 _LISTING = pa.schema(
     [
@@ -232,6 +233,25 @@ class Store:
                 }
             )
         return pa.Table.from_pylist(rows, _VIEWS)
+
+    def late_views(self) -> pa.Table:
+        """One row per view that catches up and is not shown yet: `name`, `class`, and `fraction`.
+
+        `fraction` is how much of what was ingested before the view it has, from 0 to 1; null for a view that is
+        computed as a whole.
+        """
+        state = self._latest()
+        definitions = _catalog(state).views
+        rows = [
+            {
+                "name": base_name(name),
+                "class": definitions[name].view_class if name in definitions else None,
+                "fraction": None if version.progress is None else json.loads(version.progress).get("fraction"),
+            }
+            for name, version in state.head.views.items()
+            if name != base_name(name)
+        ]
+        return pa.Table.from_pylist(rows, _LATE_VIEWS)
 
     def snapshot(
         self, epoch: int | str | None = None, *, as_of: datetime | None = None, tag: str | None = None

@@ -97,7 +97,12 @@ class CatchUp:
         """The version as an epoch records it while the view catches up."""
         assert self.version is not None, "it is created first"
         missing = () if self.is_blocked else self.missing
-        progress = {"history": self._progress, "complete": self.is_complete, "missing": missing}
+        progress = {
+            "history": self._progress,
+            "complete": self.is_complete,
+            "missing": missing,
+            "fraction": round(self.fraction, 4),
+        }
         return replace(
             self.version,
             name=next_name(self.plan.name),

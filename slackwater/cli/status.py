@@ -32,7 +32,7 @@ def print_status(store: Store, output: Output) -> None:
     now = SystemClock().now()
     sources = [_source(row, files, epochs, now) for row in declared]
     left_out = [{"source": row["name"], **column} for row in declared for column in row["left_out"]]
-    views = store.views().to_pylist()
+    views, late = store.views().to_pylist(), store.late_views().to_pylist()
     quarantined = [row for row in files.select(["source", "path", "status", "error"]).to_pylist() if _is_bad(row)]
     bad_records = [found for source in sources if (found := _bad_records(source, files, store)) is not None]
     if output.json:
@@ -43,6 +43,7 @@ def print_status(store: Store, output: Output) -> None:
                 "sources": sources,
                 "left_out": left_out,
                 "views": views,
+                "late_views": late,
                 "quarantined": quarantined,
                 "bad_records": bad_records,
             }
@@ -56,6 +57,8 @@ def print_status(store: Store, output: Output) -> None:
     output.text("epoch: none yet" if last is None else f"epoch: {last['epoch']}, committed at {last['committed_at']}")
     output.rows(sources, list(sources[0]) if sources else ["name"], title="sources")
     output.rows(views, _VIEW_COLUMNS, title="views: any Lance reader opens a path at its tag `committed`")
+    if late:
+        output.rows(late, ("name", "class", "fraction"), title="views that catch up, and are shown when they have")
     if left_out:
         output.rows(left_out, ("source", "column", "path"), title="columns that are left out, and their first files")
     if quarantined:
