@@ -47,6 +47,7 @@ class LedgerOracle:
         for source in self._formats:
             for path in store.files(source)["path"].to_pylist():
                 self._load(source, path)
+        self._store = store
         epochs = store.epochs()["epoch"].to_pylist()
         for epoch in epochs:
             self.check(store.snapshot(epoch=epoch), views)
@@ -56,10 +57,26 @@ class LedgerOracle:
         """Compares the views that exist at an epoch, and the rows that are stored by then."""
         for source in self._formats:
             self._show(source, snapshot.files(source))
+        behind: dict[int, list[str]] = {}
         for name in snapshot.views:
+            behind.setdefault(snapshot.view(name).reflects_epoch, []).append(name)
+        for name in behind.pop(snapshot.epoch, []):
             self._compare(f"{name} at epoch {snapshot.epoch}", snapshot.view(name).to_arrow(), views[name])
+        for epoch, names in behind.items():
+            self._compare_behind(snapshot, epoch, {name: views[name] for name in names})
         for source in self._stored:
             self._check_rows(source, snapshot)
+
+    def _compare_behind(self, snapshot: sw.Snapshot, epoch: int, views: Mapping[str, str]) -> None:
+        """Compares views that show the rows of an earlier epoch."""
+        earlier = self._store.snapshot(epoch=epoch) if epoch else None
+        for source in self._formats:
+            self._show(source, snapshot.files(source).slice(0, 0) if earlier is None else earlier.files(source))
+        for name, query in views.items():
+            what = f"{name} of epoch {epoch} at epoch {snapshot.epoch}"
+            self._compare(what, snapshot.view(name).to_arrow(), query)
+        for source in self._formats:
+            self._show(source, snapshot.files(source))
 
     def _check_rows(self, source: str, snapshot: sw.Snapshot) -> None:
         """Compares stored rows one by one, with the file and the position that they are from."""
