@@ -16,7 +16,7 @@ Data flow of one epoch::
 Between two epochs::
 
     late view   a piece of what was ingested before it ── as an epoch's rows ──→ its dataset, which nobody is shown
-    full view   all stored rows of its sources ── one job, in a thread beside ──→ a new version, which the next epoch records
+    full view   all stored rows of its sources ── one job, in a thread beside ──→ a new version, for the next epoch
 
 How a view gets there: `analyse` lets Spark analyse the query, or call the function, over empty frames; the analysed
 plan decides the class, or the view is refused with the operator named.  The plan is kept.  An epoch puts its rows under
