@@ -298,4 +298,24 @@ MUTANTS = (
             ),
         ),
     ),
+    Mutant(
+        "what was dropped is recorded for ever",
+        "actors/epoch_collector.py",
+        ((" for name, view in before.items() if name not in self.dropped}", " for name, view in before.items()}"),),
+    ),
+    Mutant(
+        "the epoch up to which a view catches up expires",
+        "state/records.py",
+        (("return frozenset(self.tags.values()).union(pinned)", "return frozenset(self.tags.values())"),),
+    ),
+    Mutant(
+        "a view that is further is no reason to commit",
+        "actors/coordinate_executor.py",
+        ((" or views != self._views:", ":"),),
+    ),
+    Mutant(
+        "a run has caught up when its views have not",
+        "actors/coordinate_executor.py",
+        ((" and not self._catching_up\n", "\n"),),
+    ),
 )

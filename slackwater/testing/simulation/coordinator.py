@@ -102,8 +102,8 @@ class CoordinatorHost(Host):
     def propose_columns(self, source: str, columns: pa.Schema) -> None:
         self.do(self._running.on_columns_proposed(source, columns, self.now_s))
 
-    def views_declared(self, sources: frozenset[str], new_views: bool) -> None:
-        self.do(self._running.on_views_declared(sources, new_views, self.now_s))
+    def views_declared(self, sources: frozenset[str], new_views: bool, catching_up: bool) -> None:
+        self.do(self._running.on_views_declared(sources, new_views, self.now_s, catching_up=catching_up))
 
     def request(self, mutation: Mutation) -> None:
         self.do(self._running.on_request(mutation, self.now_s))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from actors.messages import BarrierKind, Block
@@ -11,10 +12,12 @@ from actors.reports import CollectReport, EpochBlocks
 from actors.topology import MATERIALIZER
 from slackwater.testing.simulation.file_rows import Span
 from slackwater.testing.simulation.host import Host
+from slackwater.testing.simulation.late_view import LateView, history_of
 from slackwater.testing.simulation.model_view import ModelView
 from slackwater.testing.simulation.simulated_root import SimulatedRoot
 from state.errors import RunFailedError
 from state.records import CatalogView, ViewVersion
+from state.view_name import next_name
 
 if TYPE_CHECKING:
     from slackwater.testing.simulation.attempt import SimulatedAttempt
@@ -31,14 +34,18 @@ class SimulatedMaterializer(Host):
     def __init__(self, attempt: SimulatedAttempt, recovered: RecoveredState) -> None:
         super().__init__(attempt, MATERIALIZER, ())
         self._root = SimulatedRoot(self._world.disk, self._world.clock, self._world.access(self))
-        self._versions: dict[str, ViewVersion] = dict(recovered.views)
+        self._versions = {name: each for name, each in recovered.views.items() if each.pinned_epoch is None}
+        self._begun = {name: each for name, each in recovered.views.items() if each.pinned_epoch is not None}
+        self._recovered = recovered
         self._known = set(recovered.catalog.views)
+        self._late: LateView | None = None
         self._plans: tuple[ModelView, ...] = ()
         self._declared: frozenset[str] | None = None
         self._epoch: EpochBlocks | None = None
         self._spans: Mapping[str, tuple[Span, ...]] = {}
         self._due: list[ModelView] = []
         self._created: list[CatalogView] = []
+        self._dropped: list[str] = []
         self._looks = False
 
     def look_soon(self) -> None:
@@ -65,6 +72,7 @@ class SimulatedMaterializer(Host):
                 self.fail(RunFailedError("the actor merger died"))
                 return
             if not merger.epochs:
+                self._catch_up()
                 return
             self._epoch = merger.epochs.pop(0)
         self._materialize(self._epoch)
@@ -73,12 +81,42 @@ class SimulatedMaterializer(Host):
         schemas = self._attempt.schemas
         if schemas == self._declared:
             return
-        self._plans = tuple(view for view in self._world.views if view.sources <= schemas)
-        new = any(view.name not in self._known for view in self._plans)
+        views = [view for view in self._attempt.process.views if view.sources <= schemas]
+        late = next((view for view in views if self._is_late(view)), None)
+        if late is not None and self._late is None:
+            self._late = LateView(late, self._recovered.head.epoch, self._begun.get(next_name(late.name)))
+        self._plans = tuple(view for view in views if self._late is None or view is not self._late.view)
         self._declared = schemas
+        self._tell_declared(any(view.name not in self._known for view in self._plans) or self._late is not None)
+
+    def _is_late(self, view: ModelView) -> bool:
+        """Whether rows were ingested before the view was there."""
+        is_begun = next_name(view.name) in self._begun
+        return view.name not in self._versions and (is_begun or bool(view.sources & self._recovered.ingested))
+
+    def _tell_declared(self, has_news: bool) -> None:
         coordinator = self._attempt.coordinator
         # A call that is waited for: it keeps its order.
-        coordinator.tell_now(coordinator.views_declared, schemas, new)
+        coordinator.tell_now(coordinator.views_declared, self._declared, has_news, self._late is not None)
+
+    def _catch_up(self) -> None:
+        """Brings the late view a piece further, when nothing else is to be done."""
+        late = self._late
+        if late is None or late.version is None or late.is_complete or self._attempt.state.epoch < late.pinned_epoch:
+            return
+        if late.needs_history:
+            late.open(self._history(late))
+        spans = late.next_spans()
+        if spans:
+            late.on_piece(spans, self._write(late.view, late.version, spans))
+        self._tell_declared(True)
+        self.look_soon()
+
+    def _history(self, late: LateView) -> list[Span]:
+        store = self._root.open(read_only=True)
+        version = max(each.state_version for each in store.epochs() if each.epoch <= late.pinned_epoch)
+        ledger, queue = (store.rows(table, version) for table in ("ledger", "queue"))
+        return history_of(ledger, queue, self._world.bucket.contents, late.view.sources)
 
     def _materialize(self, epoch: EpochBlocks) -> None:
         if epoch.barrier.kind is BarrierKind.INITIAL or (not self._plans and not epoch.blocks):
@@ -98,6 +136,10 @@ class SimulatedMaterializer(Host):
                 view = self._world.stored_rows[source]
                 self._due.append(view)
                 self.soon(self._store_rows, view, blocks, epoch)
+        late = self._late
+        if late is not None and (late.version is None or late.view.sources & self._spans.keys()):
+            self._due.append(late.view)
+            self.soon(self._bring_late, late, epoch)
         if not self._due:
             self._report_views(epoch)
 
@@ -122,6 +164,18 @@ class SimulatedMaterializer(Host):
         elif spans:
             version = self._write(view, version, spans)
         self._written(view, version, epoch)
+
+    def _bring_late(self, late: LateView, epoch: EpochBlocks) -> None:
+        """The same for the view that catches up."""
+        spans = [span for source, each in self._spans.items() if source in late.view.sources for span in each]
+        if late.version is None:
+            late.version = self._create(late.view, epoch.epoch, spans)
+            self._created.append(replace(self._created.pop(), name=next_name(late.view.name)))
+        else:
+            late.version = self._write(late.view, late.version, spans)
+        self._due.remove(late.view)
+        if not self._due:
+            self._report_views(epoch)
 
     def _store_rows(self, view: ModelView, blocks: Sequence[Block], epoch: EpochBlocks) -> None:
         """Makes what was staged visible."""
@@ -166,11 +220,28 @@ class SimulatedMaterializer(Host):
         return ViewVersion(view.name, version.path, number, version.state_path, state_number)
 
     def _report_views(self, epoch: EpochBlocks) -> None:
+        late = self._late
+        is_shown = late is not None and late.is_complete
+        if late is not None and is_shown:
+            self._show(late, epoch.epoch)
         created, self._created = tuple(self._created), []
+        dropped, self._dropped = tuple(self._dropped), []
         self._known |= {view.name for view in created}
         self._spans = {}
-        report = CollectReport(MATERIALIZER, epoch.epoch, views=dict(self._versions), created=created)
-        self._tell(epoch, report)
+        views = dict(self._versions)
+        if self._late is not None:
+            views[next_name(self._late.view.name)] = self._late.recorded()
+        self._tell(epoch, CollectReport(MATERIALIZER, epoch.epoch, views=views, created=created, dropped=dropped))
+        if is_shown and not self.over:
+            self._tell_declared(False)
+
+    def _show(self, late: LateView, epoch: int) -> None:
+        """The view is complete: from this epoch on it is one like all others."""
+        view, self._late = late.view, None
+        self._versions[view.name] = late.shown()
+        self._plans = (*self._plans, view)
+        self._created.append(CatalogView(view.name, "append", view.name, view.name, (*view.sources,), (), epoch))
+        self._dropped.append(next_name(view.name))
 
     def _tell(self, epoch: EpochBlocks, report: CollectReport) -> None:
         self._epoch = None

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 from actors.messages import FileKey, FileVersion, PathKey
 from actors.run_state import RunState
 from slackwater.testing.simulation.bucket import Bucket
+from slackwater.testing.simulation.late_view import history_of, taken_spans
 from slackwater.testing.simulation.model_view import ModelView
 from state.errors import NotFoundError
 from state.fingerprint import path_fingerprint
 from state.memory_disk import MemoryDisk, MemoryVersion
 from state.record_rows import read_epochs
 from state.records import EpochRecord, ViewVersion
+from state.view_name import base_name
 
 _FINISHED = ("done", "quarantined", "vanished")
 _Rows = Mapping[bytes, Mapping[str, Any]]
@@ -105,13 +107,21 @@ class Promises:
         if dataset.rows(path, dataset.committed) not in [rows for (at, _), rows in self._kept.items() if at == path]:
             raise PromiseBroken("G2", f"version {dataset.committed} of {path} is tagged and was never committed")
 
-    def on_caught_up(self, objects: Mapping[PathKey, FileVersion], *, is_settled: bool = False) -> None:
+    def on_caught_up(
+        self, objects: Mapping[PathKey, FileVersion], views: Iterable[str], *, is_settled: bool = False
+    ) -> None:
         """A run says that it has caught up.
 
         Args:
             objects: what was in the bucket at the mark, and is still.
+            views: those that it declares.
             is_settled: whether the bucket has not changed for long, so that what is there cannot have vanished.
         """
+        there = self._disk.versions[self._disk.latest].head.views
+        # Over the same sources as the first view, which is there when the schemas are.
+        missing = [name for name in views if name not in there and "rows" in there]
+        if missing:
+            raise PromiseBroken("G1", f"caught up, and the views {missing} are not there")
         finished: dict[PathKey, list[Mapping[str, Any]]] = {}
         for row in self._disk.versions[self._disk.latest].tables.get("ledger", {}).values():
             finished.setdefault((row["source"], row["path"]), []).append(row)
@@ -302,10 +312,14 @@ class Promises:
             raise PromiseBroken("G4", f"{path[1]} was waiting and is forgotten")
 
     def _check_view(self, view: ViewVersion, ingested: Mapping[FileKey, tuple[int, ...]]) -> None:
-        model = self._views[view.name]
+        model = self._views[base_name(view.name)]
         (path, version), *state = _datasets(view)
         rows = self._stored(path, version)
         kept = self._stored(*state[0]) if state else rows
+        if view.pinned_epoch is not None:
+            self._check_late_view(view, model, kept, ingested)
+            self._kept[path, version] = rows
+            return
         own = {file: rows for file, rows in ingested.items() if rows and file[0] in model.sources}
         difference = model.difference(kept, own)
         if difference is None and model.result(kept) != rows:
@@ -315,6 +329,23 @@ class Promises:
         self._kept[path, version] = rows
         for each in state:
             self._kept[each] = kept
+
+    def _check_late_view(
+        self, view: ViewVersion, model: ModelView, kept: object, ingested: Mapping[FileKey, tuple[int, ...]]
+    ) -> None:
+        """With what it lacks of its history it must be what it will be."""
+        assert view.pinned_epoch is not None, "it catches up"
+        pinned = max(epoch for epoch in self._retained if epoch <= view.pinned_epoch)
+        if any(pinned < epoch <= view.pinned_epoch for epoch in self._recorded):
+            raise PromiseBroken("G3", f"epoch {view.pinned_epoch}, up to which {view.name} catches up, has expired")
+        tables = self._disk.versions[self._recorded[pinned].state_version].tables
+        ledger, queue = tables.get("ledger", {}), tables.get("queue", {})
+        history = history_of(ledger.values(), queue.values(), self._bucket.contents, model.sources)
+        whole = model.after(kept, history[taken_spans(view) :])
+        own = {file: rows for file, rows in ingested.items() if rows and file[0] in model.sources}
+        difference = model.difference(whole, own)
+        if difference is not None:
+            raise PromiseBroken("G1", f"{view.name} at version {view.version} and its history: {difference}")
 
     def _stored(self, path: str, version: int) -> object:
         try:

@@ -33,6 +33,7 @@ class Scenario:
         adds_columns: whether the files have columns that their sources get when they are found.
         clock_stands: whether the wall clock stands still, as a coarse one does for a while.
         materialize: whether the rows of the sources are kept, too.
+        late_view: whether every process but the first declares a further view, of all rows of all sources.
         slow: the name of an actor that is slower than everybody else; empty for none.
     """
 
@@ -53,6 +54,7 @@ class Scenario:
     adds_columns: bool = False
     clock_stands: bool = False
     materialize: bool = False
+    late_view: bool = False
     slow: str = ""
 
     def __repr__(self) -> str:

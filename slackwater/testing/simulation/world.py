@@ -67,7 +67,9 @@ class World:
             source: EveryRow(stored_rows_name(source), frozenset({source}))
             for source in (scenario.sources if scenario.materialize else ())
         }
-        views: list[ModelView] = [*self.views, *self.stored_rows.values()]
+        self.late_view = EveryRow("late", frozenset(scenario.sources)) if scenario.late_view else None
+        late = [] if self.late_view is None else [self.late_view]
+        views: list[ModelView] = [*self.views, *self.stored_rows.values(), *late]
         self.promises = Promises(self.disk, self.bucket, views, scenario.keep_epochs, scenario.on_change)
         self.processes: list[SimulatedProcess] = []
         self._network = Life("network")
