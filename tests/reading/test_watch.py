@@ -24,6 +24,7 @@ from state.catalog import put_view
 from state.clock import ManualClock
 from state.group_key import KEY_COLUMN, group_keys
 from state.location import Location
+from state.record_rows import expiry_delta
 from state.records import CatalogView, ViewVersion
 from state.retention import RetentionSettings
 from tests.reading.written_root import RootWriter
@@ -279,6 +280,21 @@ def test_a_follower_whose_epochs_have_expired_is_told_how_to_go_on(tmp_path: Pat
         vacuumed(followed)
 
     with pytest.raises(sw.EpochExpiredError, match=f"since epoch {first} is no longer retained: begin again without"):
+        list(followed.changes(after(fall_behind), since=first))
+
+
+def test_epochs_that_have_expired_are_not_skipped_while_their_files_are_still_there(tmp_path: Path) -> None:
+    followed = Followed(Location(str(tmp_path)), "carrier", "day")
+    followed.create(groups({1: 1}))
+    first = followed.commit()
+
+    def fall_behind() -> None:
+        for number in range(3):
+            followed.table.upsert(groups({1: number}))
+            followed.commit()
+        followed.writer.store.amend(expiry_delta(list(followed.rows_at)[:-1]))
+
+    with pytest.raises(sw.EpochExpiredError, match=f"since epoch {first} is no longer retained"):
         list(followed.changes(after(fall_behind), since=first))
 
 
