@@ -15,6 +15,8 @@ from state.location import Location
 
 _IN_THE_DRIVER_ROWS = 20_000
 _TASKS_A_CORE = 4
+# An epoch waits for the task that has begun.
+_TASK_ROWS = 200_000
 
 
 def frame_of_dataset(
@@ -32,7 +34,8 @@ def frame_of_dataset(
     if rows <= _IN_THE_DRIVER_ROWS:
         return frame_of_table(spark, dataset.to_table(columns=list(columns)))
     fragments = [each.fragment_id for each in dataset.get_fragments()]
-    tasks = min(len(fragments), _TASKS_A_CORE * int(spark.sparkContext.defaultParallelism))
+    wanted = max(rows // _TASK_ROWS, _TASKS_A_CORE * int(spark.sparkContext.defaultParallelism))
+    tasks = min(len(fragments), wanted)
     shares = [fragments[start::tasks] for start in range(tasks)]
     schema = spark_schema(pa.schema([dataset.schema.field(name) for name in columns]))
     read = _reader(location, dataset.version, shares, columns)
