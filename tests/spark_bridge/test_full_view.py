@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import lance
@@ -60,6 +61,19 @@ def test_it_is_computed_over_the_rows_of_one_version(local_spark: SparkSession, 
     assert (later.version, later.path) == (version.version + 1, version.path)
     assert [row[1:] for row in content(tmp_path, later)] == [(1, 1), (4, 2), (7, 3), (2, 1), (8, 2)]
     assert len(content(tmp_path, version)) == 3, "earlier epochs keep what they had"
+
+
+def test_rows_that_were_replaced_by_as_many_make_it_stale_and_a_take_over_does_not(
+    local_spark: SparkSession, tmp_path: Path
+) -> None:
+    view = full_view(local_spark, tmp_path, ViewDefinition("v", RANKED, on_full="allow"))
+    first = stored(tmp_path, rows(1, 2, 4))
+    view.refresh(5, {"t": first})
+    dataset = open_dataset(Location(str(tmp_path)).child(first.path), first.version)
+    dataset.restore()
+    assert not view.is_stale({"t": replace(first, version=dataset.version)})
+    dataset.delete("n = 4")
+    assert view.is_stale({"t": stored(tmp_path, rows(5))})
 
 
 def test_a_source_without_rows_is_empty_and_a_column_that_came_later_is_null(
