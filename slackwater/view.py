@@ -111,12 +111,14 @@ class View:
         import ray.data
 
         selection = self._reader.selection(columns, filter)
-        return ray.data.read_lance(
+        columns = list(selection.columns)
+        rows = ray.data.read_lance(
             self._reader.location.lance_uri,
             version=self._reader.version.version,
             storage_options=lance_options(self._reader.location),
-            scanner_options={"columns": list(selection.columns), "filter": selection.condition},
+            scanner_options={"columns": columns, "filter": selection.condition},
         )
+        return rows.select_columns(columns)  # Ray takes the schema from the dataset, whatever is read of it
 
     def to_spark(
         self, spark: SparkSession, *, columns: Sequence[str] | None = None, filter: str | None = None
