@@ -5,7 +5,16 @@ from __future__ import annotations
 import subprocess
 import sys
 
-BENCHMARKS = ("reading", "small_files", "freshness", "bulk_reading", "many_files", "relisting", "long_life")
+BENCHMARKS = (
+    "reading",
+    "small_files",
+    "freshness",
+    "bulk_reading",
+    "many_files",
+    "relisting",
+    "point_lookup",
+    "long_life",
+)
 
 for name in BENCHMARKS:
     subprocess.run([sys.executable, "-m", f"benchmarks.{name}"], check=True)

@@ -118,7 +118,11 @@ class View:
             storage_options=lance_options(self._reader.location),
             scanner_options={"columns": columns, "filter": selection.condition},
         )
-        return rows.select_columns(columns)  # Ray takes the schema from the dataset, whatever is read of it
+        rows = rows.select_columns(columns)  # Ray takes the schema from the dataset, whatever is read of it
+        if selection.filter is None:
+            return rows
+        # And the number of rows from the fragments, whatever the filter leaves of them, unless a function comes after.
+        return rows.map_batches(lambda batch: batch, batch_format="pyarrow", batch_size=None, zero_copy_batch=True)
 
     def to_spark(
         self, spark: SparkSession, *, columns: Sequence[str] | None = None, filter: str | None = None
