@@ -13,6 +13,7 @@ BENCHMARKS = (
     "many_files",
     "stored_rows",
     "relisting",
+    "point_lookup",
     "long_life",
 )
 
