@@ -17,10 +17,10 @@ from actors.rows import Offset, Rows
 from actors.settings import FetchSettings
 from actors.source_reader import SourceReader
 from slackwater.verification.recorded_source import IngestedFile, RecordedSource
-from spark_bridge.history import HistoryPiece, gathered
+from spark_bridge.history import HistoryPiece, gathered, slice_rows
 from spark_bridge.used_columns import columns_to_read
 
-_FILES_AHEAD = 8
+_FILES_AHEAD = 3
 _LOST = (ObjectVanished, ObjectChanged, UnreadableFile)
 
 
@@ -107,10 +107,12 @@ class LedgerHistory:
     def _pieces_of(self, opened: _Opened) -> Iterator[tuple[str, pa.Table]]:
         rows, last = opened.first.result()
         while True:
-            known = rows.between(rows.first_row, opened.file.rows)
-            self._taken += known.end_row - self._row
-            self._row = known.end_row
-            yield opened.source.name, self._with_epoch(opened, known.table)
+            step = slice_rows(rows.table.nbytes, rows.num_rows)
+            for start in range(rows.first_row, min(rows.end_row, opened.file.rows), step):
+                known = rows.between(start, min(start + step, opened.file.rows))
+                self._taken += known.end_row - self._row
+                self._row = known.end_row
+                yield opened.source.name, self._with_epoch(opened, known.table)
             if self._row >= opened.file.rows:
                 return
             if last:

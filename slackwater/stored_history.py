@@ -8,7 +8,7 @@ from collections.abc import Generator, Mapping, Sequence
 import lance
 import pyarrow as pa
 
-from spark_bridge.history import HistoryPiece, gathered
+from spark_bridge.history import HistoryPiece, gathered, slice_rows
 from spark_bridge.used_columns import columns_to_read
 from state.lance_access import open_dataset
 from state.location import Location
@@ -74,9 +74,13 @@ class StoredHistory:
         while self._next < len(self._fragments):
             source, fragment = self._fragments[self._next]
             for batch in self._batches(source, fragment):
-                self._row += batch.num_rows
-                self._taken += batch.num_rows
-                yield source, self._with_all_columns(source, pa.Table.from_batches([batch]))
+                rows = self._with_all_columns(source, pa.Table.from_batches([batch]))
+                step = slice_rows(rows.nbytes, rows.num_rows)
+                for start in range(0, rows.num_rows, step):
+                    part = rows.slice(start, step)
+                    self._row += part.num_rows
+                    self._taken += part.num_rows
+                    yield source, part
             self._next, self._row = self._next + 1, 0
 
     def _batches(self, source: str, fragment: lance.LanceFragment) -> Generator[pa.RecordBatch]:

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from spark_bridge.view import View
 
 _FIRST_BYTES = 1 << 20
-_LEAST_BYTES, _MOST_BYTES = 64 << 10, 64 << 20
+# What a piece costs at the least does not become less with fewer rows.
+_LEAST_BYTES, _MOST_BYTES = 512 << 10, 64 << 20
 
 
 class CatchUp:

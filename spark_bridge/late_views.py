@@ -140,6 +140,7 @@ class LateViews:
 
     def take_piece(self, catch_up: CatchUp) -> bool:
         """Brings one view a piece further.  Returns whether there is something to record."""
+        started = self._clock.monotonic()
         piece = catch_up.next_piece(self._open_history)
         if piece is None:
             if catch_up.is_blocked:
@@ -149,7 +150,6 @@ class LateViews:
                     next_step='bring them back and start again, or declare it with on_missing="allow"',
                 )  # fmt: skip
             return catch_up.is_complete
-        started = self._clock.monotonic()
         version = catch_up.view.apply(self._take_rows(catch_up.pinned_epoch, piece))
         now = self._clock.monotonic()
         is_alone = now >= self._rows_came_s + _ALONE_AFTER_S
