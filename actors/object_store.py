@@ -5,9 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import obstore
 from obstore.store import LocalStore
 
 from actors.bucket_listing import bucket_pages
@@ -16,9 +18,11 @@ from actors.local_listing import list_directory
 from actors.messages import FileVersion
 from actors.object_file import ObjectFile
 from actors.range_cache import RangeCache
+from actors.read_errors import ObjectVanished
 from actors.settings import RequestSettings
 from actors.store_errors import ask_store, bucket_not_found
-from state.errors import SettingsError, StorageUnavailableError
+from state.errors import BucketNotFoundError, SettingsError, StorageUnavailableError
+from state.fingerprint import version_fingerprint
 from state.location import Location
 from state.object_client import object_client
 
@@ -91,6 +95,40 @@ class ObjectStore:
     def lists_from_names(self) -> bool:
         """Whether the store lists in the order of names, and from any name on without listing those before."""
         return self.location.scheme == "s3"
+
+    def find(self, source: str, path: str) -> FileVersion | None:
+        """An object as a listing would show it now; None if it is not there.
+
+        Args:
+            source: whose it is.
+            path: below the location.
+
+        Raises:
+            AccessDeniedError, StorageUnavailableError: as `check`.
+        """
+        if self.location.is_local or self.location.is_web:
+            # A listing has etags of its own.
+            above, slash, _ = path.rpartition("/")
+            below = replace(self.location, url=f"{self.location.url}/{above}") if slash else self.location
+            return self._find_listed(below, f"{above}{slash}", source, path)
+        try:
+            found = ask_store(partial(obstore.head, self._store(), path), self.location, path)
+        except ObjectVanished:
+            return None
+        etag, size, modified = found["e_tag"] or "", found["size"], found["last_modified"]
+        return FileVersion(source, path, version_fingerprint(etag, size, modified), etag, size, modified)
+
+    @staticmethod
+    def _find_listed(below: Location, above: str, source: str, path: str) -> FileVersion | None:
+        try:
+            for page in ObjectStore(below).list_pages():
+                for name, etag, size, modified in page.objects():
+                    if above + name == path:
+                        version = version_fingerprint(etag, size, modified)
+                        return FileVersion(source, path, version, etag, size, modified)
+        except BucketNotFoundError:
+            pass
+        return None
 
     def open(self, file: FileVersion) -> ObjectFile:
         """The content of one version of one object; nothing is requested yet."""

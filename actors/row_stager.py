@@ -12,7 +12,7 @@ from actors.messages import StoredBlock
 from actors.metadata_columns import row_positions
 from actors.read_buffer import Piece
 from state.location import Location
-from state.stored_rows import LINEAGE, version_number
+from state.stored_rows import FILE_FIELD, LINEAGE, file_number, version_number
 
 if TYPE_CHECKING:
     from state.fragment_stager import FragmentStager
@@ -61,3 +61,13 @@ def with_lineage(rows: pa.Table, pieces: Sequence[Piece]) -> pa.Table:
         positions.append(row_positions(piece.rows))
     columns = [pa.chunked_array(each) for each in (paths, versions, positions)]
     return pa.Table.from_arrays([*columns, *rows.columns], schema=pa.schema([*LINEAGE, *rows.schema]))
+
+
+def with_files(rows: pa.Table, pieces: Sequence[Piece]) -> pa.Table:
+    """The rows with the number of their file at their end."""
+    numbers = []
+    for piece in pieces:
+        assert piece.rows is not None, "a piece of a block has rows"
+        number = file_number(*piece.progress.path_key)
+        numbers.append(pa.repeat(pa.scalar(number, FILE_FIELD.type), piece.rows.table.num_rows))
+    return rows.append_column(FILE_FIELD, pa.chunked_array(numbers, FILE_FIELD.type))

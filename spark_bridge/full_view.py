@@ -111,7 +111,7 @@ class FullView:
         """What a version was computed from, as text.  A take-over makes another version of the same rows."""
         found = {source: stored[source] for source in sorted(self.plan.sources) if source in stored}
         rows = {
-            source: [each.path, open_dataset(self._root.child(each.path), each.version).count_rows()]
+            source: [each.path, open_dataset(self._root.child(each.path), each.version).count_rows(), each.progress]
             for source, each in found.items()
         }
         return json.dumps(rows)

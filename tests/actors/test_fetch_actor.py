@@ -50,6 +50,7 @@ def fetch_actor(root: Path, receiver: Receiver) -> FetchActor:
         schemas={},
         unfinished=[],
         without_rows=[],
+        held=[],
         poisoned={},
         stored={"s": PATH},
     )
