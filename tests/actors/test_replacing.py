@@ -1,4 +1,4 @@
-"""A file that replaces comes as a whole: in one epoch, after all of it was stored, and never beside what it replaces."""
+"""A file that replaces comes as a whole: in one epoch, when all of it is stored, and never beside what it replaces."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def executor(
 ) -> FetchExecutor:
     replacing = ["s"] if on_change == "replace" else []
     appending = ["s"] if on_change == "append" else []
-    made = FetchExecutor(
+    return FetchExecutor(
         actor="fetch-0",
         settings=FetchSettings(**settings),  # type: ignore[arg-type]
         outlet=Outlet("fetch-0", None),
@@ -61,7 +61,6 @@ def executor(
         poisoned={},
         policies={"s": FilePolicy(on_change=on_change)},
     )
-    return made
 
 
 def started(*unfinished: FileProgress, **options: object) -> FetchExecutor:
