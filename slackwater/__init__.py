@@ -25,6 +25,7 @@ Invariants:
     attempt.py    one attempt: a coordinator with its actors, and the thread that takes epochs to Spark
     spark_application.py the Spark application of a run, replaced when it is lost
     run_requests.py what is asked of a run: pause, resume, throttle, stop, retry
+    corrections.py and which files it reads again or forgets
     command_loop.py what other processes ask of it, through the store
     run_status.py RunStatus, RunReport: what a run says of itself
     store.py      open, Store: epochs, files, quarantine, why, owner, watch

@@ -11,6 +11,9 @@ Data flow of one epoch::
                                           → merge, then the query's own expressions → upsert
     stored rows   fragments that the fetch actors have staged, without Spark ──────→ append
 
+Behind the new rows come the corrections: files whose rows go, and others in their place.  Stored rows first; then the
+groups that they touch are computed again from all stored rows, and append views delete by the number of the file.
+
 How a view gets there: `analyse` lets Spark analyse the query, or call the function, over empty frames; the analysed
 plan decides the class, or the view is refused with the operator named.  The plan is kept.  An epoch puts its rows under
 the plan's leaves, whose attributes stay the same, so nothing is parsed or analysed again.
@@ -46,6 +49,9 @@ Map:
     aggregate_plan     the three plans of an aggregate view
     append_view, aggregate_view    the maintenance of one view
     stored_rows        the rows of a materialized source
+    corrected_rows     what a correction takes out of them and puts in
+    correctable        which views can follow that
+    file_column        the number of its file on each row of an append view
     view_table         its Lance dataset
     materializer       all views, epoch by epoch
     recomputation      one view in one go, to verify it
