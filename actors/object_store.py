@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,14 +13,14 @@ from obstore.store import LocalStore
 
 from actors.bucket_listing import bucket_pages
 from actors.listing_page import PAGE_NAMES, ListingPage
-from actors.local_listing import list_directory
+from actors.local_listing import find_file, list_directory
 from actors.messages import FileVersion
 from actors.object_file import ObjectFile
 from actors.range_cache import RangeCache
 from actors.read_errors import ObjectVanished
 from actors.settings import RequestSettings
 from actors.store_errors import ask_store, bucket_not_found
-from state.errors import BucketNotFoundError, SettingsError, StorageUnavailableError
+from state.errors import SettingsError, StorageUnavailableError
 from state.fingerprint import version_fingerprint
 from state.location import Location
 from state.object_client import object_client
@@ -106,29 +105,19 @@ class ObjectStore:
         Raises:
             AccessDeniedError, StorageUnavailableError: as `check`.
         """
-        if self.location.is_local or self.location.is_web:
-            # A listing has etags of its own.
-            above, slash, _ = path.rpartition("/")
-            below = replace(self.location, url=f"{self.location.url}/{above}") if slash else self.location
-            return self._find_listed(below, f"{above}{slash}", source, path)
+        if self.location.is_local:
+            page = ask_store(partial(find_file, self.location.path, path), self.location, path)
+            return None if page is None else _version_in(page, source, path)
+        if self.location.is_web:
+            # A listing tells etags in another form than a request for one object.
+            found = (_version_in(page, source, path) for page in self.list_pages())
+            return next((version for version in found if version is not None), None)
         try:
-            found = ask_store(partial(obstore.head, self._store(), path), self.location, path)
+            meta = ask_store(partial(obstore.head, self._store(), path), self.location, path)
         except ObjectVanished:
             return None
-        etag, size, modified = found["e_tag"] or "", found["size"], found["last_modified"]
+        etag, size, modified = meta["e_tag"] or "", meta["size"], meta["last_modified"]
         return FileVersion(source, path, version_fingerprint(etag, size, modified), etag, size, modified)
-
-    @staticmethod
-    def _find_listed(below: Location, above: str, source: str, path: str) -> FileVersion | None:
-        try:
-            for page in ObjectStore(below).list_pages():
-                for name, etag, size, modified in page.objects():
-                    if above + name == path:
-                        version = version_fingerprint(etag, size, modified)
-                        return FileVersion(source, path, version, etag, size, modified)
-        except BucketNotFoundError:
-            pass
-        return None
 
     def open(self, file: FileVersion) -> ObjectFile:
         """The content of one version of one object; nothing is requested yet."""
@@ -163,3 +152,10 @@ class ObjectStore:
         if self.location.is_local:
             return LocalStore(self.location.path)
         return object_client(self.location, max_attempts=self._max_attempts, retry_within_s=_RETRY_WITHIN_S)
+
+
+def _version_in(page: ListingPage, source: str, path: str) -> FileVersion | None:
+    for name, etag, size, modified in page.objects():
+        if name == path:
+            return FileVersion(source, path, version_fingerprint(etag, size, modified), etag, size, modified)
+    return None

@@ -12,6 +12,7 @@ from actors.messages import Block, Correction, StoredBlock
 from spark_bridge.materializer import Materializer
 from spark_bridge.view_definition import ViewDefinition
 from state.fragment_stager import FragmentStager
+from state.records import CatalogView
 from state.stored_rows import FILE_FIELD, LINEAGE, file_number, stored_rows_name, stored_rows_path
 from tests.spark_bridge.followed_view import FollowedView
 from tests.spark_bridge.random_rows import SCHEMA
@@ -34,6 +35,7 @@ class CorrectedView(FollowedView):
         self.schema = schema
         super().__init__(spark, root, definition, dict.fromkeys(sources, schema))
         self.files: dict[tuple[str, str], pa.Table] = {}
+        self.catalog: dict[str, CatalogView] = {}
         self._versions = 0
 
     def new_materializer(self) -> Materializer:
@@ -48,7 +50,9 @@ class CorrectedView(FollowedView):
         for (source, path), rows in new.items():
             blocks.setdefault(source, []).append(self._block(source, path, rows))
         corrections = [self._correction(*file, rows) for file, rows in replaced.items()]
-        self.views = self.materializer.run_epoch(self.epoch, blocks, corrections).views
+        done = self.materializer.run_epoch(self.epoch, blocks, corrections)
+        self.views = done.views
+        self.catalog |= {each.name: each for each in done.created}
         self.files = {**self.files, **new}
         for file, table in replaced.items():
             self.files.pop(file, None)
