@@ -27,6 +27,7 @@ Invariants:
     view_history.py what a late view reads: stored_history.py or ledger_history.py
     spark_application.py the Spark application of a run, replaced when it is lost
     run_requests.py what is asked of a run: pause, resume, throttle, stop, retry
+    corrections.py and which files it reads again or forgets
     command_loop.py what other processes ask of it, through the store
     run_status.py RunStatus, RunReport: what a run says of itself
     store.py      open, Store: epochs, files, quarantine, why, owner, watch

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from slackwater.file_table import file_table, source_url
+from slackwater.file_table import file_table, ignored_changes, source_url
 from slackwater.quarantine_table import quarantine_table
 from slackwater.snapshot import Snapshot
 from slackwater.story import Story, tell
@@ -83,6 +83,7 @@ _SOURCES = pa.schema(
         ("pattern", pa.string()),
         ("schema", pa.string()),
         ("left_out", pa.list_(_LEFT_OUT)),
+        ("changes_ignored", pa.int64()),
         *_LISTING,
     ]
 )
@@ -134,11 +135,12 @@ class Store:
         """One row for every version of every file that was listed.
 
         The views hold exactly the first `rows_read` records of each, in file order, less the `rows_bad` of them that
-        are quarantined.
+        are quarantined; of those that are `replaced` or `forgotten` they have held these records up to
+        `removed_epoch`, and hold none.
 
         Args:
             source: only this source's.
-            status: only `waiting`, `reading`, `done`, `quarantined` or `vanished`.
+            status: only `waiting`, `reading`, `done`, `quarantined`, `vanished`, `replaced` or `forgotten`.
 
         Raises:
             NotFoundError: there is no such source.
@@ -183,9 +185,14 @@ class Store:
         return read_owner(self._root)
 
     def sources(self) -> pa.Table:
-        """One row per source; `left_out` has the columns of files that it does not have, each with its first file."""
+        """One row per source.
+
+        `left_out` has the columns of files that it does not have, each with its first file; `changes_ignored` counts
+        the files that have changed since they were read, and were not read again.
+        """
         state = self._latest()
         catalog = _catalog(state)
+        ignored = ignored_changes(state)
         listings = {row["source"]: row for row in state.scan("list_state").to_pylist()}
         rows = []
         for source in catalog.sources.values():
@@ -203,6 +210,7 @@ class Store:
                         for each in catalog.left_out
                         if each.source == source.name
                     ],
+                    "changes_ignored": ignored.get(source.name, 0),
                     **{name: listings.get(source.name, {}).get(name) for name in _LISTING.names},
                 }
             )

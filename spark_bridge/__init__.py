@@ -13,6 +13,9 @@ Data flow of one epoch::
                                           → the function's partial aggregation over them ── one job ──→ as above
     stored rows   fragments that the fetch actors have staged, without Spark ──────→ append
 
+Behind the new rows come the corrections: files whose rows go, and others in their place.  Stored rows first; then the
+groups that they touch are computed again from all stored rows, and append views delete by the number of the file.
+
 Between two epochs::
 
     late view   a piece of what was ingested before it ── as an epoch's rows ──→ its dataset, which nobody is shown
@@ -65,6 +68,9 @@ Map:
     late_views         those that catch up; catch_up: one of them; history: what it reads
     full_views         those that are recomputed; full_view: one of them
     stored_rows        the rows of a materialized source
+    corrected_rows     what a correction takes out of them and puts in
+    correctable        which views can follow that
+    file_column        the number of its file on each row of an append view
     view_table         its Lance dataset
     materializer       all views, epoch by epoch
     recomputation      one view in one go, to verify it

@@ -127,13 +127,12 @@ class FullView:
     def _fingerprint(self, stored: Mapping[str, ViewVersion]) -> str:
         """What a version was computed from, as text.
 
-        A take-over makes another version of the same fragments; new rows come in further ones, and rows that are taken
-        out are not counted any more.
+        A take-over makes another version of the same rows.  As many rows may be others: the version says when they were
+        corrected.
         """
-        rows: dict[str, list[object]] = {}
-        for source in sorted(set(self.plan.sources).intersection(stored)):
-            version = stored[source]
-            dataset = open_dataset(self._root.child(version.path), version.version)
-            last = max((each.fragment_id for each in dataset.get_fragments()), default=-1)
-            rows[source] = [version.path, last, dataset.count_rows()]
+        found = {source: stored[source] for source in sorted(self.plan.sources) if source in stored}
+        rows = {
+            source: [each.path, open_dataset(self._root.child(each.path), each.version).count_rows(), each.progress]
+            for source, each in found.items()
+        }
         return json.dumps(rows)

@@ -11,7 +11,6 @@ import pyarrow as pa
 from actors.messages import Block
 from spark_bridge.view_plan import ViewPlan
 
-
 _SLICE_BYTES = 128 << 10
 
 

@@ -115,6 +115,21 @@ class LateViews:
                 work[next_name(name)] = partial(self._bring, each, epoch, rows)
         return work
 
+    def restart(self, sources: Collection[str], epoch: int) -> set[str]:
+        """What was ingested of these sources has changed: the views over them begin anew, behind this epoch.
+
+        Returns:
+            The names under which they were recorded.
+        """
+        restarted = set()
+        for name, each in list(self._catch_ups.items()):
+            if not {*sources}.isdisjoint(each.plan.sources):
+                each.close()
+                self._catch_ups[name] = CatchUp(each.definition, each.plan, self._make_view(each.plan), epoch, None)
+                restarted.add(next_name(name))
+        self._restarted |= restarted
+        return restarted
+
     def recorded(self) -> dict[str, ViewVersion]:
         """The versions of those that have begun, as the next epoch records them."""
         return {next_name(name): each.recorded() for name, each in self._catch_ups.items() if each.version is not None}

@@ -8,12 +8,14 @@ from functools import partial
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from actors.messages import Block
+from actors.messages import Block, Correction
 from spark_bridge.aggregate_view import AggregateView
 from spark_bridge.analysis import SourceWithoutSchemaError, analyse
 from spark_bridge.append_view import AppendView
 from spark_bridge.catalyst import Catalyst
 from spark_bridge.catch_up import CatchUp
+from spark_bridge.correctable import require_correctable
+from spark_bridge.corrected_rows import CorrectedRows, corrected_sources
 from spark_bridge.declaration import Declaration
 from spark_bridge.epoch_rows import EpochRows, EpochViews
 from spark_bridge.full_view import FullView
@@ -33,10 +35,11 @@ from state.clock import Clock, SystemClock
 from state.errors import RunFailedError, ViewError
 from state.location import Location
 from state.records import CatalogView, ViewVersion
-from state.stored_rows import is_stored_rows, source_of_rows, stored_rows_name
+from state.stored_rows import FILE_FIELD, is_stored_rows, source_of_rows, stored_rows_name
 from state.view_name import base_name, next_name
 
 _ROWS = "over the rows of an epoch"
+_CORRECTION = "over the rows of corrected files"
 _AS_A_WHOLE = "over all rows"
 _HISTORY = "over rows that were ingested before"
 
@@ -49,6 +52,7 @@ class Materializer:
         root: where the pipeline writes.
         clock: measures how long an epoch takes.
         materialized: the sources whose rows are stored.
+        replacing: those of them whose changed files replace what was read of them.
         open_history: gives a late view what was ingested before it.
         put_block: makes a block of rows that this process has.
     """
@@ -60,13 +64,14 @@ class Materializer:
         clock: Clock | None = None,
         *,
         materialized: Collection[str] = (),
+        replacing: Collection[str] = (),
         open_history: OpenHistory = no_history,
         put_block: PutBlock = block_of_table,
     ) -> None:
         self._spark = spark
         self._catalyst = Catalyst(spark)
         self._root = root
-        self._materialized, self._put_block = materialized, put_block
+        self._materialized, self._replacing, self._put_block = materialized, replacing, put_block
         self._clock = clock or SystemClock()
         self._parallelism = int(spark.sparkContext.defaultParallelism)
         self._definitions: dict[str, ViewDefinition] = {}
@@ -119,6 +124,8 @@ class Materializer:
             except SourceWithoutSchemaError:
                 continue
         declaration = Declaration.of(by_name, plans, known, self._ingested)
+        going_on = {name: version for name, version in self._versions.items() if name not in declaration.late}
+        require_correctable(self._root, plans.values(), going_on, self._materialized, self._replacing)
         for name in [name for name in self._views if plans.get(name) is not self._plans.get(name)]:
             del self._views[name]
         self._definitions, self._schemas, self._visible = by_name, dict(schemas), visible
@@ -161,7 +168,9 @@ class Materializer:
         self._views.pop(name, None)
         self._drop([name, next_name(name)])
 
-    def run_epoch(self, epoch: int, blocks: Mapping[str, Sequence[Block]]) -> EpochViews:
+    def run_epoch(
+        self, epoch: int, blocks: Mapping[str, Sequence[Block]], corrections: Sequence[Correction] = ()
+    ) -> EpochViews:
         """Brings every view up to date with the epoch's rows, and creates those that are declared and not there.
 
         A view without new rows keeps its version.  When one view fails the others are finished first, so that nothing
@@ -170,6 +179,7 @@ class Materializer:
         Args:
             epoch: its number names the datasets of the views that it creates.
             blocks: the new rows of each source; the references are held until all views are written.
+            corrections: files whose rows are replaced or taken out, behind the new rows.
 
         Raises:
             CommitRefusedError: somebody else has written to a view.
@@ -205,14 +215,17 @@ class Materializer:
         created += [self._catalog_view(each.plan, next_name(each.plan.name), epoch) for each in begun]
         created += [self._catalog_view(self._full_plan(base_name(name)), name, epoch) for name in full_work]
         self._versions.update({name: versions[name] for name in work})
+        corrected = self._correct(epoch, corrections)
+        restarted = self._late.restart(corrected, epoch)
+        created = [each for each in created if each.name not in restarted]
         self._drop(self._late.take_restarted())
         for complete in self._late.take_complete():
             created.append(self._shown(complete, epoch))
         created += self._take_recomputed(epoch)
         dropped = self._take_dropped()
         self._ingested.update(with_rows)
-        self._epoch, self._rows_epoch = epoch, epoch if with_rows else self._rows_epoch
-        self._full.on_rows(frozenset(with_rows))
+        self._epoch, self._rows_epoch = epoch, epoch if with_rows or corrected else self._rows_epoch
+        self._full.on_rows(corrected.union(with_rows))
         self._begin_recomputation()
         views = {**self._versions, **self._late.recorded(), **self._full.recorded(epoch)}
         return EpochViews(views, tuple(created), dropped, self._clock.monotonic() - started)
@@ -257,7 +270,7 @@ class Materializer:
         for plan in (*self._plans.values(), *(each.plan for each in self._late), *self._full.plans):
             for source, columns in plan.columns.items():
                 used.setdefault(source, []).append(columns)
-        return {source: columns_to_read(self._schema(source), each) for source, each in used.items()}
+        return {source: columns_to_read(self._block_schema(source), each) for source, each in used.items()}
 
     def tidy(self) -> None:
         """Does at most one bounded task that keeps the views' datasets fast: call it between two epochs.
@@ -324,6 +337,11 @@ class Materializer:
         assert schema is not None, "a view is planned only when its sources' schemas are known"
         return schema
 
+    def _block_schema(self, source: str) -> pa.Schema:
+        """Every column that a block may have."""
+        schema = self._schema(source)
+        return schema.append(FILE_FIELD) if source in self._materialized else schema
+
     # -- one epoch -------------------------------------------------------------------------------------------------
 
     def _handed_over(self, epoch: int, blocks: Mapping[str, Sequence[Block]]) -> EpochRows:
@@ -331,7 +349,7 @@ class Materializer:
         plans = (*self._plans.values(), *(each.plan for each in self._late))
         read = {source for plan in plans for source in plan.sources}
         hand_overs = {
-            source: partial(frame_of_blocks, self._spark, self._schema(source), each)
+            source: partial(frame_of_blocks, self._spark, self._block_schema(source), each)
             for source, each in blocks.items()
             if source in read
         }
@@ -348,7 +366,8 @@ class Materializer:
         }
         return EpochRows(
             frames={
-                source: frame_of_blocks(self._spark, self._schema(source), each) for source, each in blocks.items()
+                source: frame_of_blocks(self._spark, self._block_schema(source), each)
+                for source, each in blocks.items()
             },
             nbytes=sum(block.nbytes for each in blocks.values() for block in each),
             parallelism=self._parallelism,
@@ -381,6 +400,34 @@ class Materializer:
             if version is not None:
                 rows.open(version)
         return self._stored[source]
+
+    def _correct(self, epoch: int, corrections: Sequence[Correction]) -> frozenset[str]:
+        """Puts files into the views in place of what these hold of them.  Returns the sources of the files."""
+        sources = corrected_sources(corrections)
+        if not sources:
+            return frozenset()
+        before = self._stored_versions()
+        for source, each in sources.items():
+            stored = self._stored_rows(source).correct(each.files.keys(), each.blocks, epoch)
+            if stored is not None:
+                self._versions[stored.name] = stored
+        rows = CorrectedRows(
+            self._spark,
+            self._root,
+            self._schemas,
+            sources,
+            before,
+            self._stored_versions(),
+            self._parallelism,
+            epoch_time_us(epoch),
+        )
+        work = {
+            name: partial(self._opened(name).correct, rows)
+            for name, plan in self._plans.items()
+            if not sources.keys().isdisjoint(plan.sources)
+        }
+        self._versions.update(self._jobs.run("view", _CORRECTION, work))
+        return frozenset(sources)
 
     # -- views that come and go ------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import lance
@@ -136,6 +136,25 @@ class ViewTable:
         """Takes the rows with these keys out."""
         merge = self._dataset.merge_insert(KEY_COLUMN).when_matched_delete()
         self._merge(merge, pa.table({KEY_COLUMN: keys}, schema=pa.schema([pa.field(KEY_COLUMN, pa.string(), False)])))
+
+    def delete_where(self, condition: str) -> None:
+        """Takes rows out; when there are none there is no new version."""
+        self._rewrite(lambda: self._dataset.delete(condition))
+
+    def update_where(self, values: Mapping[str, str], condition: str) -> None:
+        """Gives columns of rows other values; all of these are SQL."""
+        self._rewrite(lambda: self._dataset.update(dict(values), condition))
+
+    def _rewrite(self, change: Callable[[], object]) -> None:
+        before = self._dataset.version
+        try:
+            change()
+        except (OSError, RuntimeError) as error:
+            raise _commit_error(self._location, error) from error
+        if self._dataset.version != before:
+            self._check(before + 1, self._dataset.version)
+            self._version = int(self._dataset.version)
+            self._commits += 1
 
     def rows_of(self, keys: pa.Array, columns: list[str]) -> pa.Table:
         """The stored rows with these keys, in any order; a key without a row has none."""

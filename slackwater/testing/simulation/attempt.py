@@ -152,6 +152,7 @@ class SimulatedAttempt(Life):
                 schemas=open_sources,
                 unfinished=[each for each in recovered.unfinished if mapping.owner_of(each.file.path) == index],
                 without_rows=[key for key in recovered.without_rows if mapping.owner_of(key[1]) == index],
+                held=[path for path in recovered.held if mapping.owner_of(path[1]) == index],
                 poisoned=self.plan.poisoned,
                 stored=self.coordinator.executor.stored_paths,
             )

@@ -24,6 +24,7 @@ from actors.instructions import (
     TryNextFile,
     WakeAt,
 )
+from actors.ledger_corrections import corrected_delta
 from actors.messages import Mutation
 from actors.recovery import RecoveredState, recover
 from actors.reports import CollectReport, Progress
@@ -164,7 +165,7 @@ class CoordinatorHost(Host):
     def _commit(self, commit: Commit) -> None:
         record = self._store.commit(
             epoch=commit.epoch,
-            delta=commit.delta,
+            delta=corrected_delta(self._store, commit),
             views=commit.views,
             counts=commit.counts,
             seconds=commit.seconds,

@@ -13,6 +13,7 @@ from slackwater.testing.simulation.bucket import Content
 from slackwater.testing.simulation.file_rows import Span
 from slackwater.testing.simulation.model_view import ModelView
 from state.records import ViewVersion
+from state.tables import REMOVED_STATUSES
 from state.view_name import next_name
 
 _PIECE_SPANS = 2
@@ -93,7 +94,7 @@ def history_of(
         (row["source"], row["path"], row["version"]): row[offset]
         for rows, offset in ((ledger, "rows_read"), (queue, "row_offset"))
         for row in rows
-        if row["source"] in sources and row[offset]
+        if row["source"] in sources and row[offset] and row.get("status") not in REMOVED_STATUSES
     }
     return [span for file in sorted(offsets) for span in _spans(file, contents[file].good_rows(offsets[file]))]
 

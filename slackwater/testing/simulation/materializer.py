@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from actors.messages import BarrierKind, Block
+from actors.messages import BarrierKind, Block, Correction
 from actors.recovery import RecoveredState
 from actors.reports import CollectReport, EpochBlocks
 from actors.topology import MATERIALIZER
@@ -44,6 +44,8 @@ class SimulatedMaterializer(Host):
         self._epoch: EpochBlocks | None = None
         self._spans: Mapping[str, tuple[Span, ...]] = {}
         self._due: list[ModelView] = []
+        self._corrected: list[ModelView] = []
+        self._is_correcting = False
         self._created: list[CatalogView] = []
         self._dropped: list[str] = []
         self._looks = False
@@ -63,7 +65,7 @@ class SimulatedMaterializer(Host):
     def _look(self) -> None:
         self._looks = False
         merger = self._attempt.merger
-        if self.over or self._due:
+        if self.over or self._due or self._is_correcting:
             return
         if self._attempt.process.spark_is_up or not self._attempt.schemas:
             self._declare()
@@ -119,10 +121,12 @@ class SimulatedMaterializer(Host):
         return history_of(ledger, queue, self._world.bucket.contents, late.view.sources)
 
     def _materialize(self, epoch: EpochBlocks) -> None:
-        if epoch.barrier.kind is BarrierKind.INITIAL or (not self._plans and not epoch.blocks):
+        is_empty = not epoch.blocks and not epoch.corrections
+        if epoch.barrier.kind is BarrierKind.INITIAL or (not self._plans and is_empty):
             self._tell(epoch, CollectReport(MATERIALIZER, epoch.epoch))
             return
-        if not self._attempt.process.spark_is_up or not epoch.blocks.keys() <= self._attempt.schemas:
+        read = {*epoch.blocks, *(each.source for each in epoch.corrections)}
+        if not self._attempt.process.spark_is_up or not read <= self._attempt.schemas:
             return
         self._declare()
         self._take_rows(epoch)
@@ -141,7 +145,7 @@ class SimulatedMaterializer(Host):
             self._due.append(late.view)
             self.soon(self._bring_late, late, epoch)
         if not self._due:
-            self._report_views(epoch)
+            self._correct(epoch)
 
     def _take_rows(self, epoch: EpochBlocks) -> None:
         """Raises RunFailedError when the rows of an epoch are gone with their actor, or kill Spark."""
@@ -175,7 +179,7 @@ class SimulatedMaterializer(Host):
             late.version = self._write(late.view, late.version, spans)
         self._due.remove(late.view)
         if not self._due:
-            self._report_views(epoch)
+            self._correct(epoch)
 
     def _store_rows(self, view: ModelView, blocks: Sequence[Block], epoch: EpochBlocks) -> None:
         """Makes what was staged visible."""
@@ -196,6 +200,59 @@ class SimulatedMaterializer(Host):
         self._versions[view.name] = version
         self._due.remove(view)
         if not self._due:
+            self._correct(epoch)
+
+    def _correct(self, epoch: EpochBlocks) -> None:
+        """Puts files in place of what is stored of them; then the views are computed from what is stored."""
+        self._is_correcting = True
+        corrected = {each.source for each in epoch.corrections}
+        if self._late is not None and not corrected.isdisjoint(self._late.view.sources):
+            self._begin_anew(self._late, epoch.epoch)
+        for source in sorted(corrected):
+            last = {each.path: each for each in epoch.corrections if each.source == source}
+            self._replace_rows(self._world.stored_rows[source], source, last)
+        self._corrected = [
+            view for view in self._plans if view.name in self._versions and not corrected.isdisjoint(view.sources)
+        ]
+        for view in self._corrected:
+            self.soon(self._compute_again, view, epoch)
+        if not self._corrected:
+            self._report_views(epoch)
+
+    def _begin_anew(self, late: LateView, epoch: int) -> None:
+        """The history of the late view is another one now."""
+        name = next_name(late.view.name)
+        self._created = [each for each in self._created if each.name != name]
+        self._dropped.append(name)
+        self._late = LateView(late.view, epoch, None)
+        self._tell_declared(True)
+
+    def _replace_rows(self, view: ModelView, source: str, corrections: Mapping[str, Correction]) -> None:
+        staged = [
+            span
+            for each in corrections.values()
+            for block in each.stored
+            for name in block.fragments
+            for span in self._root.staged_rows(block.path, name) or ()
+        ]
+        version = self._versions.get(view.name)
+        if version is not None:
+            kept = [
+                span for span in self._root.view_rows(version.path, version.version) if span.file[1] not in corrections
+            ]
+            number = self._root.commit_view(version.path, version.version, view.after(kept, staged))
+            self._versions[view.name] = ViewVersion(view.name, version.path, number)
+        elif staged:
+            path = next(block.path for each in corrections.values() for block in each.stored)
+            number = self._root.commit_view(path, 0, view.after(None, staged))
+            self._versions[view.name] = ViewVersion(view.name, path, number)
+
+    def _compute_again(self, view: ModelView, epoch: EpochBlocks) -> None:
+        stored = [self._versions.get(self._world.stored_rows[source].name) for source in sorted(view.sources)]
+        rows = [span for each in stored if each is not None for span in self._root.view_rows(each.path, each.version)]
+        self._versions[view.name] = self._write(view, self._versions[view.name], rows, anew=True)
+        self._corrected.remove(view)
+        if not self._corrected:
             self._report_views(epoch)
 
     def _create(self, view: ModelView, epoch: int, spans: list[Span]) -> ViewVersion:
@@ -209,17 +266,19 @@ class SimulatedMaterializer(Host):
             return ViewVersion(view.name, path, version)
         return ViewVersion(view.name, path, version, state_path, self._root.commit_view(state_path, 0, kept))
 
-    def _write(self, view: ModelView, version: ViewVersion, spans: list[Span]) -> ViewVersion:
+    def _write(self, view: ModelView, version: ViewVersion, spans: list[Span], *, anew: bool = False) -> ViewVersion:
         if version.state_path is None or version.state_version is None:
-            kept = view.after(self._root.view_rows(version.path, version.version), spans)
+            kept = view.after(None if anew else self._root.view_rows(version.path, version.version), spans)
             number = self._root.commit_view(version.path, version.version, kept)
             return ViewVersion(view.name, version.path, number)
-        kept = view.after(self._root.view_rows(version.state_path, version.state_version), spans)
+        before = None if anew else self._root.view_rows(version.state_path, version.state_version)
+        kept = view.after(before, spans)
         state_number = self._root.commit_view(version.state_path, version.state_version, kept)
         number = self._root.commit_view(version.path, version.version, view.result(kept))
         return ViewVersion(view.name, version.path, number, version.state_path, state_number)
 
     def _report_views(self, epoch: EpochBlocks) -> None:
+        self._is_correcting = False
         late = self._late
         is_shown = late is not None and late.is_complete
         if late is not None and is_shown:
@@ -229,7 +288,7 @@ class SimulatedMaterializer(Host):
         self._known |= {view.name for view in created}
         self._spans = {}
         views = dict(self._versions)
-        if self._late is not None:
+        if self._late is not None and self._late.version is not None:
             views[next_name(self._late.view.name)] = self._late.recorded()
         self._tell(epoch, CollectReport(MATERIALIZER, epoch.epoch, views=views, created=created, dropped=dropped))
         if is_shown and not self.over:

@@ -15,9 +15,10 @@ from state.fingerprint import path_fingerprint
 from state.memory_disk import MemoryDisk, MemoryVersion
 from state.record_rows import read_epochs
 from state.records import EpochRecord, ViewVersion
+from state.tables import REMOVED_STATUSES
 from state.view_name import base_name
 
-_FINISHED = ("done", "quarantined", "vanished")
+_FINISHED = ("done", "quarantined", "vanished", *REMOVED_STATUSES)
 _Rows = Mapping[bytes, Mapping[str, Any]]
 
 
@@ -66,7 +67,7 @@ class Promises:
         self._recorded: dict[int, EpochRecord] = {}
         self._runs: dict[int, str] = {}
         self._told: dict[str, int] = {}
-        self._ingested_rows = 0
+        self._ingested: Mapping[FileKey, tuple[int, ...]] = {}
         self.epochs = 0
 
     def on_version(self) -> None:
@@ -180,12 +181,10 @@ class Promises:
             self._check_order(before, now)
         new_rows = self._check_records(before, now)
         ingested = self._check_files(before, now)
-        rows = sum(len(each) for each in ingested.values())
-        if rows != self._ingested_rows + new_rows:
-            raise PromiseBroken(
-                "G4", f"{rows} rows are ingested, {self._ingested_rows} were, and {new_rows} are counted"
-            )
-        self._ingested_rows = rows
+        gained = sum(len(rows) - len(self._ingested.get(file, ())) for file, rows in ingested.items())
+        if gained != new_rows:
+            raise PromiseBroken("G4", f"{gained} rows are ingested, and {new_rows} are counted")
+        self._ingested = ingested
         for view in now.head.views.values():
             self._check_view(view, ingested)
 
@@ -245,7 +244,8 @@ class Promises:
                 if row[offset]:
                     if file in ingested:
                         raise PromiseBroken("G1", f"{file[1]} is finished and read again")
-                    ingested[file] = self._bucket.contents[file].good_rows(row[offset])
+                    if row.get("status") not in REMOVED_STATUSES:
+                        ingested[file] = self._bucket.contents[file].good_rows(row[offset])
                     kept = quarantined.pop(file, set())
                 expected = {each for each in self._bucket.contents[file].bad_records if each < row[offset]}
                 if kept != expected or len(kept) != row["rows_bad"]:
@@ -291,7 +291,8 @@ class Promises:
 
     def _check_still_finished(self, earlier: Mapping[str, Any], row: Mapping[str, Any]) -> None:
         is_back = earlier["status"] == "vanished" and not earlier["rows_read"]
-        if not is_back and (earlier["rows_read"], earlier["status"]) != (row["rows_read"], row["status"]):
+        is_same = earlier["rows_read"] == row["rows_read"] and row["status"] in (earlier["status"], "replaced")
+        if not is_back and not is_same:
             raise PromiseBroken("G3", f"{row['path']} was {earlier['status']} and is {row['status']}")
 
     def _check_waiting(self, key: bytes, earlier: Mapping[str, Any], now: MemoryVersion) -> None:
