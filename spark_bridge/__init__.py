@@ -73,6 +73,8 @@ Map:
     file_column        the number of its file on each row of an append view
     view_table         its Lance dataset
     materializer       all views, epoch by epoch
+      view_planner     what the declared views are, analysed once
+      row_hand_over    the rows of an epoch, handed over once for all views
     recomputation      one view in one go, to verify it
     epoch_rows         what an epoch brings, and what came of it
     hand_over          blocks to DataFrames; dataset_frame: a Lance dataset to one
