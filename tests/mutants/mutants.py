@@ -61,7 +61,7 @@ MUTANTS = (
     Mutant(
         "a changed file is read again only when it was finished",
         "actors/file_queue.py",
-        ((" or progress.file.source in self._appending", ""),),
+        ((" or source in self._appending or source in self._replacing", ""),),
     ),
     Mutant(
         "alignment does not block",
