@@ -176,7 +176,7 @@ MUTANTS = (
     Mutant(
         "admission is not looked at",
         "actors/fetch_executor.py",
-        (("        if self._admitted is None:\n", "        if True:\n"),),
+        (("not is_held and (self._admitted is None or progress.key in self._admitted)", "not is_held"),),
     ),
     Mutant(
         "a poison file is never given up",
@@ -280,8 +280,8 @@ MUTANTS = (
     ),
     Mutant(
         "the versions of the views that are recorded are the last ones",
-        "actors/coordinate_executor.py",
-        (("views = self._views | dict(epoch.views)", "views = dict(epoch.views) | self._views"),),
+        "actors/epoch_collector.py",
+        (("} | dict(self.views)", "} | {name: view for name, view in self.views.items() if name not in before}"),),
     ),
     Mutant(
         "epochs that were committed and not acknowledged are not counted",
