@@ -16,6 +16,8 @@ Invariants:
 * A file is marked as seen, and queued by its fetch actor, in one epoch: a crash forgets both or neither.
 * A file's offset moves when its rows are emitted, never when they are read.  What was not emitted at a barrier belongs
   to a later epoch.
+* A file that replaces is shown in the epoch of its end, behind all rows of that epoch, and of its object no other row
+  comes in it.
 * The stored rows of a block are durable before the block arrives at the merger, and the two travel together.
 * Every edge numbers its messages; the receiver puts them in order.  References travel nested, rows never travel.
 * Names are limited by the list budget of each barrier, rows by credit in bytes; barriers by neither.
@@ -32,9 +34,12 @@ The executors and what they are made of:
     fetch_executor.py      reading, buffering, emitting  file_queue.py       files and their rows of state
                                                          file_progress.py    one file
                                                          read_buffer.py      rows that wait to be emitted
+                                                         replacing_files.py   files that come in place of others
+                                                         left_out.py          columns that sources do not have
                                                          row_stager.py       rows that are kept, with their lineage
                                                          token_bucket.py     a throttle
     merge_executor.py      one epoch's blocks            barrier_aligner.py  no data crosses a barrier
+    ledger_corrections.py  what the commit notes of files whose rows were taken out
     barrier_scheduler.py   when a barrier is due         epoch_collector.py  who has collected what
     catalog_changes.py     what a declaration may change
     schema_sample.py       what the first files show     merged_schema.py    types that hold those of all of them

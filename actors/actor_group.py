@@ -82,6 +82,7 @@ class ActorGroup:
                 schemas=open_sources,
                 unfinished=[each for each in recovered.unfinished if mapping.owner_of(each.file.path) == index],
                 without_rows=[key for key in recovered.without_rows if mapping.owner_of(key[1]) == index],
+                held=[path for path in recovered.held if mapping.owner_of(path[1]) == index],
                 poisoned=poisoned,
                 stored=stored,
             )

@@ -117,7 +117,8 @@ class ActorShell:
         self._over.set()
 
     def _collect(self, report: CollectReport) -> None:
-        if self._root is not None and report.delta.nbytes > _STAGED_FROM_BYTES:
+        # What is staged cannot be changed by the commit, as a correction of the ledger is.
+        if self._root is not None and not report.corrected and report.delta.nbytes > _STAGED_FROM_BYTES:
             self.run_guarded(self._stage(self._root, report))
         else:
             self._coordinator.collect.options(num_returns=0).remote(report)

@@ -26,7 +26,7 @@ from actors.instructions import (
     WakeAt,
 )
 from actors.kept_schema import addable_columns
-from actors.messages import Barrier, BarrierKind, Mutation, Pause, Resume, Retry, Stop
+from actors.messages import Barrier, BarrierKind, Forget, Mutation, Pause, Reread, Resume, Retry, Stop
 from actors.pipeline_definition import PipelineDefinition
 from actors.recovery import RecoveredState
 from actors.reports import CollectReport, Progress
@@ -282,7 +282,9 @@ class CoordinateExecutor:
                 views = epoch.views_after(self._views)
                 if not epoch.delta.is_empty or views != self._views:
                     self._committing = epoch
-                    return [*instructions, Commit(epoch.epoch, epoch.delta, views, epoch.counts, epoch.seconds)]
+                    corrected = tuple(each for report in epoch.reports.values() for each in report.corrected)
+                    commit = Commit(epoch.epoch, epoch.delta, views, epoch.counts, epoch.seconds, corrected)
+                    return [*instructions, commit]
             instructions += self._on_over(epoch)
         return instructions
 
@@ -328,12 +330,12 @@ class CoordinateExecutor:
         return [Inject(barrier), *self._inject(now_s)]
 
     def _on_mutation(self, barrier: Barrier, mutation: Mutation) -> None:
-        """A request is on its way: what it changes begins at the barrier, and what a `Retry` queues comes behind it."""
+        """A request is on its way: what it changes begins at the barrier, and what it has for files comes behind it."""
         self._requests_injected += 1
         epoch = barrier.epoch.prev
-        if isinstance(mutation, Retry):
+        if isinstance(mutation, (Retry, Forget, Reread)):
             epoch = barrier.epoch.curr
-            self._unfinished += len(mutation.files)
+            self._unfinished += 0 if isinstance(mutation, Forget) else len(mutation.files)
         self._requests_of[epoch] = self._requests_injected
 
     def _publish(self, **changes: object) -> None:

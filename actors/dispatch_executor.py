@@ -13,10 +13,15 @@ from actors.messages import (
     ChangedFile,
     ChangedFiles,
     FileVersion,
+    Forget,
+    ForgottenFile,
+    ForgottenFiles,
     GoneFile,
     GoneFiles,
     Message,
     NewFiles,
+    Reread,
+    RereadFiles,
     RetriedFile,
     RetriedFiles,
     Retry,
@@ -25,7 +30,7 @@ from actors.reports import CollectReport
 from actors.vnode_mapping import VnodeMapping
 from state.errors import ProtocolError
 
-_File = TypeVar("_File", FileVersion, ChangedFile, GoneFile, RetriedFile)
+_File = TypeVar("_File", FileVersion, ChangedFile, GoneFile, RetriedFile, ForgottenFile)
 
 
 class DispatchExecutor:
@@ -50,6 +55,10 @@ class DispatchExecutor:
             instructions = pass_on(message, CollectReport(self._actor, message.epoch.prev))
             if isinstance(message.mutation, Retry):
                 instructions += self._scatter(message.mutation.files, RetriedFiles)
+            elif isinstance(message.mutation, Forget):
+                instructions += self._scatter(message.mutation.files, ForgottenFiles)
+            elif isinstance(message.mutation, Reread):
+                instructions += self._scatter(message.mutation.files, RereadFiles)
             return [*instructions, End()] if message.is_stop else instructions
         if isinstance(message, NewFiles):
             return self._scatter(message.files, partial(NewFiles, sample=message.sample))

@@ -19,6 +19,7 @@ from actors.fetch_executor import FetchExecutor
 from actors.file_progress import Ending, FileProgress
 from actors.file_queue import FileQueue
 from actors.instructions import (
+    CloseFile,
     CloseFiles,
     EmitBlock,
     InferSchema,
@@ -26,6 +27,7 @@ from actors.instructions import (
     ProposeColumns,
     ProposeSchema,
     ReadPiece,
+    StagePiece,
 )
 from actors.messages import Block, Envelope, FileKey, FileVersion, Message, PathKey
 from actors.metadata_columns import with_epoch
@@ -34,10 +36,10 @@ from actors.range_cache import RangeCache
 from actors.read_buffer import Piece
 from actors.read_errors import EmptyFile, ObjectChanged, ObjectVanished, UnreadableFile
 from actors.reports import FetchProgress
-from actors.row_stager import RowStager
+from actors.row_stager import RowStager, with_files
 from actors.rows import Offset
 from actors.settings import FetchSettings
-from actors.source import SourceDefinition, appending
+from actors.source import SourceDefinition, appending, replacing
 from actors.source_reader import SourceReader
 from state.errors import AccessDeniedError, SchemaError, StorageFullError, StorageUnavailableError
 from state.location import Location
@@ -52,7 +54,7 @@ class FetchActor(ActorShell):
         settings: how much is read at once.
         sources: every source of the pipeline.
         schemas: source → schema, as far as they are decided.
-        unfinished, without_rows: see `FileQueue`.
+        unfinished, without_rows, held: see `FileQueue`.
         poisoned: see `FetchExecutor`.
         stored: materialized source → where its rows are kept, relative to the root.
     """
@@ -69,6 +71,7 @@ class FetchActor(ActorShell):
         schemas: Mapping[str, pa.Schema],
         unfinished: Iterable[FileProgress],
         without_rows: Iterable[FileKey],
+        held: Iterable[PathKey],
         poisoned: Mapping[PathKey, str],
         stored: Mapping[str, str],
     ) -> None:
@@ -89,7 +92,7 @@ class FetchActor(ActorShell):
             actor=name,
             settings=settings,
             outlet=self._edge,
-            queue=FileQueue(unfinished, without_rows, appending(sources)),
+            queue=FileQueue(unfinished, without_rows, appending(sources), replacing(sources), held),
             known_schemas=schemas,
             poisoned=poisoned,
             policies={source.name: source.policy for source in sources},
@@ -140,10 +143,14 @@ class FetchActor(ActorShell):
             self.run_guarded(self._infer(instruction.file))
         elif isinstance(instruction, EmitBlock):
             self._emit(instruction)
+        elif isinstance(instruction, StagePiece):
+            self.run_guarded(self._stage_piece(instruction.piece, instruction.epoch))
         elif isinstance(instruction, ProposeSchema):
             self._coordinator.propose_schema.options(num_returns=0).remote(instruction)
         elif isinstance(instruction, ProposeColumns):
             self._coordinator.propose_columns.options(num_returns=0).remote(instruction.source, instruction.columns)
+        elif isinstance(instruction, CloseFile):
+            self._open.pop(instruction.file, None)
         elif isinstance(instruction, CloseFiles):
             self._open.clear()
         else:
@@ -158,7 +165,8 @@ class FetchActor(ActorShell):
     def _emit(self, block: EmitBlock) -> None:
         rows = with_epoch(pa.concat_tables(block.tables).combine_chunks(), block.epoch)
         used = self._used.get(block.source)
-        table = rows if used is None else rows.select([name for name in rows.column_names if name in used])
+        seen = with_files(rows, block.pieces) if block.source in self._stagers else rows
+        table = seen if used is None else seen.select([name for name in seen.column_names if name in used])
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, table.schema) as writer:
             writer.write_table(table)
@@ -184,6 +192,13 @@ class FetchActor(ActorShell):
         stored = await asyncio.get_running_loop().run_in_executor(self._stage_threads, stager.stage, rows, pieces)
         [(receiver, _)] = self._outlets
         receiver.receive.options(num_returns=0).remote(replace(envelope, message=replace(block, stored=stored)))
+
+    async def _stage_piece(self, piece: Piece, epoch: int) -> None:
+        file, table = piece.progress.file, piece.table
+        assert table is not None, "a piece that is stored has rows"
+        rows, stager = with_epoch(table, epoch), self._stagers[file.source]
+        stored = await asyncio.get_running_loop().run_in_executor(self._stage_threads, stager.stage, rows, [piece])
+        self.do(self._executor.on_staged(file, stored, self.now_s()))
 
     async def _end_when_staged(self) -> None:
         await asyncio.gather(*self._staging)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -17,6 +17,7 @@ from actors.edge import Outlet
 from actors.file_progress import Ending, FileProgress
 from actors.file_queue import FileQueue
 from actors.instructions import (
+    CloseFile,
     CloseFiles,
     EmitBlock,
     End,
@@ -26,31 +27,40 @@ from actors.instructions import (
     ProposeColumns,
     ProposeSchema,
     ReadPiece,
+    Send,
+    StagePiece,
     WakeAt,
     pass_on,
 )
+from actors.left_out import LeftOut
 from actors.messages import (
     Barrier,
     ChangedFiles,
+    Correction,
     FileKey,
     FileVersion,
+    ForgottenFile,
+    ForgottenFiles,
     GoneFiles,
     Message,
     NewFiles,
     PathKey,
     Pause,
+    RereadFiles,
     Resume,
     RetriedFiles,
+    StoredBlock,
     Throttle,
 )
 from actors.read_buffer import Piece, ReadBuffer
+from actors.replacing_files import ReplacingFiles
 from actors.reports import CollectReport, FetchProgress
 from actors.rows import Rows
 from actors.settings import FetchSettings
 from actors.source import FilePolicy
 from actors.token_bucket import TokenBucket
 from state.errors import BadInputError, ProtocolError, SchemaError
-from state.records import EpochCounts, LeftOutColumn
+from state.records import EpochCounts
 
 _BACKOFF_S = 0.5
 _BUFFERED_PIECES = 4
@@ -91,10 +101,11 @@ class FetchExecutor:
         self._partly_read: deque[FileProgress] = deque()
         self._undecided: dict[FileKey, FileProgress] = {}
         self._samples: dict[str, int] = {}
-        self._left_out: dict[tuple[str, str], LeftOutColumn] = {}
-        self._told_left_out: set[tuple[str, str]] = set()
+        self._left_out = LeftOut()
         self._delayed: list[tuple[float, FileProgress]] = []
         self._buffers: dict[str, ReadBuffer] = {}
+        self._replacing = ReplacingFiles()
+        self._abandoned: set[FileKey] = set()
         self._files = self._rows = self._bytes = self._requests = 0
         self._activity = self._received = self._unsealed_bytes = 0
 
@@ -104,6 +115,7 @@ class FetchExecutor:
             return self._on_barrier(message, now_s)
         if self._epoch is None:
             raise ProtocolError(f"{self._actor}: {type(message).__name__} before the initial barrier")
+        instructions: list[Instruction] = []
         if isinstance(message, NewFiles):
             for file in message.files:
                 self._queue.add(file, self._epoch)
@@ -119,21 +131,29 @@ class FetchExecutor:
             self._queue.note_gone(message.files, self._epoch)
         elif isinstance(message, RetriedFiles):
             self._queue.retry(message.files)
+        elif isinstance(message, ForgottenFiles):
+            instructions = self._forget(message.files)
+        elif isinstance(message, RereadFiles):
+            instructions = self._abandon(self._queue.reread(message.files, self._epoch))
         else:
             raise ProtocolError(f"{self._actor}: {type(message).__name__} does not pass here")
         self._activity += 1
-        return self._go_on(now_s)
+        return [*instructions, *self._go_on(now_s)]
 
     def on_piece(
         self, file: FileVersion, rows: Rows, *, last: bool, requests: int, bytes_read: int, now_s: float
     ) -> list[Instruction]:
         """Some records were read; `requests` and `bytes_read` are what they cost."""
+        if self._is_abandoned(file, requests, bytes_read):
+            return [CloseFile(file), *self._go_on(now_s)]
         progress = self._read(file, requests, bytes_read)
         if rows.bad and self._policies[file.source].on_bad_record == "fail":
             return [Fail(_bad_input(file, f"row {rows.bad[0].row + 1}: {rows.bad[0].reason}"))]
         if rows.first_row != progress.read_to.row:
             raise ProtocolError(f"{file.path}: row {rows.first_row} comes after row {progress.read_to.row}")
         progress.read_to = replace(rows.anchor, row=rows.end_row)
+        if progress.replaces:
+            return [*self._store(Piece(progress, rows, Ending("done") if last else None)), *self._go_on(now_s)]
         self._buffer(Piece(progress, rows, Ending("done") if last else None))
         if not last:
             self._partly_read.append(progress)
@@ -143,10 +163,15 @@ class FetchExecutor:
         self, file: FileVersion, ending: Ending, *, requests: int, bytes_read: int, now_s: float
     ) -> list[Instruction]:
         """The file ends here without its last rows, or before it showed a schema.  The rows before stay."""
+        if self._is_abandoned(file, requests, bytes_read):
+            return [CloseFile(file), *self._go_on(now_s)]
         progress = self._read(file, requests, bytes_read)
         if ending.status == "quarantined" and self._policies[file.source].on_bad_record == "fail":
             return [Fail(_bad_input(file, ending.error or "it cannot be read"))]
-        self._buffer(Piece(progress, None, ending))
+        if progress.replaces:
+            self._store(Piece(progress, None, ending))
+        else:
+            self._buffer(Piece(progress, None, ending))
         undecided = file.source not in self._schemas
         return (self._proposal(file, None) if undecided else []) + self._go_on(now_s)
 
@@ -154,6 +179,8 @@ class FetchExecutor:
         self, file: FileVersion, error: Exception, *, requests: int, bytes_read: int, now_s: float
     ) -> list[Instruction]:
         """The store did not answer: tried again after a pause; after the last try the run fails."""
+        if self._is_abandoned(file, requests, bytes_read):
+            return [CloseFile(file), *self._go_on(now_s)]
         progress = self._read(file, requests, bytes_read)
         progress.attempts += 1
         progress.unanswered += 1
@@ -164,6 +191,8 @@ class FetchExecutor:
 
     def on_inferred(self, file: FileVersion, schema: pa.Schema | SchemaError, now_s: float) -> list[Instruction]:
         """A file of a source without a schema has shown one, if not a usable one; it is read when that is decided."""
+        if self._is_abandoned(file):
+            return [CloseFile(file), *self._go_on(now_s)]
         progress = self._queue.get(file)
         self._byte_tokens.take(-self._active.pop(progress.key))
         if file.source in self._schemas:
@@ -176,9 +205,21 @@ class FetchExecutor:
         self, file: FileVersion, columns: pa.Schema, *, requests: int, bytes_read: int, now_s: float
     ) -> list[Instruction]:
         """The next records have columns that the source lacks; they are read when it has them."""
+        if self._is_abandoned(file, requests, bytes_read):
+            return [CloseFile(file), *self._go_on(now_s)]
         progress = self._read(file, requests, bytes_read)
         self._undecided[progress.key] = progress
         return [ProposeColumns(file.source, columns), *self._go_on(now_s)]
+
+    def on_staged(self, file: FileVersion, stored: StoredBlock, now_s: float) -> list[Instruction]:
+        """What `StagePiece` asked for is durable."""
+        if self._is_abandoned(file):
+            return [CloseFile(file), *self._go_on(now_s)]
+        progress = self._queue.get(file)
+        del self._active[progress.key]
+        progress.staged.append(stored)
+        self._on_stored(progress)
+        return self._go_on(now_s)
 
     def on_schema(self, source: str, now_s: float) -> list[Instruction]:
         """The schema of a source is decided, or has got columns."""
@@ -206,10 +247,11 @@ class FetchExecutor:
     def _on_barrier(self, barrier: Barrier, now_s: float) -> list[Instruction]:
         if self._epoch is not None and barrier.epoch.prev != self._epoch:
             raise ProtocolError(f"{self._actor}: barrier {barrier.epoch} does not follow epoch {self._epoch}")
-        instructions = [] if self._epoch is None else self._emit(now_s, flush=True)
+        instructions = [] if self._epoch is None else [*self._emit(now_s, flush=True), *self._correct()]
         instructions += pass_on(barrier, self._seal(barrier))
         initial = self._epoch is None
         self._epoch, self._admitted = barrier.epoch.curr, barrier.admitted
+        self._replacing.corrected.clear()
         if barrier.is_stop:
             self._stopped = True
             return [*instructions, CloseFiles(), End()]
@@ -239,7 +281,8 @@ class FetchExecutor:
             counts=counts,
             activity=self._activity,
             vanished=self._queue.take_vanished(),
-            left_out=self._take_left_out(),
+            corrected=self._queue.take_corrected(),
+            left_out=self._left_out.take(),
             unfinished_since=self._queue.unfinished_since(),
         )
 
@@ -253,10 +296,14 @@ class FetchExecutor:
         return progress
 
     def _buffer(self, piece: Piece) -> None:
-        source = piece.progress.file.source
-        self._buffers.setdefault(source, ReadBuffer()).add(piece)
+        self._buffers.setdefault(piece.progress.file.source, ReadBuffer()).add(piece)
         if piece.ending is not None:
-            self._queue.tallies[source].reading -= 1
+            self._end_reading(piece.progress)
+
+    def _end_reading(self, progress: FileProgress) -> None:
+        if progress.is_reading:
+            progress.is_reading = False
+            self._queue.tallies[progress.file.source].reading -= 1
 
     def _go_on(self, now_s: float) -> list[Instruction]:
         """Emits what is full, or what nothing more will join, and starts reads while there is room."""
@@ -267,6 +314,7 @@ class FetchExecutor:
         self._partly_read.extend(due)
         instructions = self._start_reads(now_s)
         instructions += self._emit(now_s, flush=not self._active)
+        instructions += self._correct()
         instructions += self._start_reads(now_s)
         wakes = [at for at, _ in self._delayed] + self._throttled_until(now_s)
         return [*instructions, WakeAt(min(wakes))] if wakes else instructions
@@ -308,15 +356,89 @@ class FetchExecutor:
         if (progress := self._pop_admitted(self._queue.waiting)) is not None:
             self._open_tokens.take(1)
             self._queue.tallies[progress.file.source].reading += 1
+            progress.is_reading = True
         return progress
 
     def _pop_admitted(self, files: deque[FileProgress]) -> FileProgress | None:
-        if self._admitted is None:
+        if self._admitted is None and not self._replacing.corrected and not self._abandoned:
             return files.popleft() if files else None
-        progress = next((each for each in files if each.key in self._admitted), None)
+        progress = next((each for each in files if self._may_read(each)), None)
         if progress is not None:
             files.remove(progress)
         return progress
+
+    def _may_read(self, progress: FileProgress) -> bool:
+        is_held = progress.path_key in self._replacing.corrected or progress.key in self._abandoned
+        return not is_held and (self._admitted is None or progress.key in self._admitted)
+
+    # -- files that replace, and files that are given up ------------------------------------------------------------
+
+    def _store(self, piece: Piece) -> list[Instruction]:
+        """Takes a piece, or the end, of a file that replaces: it is read on when what was read is stored."""
+        progress = piece.progress
+        if piece.rows is not None:
+            self._left_out.note(progress.file, piece.rows, self._current_epoch)
+        if piece.ending is not None:
+            self._end_reading(progress)
+        if not self._replacing.add(piece):
+            self._on_stored(progress)
+            return []
+        self._active[progress.key] = piece.nbytes
+        return [StagePiece(piece, self._current_epoch)]
+
+    def _on_stored(self, progress: FileProgress) -> None:
+        if self._replacing.goes_on(progress):
+            self._partly_read.append(progress)
+
+    def _correct(self) -> list[Instruction]:
+        """What replaces, and is stored to its end, comes into this epoch."""
+        instructions: list[Instruction] = []
+        while self._replacing and not self._paused and self._files_left():
+            progress, ending = self._replacing.take()
+            if ending.status == "done":
+                self._rows += self._queue.advance_whole(progress, self._current_epoch)
+                instructions.append(Send(Correction(*progress.key, tuple(progress.staged))))
+            self._queue.finish(progress, ending, self._current_epoch)
+            self._files += 1
+            self._activity += 1
+        return instructions
+
+    def _forget(self, files: Sequence[ForgottenFile]) -> list[Instruction]:
+        instructions = self._abandon(self._queue.forget(files, self._current_epoch))
+        self._replacing.corrected.update((file.source, file.path) for file in files)
+        return [*instructions, *(Send(Correction(file.source, file.path)) for file in files)]
+
+    def _abandon(self, files: Iterable[FileProgress]) -> list[Instruction]:
+        """No row of these comes any more; what is being read or stored of them is waited for."""
+        instructions: list[Instruction] = []
+        for progress in files:
+            if progress in self._partly_read:
+                self._partly_read.remove(progress)
+            self._replacing.drop(progress)
+            self._delayed = [each for each in self._delayed if each[1] is not progress]
+            self._undecided.pop(progress.key, None)
+            if progress.file.source in self._buffers:
+                self._buffers[progress.file.source].drop(progress)
+            self._end_reading(progress)
+            self._files += 1
+            if progress.key in self._active:
+                self._abandoned.add(progress.key)
+            else:
+                instructions.append(CloseFile(progress.file))
+        return instructions
+
+    def _is_abandoned(self, file: FileVersion, requests: int = 0, bytes_read: int = 0) -> bool:
+        """Whether an answer is about what was given up; what it cost counts."""
+        key = file.source, file.path, file.version
+        if key not in self._abandoned:
+            return False
+        self._abandoned.discard(key)
+        self._active.pop(key)
+        self._requests += requests
+        self._bytes += bytes_read
+        return True
+
+    # -- limits ----------------------------------------------------------------------------------------------------
 
     def _files_left(self) -> int:
         """How many more files may end in this epoch."""
@@ -349,8 +471,7 @@ class FetchExecutor:
         epoch = self._current_epoch
         if piece.rows is not None:
             self._rows += self._queue.advance(piece.progress, piece.rows, epoch)
-            for column in piece.rows.others:
-                self._leave_out(piece.progress.file, column.name)
+            self._left_out.note(piece.progress.file, piece.rows, epoch)
         if piece.ending is not None:
             self._queue.finish(piece.progress, piece.ending, epoch)
             self._files += 1
@@ -358,16 +479,6 @@ class FetchExecutor:
 
     def _proposal(self, file: FileVersion, schema: pa.Schema | SchemaError | None) -> list[Instruction]:
         return [ProposeSchema(file.source, file.path, schema, self._samples.get(file.source, 0))]
-
-    def _leave_out(self, file: FileVersion, column: str) -> None:
-        key = file.source, column
-        if key not in self._told_left_out:
-            self._told_left_out.add(key)
-            self._left_out[key] = LeftOutColumn(file.source, column, file.path, self._current_epoch)
-
-    def _take_left_out(self) -> tuple[LeftOutColumn, ...]:
-        left_out, self._left_out = tuple(self._left_out.values()), {}
-        return left_out
 
     @property
     def _current_epoch(self) -> int:

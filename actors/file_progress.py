@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from actors.messages import FileKey, FileVersion, RetriedFile
+from actors.messages import FileKey, FileVersion, PathKey, RetriedFile, StoredBlock
 from actors.rows import BadRecord, Offset
 from state.keys import encode_key
 from state.vnode import vnode_of
@@ -13,7 +13,7 @@ from state.vnode import vnode_of
 
 @dataclass(frozen=True)
 class Ending:
-    """How a file version ends: `status` (done, quarantined, vanished) and `error` as in the ledger.
+    """How a file version ends: `status` (done, quarantined, vanished, forgotten) and `error` as in the ledger.
 
     `is_gone` if the object is not there any more.
     """
@@ -36,6 +36,7 @@ class FileProgress:
         attempts: tries that ended without what was asked for, those before a retry too.
         unanswered: those of this actor that the store did not answer.
         gone_epoch: when a listing did not show the object any more.
+        replaces: whether its rows come in place of all that the views hold of the object: at its end, in one epoch.
         stored: whether a `queue` row exists in the store, or in a delta that was sealed.
     """
 
@@ -50,10 +51,18 @@ class FileProgress:
     requests: int = 0
     bytes_read: int = 0
     gone_epoch: int | None = None
+    replaces: bool = False
     stored: bool = False
 
     def __post_init__(self) -> None:
         self.read_to = replace(self.anchor, row=self.row_offset)
+        self.is_reading = False
+        # Of a file that replaces: what was staged of it so far, and how it ends.
+        self.staged: list[StoredBlock] = []
+        self.bad: list[BadRecord] = []
+        self.ending: Ending | None = None
+        # What the ledger says of this very version, of which rows are in the views while it is read again.
+        self.kept_row: dict[str, object] | None = None
 
     @classmethod
     def of_retried(cls, retried: RetriedFile) -> FileProgress:
@@ -68,6 +77,10 @@ class FileProgress:
             requests=retried.requests,
             bytes_read=retried.bytes_read,
         )
+
+    @property
+    def path_key(self) -> PathKey:
+        return self.file.source, self.file.path
 
     @property
     def key(self) -> FileKey:
@@ -137,4 +150,5 @@ class FileProgress:
             "bytes_read": self.bytes_read,
             "requests": self.requests,
             "attempts": self.attempts,
+            "replaces": self.replaces,
         }

@@ -1,8 +1,11 @@
 """The files that a fetch actor owns and has not finished, and what it writes about them into the store.
 
 One version of an object is read.  A later one is noted (`changed_epoch`), and is read when the earlier one has ended,
-if that ended without a row, or if its source appends what has changed: an empty, unreadable or vanished version never
-blocks its successor.
+if that ended without a row, or if its source appends or replaces what has changed: an empty, unreadable or vanished
+version never blocks its successor.
+
+A version that *replaces* keeps no offset.  It is read whole, its rows are staged and not emitted, and in the epoch of
+its end they come in place of all that the views hold of the object.
 """
 
 from __future__ import annotations
@@ -11,7 +14,17 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 
 from actors.file_progress import Ending, FileProgress
-from actors.messages import ChangedFile, FileKey, FileVersion, GoneFile, PathKey, RetriedFile, Vanished
+from actors.messages import (
+    ChangedFile,
+    FileKey,
+    FileVersion,
+    ForgottenFile,
+    GoneFile,
+    PathKey,
+    RetriedFile,
+    Vanished,
+)
+from actors.reports import CorrectedFile
 from actors.rows import BadRecord, Rows
 from actors.source_tally import SourceTally
 from state.delta import Delta, DeltaBuilder
@@ -20,6 +33,8 @@ from state.keys import encode_key
 from state.vnode import vnode_of
 
 _REPLACED = "it was another version when it was to be read"
+_READ_AGAIN = "it is read again from its beginning"
+_FORGOTTEN = Ending("forgotten")
 
 
 class FileQueue:
@@ -29,16 +44,25 @@ class FileQueue:
         unfinished: what the `queue` table held at the last commit.
         without_rows: versions in the ledger of which no row was ingested.
         appending: sources whose later versions are read whatever became of the earlier ones.
+        replacing: sources whose later versions replace the earlier ones.
+        held: objects of which a version was to replace others, and could not be read: the next one replaces them, too.
     """
 
     def __init__(
-        self, unfinished: Iterable[FileProgress], without_rows: Iterable[FileKey], appending: Iterable[str] = ()
+        self,
+        unfinished: Iterable[FileProgress],
+        without_rows: Iterable[FileKey],
+        appending: Iterable[str] = (),
+        replacing: Iterable[str] = (),
+        held: Iterable[PathKey] = (),
     ) -> None:
         self.waiting: deque[FileProgress] = deque()
         self.tallies: dict[str, SourceTally] = {}
         self._files: dict[FileKey, FileProgress] = {}
         self._successors: dict[tuple[str, str], FileProgress] = {}
         self._without_rows, self._appending = set(without_rows), frozenset(appending)
+        self._replacing, self._held = frozenset(replacing), set(held)
+        self._corrected: list[CorrectedFile] = []
         self._touched: dict[FileKey, FileProgress] = {}
         self._vanished: list[Vanished] = []
         self._delta = DeltaBuilder()
@@ -54,10 +78,11 @@ class FileQueue:
     def get(self, file: FileVersion) -> FileProgress:
         return self._files[file.source, file.path, file.version]
 
-    def add(self, file: FileVersion, epoch: int) -> None:
-        """A new file from the listing."""
+    def add(self, file: FileVersion, epoch: int, *, replaces: bool = False) -> None:
+        """A new file from the listing, or a version that is to be read in place of others."""
         self._without_rows.discard((file.source, file.path, file.version))
-        self._enqueue(self._touch(FileProgress(file, listed_epoch=epoch)))
+        replaces = replaces or (file.source, file.path) in self._held
+        self._enqueue(self._touch(FileProgress(file, listed_epoch=epoch, replaces=replaces)))
 
     def retry(self, files: Iterable[RetriedFile]) -> None:
         """Quarantined versions move from the ledger back into the queue, to be read on where they ended.
@@ -85,19 +110,91 @@ class FileQueue:
         source, path = changed.now.source, changed.now.path
         key = (source, path, changed.version)
         successor = self._successors.get((source, path))
+        replaces = source in self._replacing
         if key in self._without_rows:
             self._without_rows.discard(key)
-            self.add(changed.now, epoch)
+            self.add(changed.now, epoch, replaces=replaces)
         elif key in self._files or (successor is not None and successor.key == key):
             if successor is not None:
                 self._drop(self._successors.pop((source, path)))
-            later = FileProgress(changed.now, listed_epoch=epoch)
+            later = FileProgress(changed.now, listed_epoch=epoch, replaces=replaces)
             if later.key not in self._files:
                 self._successors[source, path] = self._touch(later)
         else:
             self._delta.patch("ledger", encode_key(*key), vnode_of(path), changed_epoch=epoch)
-            if source in self._appending:
-                self.add(changed.now, epoch)
+            if source in self._appending or replaces:
+                self.add(changed.now, epoch, replaces=replaces)
+            else:
+                self._tally(source).changes_ignored += 1
+
+    def forget(self, files: Iterable[ForgottenFile], epoch: int) -> list[FileProgress]:
+        """Ends what there is of these objects; the ledger is told when the epoch is committed.
+
+        Returns:
+            Their unfinished versions, of which no further row must come.
+        """
+        current = self._by_path()
+        ended = []
+        for file in files:
+            path = file.source, file.path
+            ended += [each for each in (current.get(path), self._successors.pop(path, None)) if each is not None]
+            self._corrected.append(CorrectedFile(*path, None, "forgotten"))
+            self._held.discard(path)
+        for progress in ended:
+            row = progress.kept_row or progress.ledger_row(_FORGOTTEN, done_epoch=epoch, changed_epoch=None)
+            self._withdraw(progress)
+            self._end(progress, row | {"status": _FORGOTTEN.status})
+            if not progress.row_offset:
+                self._without_rows.add(progress.key)
+            if self._files.pop(progress.key, None) is not None:
+                self._tally(progress.file.source).finish(_FORGOTTEN.status)
+        return ended
+
+    def reread(self, files: Iterable[FileVersion], epoch: int) -> list[FileProgress]:
+        """Queues versions that replace whatever the views hold of their objects.
+
+        Returns:
+            The versions of these objects that were being read, of which no further row must come.
+        """
+        current = self._by_path()
+        ended = []
+        for file in files:
+            path = file.source, file.path
+            successor = self._successors.pop(path, None)
+            if successor is not None:
+                self._drop(successor)
+            progress = current.get(path)
+            if progress is not None and progress.key == (*path, file.version):
+                if not progress.replaces:
+                    ended.append(progress)
+                    self._begin_anew(progress, epoch)
+                continue
+            if progress is not None:
+                ended.append(progress)
+                self._withdraw(progress)
+                self.finish(progress, Ending("vanished", _REPLACED), epoch)
+            self.add(file, epoch, replaces=True)
+        return ended
+
+    def _begin_anew(self, progress: FileProgress, epoch: int) -> None:
+        """What is being read is read again from its beginning, and its rows of before stay until its end."""
+        del self._files[progress.key]
+        self._touched.pop(progress.key, None)
+        self._withdraw(progress)
+        self._tally(progress.file.source).unfinished -= 1
+        anew = FileProgress(progress.file, listed_epoch=progress.listed_epoch, replaces=True, stored=progress.stored)
+        if progress.row_offset:
+            ending = Ending("quarantined", _READ_AGAIN)
+            anew.kept_row = progress.ledger_row(ending, done_epoch=epoch, changed_epoch=None)
+            self._delta.put("ledger", progress.state_key, progress.vnode, **anew.kept_row)
+        self._enqueue(self._touch(anew))
+
+    def _withdraw(self, progress: FileProgress) -> None:
+        if progress in self.waiting:
+            self.waiting.remove(progress)
+
+    def _by_path(self) -> dict[PathKey, FileProgress]:
+        return {each.path_key: each for each in self._files.values()}
 
     def note_gone(self, files: Iterable[GoneFile], epoch: int) -> None:
         """Finished versions whose objects are not there any more; one that is read again will say so at its end."""
@@ -137,23 +234,53 @@ class FileQueue:
         for bad in records:
             self._delta.put("quarantine", progress.quarantine_key(bad), progress.vnode, **progress.quarantine_row(bad))
 
+    def advance_whole(self, progress: FileProgress, epoch: int) -> int:
+        """All rows of a file that replaces come in this epoch.  Returns how many do fit."""
+        rows = progress.read_to.row
+        progress.first_epoch = epoch if rows else None
+        progress.row_offset, progress.rows_bad = rows, len(progress.bad)
+        self.quarantine(progress, progress.bad)
+        tally = self._tally(progress.file.source)
+        tally.rows += rows - progress.rows_bad
+        tally.rows_bad += progress.rows_bad
+        return rows - progress.rows_bad
+
     def finish(self, progress: FileProgress, ending: Ending, epoch: int) -> None:
         """The file ends: its row moves from `queue` to `ledger`."""
         del self._files[progress.key]
-        self._drop(progress)
-        successor = self._successors.pop(progress.key[:2], None)
+        source = progress.file.source
+        successor = self._successors.pop(progress.path_key, None)
         changed_epoch = successor.listed_epoch if successor is not None else None
         row = progress.ledger_row(ending, done_epoch=epoch, changed_epoch=changed_epoch)
-        self._delta.put("ledger", progress.state_key, progress.vnode, **row)
-        self._tally(progress.file.source).finish(ending.status)
-        if successor is not None and (not progress.row_offset or progress.file.source in self._appending):
+        if progress.replaces:
+            row = self._replaced(progress, ending, row)
+        self._end(progress, row)
+        self._tally(source).finish(ending.status)
+        is_read = not progress.row_offset or source in self._appending or source in self._replacing
+        if successor is not None and is_read:
+            successor.replaces = successor.replaces or progress.replaces
             self._enqueue(successor)
         elif successor is not None:
             self._drop(successor)
+            self._tally(source).changes_ignored += 1
         if not progress.row_offset and successor is None:
             self._without_rows.add(progress.key)
             if ending.status == "vanished":
                 self._vanished.append(Vanished(*progress.key))
+
+    def _replaced(self, progress: FileProgress, ending: Ending, row: dict[str, object]) -> dict[str, object]:
+        """What the ledger says of a version that replaces, or could not: then what was there stays."""
+        is_done = ending.status == "done"
+        self._corrected.append(CorrectedFile(*progress.key, "replaced" if is_done else "kept"))
+        if is_done:
+            self._held.discard(progress.path_key)
+            return row
+        self._held.add(progress.path_key)
+        return row if progress.kept_row is None else progress.kept_row | {"error": ending.error}
+
+    def _end(self, progress: FileProgress, row: Mapping[str, object]) -> None:
+        self._drop(progress)
+        self._delta.put("ledger", progress.state_key, progress.vnode, **row)
 
     def give_up(self, reasons: Mapping[PathKey, str], epoch: int) -> int:
         """Ends the waiting files of these paths as quarantined; of several versions only the last is there.
@@ -177,6 +304,11 @@ class FileQueue:
             progress.stored = True
         self._touched = {}
         return self._delta.build()
+
+    def take_corrected(self) -> tuple[CorrectedFile, ...]:
+        """What was corrected since the last call."""
+        corrected, self._corrected = tuple(self._corrected), []
+        return corrected
 
     def take_vanished(self) -> tuple[Vanished, ...]:
         """The versions that have vanished without a row since the last call."""

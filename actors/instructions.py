@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from actors.messages import Barrier, FileVersion, Message
 from actors.read_buffer import Piece
-from actors.reports import CollectReport, EpochBlocks
+from actors.reports import CollectReport, CorrectedFile, EpochBlocks
 from actors.rows import Offset
 from state.delta import Delta
 from state.errors import SchemaError
@@ -107,6 +107,21 @@ class ProposeColumns:
 
 
 @dataclass(frozen=True)
+class StagePiece:
+    """Stores rows of a file that replaces, which are shown when all of them are there; `on_staged` is the answer."""
+
+    piece: Piece
+    epoch: int
+
+
+@dataclass(frozen=True)
+class CloseFile:
+    """Drops an open file: it is read from another place, or no more."""
+
+    file: FileVersion
+
+
+@dataclass(frozen=True)
 class CloseFiles:
     """Drops every open file."""
 
@@ -163,6 +178,7 @@ class Commit:
     views: Mapping[str, ViewVersion]
     counts: EpochCounts
     seconds: EpochSeconds
+    corrected: tuple[CorrectedFile, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -220,6 +236,8 @@ Instruction = Union[
     InferSchema,
     ProposeSchema,
     ProposeColumns,
+    StagePiece,
+    CloseFile,
     CloseFiles,
     EmitBlock,
     Fail,

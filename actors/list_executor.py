@@ -18,7 +18,17 @@ from actors.instructions import End, Fail, FindGone, Instruction, ReadPage, Send
 from actors.known_chunks import Chunk, KnownChunks
 from actors.listing_pace import ListingPace
 from actors.listing_page import ListingPage, time_of
-from actors.messages import Barrier, ChangedFile, ChangedFiles, FileVersion, GoneFiles, NewFiles, Pause, Resume
+from actors.messages import (
+    Barrier,
+    ChangedFile,
+    ChangedFiles,
+    FileVersion,
+    GoneFiles,
+    NewFiles,
+    Pause,
+    Reread,
+    Resume,
+)
 from actors.page_reader import SIDE_BY_SIDE
 from actors.path_filter import PathFilter
 from actors.reports import CollectReport, ListProgress
@@ -107,6 +117,11 @@ class ListExecutor:
             return [*instructions, End()]
         if isinstance(barrier.mutation, (Pause, Resume)):
             self._paused = isinstance(barrier.mutation, Pause)
+        elif isinstance(barrier.mutation, Reread):
+            # Their fetch actors queue them in this epoch: no listing finds them once more.
+            for file in barrier.mutation.files:
+                if file.source == self._source:
+                    self._mark_seen(file.path, file.version)
         self._budget = barrier.list_budget.get(self._source, 0)
         self._is_busy = barrier.backlog >= _BUSY_FILES
         return [*instructions, *self._go_on(now_s)]

@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from stat import S_ISREG
 
 import pyarrow as pa
 
@@ -35,13 +36,34 @@ def list_directory(root: Path, page_size: int) -> Iterator[ListingPage]:
         if found is None:
             unreadable.append(path)
             continue
-        modified_us = found.st_mtime_ns // 1_000
-        rows.append((path, f'"{found.st_ino:x}-{modified_us:x}-{found.st_size:x}"', found.st_size, modified_us))
+        rows.append(_row(path, found))
         if len(rows) == page_size:
             yield _page(rows, unreadable)
             rows, unreadable, pages = [], [], pages + 1
     if rows or unreadable or not pages:
         yield _page(rows, unreadable)
+
+
+def find_file(root: Path, path: str) -> ListingPage | None:
+    """The page of one file, as a listing shows it; None if it is not there.
+
+    Args:
+        root: what the path is relative to.
+        path: with `/` between its parts.
+
+    Raises:
+        OSError: it cannot be looked for.
+    """
+    try:
+        found = os.stat(root / path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return _page([_row(path, found)], []) if S_ISREG(found.st_mode) else None
+
+
+def _row(path: str, found: os.stat_result) -> tuple[str, str, int, int]:
+    modified_us = found.st_mtime_ns // 1_000
+    return path, f'"{found.st_ino:x}-{modified_us:x}-{found.st_size:x}"', found.st_size, modified_us
 
 
 def _page(rows: list[tuple[str, str, int, int]], unreadable: list[str]) -> ListingPage:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from actors.barrier_aligner import BarrierAligner
 from actors.instructions import Collect, Deliver, End, Grant, Instruction
-from actors.messages import Barrier, BarrierKind, Block, Message
+from actors.messages import Barrier, BarrierKind, Block, Correction, Message
 from actors.reports import CollectReport, EpochBlocks
 from state.errors import ProtocolError
 
@@ -26,6 +26,7 @@ class MergeExecutor:
         self._actor = actor
         self._aligner = BarrierAligner(edges)
         self._blocks: dict[str, list[Block]] = {}
+        self._corrections: list[Correction] = []
         self._delivered: dict[int, dict[str, int]] = {}
 
     def on_message(self, edge: str, message: Message) -> list[Instruction]:
@@ -34,6 +35,8 @@ class MergeExecutor:
         for passed in self._aligner.on_message(edge, message):
             if isinstance(passed, Block):
                 self._blocks.setdefault(passed.source, []).append(passed)
+            elif isinstance(passed, Correction):
+                self._corrections.append(passed)
             elif isinstance(passed, Barrier):
                 instructions += self._on_barrier(passed)
             else:
@@ -49,12 +52,13 @@ class MergeExecutor:
 
     def _on_barrier(self, barrier: Barrier) -> list[Instruction]:
         blocks, self._blocks = self._blocks, {}
+        corrections, self._corrections = tuple(self._corrections), []
         held: dict[str, int] = {}
         for block in (block for group in blocks.values() for block in group):
             held[block.origin] = held.get(block.origin, 0) + block.nbytes
         self._delivered[barrier.epoch.prev] = held
         if barrier.kind is BarrierKind.INITIAL and blocks:
             raise ProtocolError(f"{self._actor}: rows before the initial barrier")
-        epoch = EpochBlocks(barrier, {source: tuple(group) for source, group in blocks.items()})
+        epoch = EpochBlocks(barrier, {source: tuple(group) for source, group in blocks.items()}, corrections)
         instructions: list[Instruction] = [Collect(CollectReport(self._actor, barrier.epoch.prev)), Deliver(epoch)]
         return [*instructions, End()] if barrier.is_stop else instructions

@@ -51,7 +51,21 @@ class Retry:
     files: tuple[RetriedFile, ...]
 
 
-Mutation = Union[Stop, Pause, Resume, Throttle, Retry]
+@dataclass(frozen=True)
+class Forget:
+    """The rows of objects leave the views."""
+
+    files: tuple[ForgottenFile, ...]
+
+
+@dataclass(frozen=True)
+class Reread:
+    """These versions are read, in place of all that the views hold of their objects."""
+
+    files: tuple[FileVersion, ...]
+
+
+Mutation = Union[Stop, Pause, Resume, Throttle, Retry, Forget, Reread]
 """What changes exactly at a barrier, at all actors.  Every executor passes on also what it does not act on."""
 
 
@@ -132,6 +146,28 @@ class RetriedFiles:
 
 
 @dataclass(frozen=True)
+class ForgottenFile:
+    """An object, in whatever version."""
+
+    source: str
+    path: str
+
+
+@dataclass(frozen=True)
+class ForgottenFiles:
+    """What a `Forget` has for one fetch actor; it follows the barrier."""
+
+    files: tuple[ForgottenFile, ...]
+
+
+@dataclass(frozen=True)
+class RereadFiles:
+    """What a `Reread` has for one fetch actor; it follows the barrier."""
+
+    files: tuple[FileVersion, ...]
+
+
+@dataclass(frozen=True)
 class NewFiles:
     """Versions to read, in the order of the listing.
 
@@ -209,7 +245,24 @@ class Block:
     stored: StoredBlock | None = None
 
 
-Message = Union[Barrier, NewFiles, ChangedFiles, GoneFiles, RetriedFiles, Block]
+@dataclass(frozen=True)
+class Correction:
+    """The rows that the views hold of an object go, and those of one version of it come in their place.
+
+    Args:
+        version: that one; None if no rows come.
+        stored: its rows, as they were staged.
+    """
+
+    source: str
+    path: str
+    version: bytes | None = None
+    stored: tuple[StoredBlock, ...] = ()
+
+
+Message = Union[
+    Barrier, NewFiles, ChangedFiles, GoneFiles, RetriedFiles, ForgottenFiles, RereadFiles, Block, Correction
+]
 
 
 @dataclass(frozen=True)

@@ -8,17 +8,20 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
+import obstore
 from obstore.store import LocalStore
 
 from actors.bucket_listing import bucket_pages
 from actors.listing_page import PAGE_NAMES, ListingPage
-from actors.local_listing import list_directory
+from actors.local_listing import find_file, list_directory
 from actors.messages import FileVersion
 from actors.object_file import ObjectFile
 from actors.range_cache import RangeCache
+from actors.read_errors import ObjectVanished
 from actors.settings import RequestSettings
 from actors.store_errors import ask_store, bucket_not_found
 from state.errors import SettingsError, StorageUnavailableError
+from state.fingerprint import version_fingerprint
 from state.location import Location
 from state.object_client import object_client
 
@@ -92,6 +95,30 @@ class ObjectStore:
         """Whether the store lists in the order of names, and from any name on without listing those before."""
         return self.location.scheme == "s3"
 
+    def find(self, source: str, path: str) -> FileVersion | None:
+        """An object as a listing would show it now; None if it is not there.
+
+        Args:
+            source: whose it is.
+            path: below the location.
+
+        Raises:
+            AccessDeniedError, StorageUnavailableError: as `check`.
+        """
+        if self.location.is_local:
+            page = ask_store(partial(find_file, self.location.path, path), self.location, path)
+            return None if page is None else _version_in(page, source, path)
+        if self.location.is_web:
+            # A listing tells etags in another form than a request for one object.
+            found = (_version_in(page, source, path) for page in self.list_pages())
+            return next((version for version in found if version is not None), None)
+        try:
+            meta = ask_store(partial(obstore.head, self._store(), path), self.location, path)
+        except ObjectVanished:
+            return None
+        etag, size, modified = meta["e_tag"] or "", meta["size"], meta["last_modified"]
+        return FileVersion(source, path, version_fingerprint(etag, size, modified), etag, size, modified)
+
     def open(self, file: FileVersion) -> ObjectFile:
         """The content of one version of one object; nothing is requested yet."""
         return ObjectFile(
@@ -125,3 +152,10 @@ class ObjectStore:
         if self.location.is_local:
             return LocalStore(self.location.path)
         return object_client(self.location, max_attempts=self._max_attempts, retry_within_s=_RETRY_WITHIN_S)
+
+
+def _version_in(page: ListingPage, source: str, path: str) -> FileVersion | None:
+    for name, etag, size, modified in page.objects():
+        if name == path:
+            return FileVersion(source, path, version_fingerprint(etag, size, modified), etag, size, modified)
+    return None

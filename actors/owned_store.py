@@ -10,6 +10,7 @@ from typing import TypeVar
 import structlog
 
 from actors.instructions import Commit
+from actors.ledger_corrections import corrected_delta
 from state.errors import StorageError
 from state.housekeeping import UPKEEP_INTERVAL_S, Housekeeping
 from state.lance_root import LanceRoot
@@ -45,7 +46,7 @@ class OwnedStore:
         record = await self.change(
             lambda store: store.commit(
                 epoch=commit.epoch,
-                delta=commit.delta,
+                delta=corrected_delta(store, commit),
                 views=commit.views,
                 counts=commit.counts,
                 seconds=commit.seconds,

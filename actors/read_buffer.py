@@ -43,6 +43,11 @@ class ReadBuffer:
         self._pieces.append(piece)
         self.nbytes += piece.nbytes
 
+    def drop(self, progress: FileProgress) -> None:
+        """Takes the pieces of a file out again."""
+        self._pieces = deque(piece for piece in self._pieces if piece.progress is not progress)
+        self.nbytes = sum(piece.nbytes for piece in self._pieces)
+
     def next_bytes(self, block_bytes: int) -> int:
         """The bytes that `take(block_bytes)` would give."""
         total = 0

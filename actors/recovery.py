@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from actors.attempt_plan import AttemptPlan
 from actors.catalog_changes import CatalogChanges
 from actors.file_progress import FileProgress
+from actors.ledger_corrections import num_ignored
 from actors.messages import FileKey, FileVersion, PathKey
 from actors.pipeline_definition import PipelineDefinition
 from actors.reports import SourceProgress
@@ -22,6 +23,7 @@ from state.fingerprint import path_fingerprint, path_fingerprints
 from state.records import EpochRecord, Head, ViewVersion
 from state.root import Root
 from state.store import StateStore
+from state.tables import REMOVED_STATUSES
 
 _TAKE_OVER_TRIES = 10
 
@@ -36,6 +38,7 @@ class RecoveredState:
         seen: source → what was handed on.
         unfinished: what the queue holds, in the order in which it is read.
         without_rows: versions in the ledger of which no row was ingested.
+        held: objects of which a version was to replace others, and could not be read.
         ingested: the sources of which rows were ingested.
         finished: source → what the ledger and the queue say of it.
         unacknowledged: epochs that an earlier attempt of the run committed and did not live to tell.
@@ -48,6 +51,7 @@ class RecoveredState:
     seen: Mapping[str, SeenIndex]
     unfinished: Sequence[FileProgress]
     without_rows: Sequence[FileKey]
+    held: frozenset[PathKey]
     ingested: frozenset[str]
     finished: Mapping[str, SourceProgress]
     unacknowledged: Sequence[EpochRecord]
@@ -107,6 +111,8 @@ def recover(definition: PipelineDefinition, plan: AttemptPlan, root: Root) -> Re
     has_no_rows = pc.and_(_is_of(declared, ledger), pc.equal(ledger["rows_read"], 0))
     without_rows = [key for key in _file_keys(ledger.filter(has_no_rows)) if key not in queued]
     vanished = set(_file_keys(ledger.filter(pc.equal(ledger["status"], "vanished")))).intersection(without_rows)
+    could_not = pc.and_(has_no_rows, pc.fill_null(ledger["replaces"], False))
+    held = frozenset(key[:2] for key in _file_keys(ledger.filter(could_not)))
     ingested = {*ledger["source"].filter(pc.greater(ledger["rows_read"], 0)).unique().to_pylist()}
     ingested |= {*queue["source"].filter(pc.greater(queue["row_offset"], 0)).unique().to_pylist()}
     return RecoveredState(
@@ -119,6 +125,7 @@ def recover(definition: PipelineDefinition, plan: AttemptPlan, root: Root) -> Re
             map(_progress, queue.filter(_is_of(declared, queue)).to_pylist()), key=FileProgress.reading_order
         ),
         without_rows=without_rows,
+        held=held,
         ingested=frozenset(ingested),
         finished={source.name: _finished(source.name, ledger, queue) for source in definition.sources},
         unacknowledged=[each for each in store.epochs() if each.epoch > plan.so_far.epoch] if plan.held_root else [],
@@ -152,13 +159,16 @@ def _is_newer(head: Head, plan: AttemptPlan) -> bool:
 
 def _finished(source: str, ledger: pa.Table, queue: pa.Table) -> SourceProgress:
     own = ledger.filter(pc.equal(ledger["source"], source))
+    queue = queue.filter(pc.equal(queue["source"], source))
+    in_views = own.filter(pc.invert(pc.is_in(own["status"], value_set=pa.array(REMOVED_STATUSES))))
     statuses = {each["values"]: each["counts"] for each in own["status"].value_counts().to_pylist()}
     return SourceProgress(
         done=statuses.get("done", 0),
         quarantined=statuses.get("quarantined", 0),
         vanished=statuses.get("vanished", 0),
-        rows=_sum(own["rows_read"]) + _sum(queue["row_offset"].filter(pc.equal(queue["source"], source))),
+        rows=_sum(in_views["rows_read"]) + _sum(queue["row_offset"]),
         bytes=_sum(own["bytes_read"]),
+        changes_ignored=num_ignored(own, queue),
     )
 
 
@@ -206,6 +216,7 @@ def _progress(row: Mapping[str, object]) -> FileProgress:
         first_epoch=row["first_epoch"],  # type: ignore[arg-type]
         row_offset=row["row_offset"],  # type: ignore[arg-type]
         rows_bad=row["rows_bad"] or 0,  # type: ignore[arg-type]
+        replaces=bool(row["replaces"]),
         anchor=Offset(0, row["anchor_row"] or 0, row["anchor_byte"] or 0),  # type: ignore[arg-type]
         attempts=row["attempts"],  # type: ignore[arg-type]
         requests=row["requests"],  # type: ignore[arg-type]

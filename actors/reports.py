@@ -6,9 +6,23 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from typing import Union
 
-from actors.messages import Barrier, Block, Vanished
+from actors.messages import Barrier, Block, Correction, Vanished
 from state.delta import Delta
 from state.records import CatalogView, EpochCounts, LeftOutColumn, ViewVersion
+
+
+@dataclass(frozen=True)
+class CorrectedFile:
+    """What becomes of the versions of an object of which the views held rows; only the ledger knows which those are.
+
+    Args:
+        outcome: `replaced` (by `version`), `forgotten`, or `kept`: `version` was to replace them and could not be read.
+    """
+
+    source: str
+    path: str
+    version: bytes | None
+    outcome: str
 
 
 @dataclass(frozen=True)
@@ -18,6 +32,7 @@ class CollectReport:
     Args:
         activity: how many things the actor had done, ever, when it sealed; what it does later is another epoch's.
         vanished: a fetch actor's, see `Barrier.vanished`.
+        corrected: a fetch actor's, in the order in which it happened.
         left_out: a fetch actor's: columns of the epoch's files that their sources do not have.
         unfinished_since: a fetch actor's: source → the epoch in which the oldest unfinished file was listed.
         complete_mark: a list actor's: everything that was there at this mark has been handed on.
@@ -32,6 +47,7 @@ class CollectReport:
     counts: EpochCounts = field(default_factory=EpochCounts)
     activity: int = 0
     vanished: tuple[Vanished, ...] = ()
+    corrected: tuple[CorrectedFile, ...] = ()
     left_out: tuple[LeftOutColumn, ...] = ()
     unfinished_since: Mapping[str, int] = field(default_factory=dict)
     complete_mark: int = 0
@@ -71,7 +87,11 @@ class ListProgress:
 
 @dataclass(frozen=True)
 class SourceProgress:
-    """How far a fetch actor is with one source.  Counts run from the actor's start; bytes are bytes read."""
+    """How far a fetch actor is with one source.  Counts run from the actor's start; bytes are bytes read.
+
+    Args:
+        changes_ignored: changes of files that are noted, and not read.
+    """
 
     waiting: int = 0
     reading: int = 0
@@ -82,6 +102,7 @@ class SourceProgress:
     rows_bad: int = 0
     bytes: int = 0
     requests: int = 0
+    changes_ignored: int = 0
 
 
 @dataclass(frozen=True)
@@ -116,10 +137,11 @@ Progress = Union[ListProgress, FetchProgress]
 
 @dataclass(frozen=True)
 class EpochBlocks:
-    """The rows of one epoch, by source, in the hands of the materializer."""
+    """The rows of one epoch, by source, in the hands of the materializer; the corrections come behind all of them."""
 
     barrier: Barrier
     blocks: Mapping[str, tuple[Block, ...]]
+    corrections: tuple[Correction, ...] = ()
 
     @property
     def epoch(self) -> int:

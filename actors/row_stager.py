@@ -13,7 +13,7 @@ from actors.messages import StoredBlock
 from actors.metadata_columns import row_positions
 from actors.read_buffer import Piece
 from state.location import Location
-from state.stored_rows import LINEAGE, version_number
+from state.stored_rows import FILE_FIELD, LINEAGE, file_number, version_number
 
 if TYPE_CHECKING:
     from state.fragment_stager import FragmentStager
@@ -63,3 +63,11 @@ def with_lineage(rows: pa.Table, pieces: Sequence[Piece]) -> pa.Table:
     # In one piece each: of many small ones Lance takes twice as long.
     schema = pa.schema([*LINEAGE, *rows.schema])
     return pa.Table.from_arrays([*columns, *rows.columns], schema=schema).combine_chunks()
+
+
+def with_files(rows: pa.Table, pieces: Sequence[Piece]) -> pa.Table:
+    """The rows with the number of their file at their end."""
+    filled = [(piece.progress.path_key, piece.rows) for piece in pieces if piece.rows is not None]
+    numbers = np.array([file_number(*key) for key, _ in filled], dtype=np.int64)
+    counts = [read.table.num_rows for _, read in filled]
+    return rows.append_column(FILE_FIELD, pa.array(np.repeat(numbers, counts), FILE_FIELD.type))

@@ -149,8 +149,8 @@ class FilePolicy:
     """What becomes of files that are not as they should be.
 
     Args:
-        on_change: when a file of which rows were ingested is another one now: `ignore` (it is noted), `fail`, or
-            `append` (the new version is read as a new file).
+        on_change: when a file of which rows were ingested is another one now: `ignore` (it is noted), `fail`,
+            `append` (the new version is read as a new file), or `replace` (its rows come in place of the old ones).
         on_bad_record: `quarantine`, or `fail`.
     """
 
@@ -158,7 +158,7 @@ class FilePolicy:
     on_bad_record: str = "quarantine"
 
     def __post_init__(self) -> None:
-        require_one_of("on_change", self.on_change, ("ignore", "fail", "append"))
+        require_one_of("on_change", self.on_change, ("ignore", "fail", "append", "replace"))
         require_one_of("on_bad_record", self.on_bad_record, ("quarantine", "fail"))
 
 
@@ -194,6 +194,11 @@ class SourceDefinition:
         require_one_of("schema_evolution", self.schema_evolution, ("strict", "add_columns", "widen"))
         for name in self.metadata:
             require_one_of("metadata", name, METADATA)
+        if self.policy.on_change == "replace" and not self.materialize:
+            raise SettingsError(
+                f'source {self.name}: on_change="replace" takes rows out again, for which they must be stored: declare '
+                "it with materialize=True"
+            )
 
     def to_json(self) -> str:
         """What must stay equal over the life of a root, without secrets."""
@@ -224,5 +229,10 @@ class SourceDefinition:
 
 
 def appending(sources: Iterable[SourceDefinition]) -> frozenset[str]:
-    """The sources whose changed files are read again."""
+    """The sources whose changed files are read again, beside what was read of them."""
     return frozenset(source.name for source in sources if source.policy.on_change == "append")
+
+
+def replacing(sources: Iterable[SourceDefinition]) -> frozenset[str]:
+    """The sources whose changed files are read again, in place of what was read of them."""
+    return frozenset(source.name for source in sources if source.policy.on_change == "replace")

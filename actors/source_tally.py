@@ -20,10 +20,13 @@ class SourceTally:
     rows_bad: int = 0
     bytes: int = 0
     requests: int = 0
+    changes_ignored: int = 0
 
     def finish(self, status: str) -> None:
         """One file has ended with the ledger's `status`."""
         self.unfinished -= 1
+        if status == "forgotten":
+            return
         setattr(self, status, getattr(self, status) + 1)
 
     def as_progress(self) -> SourceProgress:
@@ -38,4 +41,5 @@ class SourceTally:
             rows_bad=self.rows_bad,
             bytes=self.bytes,
             requests=self.requests,
+            changes_ignored=self.changes_ignored,
         )

@@ -13,8 +13,10 @@ BENCHMARKS = (
     "many_files",
     "stored_rows",
     "relisting",
+    "point_lookup",
     "view_costs",
     "late_view",
+    "catching_up",
     "long_life",
 )
 

@@ -23,13 +23,16 @@ Invariants:
     run.py        Run: a run in the background
     run_control.py its control thread: attempts, and recovery between them
     attempt.py    one attempt: a coordinator with its actors, and the thread that takes epochs to Spark
+    materializer_loop.py that thread
+    view_history.py what a late view reads: stored_history.py or ledger_history.py
     spark_application.py the Spark application of a run, replaced when it is lost
     run_requests.py what is asked of a run: pause, resume, throttle, stop, retry
+    corrections.py and which files it reads again or forgets
     command_loop.py what other processes ask of it, through the store
     run_status.py RunStatus, RunReport: what a run says of itself
     store.py      open, Store: epochs, files, quarantine, why, owner, watch
     file_table.py the table of files, quarantine_table.py that of bad records
-    explanation.py ViewExplanation: how a view is kept up to date
+    explanation.py ViewExplanation: how a view is kept up to date; rows_touched.py: by how much an epoch changes it
     snapshot.py   Snapshot: one epoch
     story.py      what happened to one object
     view.py       a view at one epoch: to_arrow, to_pandas, to_polars, to_spark, to_ray, lance, get, scan

@@ -12,6 +12,7 @@ from actors.messages import Mutation
 from actors.pipeline_definition import PipelineDefinition
 from actors.run_client import RunClient
 from actors.run_state import Recovered, RunState
+from actors.source import replacing
 from slackwater.materializer_loop import MaterializerLoop
 from slackwater.run_status import LateView
 from slackwater.spark_application import SparkApplication
@@ -89,6 +90,7 @@ class Attempt:
             recovered=recovered,
             schemas=self._schemas,
             materialized=[source.name for source in self._definition.sources if source.materialize],
+            replacing=replacing(self._definition.sources),
             open_history=self._open_history,
             clock=self._clock,
         )

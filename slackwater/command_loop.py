@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -14,7 +15,9 @@ from slackwater.run_requests import RunRequests
 from state.command import (
     ClearQuarantineCommand,
     Command,
+    ForgetCommand,
     PauseCommand,
+    ReingestCommand,
     ResumeCommand,
     RetryCommand,
     StopCommand,
@@ -26,6 +29,9 @@ from state.command_inbox import Answer, Asked, CommandInbox
 from state.errors import CommandRefusedError, SlackwaterError, StorageError
 from state.owner import Ownership
 from state.vacuum import Vacuumed
+
+if TYPE_CHECKING:
+    from slackwater.corrections import Corrections
 
 POLL_S = 2.0
 _log = structlog.get_logger()
@@ -40,7 +46,7 @@ class CommandLoop:
     Args:
         inbox: of the root.
         ownership: of the run.
-        requests: of the run.
+        requests, corrections: of the run.
         failure: what ended the run, None if it has stopped gracefully.
         poll_s: seconds between two looks.
     """
@@ -50,12 +56,13 @@ class CommandLoop:
         inbox: CommandInbox,
         ownership: Ownership,
         requests: RunRequests,
+        corrections: Corrections,
         failure: Callable[[], Exception | None],
         *,
         poll_s: float = POLL_S,
     ) -> None:
         self._inbox, self._ownership, self._requests = inbox, ownership, requests
-        self._failure, self._poll_s = failure, poll_s
+        self._corrections, self._failure, self._poll_s = corrections, failure, poll_s
         self._unsent: dict[str, Answer] = {}
         self._thread = threading.Thread(target=self._run, name="commands", daemon=True)
         self._thread.start()
@@ -117,6 +124,12 @@ class CommandLoop:
             return self._stop()
         if isinstance(command, RetryCommand):
             return retried(requests.retry(command.source, command.file))
+        if isinstance(command, ReingestCommand):
+            files = self._corrections.reingest(command.file, command.source)
+            return Answer(True, f"{_number(files)} read again", {"files": files})
+        if isinstance(command, ForgetCommand):
+            files = self._corrections.forget(command.file, command.source)
+            return Answer(True, f"{_number(files)} forgotten", {"files": files})
         if isinstance(command, ClearQuarantineCommand):
             return cleared(requests.running_attempt().client.clear_quarantine(command.source, command.epoch))
         if isinstance(command, TagCommand):
@@ -150,8 +163,12 @@ class CommandLoop:
 
 def retried(files: int) -> Answer:
     """What a `retry` has done."""
-    text = f"{files:,} {'file is' if files == 1 else 'files are'} in the queue again" if files else "nothing to retry"
+    text = f"{_number(files)} in the queue again" if files else "nothing to retry"
     return Answer(True, text, {"files": files})
+
+
+def _number(files: int) -> str:
+    return f"{files:,} {'file is' if files == 1 else 'files are'}"
 
 
 def cleared(records: int) -> Answer:

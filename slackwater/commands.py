@@ -9,7 +9,16 @@ from slackwater.command_loop import cleared, retried, tagged, vacuumed
 from slackwater.maintenance import run_as_owner, vacuum
 from slackwater.retry import requeue
 from state.clock import Clock
-from state.command import ClearQuarantineCommand, Command, RetryCommand, TagCommand, VacuumCommand, kind_of
+from state.command import (
+    ClearQuarantineCommand,
+    Command,
+    ForgetCommand,
+    ReingestCommand,
+    RetryCommand,
+    TagCommand,
+    VacuumCommand,
+    kind_of,
+)
 from state.command_inbox import Answer, CommandInbox
 from state.errors import CommandRefusedError, CommandUnansweredError
 from state.location import Location
@@ -132,5 +141,10 @@ def _do_alone(root: Location, command: Command, clock: Clock, takeover: bool) ->
         return vacuumed(vacuum(store, place, retention))
 
     if not isinstance(command, (RetryCommand, ClearQuarantineCommand, TagCommand, VacuumCommand)):
+        if isinstance(command, (ReingestCommand, ForgetCommand)):
+            raise CommandRefusedError(
+                f"nothing runs at {root}: `{kind_of(command)}` needs a run, which computes the views; start the "
+                "pipeline, and ask again"
+            )
         raise CommandRefusedError(f"nothing runs at {root}: there is nothing to {kind_of(command)}")
     return run_as_owner(root.url, root.storage_options, action, takeover=takeover, clock=clock)

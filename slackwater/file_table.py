@@ -7,12 +7,13 @@ import json
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from actors.ledger_corrections import num_ignored
 from state.catalog import Catalog
 from state.errors import NotFoundError, UsageError
 from state.store import StateStore
-from state.tables import TABLES
+from state.tables import REMOVED_STATUSES, TABLES
 
-STATUSES = ("waiting", "reading", "done", "quarantined", "vanished")
+STATUSES = ("waiting", "reading", "done", "quarantined", "vanished", *REMOVED_STATUSES)
 _COLUMNS = (
     "source",
     "path",
@@ -27,6 +28,7 @@ _COLUMNS = (
     "done_epoch",
     "changed_epoch",
     "gone_epoch",
+    "removed_epoch",
     "bytes_read",
     "requests",
     "attempts",
@@ -42,13 +44,27 @@ def source_url(definition: str) -> str:
 def read_files(store: StateStore, state_version: int | None) -> pa.Table:
     """Every file version that the ledger or a queue knows, with paths relative to their sources.
 
-    Columns as in the public table; a version that is queued again counts as queued.
+    Columns as in the public table.  A version that is queued again counts as queued; one that is read again in place of
+    its own rows is what it was until then.
     """
     ledger = store.scan("ledger", state_version=state_version)
     queue = store.scan("queue", state_version=state_version)
     if queue.num_rows:
+        replaces = pc.fill_null(queue["replaces"], False)
+        is_known = pc.is_in(queue["key"], value_set=ledger["key"].combine_chunks())
+        queue = queue.filter(pc.invert(pc.and_(replaces, is_known)))
         ledger = ledger.filter(pc.invert(pc.is_in(ledger["key"], value_set=queue["key"].combine_chunks())))
     return pa.concat_tables([ledger.select(_COLUMNS), _as_files(queue)])
+
+
+def ignored_changes(store: StateStore) -> dict[str, int]:
+    """Source → how many of its files have changed since they were read, and were not read again."""
+    ledger, queue = store.scan("ledger"), store.scan("queue")
+    sources = ledger["source"].filter(pc.is_valid(ledger["changed_epoch"])).unique().to_pylist()
+    return {
+        source: num_ignored(*(each.filter(pc.equal(each["source"], source)) for each in (ledger, queue)))
+        for source in sources
+    }
 
 
 def file_table(

@@ -17,10 +17,11 @@ from actors.rows import Offset, Rows
 from actors.settings import FetchSettings
 from actors.source_reader import SourceReader
 from slackwater.verification.recorded_source import IngestedFile, RecordedSource
-from spark_bridge.history import HistoryPiece, gathered
+from spark_bridge.history import HistoryPiece, gathered, slice_rows
 from spark_bridge.used_columns import columns_to_read
+from state.stored_rows import FILE_FIELD, file_number
 
-_FILES_AHEAD = 8
+_FILES_AHEAD = 3
 _LOST = (ObjectVanished, ObjectChanged, UnreadableFile)
 
 
@@ -52,6 +53,7 @@ class LedgerHistory:
         progress: str | None,
     ) -> None:
         self._files = [(source, file) for source in sources for file in source.files]
+        self._used = columns
         self._columns = {each.name: columns_to_read(each.schema, [columns[each.name]]) for each in sources}
         self._readers = {each.name: SourceReader(each.definition, each.schema, settings) for each in sources}
         begin: Sequence[int] = json.loads(progress) if progress else (0, 0)
@@ -107,15 +109,24 @@ class LedgerHistory:
     def _pieces_of(self, opened: _Opened) -> Iterator[tuple[str, pa.Table]]:
         rows, last = opened.first.result()
         while True:
-            known = rows.between(rows.first_row, opened.file.rows)
-            self._taken += known.end_row - self._row
-            self._row = known.end_row
-            yield opened.source.name, self._with_epoch(opened, known.table)
+            step = slice_rows(rows.table.nbytes, rows.num_rows)
+            for start in range(rows.first_row, min(rows.end_row, opened.file.rows), step):
+                known = rows.between(start, min(start + step, opened.file.rows))
+                self._taken += known.end_row - self._row
+                self._row = known.end_row
+                yield opened.source.name, self._with_hidden(opened, self._with_epoch(opened, known.table))
             if self._row >= opened.file.rows:
                 return
             if last:
                 raise UnreadableFile(f"it has {rows.end_row:,} records, and {opened.file.rows:,} of them were ingested")
             rows, last = opened.content.next_piece(opened.source.schema, Offset(self._row), opened.columns)
+
+    def _with_hidden(self, opened: _Opened, table: pa.Table) -> pa.Table:
+        source = opened.source.name
+        if FILE_FIELD.name not in self._used[source]:
+            return table
+        number = pa.scalar(file_number(source, opened.file.file.path), FILE_FIELD.type)
+        return table.append_column(FILE_FIELD, pa.repeat(number, table.num_rows))
 
     @staticmethod
     def _with_epoch(opened: _Opened, table: pa.Table) -> pa.Table:

@@ -17,6 +17,7 @@ from actors.run_client import RunClient
 from actors.run_state import Recovered
 from actors.topology import MATERIALIZER
 from slackwater.run_status import LateView
+from slackwater.selection import hidden
 from spark_bridge.materializer import Materializer
 from spark_bridge.view_definition import ViewDefinition
 from state.clock import Clock
@@ -45,7 +46,7 @@ class MaterializerLoop:
         spark: the session, as soon as it is up; until then epochs without rows pass.
         recovered: where the attempt begins.
         schemas: gives every source's schema as of now, None while it is not decided.
-        materialized: the sources whose rows are stored.
+        materialized, replacing: see `Materializer`.
         open_history: gives a late view what was ingested before it.
         clock: tells when progress was recorded last.
     """
@@ -60,13 +61,14 @@ class MaterializerLoop:
         recovered: Recovered,
         schemas: Callable[[], Mapping[str, pa.Schema | None]],
         materialized: Collection[str],
+        replacing: Collection[str],
         open_history: OpenHistory,
         clock: Clock,
     ) -> None:
         self._client, self._root, self._clock = client, root, clock
         self._definitions = {definition.name: definition for definition in definitions}
         self._spark, self._recovered, self._schemas = spark, recovered, schemas
-        self._materialized, self._open_history = materialized, open_history
+        self._materialized, self._replacing, self._open_history = materialized, replacing, open_history
         self._materializer: Materializer | None = None
         self._known = dict(recovered.catalog_views)
         self._declared: Mapping[str, pa.Schema | None] | None = None
@@ -240,6 +242,7 @@ class MaterializerLoop:
                 self._root,
                 self._clock,
                 materialized=self._materialized,
+                replacing=self._replacing,
                 open_history=self._open_history,
                 put_block=self._block,
             )
@@ -248,13 +251,15 @@ class MaterializerLoop:
 
     def _materialize(self, epoch: EpochBlocks) -> CollectReport | None:
         """What became of an epoch; None if the run has ended before it could be."""
-        if epoch.barrier.kind is BarrierKind.INITIAL or (self._materializer is None and not epoch.blocks):
+        if epoch.barrier.kind is BarrierKind.INITIAL or (
+            self._materializer is None and not epoch.blocks and not epoch.corrections
+        ):
             return CollectReport(MATERIALIZER, epoch.epoch)
         while not self._spark.done() or not self._is_known(epoch):
             if self._ended.wait(_POLL_S):
                 return None
         self._declare()
-        done = self._started().run_epoch(epoch.epoch, epoch.blocks)
+        done = self._started().run_epoch(epoch.epoch, epoch.blocks, epoch.corrections)
         self._known = {name: view for name, view in self._known.items() if name not in done.dropped}
         self._known |= {view.name: view for view in done.created}
         return CollectReport(MATERIALIZER, epoch.epoch, views=done.views, created=done.created, dropped=done.dropped)
@@ -262,8 +267,10 @@ class MaterializerLoop:
     def _is_known(self, epoch: EpochBlocks) -> bool:
         """Whether this process has heard of every column that the epoch's rows have."""
         schemas = self._schemas()
-        for source, blocks in epoch.blocks.items():
+        stored = [(each.source, block.schema.names) for each in epoch.corrections for block in each.stored]
+        blocks = [(source, block.columns) for source, each in epoch.blocks.items() for block in each]
+        for source, columns in (*blocks, *stored):
             schema = schemas[source]
-            if schema is None or not {name for block in blocks for name in block.columns} <= {*schema.names}:
+            if schema is None or any(name not in schema.names for name in columns if not hidden(name)):
                 return False
         return True

@@ -113,8 +113,9 @@ class Pipeline:
             schema: a pyarrow schema or DDL text (`"id bigint, at timestamp"`); None takes that of the first files.
             discovery: how new files are found.
             storage_options: to reach the URL; see `Pipeline`.
-            on_change: when a file that was ingested is another one now: `"ignore"` (it is noted), `"fail"`, or
-                `"append"` (the new version is read as a new file).
+            on_change: when a file that was ingested is another one now: `"ignore"` (it is noted), `"fail"`, `"append"`
+                (the new version is read as a new file), or `"replace"` (its rows come in place of the old ones, in one
+                epoch; only with `materialize`).
             on_bad_record: `"quarantine"` keeps a record that cannot be read and goes on, `"fail"` ends the run.
             schema_evolution: `"strict"` leaves columns out that the schema does not have, `"add_columns"` adds them to
                 it, `"widen"` keeps numbers in the widest type of their kind.

@@ -20,6 +20,7 @@ from state.errors import NotFoundError
 from state.location import Location
 from state.records import EpochCounts, EpochSeconds
 from state.store import StateStore
+from state.tables import REMOVED_STATUSES
 
 
 def quarantined_files(store: StateStore, source: str | None = None, file: str | None = None) -> list[RetriedFile]:
@@ -46,7 +47,7 @@ def quarantined_files(store: StateStore, source: str | None = None, file: str | 
     quarantined = ledger.filter(wanted).sort_by("listed_epoch").to_pylist()
     if file is not None:
         urls = {name: source_url(each.definition) for name, each in sources.items()}
-        is_named = _naming(file, urls)
+        is_named = naming(file, urls)
         quarantined = [row for row in quarantined if is_named(row)]
         if not quarantined:
             raise NotFoundError(
@@ -55,7 +56,8 @@ def quarantined_files(store: StateStore, source: str | None = None, file: str | 
             )
     latest = {(row["source"], row["path"]): row for row in quarantined}
     same_path = pc.field("path").isin(pa.array([path for _, path in latest], pa.string()))
-    read = ledger.filter(same_path & (pc.field("rows_read") > 0) & (pc.field("status") != "quarantined"))
+    in_views = ~pc.field("status").isin(["quarantined", *REMOVED_STATUSES])
+    read = ledger.filter(same_path & (pc.field("rows_read") > 0) & in_views)
     taken = _paths(read) | _paths(queue.filter(same_path))
     return [_retried(row) for key, row in latest.items() if key not in taken]
 
@@ -92,8 +94,13 @@ def requeue(store: StateStore, clock: Clock, source: str | None = None, file: st
     return len(files)
 
 
-def _naming(file: str, urls: Mapping[str, str]) -> Callable[[Mapping[str, Any]], bool]:
-    """Whether `file` names a row of the ledger; see `quarantined_files`."""
+def naming(file: str, urls: Mapping[str, str]) -> Callable[[Mapping[str, Any]], bool]:
+    """Whether a file is named, by a row that has its source and its path; see `quarantined_files`.
+
+    Args:
+        file: as there.
+        urls: of the sources.
+    """
     if "://" in file or file.startswith("/"):
         url = Location(file).url
         return lambda row: f"{urls.get(row['source'])}/{row['path']}" == url

@@ -133,6 +133,32 @@ class Run:
         """
         return self._control.requests.retry(source, file)
 
+    def reingest(self, file: str, source: str | None = None) -> int:
+        """Reads files of materialized sources once more, as they are now.
+
+        Their rows come in place of all that the views hold of them, in one epoch, when all of a file is read.  Returns
+        when they are in the queue, and that is committed.
+
+        Args:
+            file: which: a whole URL, an absolute path, or a glob over the paths below a source.
+            source: only this source's.
+
+        Returns:
+            How many files.
+
+        Raises:
+            NotFoundError: there is no such source, no such file was ever listed, or one is gone.
+            CommandRefusedError: their source is not materialized, a view cannot follow, or the run ends.
+        """
+        return self._control.corrections.reingest(file, source)
+
+    def forget(self, file: str, source: str | None = None) -> int:
+        """Takes files of materialized sources out of everything, in one epoch; returns when that is committed.
+
+        They are not read again by themselves, unless they change.  Arguments and errors as `reingest`.
+        """
+        return self._control.corrections.forget(file, source)
+
     @overload
     def add_view(self, name_or_function: str, query: str, /, **options: Unpack[ViewOptions]) -> None: ...
 

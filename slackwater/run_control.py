@@ -18,6 +18,7 @@ from actors.run_client import connect_ray, disconnect_ray
 from actors.run_state import RunState
 from slackwater.attempt import Attempt
 from slackwater.command_loop import CommandLoop
+from slackwater.corrections import Corrections
 from slackwater.run_progress import RunProgress
 from slackwater.run_requests import RunRequests
 from slackwater.run_status import LateView
@@ -80,6 +81,7 @@ class RunControl:
         self.is_over = False
         sources = (source.name for source in definition.sources)
         self.requests = RunRequests(LanceRoot(definition.root, clock), sources, self.news)
+        self.corrections = Corrections(LanceRoot(definition.root, clock), definition.sources, self.requests)
         prepare_java()
         spark = settings.spark
         self._spark = SparkApplication(spark, f"slackwater-{ownership.run_id}")
@@ -90,7 +92,7 @@ class RunControl:
         )
         self._spark.start()
         inbox = CommandInbox(definition.root, clock)
-        self._commands = CommandLoop(inbox, ownership, self.requests, lambda: self.failure)
+        self._commands = CommandLoop(inbox, ownership, self.requests, self.corrections, lambda: self.failure)
         self._thread = threading.Thread(target=self._control, name="run", daemon=True)
         self._thread.start()
 

@@ -114,7 +114,9 @@ class RunRequests:
                 files = [each for each in self._quarantined(source) if _try_of(each) in wanted][:_RETRIED_AT_ONCE]
                 if not files:
                     break
-                if self._carry_out(attempt, files):
+                with self._news:
+                    self._retried |= {(each.file.source, each.file.path) for each in files}
+                if self.carry_out(attempt, Retry(tuple(files))):
                     wanted.difference_update(map(_try_of, files))
             return total
 
@@ -135,22 +137,20 @@ class RunRequests:
                 raise CommandRefusedError("the run is stopping: ask again when it has stopped, or in the next run")
             return self._attempt
 
+    def carry_out(self, attempt: Attempt, mutation: Mutation) -> bool:
+        """Whether a mutation was carried out, and that is committed; False if the attempt ended before."""
+        with self._asking:
+            with self._news:
+                if self._attempt is not attempt:
+                    return False
+            number = self._request(mutation)
+        return self._await(attempt, number)
+
     # -- inside ----------------------------------------------------------------------------------------------------
 
     def _quarantined(self, source: str | None, file: str | None = None) -> list[RetriedFile]:
         files = quarantined_files(self._root.open(read_only=True), source, file)
         return [each for each in files if each.file.source in self._sources]
-
-    def _carry_out(self, attempt: Attempt, files: list[RetriedFile]) -> bool:
-        """Whether the files are in the queue, and that is committed; False if the attempt ended before."""
-        with self._news:
-            self._retried |= {(each.file.source, each.file.path) for each in files}
-        with self._asking:
-            with self._news:
-                if self._attempt is not attempt:
-                    return False
-            number = self._request(Retry(tuple(files)))
-        return self._await(attempt, number)
 
     def _request(self, mutation: Mutation) -> int:
         """Puts a mutation on the next barrier of the attempt that runs, if one does.  Returns the request's number."""

@@ -35,8 +35,7 @@ def run_query(text: str, views: Mapping[str, ViewReader], files: Callable[[], pa
     except ModuleNotFoundError:
         raise UsageError("SQL over views needs DuckDB; pip install 'slackwater[verify]'") from None
     relations: list[ViewRelation] = []
-    # By default DuckDB takes a name that it does not know for a variable of the program that calls it.
-    with duckdb.connect(config={"python_enable_replacements": "false"}) as connection:
+    with duckdb.connect() as connection:
         try:
             connection.execute(_CONFINED)
             kinds = [statement.type.name for statement in connection.extract_statements(text)]

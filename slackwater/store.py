@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from slackwater.file_table import file_table, source_url
+from slackwater.file_table import file_table, ignored_changes, source_url
 from slackwater.quarantine_table import quarantine_table
 from slackwater.snapshot import Snapshot
 from slackwater.story import Story, tell
@@ -23,7 +23,7 @@ from state.lance_store import LanceStateStore
 from state.location import Location
 from state.owner import Owner, read_owner
 from state.records import EpochRecord
-from state.view_name import is_view
+from state.view_name import base_name, is_view
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -65,6 +65,7 @@ _VIEWS = pa.schema(
         ("missing", pa.list_(pa.string())),
     ]
 )
+_LATE_VIEWS = pa.schema([("name", pa.string()), ("class", pa.string()), ("fraction", pa.float64())])
 _LEFT_OUT = pa.struct([("column", pa.string()), ("path", pa.string()), ("epoch", pa.int64())])
 _LISTING = pa.schema(
     [
@@ -82,6 +83,7 @@ _SOURCES = pa.schema(
         ("pattern", pa.string()),
         ("schema", pa.string()),
         ("left_out", pa.list_(_LEFT_OUT)),
+        ("changes_ignored", pa.int64()),
         *_LISTING,
     ]
 )
@@ -133,11 +135,12 @@ class Store:
         """One row for every version of every file that was listed.
 
         The views hold exactly the first `rows_read` records of each, in file order, less the `rows_bad` of them that
-        are quarantined.
+        are quarantined; of those that are `replaced` or `forgotten` they have held these records up to
+        `removed_epoch`, and hold none.
 
         Args:
             source: only this source's.
-            status: only `waiting`, `reading`, `done`, `quarantined` or `vanished`.
+            status: only `waiting`, `reading`, `done`, `quarantined`, `vanished`, `replaced` or `forgotten`.
 
         Raises:
             NotFoundError: there is no such source.
@@ -182,9 +185,14 @@ class Store:
         return read_owner(self._root)
 
     def sources(self) -> pa.Table:
-        """One row per source; `left_out` has the columns of files that it does not have, each with its first file."""
+        """One row per source.
+
+        `left_out` has the columns of files that it does not have, each with its first file; `changes_ignored` counts
+        the files that have changed since they were read, and were not read again.
+        """
         state = self._latest()
         catalog = _catalog(state)
+        ignored = ignored_changes(state)
         listings = {row["source"]: row for row in state.scan("list_state").to_pylist()}
         rows = []
         for source in catalog.sources.values():
@@ -202,6 +210,7 @@ class Store:
                         for each in catalog.left_out
                         if each.source == source.name
                     ],
+                    "changes_ignored": ignored.get(source.name, 0),
                     **{name: listings.get(source.name, {}).get(name) for name in _LISTING.names},
                 }
             )
@@ -232,6 +241,25 @@ class Store:
                 }
             )
         return pa.Table.from_pylist(rows, _VIEWS)
+
+    def late_views(self) -> pa.Table:
+        """One row per view that catches up and is not shown yet: `name`, `class`, and `fraction`.
+
+        `fraction` is how much of what was ingested before the view it has, from 0 to 1; null for a view that is
+        computed as a whole.
+        """
+        state = self._latest()
+        definitions = _catalog(state).views
+        rows = [
+            {
+                "name": base_name(name),
+                "class": definitions[name].view_class if name in definitions else None,
+                "fraction": None if version.progress is None else json.loads(version.progress).get("fraction"),
+            }
+            for name, version in state.head.views.items()
+            if name != base_name(name)
+        ]
+        return pa.Table.from_pylist(rows, _LATE_VIEWS)
 
     def snapshot(
         self, epoch: int | str | None = None, *, as_of: datetime | None = None, tag: str | None = None

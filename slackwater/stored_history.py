@@ -8,11 +8,12 @@ from collections.abc import Generator, Mapping, Sequence
 import lance
 import pyarrow as pa
 
-from spark_bridge.history import HistoryPiece, gathered
+from spark_bridge.history import HistoryPiece, gathered, slice_rows
 from spark_bridge.used_columns import columns_to_read
 from state.lance_access import open_dataset
 from state.location import Location
 from state.records import ViewVersion
+from state.stored_rows import FILE_FIELD, PATH_COLUMN, file_number
 
 _BATCH_ROWS = 65_536
 
@@ -39,10 +40,7 @@ class StoredHistory:
         self._datasets = {
             source: open_dataset(root.child(each.path), each.version) for source, each in sorted(stored.items())
         }
-        self._fields = {
-            source: [schemas[source].field(name) for name in columns_to_read(schemas[source], [columns[source]])]
-            for source in self._datasets
-        }
+        self._fields = {source: _fields(schemas[source], columns[source]) for source in self._datasets}
         self._fragments = [(source, each) for source, data in self._datasets.items() for each in data.get_fragments()]
         begin: Sequence[int] = json.loads(progress) if progress else (0, 0)
         self._next, self._row = begin
@@ -74,19 +72,41 @@ class StoredHistory:
         while self._next < len(self._fragments):
             source, fragment = self._fragments[self._next]
             for batch in self._batches(source, fragment):
-                self._row += batch.num_rows
-                self._taken += batch.num_rows
-                yield source, self._with_all_columns(source, pa.Table.from_batches([batch]))
+                rows = self._with_all_columns(source, pa.Table.from_batches([batch]))
+                step = slice_rows(rows.nbytes, rows.num_rows)
+                for start in range(0, rows.num_rows, step):
+                    part = rows.slice(start, step)
+                    self._row += part.num_rows
+                    self._taken += part.num_rows
+                    yield source, part
             self._next, self._row = self._next + 1, 0
 
     def _batches(self, source: str, fragment: lance.LanceFragment) -> Generator[pa.RecordBatch]:
         names = [each.name for each in self._fields[source] if each.name in self._datasets[source].schema.names]
+        if FILE_FIELD in self._fields[source]:
+            names.append(PATH_COLUMN)
         scanner = fragment.scanner(columns=names, offset=self._row, batch_size=_BATCH_ROWS)
         yield from scanner.to_batches()
 
     def _with_all_columns(self, source: str, rows: pa.Table) -> pa.Table:
-        """Columns come to a dataset with the first rows that have them."""
-        for at, field in enumerate(self._fields[source]):
-            if field.name not in rows.column_names:
-                rows = rows.add_column(at, field, pa.nulls(rows.num_rows, field.type))
-        return rows
+        """Columns come to a dataset with the first rows that have them; the number of the file is made of its path."""
+        columns = []
+        for field in self._fields[source]:
+            if field == FILE_FIELD:
+                columns.append(_file_numbers(source, rows[PATH_COLUMN]))
+            elif field.name in rows.column_names:
+                columns.append(rows[field.name])
+            else:
+                columns.append(pa.nulls(rows.num_rows, field.type))
+        return pa.Table.from_arrays(columns, schema=pa.schema(self._fields[source]))
+
+
+def _fields(schema: pa.Schema, used: frozenset[str]) -> list[pa.Field]:
+    schema = schema.append(FILE_FIELD)
+    return [schema.field(name) for name in columns_to_read(schema, [used])]
+
+
+def _file_numbers(source: str, paths: pa.ChunkedArray) -> pa.Array:
+    encoded = paths.combine_chunks().dictionary_encode()
+    numbers = [file_number(source, path) for path in encoded.dictionary.to_pylist()]
+    return pa.array(numbers, FILE_FIELD.type).take(encoded.indices)

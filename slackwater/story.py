@@ -19,14 +19,16 @@ from state.catalog import Catalog
 from state.epoch import epoch_time
 from state.errors import SlackwaterError
 from state.fingerprint import version_fingerprint
+from state.keys import encode_key
 from state.location import Location
 from state.object_client import object_client
 from state.owner import Owner
 from state.quarantine import bad_records
 from state.records import CatalogSource
 from state.store import StateStore
+from state.tables import REMOVED_STATUSES
 
-_EPOCHS = ("listed_epoch", "first_epoch", "done_epoch", "changed_epoch", "gone_epoch")
+_EPOCHS = ("listed_epoch", "first_epoch", "done_epoch", "changed_epoch", "gone_epoch", "removed_epoch")
 
 
 @dataclass(frozen=True)
@@ -36,13 +38,14 @@ class Story:
     Args:
         path: its whole URL, or what was asked for if no source has it.
         source: the source it belongs to, or None.
-        status: `waiting`, `reading`, `done`, `quarantined` or `vanished` as in the table of files; `outside` (under
-            no source's URL), `hidden`, `pattern` (the source's pattern leaves it out), `too_old` (written before the
-            time from which the source takes files), `not_listed` (it is there, and no listing has found it yet),
-            `absent` (it is not there), or `unknown` (nobody has listed it, and whether it is there cannot be found
-            out).
+        status: `waiting`, `reading`, `done`, `quarantined`, `vanished`, `replaced` or `forgotten` as in the table of
+            files; `outside` (under no source's URL), `hidden`, `pattern` (the source's pattern leaves it out),
+            `too_old` (written before the time from which the source takes files), `not_listed` (it is there, and no
+            listing has found it yet), `absent` (it is not there), or `unknown` (nobody has listed it, and whether it is
+            there cannot be found out).
         text: the story for people, one sentence a line.
-        epochs: `listed_epoch`, `first_epoch`, `done_epoch`, `changed_epoch`, `gone_epoch`, those that there are.
+        epochs: `listed_epoch`, `first_epoch`, `done_epoch`, `changed_epoch`, `gone_epoch`,
+            `removed_epoch`, those that there are.
         rows_bad: how many records of its latest version are quarantined.
         first_bad: the first of these with its reason, for people; empty if there is none, or it was cleared.
     """
@@ -115,11 +118,18 @@ def _of_listed(candidate: _Candidate, versions: list[dict[str, Any]], store: Sta
         " ".join(filter(None, (_version_line(candidate.url, version), first and f"The first bad record is {first}.")))
         for version, first in zip(versions, bad, strict=True)
     ]
+    if _is_read_again(candidate, store):
+        lines.append("It is read again, and its rows of now come in place of these when that is done.")
     if len(versions) > 1:
         lines.append(f"{len(versions)} versions of it were listed; the last line is about the latest.")
     epochs = {name: latest[name] for name in _EPOCHS if latest[name] is not None}
     text, rows_bad = "\n".join(lines), latest["rows_bad"] or 0
     return Story(candidate.url, candidate.source.name, latest["status"], text, epochs, rows_bad, bad[-1])
+
+
+def _is_read_again(candidate: _Candidate, store: StateStore) -> bool:
+    start = encode_key(candidate.source.name, candidate.relative)
+    return any(row["replaces"] for row in store.scan("queue", start=start, end=start + b"\xff").to_pylist())
 
 
 def _first_bad(candidate: _Candidate, version: Mapping[str, Any], store: StateStore) -> str:
@@ -146,6 +156,10 @@ def _version_line(url: str, version: Mapping[str, Any]) -> str:
         return text if not version["error"] else f"{text} The last of {version['attempts']} attempts failed: {error}."
     if status == "reading":
         return f"{url} is being read: {kept}. It was listed at {listed}."
+    if status in REMOVED_STATUSES:
+        instead = " by those of a later reading" if status == "replaced" else " and is not read again by itself"
+        was = f"{rows:,} rows of it were in the views" if rows else "none of its rows was in the views"
+        return f"{url} was {status} at {_at(version['removed_epoch'])}{instead}; {was}."
     if status == "done":
         text = f"{url} was read to its end at {_at(version['done_epoch'])}: {rows:,} rows"
         text += f", {bad} quarantined." if bad else "."

@@ -118,12 +118,18 @@ class View:
         import ray.data
 
         selection = self._reader.selection(columns, filter)
-        return ray.data.read_lance(
+        columns = list(selection.columns)
+        rows = ray.data.read_lance(
             self._reader.location.lance_uri,
             version=self._reader.version.version,
             storage_options=lance_options(self._reader.location),
-            scanner_options={"columns": list(selection.columns), "filter": selection.condition},
+            scanner_options={"columns": columns, "filter": selection.condition},
         )
+        rows = rows.select_columns(columns)  # Ray takes the schema from the dataset, whatever is read of it
+        if selection.filter is None:
+            return rows
+        # And the number of rows from the fragments, whatever the filter leaves of them, unless a function comes after.
+        return rows.map_batches(lambda batch: batch, batch_format="pyarrow", batch_size=None, zero_copy_batch=True)
 
     def to_spark(
         self, spark: SparkSession, *, columns: Sequence[str] | None = None, filter: str | None = None

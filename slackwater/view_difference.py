@@ -24,6 +24,7 @@ from state.deletion_vector import Offsets, deleted_offsets
 from state.group_key import KEY_COLUMN
 
 _FILES_AT_ONCE = 16
+_FRAGMENT_BITS = 32  # the address of a row: the number of its fragment, then its place in it
 
 
 def difference(before: ViewReader, after: ViewReader, key: tuple[str, ...]) -> tuple[pa.Table, pa.Table]:
@@ -106,16 +107,16 @@ class _Side:
         whole = [fragment for at, fragment in self.fragments.items() if at not in shared]
         if whole:
             tables.append(dataset.scanner(columns=columns, fragments=whole).to_table())
-        places, start = [np.empty(0, np.int64)], 0
-        for at, fragment in self.fragments.items():
-            if at in mine:
-                gone = np.setdiff1d(others[at], mine[at], assume_unique=True)
-                # Lance counts the rows that are there.
-                places.append(start + gone.astype(np.int64) - np.searchsorted(mine[at], gone))
-            start += fragment.count_rows()
-        taken_out = np.concatenate(places)
-        if len(taken_out):
-            tables.append(dataset.take(taken_out.tolist(), columns=columns))
+        gone = [
+            (at << _FRAGMENT_BITS) + np.setdiff1d(others[at], mine[at], assume_unique=True).astype(np.int64)
+            for at in mine
+        ]
+        addresses = np.concatenate([np.empty(0, np.int64), *gone]).tolist()
+        if addresses:
+            # By a condition, which Lance turns into a selection of rows.  Its `take` can stand still for minutes when
+            # the rows are in many fragments and the machine is busy.
+            condition = f"_rowaddr IN ({','.join(map(str, addresses))})"
+            tables.append(dataset.to_table(columns=columns, filter=condition))
         return pa.concat_tables(tables)
 
 

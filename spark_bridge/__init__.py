@@ -13,14 +13,25 @@ Data flow of one epoch::
                                           → the function's partial aggregation over them ── one job ──→ as above
     stored rows   fragments that the fetch actors have staged, without Spark ──────→ append
 
+Behind the new rows come the corrections: files whose rows go, and others in their place.  Stored rows first; then the
+groups that they touch are computed again from all stored rows, and append views delete by the number of the file.
+
+Between two epochs::
+
+    late view   a piece of what was ingested before it ── as an epoch's rows ──→ its dataset, which nobody is shown
+    full view   all stored rows of its sources ── one job, in a thread beside ──→ a new version, for the next epoch
+
 How a view gets there: `analyse` lets Spark analyse the query, or call the function, over empty frames; the analysed
 plan decides the class, or the view is refused with the operator named.  The plan is kept.  An epoch puts its rows under
-the plan's leaves, whose attributes stay the same, so nothing is parsed or analysed again.
+the plan's leaves, whose attributes stay the same, so nothing is parsed or analysed again.  What the catalog has decides
+whether it begins with the first rows, goes on, or is late.
 
 Invariants:
 
 * Every value in a view is computed by Spark's own expressions; no aggregate is computed in Python.
 * A view at an epoch is its query over all rows so far.  Sums of floating-point numbers may differ in the last digits.
+  A full view is that at an earlier epoch, which its record names.
+* What is not complete is recorded under a name with a dot, and shown to nobody.
 * The work of an epoch depends on its rows and the groups that they touch, never on the size of the view.
 * One writer: each commit of a view makes exactly the version after the last one, or the run recovers.
 * A view's dataset is created once, at a path with its creation epoch that is never used twice.
@@ -41,9 +52,11 @@ Map:
       operators        what can be maintained, and what to say about the rest
       function_source  the Python functions of a view, as text
       identity         the text by which a view is recognised
+      full_analysis    what may be recomputed as a whole
       visible_columns  the columns of its sources that a view knows
       result_columns   where a result's columns come from
-    view_plan          an analysed view
+    view_plan          an analysed view; moments: what current_timestamp() is in it
+    declaration        the declared views against those of the catalog
     aggregates         the calls of aggregate functions in a query
       aggregate_function   which functions can be maintained
       declarative_buffer, typed_buffer    how Spark merges and evaluates a function's buffer
@@ -51,15 +64,22 @@ Map:
       partial_aggregation  the job over new rows; physical_aggregation: Spark's plan of it
       distinct_set         which values of DISTINCT calls are new
       merge_plan           new buffers and stored ones -> buffers and result
-        driver_projection  compiled expressions over the rows of the driver
-    append_view, aggregate_view    the maintenance of one view
+      driver_projection    compiled expressions over the rows of the driver
+    view               what the maintenance of one view is: append_view, aggregate_view
+    late_views         those that catch up; catch_up: one of them; history: what it reads
+    full_views         those that are recomputed; full_view: one of them
     stored_rows        the rows of a materialized source
+    corrected_rows     what a correction takes out of them and puts in
+    correctable        which views can follow that
+    file_column        the number of its file on each row of an append view
     view_table         its Lance dataset
       row_deletions    the rows that an upsert replaces
     materializer       all views, epoch by epoch
+      view_planner     what the declared views are, analysed once
+      row_hand_over    the rows of an epoch, handed over once for all views
     recomputation      one view in one go, to verify it
     epoch_rows         what an epoch brings, and what came of it
-    hand_over          blocks to DataFrames
+    hand_over          blocks to DataFrames; dataset_frame: a Lance dataset to one
     arrow_frames       Arrow tables to DataFrames and back
     leaves, catalyst   Spark's plans from Python
     spark_message      Spark's errors in one line

@@ -8,12 +8,14 @@ merge      those rows beside the stored ones -> merged buffers, and the result (
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_bridge.aggregates import AggregateCall, aggregate_calls
-from spark_bridge.catalyst import Catalyst
+from spark_bridge.arrow_frames import frame_of_table
+from spark_bridge.catalyst import Catalyst, Plan
 from spark_bridge.distinct_set import distinct_sets
 from spark_bridge.leaves import Leaves, graft
 from spark_bridge.merge_plan import KEY_FIELD, CallBuffer, EpochPartials, MergedGroups, MergePlan, StateColumn
@@ -24,6 +26,25 @@ from state.group_key import GLOBAL_KEY, KEY_COLUMN, group_keys
 
 Unseen = Callable[[pa.Array], pa.Array]
 """Of texts that name a value within a group: for each whether it is not stored yet."""
+
+
+@dataclass(frozen=True)
+class Touched:
+    """What some rows are about.
+
+    Args:
+        groups: `__sw_key` and the grouping of each of their groups.
+        distinct: texts of the values of DISTINCT calls, each within its group.
+    """
+
+    groups: pa.Table
+    distinct: pa.Array
+
+    def __or__(self, other: Touched) -> Touched:
+        return Touched(
+            _once(pa.concat_tables([self.groups, other.groups])),
+            pa.concat_arrays([self.distinct, other.distinct]).unique(),
+        )
 
 
 class AggregatePlan:
@@ -46,6 +67,7 @@ class AggregatePlan:
         for each in self._sets:
             each.plan(self._rows, self._grouping)
         self._plain = self._plain_partials(calls, names)
+        self._groups: PartialAggregation | None = None
         self._merge = self._merge_plan(view, calls, names)
 
     @property
@@ -63,15 +85,31 @@ class AggregatePlan:
         """The buffers, without the grouping."""
         return self._merge.buffer_columns
 
-    def partials_of(self, leaves: Leaves, one_partition: bool, unseen: Unseen) -> EpochPartials:
+    def touched_by(self, leaves: Leaves, one_partition: bool) -> Touched:
+        """The groups that have one of these rows, and the texts of the values that DISTINCT calls see in them."""
+        rows = graft(self._catalyst, self._rows, self._leaves, leaves)
+        groups = _one_group()
+        if self._grouping:
+            if self._groups is None:
+                self._groups = PartialAggregation(self._catalyst, self._rows, self._grouping, [])
+            groups = self._keyed(self._groups.run(rows, one_partition))
+        texts = [each.keys_of(each.pairs_of(rows, one_partition)) for each in self._sets]
+        return Touched(groups, pa.concat_arrays([pa.array([], pa.string()), *texts]))
+
+    def partials_of(
+        self, leaves: Leaves, one_partition: bool, unseen: Unseen, only: pa.Table | None = None
+    ) -> EpochPartials:
         """Runs an epoch's jobs: one for the calls without DISTINCT, two for each set of distinct values.
 
         Args:
             leaves: the new rows.
             one_partition: whether one task does all.
             unseen: asked once for each set.
+            only: the groups of which rows count, as `touched_by` has them; None for all.
         """
         rows = graft(self._catalyst, self._rows, self._leaves, leaves)
+        if only is not None and self._grouping:
+            rows = self._of_groups(rows, only)
         groups: pa.Table | None = None
         parts: list[pa.Table] = []
         if self._plain is not None:
@@ -89,12 +127,22 @@ class AggregatePlan:
                 groups = _once(self._keyed(each.grouping_of(pairs)))
         assert groups is not None, "without sets there are plain partials"
         if not self._grouping:
-            groups = pa.table([pa.array([GLOBAL_KEY], pa.string())], schema=pa.schema([KEY_FIELD]))
+            groups = _one_group()
         return EpochPartials(groups.select(range(1 + len(self._grouping))), parts, pa.concat_arrays(distinct))
 
     def merge(self, partials: EpochPartials, stored: pa.Table | None) -> MergedGroups:
         """The groups of an epoch as they are from now on; see `MergePlan.merge`."""
         return self._merge.merge(partials, stored)
+
+    def _of_groups(self, rows: Plan, groups: pa.Table) -> Plan:
+        wanted = groups.select(range(1, groups.num_columns))
+        attributes = self._catalyst.attributes(wanted.schema)
+        leaf = self._catalyst.leaf(self._catalyst.seq(attributes), frame_of_table(self._catalyst.spark, wanted))
+        pairs = [
+            (self._catalyst.normalised(grouping), attribute)
+            for grouping, attribute in zip(self._grouping, attributes, strict=True)
+        ]
+        return self._catalyst.analyse(self._catalyst.those_with(rows, leaf, pairs))
 
     def _plain_partials(
         self, calls: Sequence[AggregateCall], names: Sequence[Sequence[str]]
@@ -134,6 +182,11 @@ def _column_names(index: int, call: AggregateCall) -> list[str]:
     names = [f"__sw_{index}_{each.name().lower()}" for each in call.buffer.attributes]
     # A regression has the buffers of several functions, which share names.
     return [name if names.index(name) == at else f"{name}_{at}" for at, name in enumerate(names)]
+
+
+def _one_group() -> pa.Table:
+    """What there is instead of groups when all rows are one."""
+    return pa.table([pa.array([GLOBAL_KEY], pa.string())], schema=pa.schema([KEY_FIELD]))
 
 
 def _once(table: pa.Table) -> pa.Table:

@@ -7,6 +7,7 @@ import pyarrow.compute as pc
 
 from spark_bridge.aggregate_plan import AggregatePlan
 from spark_bridge.catalyst import Catalyst
+from spark_bridge.corrected_rows import CorrectedRows
 from spark_bridge.epoch_rows import EpochRows
 from spark_bridge.merge_plan import KEY_FIELD, EpochPartials
 from spark_bridge.view_plan import ViewPlan
@@ -32,8 +33,8 @@ class AggregateView:
 
     def __init__(self, catalyst: Catalyst, root: Location, plan: ViewPlan) -> None:
         self._root = root
-        self._name = plan.name
-        self._plan, self._moment = AggregatePlan(catalyst, plan), plan.moment
+        self._name, self._view = plan.name, plan
+        self._plan = AggregatePlan(catalyst, plan)
         self._path = ""
         self._state_path: str | None = None
         self._distinct_path: str | None = None
@@ -87,12 +88,40 @@ class AggregateView:
             self._table.upsert(merged.result)
         return self._version(self._table)
 
+    def correct(self, rows: CorrectedRows) -> ViewVersion:
+        """Computes the groups anew that have rows of corrected files, of now or of before.
+
+        Raises:
+            CommitRefusedError: somebody else has written to the view.
+        """
+        assert self._table is not None, "create or open comes first"
+        old, new = (
+            self._plan.touched_by(each.frames, each.one_partition)
+            for each in (rows.old(self._view), rows.new(self._view))
+        )
+        touched = old | new
+        if touched.groups.num_rows == 0:
+            return self._version(self._table)
+        all_rows = rows.all(self._view)
+        partials = self._plan.partials_of(
+            all_rows.frames, all_rows.one_partition, lambda keys: pa.repeat(True, len(keys)), only=touched.groups
+        )
+        merged = self._plan.merge(partials, None)
+        keys = touched.groups.column(KEY_COLUMN)
+        if self._distinct is not None:
+            _replace_keys(self._distinct, touched.distinct, partials.distinct)
+        if merged.state is not None:
+            assert self._state is not None, "buffers that are stored apart have a dataset"
+            _replace(self._state, keys, merged.state)
+        _replace(self._table, keys, merged.result)
+        return self._version(self._table)
+
     def tidy(self) -> bool:
         """Does one bounded task that keeps the datasets fast; whether one was due."""
         return any(table.tidy() for table in (self._table, self._state, self._distinct) if table is not None)
 
     def _partials(self, rows: EpochRows) -> EpochPartials:
-        self._moment.set_time(rows.time_us)
+        self._view.moment.set_time(rows.time_us)
         return self._plan.partials_of(rows.frames, rows.one_partition, self._unseen)
 
     def _unseen(self, keys: pa.Array) -> pa.Array:
@@ -118,12 +147,7 @@ class AggregateView:
     def _take_out(self, stored: pa.ChunkedArray, passing: pa.ChunkedArray) -> None:
         """Deletes the groups that passed the filter before and do not any more."""
         assert self._table is not None
-        failing = stored.filter(pc.invert(pc.is_in(stored, value_set=passing.combine_chunks())))
-        if len(failing) == 0:
-            return
-        present = self._table.rows_of(failing.combine_chunks(), []).column(KEY_COLUMN)
-        if len(present):
-            self._table.delete(present.combine_chunks())
+        _delete(self._table, stored.filter(pc.invert(pc.is_in(stored, value_set=passing.combine_chunks()))))
 
     def _version(self, table: ViewTable) -> ViewVersion:
         return ViewVersion(
@@ -140,3 +164,32 @@ class AggregateView:
 def _keys(partials: EpochPartials) -> pa.Table:
     """What is stored of values that were seen."""
     return pa.table([partials.distinct], schema=pa.schema([KEY_FIELD]))
+
+
+def _replace(table: ViewTable, keys: pa.ChunkedArray, rows: pa.Table) -> None:
+    """Puts rows in place of those with these keys."""
+    gone = keys.filter(pc.invert(pc.is_in(keys, value_set=rows.column(KEY_COLUMN).combine_chunks())))
+    _delete(table, gone)
+    if rows.num_rows:
+        table.upsert(rows)
+
+
+def _replace_keys(table: ViewTable, keys: pa.Array, present: pa.Array) -> None:
+    """Of these keys the table has those that are present, and no others."""
+    is_present = pc.is_in(keys, value_set=present)
+    _delete(table, keys.filter(pc.invert(is_present)))
+    wanted = keys.filter(is_present)
+    if len(wanted):
+        known = table.rows_of(wanted, []).column(KEY_COLUMN).combine_chunks()
+        new = wanted.filter(pc.invert(pc.is_in(wanted, value_set=known)))
+        if len(new):
+            table.append(pa.table([new], schema=pa.schema([KEY_FIELD])))
+
+
+def _delete(table: ViewTable, keys: pa.Array | pa.ChunkedArray) -> None:
+    if len(keys) == 0:
+        return
+    keys = keys.combine_chunks() if isinstance(keys, pa.ChunkedArray) else keys
+    present = table.rows_of(keys, []).column(KEY_COLUMN)
+    if len(present):
+        table.delete(present.combine_chunks())

@@ -25,6 +25,7 @@ from spark_bridge.used_columns import used_columns
 from spark_bridge.view_definition import ALLOW, ViewDefinition
 from spark_bridge.view_plan import AGGREGATE, APPEND, FULL, ViewPlan
 from state.errors import NotIncrementalError, SchemaError, ViewError
+from state.stored_rows import FILE_FIELD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -103,6 +104,8 @@ class _Analysis:
             columns, whole = dict.fromkeys(sources, frozenset[str]()), analysed_plan
         else:
             columns, whole = used_columns(self._catalyst, plan, self._leaves), plan
+        if view_class == APPEND and {*sources} <= {*self._materialized}:
+            columns = {source: each | {FILE_FIELD.name} for source, each in columns.items()}
         function = self._definition.function
         moment = Moment(self._catalyst)
         return ViewPlan(

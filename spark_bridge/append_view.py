@@ -6,12 +6,17 @@ import pyarrow as pa
 
 from spark_bridge.arrow_frames import table_of_frame
 from spark_bridge.catalyst import Catalyst
+from spark_bridge.correctable import cannot_follow
+from spark_bridge.corrected_rows import CorrectedRows
 from spark_bridge.epoch_rows import EpochRows
+from spark_bridge.file_column import with_file_column
 from spark_bridge.leaves import graft
 from spark_bridge.view_plan import ViewPlan
 from spark_bridge.view_table import ViewTable, view_path
+from state.errors import RunFailedError
 from state.location import Location
 from state.records import ViewVersion
+from state.stored_rows import FILE_FIELD
 
 
 class AppendView:
@@ -29,6 +34,7 @@ class AppendView:
         self._plan = plan
         self._path = ""
         self._table: ViewTable | None = None
+        self._follow_files(any(FILE_FIELD.name in columns for columns in plan.columns.values()))
 
     def create(self, epoch: int, rows: EpochRows) -> ViewVersion:
         """Makes the dataset in the epoch that creates the view, with that epoch's rows."""
@@ -40,6 +46,7 @@ class AppendView:
         """Goes on from a recorded version."""
         self._path = version.path
         self._table = ViewTable.open(self._root.child(version.path), version.version)
+        self._follow_files(FILE_FIELD.name in self._table.schema.names)
 
     def apply(self, rows: EpochRows) -> ViewVersion:
         """Writes an epoch's rows; without any in the result there is no new version.
@@ -53,16 +60,37 @@ class AppendView:
             self._table.append(result)
         return self._version(self._table)
 
+    def correct(self, rows: CorrectedRows) -> ViewVersion:
+        """Takes the rows of the corrected files out, and those of their new versions in.
+
+        Raises:
+            CommitRefusedError: somebody else has written to the view.
+            RunFailedError: the view does not tell which file a row is from.
+        """
+        assert self._table is not None, "create or open comes first"
+        if not self._has_files:
+            raise RunFailedError(cannot_follow(self._plan.name))
+        for condition in rows.file_conditions(self._plan.sources):
+            self._table.delete_where(condition)
+        return self.apply(rows.new(self._plan))
+
     def tidy(self) -> bool:
         """Does one bounded task that keeps the dataset fast; whether one was due."""
         return self._table is not None and self._table.tidy()
 
     def _result(self, rows: EpochRows) -> pa.Table:
         self._plan.moment.set_time(rows.time_us)
-        plan = graft(self._catalyst, self._plan.plan, self._plan.leaves, rows.frames)
+        plan = graft(self._catalyst, self._row_plan, self._plan.leaves, rows.frames)
         if rows.one_partition:
             plan = self._catalyst.one_partition(plan)
-        return table_of_frame(self._catalyst.frame(plan), self._plan.schema)
+        return table_of_frame(self._catalyst.frame(plan), self._schema)
+
+    def _follow_files(self, has_files: bool) -> None:
+        """Whether each row says which file it is from."""
+        self._has_files = has_files
+        plan, schema = self._plan.plan, self._plan.schema
+        self._row_plan = with_file_column(self._catalyst, plan) if has_files else plan
+        self._schema = schema.append(FILE_FIELD) if has_files else schema
 
     def _version(self, table: ViewTable) -> ViewVersion:
         return ViewVersion(self._plan.name, self._path, table.version)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import reduce
 from typing import Any
 
 import pyarrow as pa
@@ -172,6 +173,14 @@ class Catalyst:
 
     def filter(self, condition: Expression, child: Plan) -> Plan:
         return self._plans.Filter(condition, child)
+
+    def those_with(self, rows: Plan, others: Plan, pairs: Iterable[tuple[Expression, Expression]]) -> Plan:
+        """The rows that have a partner: all of these expressions, of rows and of others, are equal or both null."""
+        equal = [self.expressions.EqualNullSafe(one, other) for one, other in pairs]
+        condition = reduce(self.expressions.And, equal)
+        left_semi = self.singleton("catalyst.plans.LeftSemi")
+        no_hint = self.singleton("catalyst.plans.logical.JoinHint").NONE()
+        return self._plans.Join(rows, others, left_semi, self.option(condition), no_hint)
 
     def without_duplicates(self, plan: Plan) -> Plan:
         """The grouping that is the same as a Distinct, or as a Deduplicate over all columns."""

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from spark_bridge.view import View
 
 _FIRST_BYTES = 1 << 20
-_LEAST_BYTES, _MOST_BYTES = 64 << 10, 64 << 20
+# What a piece costs at the least does not become less with fewer rows.
+_LEAST_BYTES, _MOST_BYTES = 512 << 10, 64 << 20
 
 
 class CatchUp:
@@ -97,7 +98,12 @@ class CatchUp:
         """The version as an epoch records it while the view catches up."""
         assert self.version is not None, "it is created first"
         missing = () if self.is_blocked else self.missing
-        progress = {"history": self._progress, "complete": self.is_complete, "missing": missing}
+        progress = {
+            "history": self._progress,
+            "complete": self.is_complete,
+            "missing": missing,
+            "fraction": round(self.fraction, 4),
+        }
         return replace(
             self.version,
             name=next_name(self.plan.name),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 
 import pyarrow as pa
@@ -20,6 +21,22 @@ from spark_bridge.view_table import ViewTable, view_path
 from state.lance_access import open_dataset
 from state.location import Location
 from state.records import ViewVersion
+
+_PARTITIONS_A_CORE = 4
+
+
+@contextmanager
+def _beside_the_epochs(spark: SparkSession) -> Iterator[SparkSession]:
+    """A session for one large computation, whose jobs of this thread share the cores with those of the epochs."""
+    context = spark.sparkContext
+    session = spark.newSession()
+    session.conf.set("spark.sql.adaptive.enabled", "true")
+    session.conf.set("spark.sql.shuffle.partitions", str(_PARTITIONS_A_CORE * int(context.defaultParallelism)))
+    context.setLocalProperty("spark.scheduler.pool", "beside")
+    try:
+        yield session
+    finally:
+        context._jsc.setLocalProperty("spark.scheduler.pool", None)
 
 
 class FullView:
@@ -77,10 +94,10 @@ class FullView:
             CommitRefusedError: somebody else has written to the view.
         """
         assert self._table is not None and self.version is not None, "create or open comes first"
-        session = self._spark.newSession()
-        frames = {source: self._frame(session, source, stored.get(source)) for source in self.plan.sources}
-        with computed(session, self.definition, frames) as frame:
-            rows = table_of_frame(frame, self.plan.schema)
+        with _beside_the_epochs(self._spark) as session:
+            frames = {source: self._frame(session, source, stored.get(source)) for source in self.plan.sources}
+            with computed(session, self.definition, frames) as frame:
+                rows = table_of_frame(frame, self.plan.schema)
         self._table.replace(rows)
         self.version = replace(
             self.version,
@@ -108,10 +125,14 @@ class FullView:
         )
 
     def _fingerprint(self, stored: Mapping[str, ViewVersion]) -> str:
-        """What a version was computed from, as text.  A take-over makes another version of the same rows."""
+        """What a version was computed from, as text.
+
+        A take-over makes another version of the same rows.  As many rows may be others: the version says when they were
+        corrected.
+        """
         found = {source: stored[source] for source in sorted(self.plan.sources) if source in stored}
         rows = {
-            source: [each.path, open_dataset(self._root.child(each.path), each.version).count_rows()]
+            source: [each.path, open_dataset(self._root.child(each.path), each.version).count_rows(), each.progress]
             for source, each in found.items()
         }
         return json.dumps(rows)

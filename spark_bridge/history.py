@@ -11,6 +11,8 @@ import pyarrow as pa
 from actors.messages import Block
 from spark_bridge.view_plan import ViewPlan
 
+_SLICE_BYTES = 128 << 10
+
 
 @dataclass(frozen=True)
 class HistoryPiece:
@@ -51,6 +53,11 @@ PutBlock = Callable[[str, pa.Table], Block]
 """(source, rows) -> a block of them; whoever asks holds it as long as Spark computes."""
 OpenHistory = Callable[[ViewPlan, int, "str | None"], "History | None"]
 """(plan, epoch, progress) -> the history of a view up to an epoch; None while that epoch is not committed."""
+
+
+def slice_rows(nbytes: int, num_rows: int) -> int:
+    """How many rows of a large table go into a piece at the least: a piece may have to be small."""
+    return max(1, _SLICE_BYTES * num_rows // max(1, nbytes))
 
 
 def gathered(pieces: Iterator[tuple[str, pa.Table]], nbytes: int) -> dict[str, list[pa.Table]]:

@@ -117,6 +117,21 @@ class LateViews:
                 work[next_name(name)] = partial(self._bring, each, epoch, rows)
         return work
 
+    def restart(self, sources: Collection[str], epoch: int) -> set[str]:
+        """What was ingested of these sources has changed: the views over them begin anew, behind this epoch.
+
+        Returns:
+            The names under which they were recorded.
+        """
+        restarted = set()
+        for name, each in list(self._catch_ups.items()):
+            if not {*sources}.isdisjoint(each.plan.sources):
+                each.close()
+                self._catch_ups[name] = CatchUp(each.definition, each.plan, self._make_view(each.plan), epoch, None)
+                restarted.add(next_name(name))
+        self._restarted |= restarted
+        return restarted
+
     def recorded(self) -> dict[str, ViewVersion]:
         """The versions of those that have begun, as the next epoch records them."""
         return {next_name(name): each.recorded() for name, each in self._catch_ups.items() if each.version is not None}
@@ -142,6 +157,7 @@ class LateViews:
 
     def take_piece(self, catch_up: CatchUp) -> bool:
         """Brings one view a piece further.  Returns whether there is something to record."""
+        started = self._clock.monotonic()
         piece = catch_up.next_piece(self._open_history)
         if piece is None:
             if catch_up.is_blocked:
@@ -151,7 +167,6 @@ class LateViews:
                     next_step='bring them back and start again, or declare it with on_missing="allow"',
                 )  # fmt: skip
             return catch_up.is_complete
-        started = self._clock.monotonic()
         version = catch_up.view.apply(self._take_rows(catch_up.pinned_epoch, piece))
         now = self._clock.monotonic()
         is_alone = now >= self._rows_came_s + _ALONE_AFTER_S

@@ -8,27 +8,27 @@ from functools import partial
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from actors.messages import Block
+from actors.messages import Block, Correction
 from spark_bridge.aggregate_view import AggregateView
-from spark_bridge.analysis import SourceWithoutSchemaError, analyse
 from spark_bridge.append_view import AppendView
 from spark_bridge.catalyst import Catalyst
 from spark_bridge.catch_up import CatchUp
+from spark_bridge.correctable import require_correctable
+from spark_bridge.corrected_rows import CorrectedRows, corrected_sources
 from spark_bridge.declaration import Declaration
 from spark_bridge.epoch_rows import EpochRows, EpochViews
 from spark_bridge.full_view import FullView
 from spark_bridge.full_views import FullViews
-from spark_bridge.hand_over import frame_of_blocks
-from spark_bridge.history import HistoryPiece, OpenHistory, PutBlock, block_of_table, no_history
+from spark_bridge.history import OpenHistory, PutBlock, block_of_table, no_history
 from spark_bridge.late_views import LateViews, is_narrow
 from spark_bridge.moments import epoch_time_us
+from spark_bridge.row_hand_over import RowHandOver
 from spark_bridge.spark_jobs import SparkJobs
 from spark_bridge.stored_rows import StoredRows
-from spark_bridge.used_columns import columns_to_read
 from spark_bridge.view import View
 from spark_bridge.view_definition import ViewDefinition
 from spark_bridge.view_plan import APPEND, FULL, ViewPlan
-from spark_bridge.visible_columns import visible_schemas
+from spark_bridge.view_planner import PlannedView, ViewPlanner
 from state.clock import Clock, SystemClock
 from state.errors import RunFailedError, ViewError
 from state.location import Location
@@ -37,6 +37,7 @@ from state.stored_rows import is_stored_rows, source_of_rows, stored_rows_name
 from state.view_name import base_name, next_name
 
 _ROWS = "over the rows of an epoch"
+_CORRECTION = "over the rows of corrected files"
 _AS_A_WHOLE = "over all rows"
 _HISTORY = "over rows that were ingested before"
 
@@ -49,6 +50,7 @@ class Materializer:
         root: where the pipeline writes.
         clock: measures how long an epoch takes.
         materialized: the sources whose rows are stored.
+        replacing: those of them whose changed files replace what was read of them.
         open_history: gives a late view what was ingested before it.
         put_block: makes a block of rows that this process has.
     """
@@ -60,19 +62,17 @@ class Materializer:
         clock: Clock | None = None,
         *,
         materialized: Collection[str] = (),
+        replacing: Collection[str] = (),
         open_history: OpenHistory = no_history,
         put_block: PutBlock = block_of_table,
     ) -> None:
         self._spark = spark
         self._catalyst = Catalyst(spark)
         self._root = root
-        self._materialized, self._put_block = materialized, put_block
+        self._materialized, self._replacing = materialized, replacing
         self._clock = clock or SystemClock()
-        self._parallelism = int(spark.sparkContext.defaultParallelism)
-        self._definitions: dict[str, ViewDefinition] = {}
+        self._planned: Mapping[str, PlannedView] = {}
         self._plans: dict[str, ViewPlan] = {}
-        self._schemas: Mapping[str, pa.Schema | None] = {}
-        self._visible: dict[str, Mapping[str, pa.Schema | None]] = {}
         self._versions: dict[str, ViewVersion] = {}
         self._begun: dict[str, ViewVersion] = {}
         self._views: dict[str, View] = {}
@@ -83,7 +83,9 @@ class Materializer:
         self._ingested: set[str] = set()
         self._epoch = self._rows_epoch = 0
         self._jobs = SparkJobs(spark)
-        self._late = LateViews(self._made, open_history, self._rows_of_piece, self._clock)
+        self._planner = ViewPlanner(spark, self._jobs, materialized)
+        self._rows = RowHandOver(spark, self._jobs, materialized, put_block)
+        self._late = LateViews(self._made, open_history, self._rows.piece, self._clock)
         self._full = FullViews(lambda name, refresh: self._jobs.run("view", _AS_A_WHOLE, {name: refresh})[name])
 
     def declare(
@@ -111,17 +113,14 @@ class Materializer:
         for definition in definitions:
             if by_name[definition.name] is not definition:
                 raise ViewError(f"view {definition.name!r} is declared twice; rename one of them")
-        plans: dict[str, ViewPlan] = {}
-        visible: dict[str, Mapping[str, pa.Schema | None]] = {}
-        for name, definition in by_name.items():
-            try:
-                plans[name], visible[name] = self._planned(definition, schemas, known)
-            except SourceWithoutSchemaError:
-                continue
+        planned = self._planner.planned(by_name, schemas, known)
+        plans = {name: each.plan for name, each in planned.items()}
         declaration = Declaration.of(by_name, plans, known, self._ingested)
+        going_on = {name: version for name, version in self._versions.items() if name not in declaration.late}
+        require_correctable(self._root, plans.values(), going_on, self._materialized, self._replacing)
         for name in [name for name in self._views if plans.get(name) is not self._plans.get(name)]:
             del self._views[name]
-        self._definitions, self._schemas, self._visible = by_name, dict(schemas), visible
+        self._planned, self._rows.schemas = planned, dict(schemas)
         full = {name: plan for name, plan in plans.items() if plan.view_class == FULL}
         # What a view replaces stays as it is, and is shown, until it is replaced.
         late = {name: plans[name] for name in declaration.late if name not in full}
@@ -161,7 +160,9 @@ class Materializer:
         self._views.pop(name, None)
         self._drop([name, next_name(name)])
 
-    def run_epoch(self, epoch: int, blocks: Mapping[str, Sequence[Block]]) -> EpochViews:
+    def run_epoch(
+        self, epoch: int, blocks: Mapping[str, Sequence[Block]], corrections: Sequence[Correction] = ()
+    ) -> EpochViews:
         """Brings every view up to date with the epoch's rows, and creates those that are declared and not there.
 
         A view without new rows keeps its version.  When one view fails the others are finished first, so that nothing
@@ -170,6 +171,7 @@ class Materializer:
         Args:
             epoch: its number names the datasets of the views that it creates.
             blocks: the new rows of each source; the references are held until all views are written.
+            corrections: files whose rows are replaced or taken out, behind the new rows.
 
         Raises:
             CommitRefusedError: somebody else has written to a view.
@@ -185,7 +187,8 @@ class Materializer:
                     f"view {name!r}: rows were read before it was added, without columns that it uses; "
                     "they are read again"
                 )
-        rows = self._handed_over(epoch, with_rows)
+        read = {source for plan in self._incremental for source in plan.sources}
+        rows = self._rows.epoch(epoch, with_rows, read, _ROWS)
         due = [
             plan
             for name, plan in self._plans.items()
@@ -201,18 +204,23 @@ class Materializer:
         late_work = self._late.work(epoch, rows, with_rows)
         begun = [each for each in self._late if each.version is None and next_name(each.plan.name) in late_work]
         versions = self._jobs.run("view", _ROWS, {**work, **full_work, **late_work})
-        created = [self._catalog_view(plan, plan.name, epoch) for plan in due if plan.name not in self._versions]
-        created += [self._catalog_view(each.plan, next_name(each.plan.name), epoch) for each in begun]
-        created += [self._catalog_view(self._full_plan(base_name(name)), name, epoch) for name in full_work]
+        created = [
+            self._planned[plan.name].catalog_view(plan.name, epoch) for plan in due if plan.name not in self._versions
+        ]
+        created += [self._planned[each.plan.name].catalog_view(next_name(each.plan.name), epoch) for each in begun]
+        created += [self._planned[base_name(name)].catalog_view(name, epoch) for name in full_work]
         self._versions.update({name: versions[name] for name in work})
+        corrected = self._correct(epoch, corrections)
+        restarted = self._late.restart(corrected, epoch)
+        created = [each for each in created if each.name not in restarted]
         self._drop(self._late.take_restarted())
         for complete in self._late.take_complete():
             created.append(self._shown(complete, epoch))
         created += self._take_recomputed(epoch)
         dropped = self._take_dropped()
         self._ingested.update(with_rows)
-        self._epoch, self._rows_epoch = epoch, epoch if with_rows else self._rows_epoch
-        self._full.on_rows(frozenset(with_rows))
+        self._epoch, self._rows_epoch = epoch, epoch if with_rows or corrected else self._rows_epoch
+        self._full.on_rows(corrected.union(with_rows))
         self._begin_recomputation()
         views = {**self._versions, **self._late.recorded(), **self._full.recorded(epoch)}
         return EpochViews(views, tuple(created), dropped, self._clock.monotonic() - started)
@@ -253,11 +261,7 @@ class Materializer:
 
     def columns(self) -> dict[str, tuple[str, ...]]:
         """Source → the columns that the views use which are planned so far."""
-        used: dict[str, list[frozenset[str]]] = {}
-        for plan in (*self._plans.values(), *(each.plan for each in self._late), *self._full.plans):
-            for source, columns in plan.columns.items():
-                used.setdefault(source, []).append(columns)
-        return {source: columns_to_read(self._schema(source), each) for source, each in used.items()}
+        return self._rows.columns([*self._incremental, *self._full.plans])
 
     def tidy(self) -> None:
         """Does at most one bounded task that keeps the views' datasets fast: call it between two epochs.
@@ -278,83 +282,12 @@ class Materializer:
         self._full.close()
         self._jobs.close()
 
-    # -- analysis --------------------------------------------------------------------------------------------------
-
-    def _planned(
-        self,
-        definition: ViewDefinition,
-        schemas: Mapping[str, pa.Schema | None],
-        known: Mapping[str, CatalogView],
-    ) -> tuple[ViewPlan, Mapping[str, pa.Schema | None]]:
-        """The plan of a view, and the schemas that it sees.
-
-        A view that is stored, or on its way, sees the columns that it saw first; another definition sees all.
-        """
-        for stored in (known.get(definition.name), known.get(next_name(definition.name))):
-            if stored is None:
-                continue
-            visible = visible_schemas(schemas, stored)
-            try:
-                plan = self._plan(definition, visible)
-            except SourceWithoutSchemaError:
-                raise
-            except ViewError:
-                continue
-            if plan.identity == stored.identity:
-                return plan, visible
-        return self._plan(definition, schemas), schemas
-
-    def _plan(self, definition: ViewDefinition, schemas: Mapping[str, pa.Schema | None]) -> ViewPlan:
-        """The plan of before when nothing that it depends on has changed: analysing takes 0.1 s."""
-        name = definition.name
-        late = next((each.plan for each in self._late if each.plan.name == name), None)
-        full = self._full.get(name)
-        plan = self._plans.get(name) or late or (None if full is None else full.plan)
-        if (
-            plan is not None
-            and self._definitions.get(name) == definition
-            and all(self._visible[name].get(each) == schemas.get(each) for each in plan.sources)
-        ):
-            return plan
-        work = {name: partial(analyse, self._spark, definition, schemas, self._materialized)}
-        return self._jobs.run("view", "while it was analysed", work)[name]
-
-    def _schema(self, source: str) -> pa.Schema:
-        schema = self._schemas[source]
-        assert schema is not None, "a view is planned only when its sources' schemas are known"
-        return schema
-
     # -- one epoch -------------------------------------------------------------------------------------------------
 
-    def _handed_over(self, epoch: int, blocks: Mapping[str, Sequence[Block]]) -> EpochRows:
-        """The rows that any view reads, as Spark has them."""
-        plans = (*self._plans.values(), *(each.plan for each in self._late))
-        read = {source for plan in plans for source in plan.sources}
-        hand_overs = {
-            source: partial(frame_of_blocks, self._spark, self._schema(source), each)
-            for source, each in blocks.items()
-            if source in read
-        }
-        return EpochRows(
-            frames=self._jobs.run("source", _ROWS, hand_overs),
-            nbytes=sum(block.nbytes for each in blocks.values() for block in each),
-            parallelism=self._parallelism,
-            time_us=epoch_time_us(epoch),
-        )
-
-    def _rows_of_piece(self, epoch: int, piece: HistoryPiece) -> EpochRows:
-        blocks = {
-            source: [self._put_block(source, table) for table in tables] for source, tables in piece.tables.items()
-        }
-        return EpochRows(
-            frames={
-                source: frame_of_blocks(self._spark, self._schema(source), each) for source, each in blocks.items()
-            },
-            nbytes=sum(block.nbytes for each in blocks.values() for block in each),
-            parallelism=self._parallelism,
-            time_us=epoch_time_us(epoch),
-            held=tuple(block for each in blocks.values() for block in each),
-        )
+    @property
+    def _incremental(self) -> list[ViewPlan]:
+        """Everything that is computed from the rows of an epoch."""
+        return [*self._plans.values(), *(each.plan for each in self._late)]
 
     def _made(self, plan: ViewPlan) -> View:
         return (AppendView if plan.view_class == APPEND else AggregateView)(self._catalyst, self._root, plan)
@@ -382,6 +315,34 @@ class Materializer:
                 rows.open(version)
         return self._stored[source]
 
+    def _correct(self, epoch: int, corrections: Sequence[Correction]) -> frozenset[str]:
+        """Puts files into the views in place of what these hold of them.  Returns the sources of the files."""
+        sources = corrected_sources(corrections)
+        if not sources:
+            return frozenset()
+        before = self._stored_versions()
+        for source, each in sources.items():
+            stored = self._stored_rows(source).correct(each.files.keys(), each.blocks, epoch)
+            if stored is not None:
+                self._versions[stored.name] = stored
+        rows = CorrectedRows(
+            self._spark,
+            self._root,
+            self._rows.schemas,
+            sources,
+            before,
+            self._stored_versions(),
+            self._rows.parallelism,
+            epoch_time_us(epoch),
+        )
+        work = {
+            name: partial(self._opened(name).correct, rows)
+            for name, plan in self._plans.items()
+            if not sources.keys().isdisjoint(plan.sources)
+        }
+        self._versions.update(self._jobs.run("view", _CORRECTION, work))
+        return frozenset(sources)
+
     # -- views that come and go ------------------------------------------------------------------------------------
 
     def _shown(self, complete: CatchUp, epoch: int) -> CatalogView:
@@ -392,7 +353,7 @@ class Materializer:
         self._versions[name] = complete.finished()
         self._were_late.add(name)
         self._drop([next_name(name)])
-        return self._catalog_view(complete.plan, name, epoch, complete.missing)
+        return self._planned[name].catalog_view(name, epoch, complete.missing)
 
     def _declare_full(self, plans: Mapping[str, ViewPlan], fresh: Collection[str]) -> None:
         """The views that are recomputed; those that are `fresh` take the place of nothing, or of another view."""
@@ -403,19 +364,14 @@ class Materializer:
             if kept is not None and kept.plan is plan:
                 views[name] = kept
                 continue
-            schemas = {source: schema for source in plan.sources if (schema := self._visible[name][source]) is not None}
-            view = views[name] = FullView(self._spark, self._root, self._definitions[name], plan, schemas)
+            planned = self._planned[name]
+            view = views[name] = FullView(self._spark, self._root, planned.definition, plan, planned.known_schemas)
             recorded = self._begun.get(next_name(name)) if name in fresh else self._versions[name]
             if recorded is not None:
                 view.open(recorded)
             if name not in fresh:
                 shown[name] = view.is_stale(self._stored_versions())
         self._full.declare(views, shown)
-
-    def _full_plan(self, name: str) -> ViewPlan:
-        view = self._full.get(name)
-        assert view is not None, "only its name was asked for"
-        return view.plan
 
     def _begin_recomputation(self) -> None:
         self._full.begin_due(self._clock.monotonic(), self._rows_epoch, self._stored_versions())
@@ -434,7 +390,7 @@ class Materializer:
         if not is_first:
             return []
         self._drop([next_name(view.plan.name)])
-        return [self._catalog_view(view.plan, view.plan.name, epoch)]
+        return [self._planned[view.plan.name].catalog_view(view.plan.name, epoch)]
 
     def _drop(self, names: Iterable[str]) -> None:
         self._dropped.update(names)
@@ -445,17 +401,3 @@ class Materializer:
             self._versions.pop(name, None)
         self._new.clear()
         return tuple(sorted(dropped))
-
-    def _catalog_view(self, plan: ViewPlan, name: str, epoch: int, missing: Sequence[str] = ()) -> CatalogView:
-        visible = {name: schema for name, schema in self._visible[plan.name].items() if schema is not None}
-        return CatalogView(
-            name=name,
-            view_class=plan.view_class,
-            definition=plan.definition,
-            identity=plan.identity,
-            sources=plan.sources,
-            key=plan.key,
-            created_epoch=epoch,
-            visible={source: tuple(visible[source].names) for source in plan.sources},
-            missing=tuple(missing),
-        )

@@ -110,6 +110,8 @@ class SparkSettings:
             "spark.sql.shuffle.partitions": "1",
             "spark.sql.adaptive.enabled": "false",
             "spark.locality.wait": "0",
+            # Tasks of an epoch take turns with those of what is computed beside it, instead of waiting for all of them.
+            "spark.scheduler.mode": "FAIR",
             "spark.dynamicAllocation.enabled": "false",
             "spark.ui.enabled": "false",
             # Nothing is ever stored by Spark; its default would leave a directory where the user stands.

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from actors.readers.row_bytes import row_bytes
 from spark_bridge.catalyst import Catalyst, Plan, attribute_id
+from state.stored_rows import FILE_FIELD
 
 
 def used_columns(catalyst: Catalyst, plan: Plan, leaves: Mapping[int, str]) -> dict[str, frozenset[str]]:
@@ -42,10 +43,11 @@ def columns_to_read(schema: pa.Schema, used: Iterable[frozenset[str]]) -> tuple[
     """The columns of a source that its views use together; one that costs little if they only count its rows.
 
     Args:
-        schema: of the source.
+        schema: of the source, perhaps with `__sw_file`.
         used: by each of its views.
     """
     wanted = frozenset[str]().union(*used)
     if not wanted:
+        schema = pa.schema([field for field in schema if field.name != FILE_FIELD.name])
         return (min(schema, key=lambda field: (row_bytes([field]), schema.names.index(field.name))).name,)
     return tuple(name for name in schema.names if name in wanted)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from spark_bridge.corrected_rows import CorrectedRows
 from spark_bridge.epoch_rows import EpochRows
 from state.records import ViewVersion
 
@@ -19,6 +20,9 @@ class View(Protocol):
 
     def apply(self, rows: EpochRows) -> ViewVersion:
         """Brings the view up to date with an epoch's rows."""
+
+    def correct(self, rows: CorrectedRows) -> ViewVersion:
+        """Brings the view up to date with files whose rows were replaced or taken out."""
 
     def tidy(self) -> bool:
         """Does one bounded task that keeps the view's datasets fast; whether one was due."""

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from spark_bridge.catalyst import Plan
 from spark_bridge.moments import Moment
+from state.stored_rows import FILE_FIELD
 
 APPEND = "append"
 AGGREGATE = "aggregate"
@@ -23,7 +24,7 @@ class ViewPlan:
         name: of the view.
         view_class: `"append"`, `"aggregate"` or `"full"`.
         sources: the sources that it reads, in the order of their first use.
-        columns: source → the columns of it that are used.
+        columns: source → the columns of it that are used, with `__sw_file` if the view can follow files.
         schema: of the result.
         key: the result's columns that are the grouping's, in the grouping's order, when all of it is in the result; by
             their values a group can be looked up.
@@ -49,9 +50,8 @@ class ViewPlan:
     leaves: Mapping[int, str] = field(repr=False, compare=False)
 
     def _read(self) -> str:
-        return "; ".join(
-            f"{source} ({', '.join(sorted(self.columns[source])) or 'the number of rows'})" for source in self.sources
-        )
+        used = {source: sorted(self.columns[source] - {FILE_FIELD.name}) for source in self.sources}
+        return "; ".join(f"{source} ({', '.join(names) or 'the number of rows'})" for source, names in used.items())
 
     def explain(self) -> str:
         """Class, reason, what is stored and what an epoch costs, for people."""

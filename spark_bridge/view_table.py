@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -161,6 +161,26 @@ class ViewTable:
     def delete(self, keys: pa.Array) -> None:
         """Takes the rows with these keys out."""
         self._update(self._addresses(keys), None)
+
+    def delete_where(self, condition: str) -> None:
+        """Takes rows out; when there are none there is no new version."""
+        self._rewrite(lambda: self._dataset.delete(condition))
+
+    def update_where(self, values: Mapping[str, str], condition: str) -> None:
+        """Gives columns of rows other values; all of these are SQL."""
+        self._rewrite(lambda: self._dataset.update(dict(values), condition))
+
+    def _rewrite(self, change: Callable[[], object]) -> None:
+        before = self._dataset.version
+        try:
+            change()
+        except (OSError, RuntimeError) as error:
+            raise _commit_error(self._location, error) from error
+        if self._dataset.version != before:
+            self._deletions.forget()
+            self._check(before + 1, self._dataset.version)
+            self._version = int(self._dataset.version)
+            self._commits += 1
 
     def rows_of(self, keys: pa.Array, columns: list[str]) -> pa.Table:
         """The stored rows with these keys, in any order; a key without a row has none."""

@@ -47,6 +47,43 @@ class ThrottleCommand:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ReingestCommand:
+    """Files are read once more, in place of what was read of them.
+
+    Args:
+        file: which: a whole URL, an absolute path, or a glob over the paths below a source.
+        source: only of this source.
+    """
+
+    file: str
+    source: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "file", _without_secrets(self.file))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForgetCommand:
+    """Files are taken out of everything.
+
+    Args:
+        file: which: a whole URL, an absolute path, or a glob over the paths below a source.
+        source: only of this source.
+    """
+
+    file: str
+    source: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "file", _without_secrets(self.file))
+
+
+def _without_secrets(file: str) -> str:
+    """What is asked is stored: not with the secrets that a URL may have."""
+    return Location(file).url if "://" in file else file
+
+
+@dataclass(frozen=True, kw_only=True)
 class RetryCommand:
     """Quarantined files are read again: all, those of a source, or some.
 
@@ -59,9 +96,8 @@ class RetryCommand:
     file: str | None = None
 
     def __post_init__(self) -> None:
-        if self.file is not None and "://" in self.file:
-            # What is asked is stored: not with the secrets that a URL may have.
-            object.__setattr__(self, "file", Location(self.file).url)
+        if self.file is not None:
+            object.__setattr__(self, "file", _without_secrets(self.file))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,6 +156,8 @@ Command = Union[
     StopCommand,
     ThrottleCommand,
     RetryCommand,
+    ReingestCommand,
+    ForgetCommand,
     ClearQuarantineCommand,
     TagCommand,
     VacuumCommand,
@@ -164,6 +202,8 @@ _KINDS: Mapping[str, tuple[type[Any], Mapping[str, Callable[[Any], Any]]]] = {
         {"files_per_second": _number, "bytes_per_second": _number, "rows_per_second": _number},
     ),
     "retry": (RetryCommand, {"source": _text, "file": _text}),
+    "reingest": (ReingestCommand, {"source": _text, "file": _text}),
+    "forget": (ForgetCommand, {"source": _text, "file": _text}),
     "clear_quarantine": (ClearQuarantineCommand, {"source": _text, "epoch": _epoch}),
     "tag": (TagCommand, {"name": _text, "epoch": _epoch_or_none}),
     "vacuum": (VacuumCommand, {"keep_s": _number, "keep_epochs": _whole}),

@@ -6,6 +6,8 @@ import re
 
 import pyarrow as pa
 
+from state.fingerprint import path_fingerprint
+
 PATH_COLUMN, VERSION_COLUMN, ROW_COLUMN = "__sw_path", "__sw_version", "__sw_row"
 
 LINEAGE = pa.schema([(PATH_COLUMN, pa.string()), (VERSION_COLUMN, pa.int64()), (ROW_COLUMN, pa.int64())])
@@ -13,6 +15,9 @@ LINEAGE = pa.schema([(PATH_COLUMN, pa.string()), (VERSION_COLUMN, pa.int64()), (
 
 They come before the columns of the source: those are added to at their end, and so no column ever changes its place.
 """
+
+FILE_FIELD = pa.field("__sw_file", pa.int64())
+"""Which file a row of an append view is from: it travels with the rows of materialized sources."""
 
 _SUFFIX = ".rows"
 _PATH = re.compile(r"/[^/]+\.rows-\d+\.lance$")
@@ -41,6 +46,11 @@ def stored_rows_path(source: str, epoch: int) -> str:
 def is_stored_rows_path(path: str) -> bool:
     """Whether a dataset is one of rows."""
     return _PATH.search(path) is not None
+
+
+def file_number(source: str, path: str) -> int:
+    """A file as `__sw_file` has it."""
+    return int.from_bytes(path_fingerprint(source, path)[:8], "big", signed=True)
 
 
 def version_number(version: bytes) -> int:

@@ -14,6 +14,9 @@ DELETE = 0
 PUT = 1
 PATCH = 2
 
+REMOVED_STATUSES = ("replaced", "forgotten")
+"""What the ledger calls a version whose rows were taken out of the views; its `rows_read` say how many there were."""
+
 _TIME = pa.timestamp("us", tz="UTC")
 _VERSION = pa.binary(8)
 _VIEW = pa.struct(
@@ -97,6 +100,7 @@ TABLES: dict[str, pa.Schema] = {
         bytes_read=pa.int64(),
         requests=pa.int64(),
         error=pa.string(),
+        replaces=pa.bool_(),
     ),
     "ledger": _schema(
         source=pa.string(),
@@ -117,6 +121,8 @@ TABLES: dict[str, pa.Schema] = {
         requests=pa.int64(),
         attempts=pa.int64(),
         error=pa.string(),
+        replaces=pa.bool_(),
+        removed_epoch=pa.int64(),
     ),
     "quarantine": _schema(
         source=pa.string(),

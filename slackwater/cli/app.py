@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import Annotated, Optional
 
 import typer
 
+from slackwater.cli.correcting import ask_owner, correcting
 from slackwater.cli.edge import reports_errors
 from slackwater.cli.options import (
     AtEpoch,
@@ -19,15 +20,14 @@ from slackwater.cli.options import (
     LogJson,
     LogLevel,
     Root,
+    Source,
     StorageOptions,
+    Timeout,
     opened_store,
     storage_options,
 )
 from slackwater.cli.output import Output
 from slackwater.cli.reading import reading
-
-if TYPE_CHECKING:
-    from state.command import Command
 
 app = typer.Typer(
     name="slackwater",
@@ -39,10 +39,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(reading)
+app.add_typer(correcting)
 
 Target = Annotated[str, typer.Argument(metavar="APP:PIPELINE", help="e.g. app.py:pipeline or package.module:pipeline")]
-Source = Annotated[Optional[str], typer.Option("--source", help="only files of this source")]  # noqa: UP045
-Timeout = Annotated[float, typer.Option("--timeout", min=0, help="seconds to wait for the running pipeline's answer")]
 Takeover = Annotated[bool, typer.Option("--takeover", help="take the root over from a living process")]
 
 
@@ -60,6 +59,8 @@ class FileStatus(str, Enum):
     DONE = "done"
     QUARANTINED = "quarantined"
     VANISHED = "vanished"
+    REPLACED = "replaced"
+    FORGOTTEN = "forgotten"
 
 
 class Off(str, Enum):
@@ -335,7 +336,7 @@ def pause(
     """Have a running pipeline list and read nothing more, until `resume`."""
     from state.command import PauseCommand
 
-    _ask(root, option, PauseCommand(), timeout, json)
+    ask_owner(root, option, PauseCommand(), timeout, json)
 
 
 @app.command()
@@ -346,7 +347,7 @@ def resume(
     """Take a `pause` back."""
     from state.command import ResumeCommand
 
-    _ask(root, option, ResumeCommand(), timeout, json)
+    ask_owner(root, option, ResumeCommand(), timeout, json)
 
 
 @app.command()
@@ -357,7 +358,7 @@ def stop(
     """End a running pipeline after a last epoch."""
     from state.command import StopCommand
 
-    _ask(root, option, StopCommand(), timeout, json)
+    ask_owner(root, option, StopCommand(), timeout, json)
 
 
 @app.command()
@@ -394,7 +395,7 @@ def throttle(
     if (off is None) == (set(rates.values()) == {None}):
         raise UsageError("give --files-per-second, --bytes-per-second or --rows-per-second, one or more; or else `off`")
     command = ThrottleCommand(**rates)
-    _ask(root, option, command, timeout, json)
+    ask_owner(root, option, command, timeout, json)
 
 
 @app.command()
@@ -419,7 +420,7 @@ def retry(
     """
     from state.command import RetryCommand
 
-    _ask(root, option, RetryCommand(source=source, file=file), timeout, json)
+    ask_owner(root, option, RetryCommand(source=source, file=file), timeout, json)
 
 
 @app.command()
@@ -454,10 +455,3 @@ def quarantine(
         print_quarantine(root, options, source, Output(json))
     else:
         export_quarantine(root, options, source, Output(json), file=export, clear=clear, timeout_s=timeout)
-
-
-def _ask(root: str, option: list[str] | None, command: Command, timeout_s: float, json: bool) -> None:
-    options = storage_options(option)
-    from slackwater.cli.commands import carry_out, print_outcome
-
-    print_outcome(carry_out(root, options, command, timeout_s=timeout_s), Output(json))

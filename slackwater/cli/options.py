@@ -26,6 +26,8 @@ _VARIABLES = {
 _PREFIX = re.compile(r"^(aws|azure_storage|azure|google)_")
 
 Root = Annotated[str, typer.Argument(help="where the pipeline keeps its state: a directory or an URL")]
+Source = Annotated[Optional[str], typer.Option("--source", help="only files of this source")]  # noqa: UP045
+Timeout = Annotated[float, typer.Option("--timeout", min=0, help="seconds to wait for the running pipeline's answer")]
 StorageOptions = Annotated[
     Optional[list[str]],  # noqa: UP045 - typer evaluates it on Python 3.10
     typer.Option(

@@ -74,6 +74,8 @@ class Progress:
         text = f"{self._name}  {status.phase}  {status.epochs} epochs  Spark {status.spark}  {seconds:.0f} s"
         if status.message:
             text += f"  {status.message}"
+        for name, late in status.late_views.items():
+            text += f"  {name} {'misses files' if late.missing else f'{late.fraction:.0%}'}"
         self._spinner.update(text=Text(visible(text)))
         table = Table(show_edge=False, pad_edge=False, header_style="bold")
         table.add_column("source")
@@ -101,6 +103,8 @@ class Progress:
         self._logged, self._logged_at = status, now
         log = structlog.get_logger()
         log.info("run", phase=status.phase, epoch=status.epoch, epochs=status.epochs, spark=status.spark)
+        for name, late in status.late_views.items():
+            log.info("late view", view=name, fraction=round(late.fraction, 3), missing=len(late.missing))
         for name, source in status.sources.items():
             log.info(
                 "source",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from slackwater.cli.output import Output
 from state.clock import SystemClock
 from state.epoch import epoch_time
+from state.tables import REMOVED_STATUSES
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,7 +33,7 @@ def print_status(store: Store, output: Output) -> None:
     now = SystemClock().now()
     sources = [_source(row, files, epochs, now) for row in declared]
     left_out = [{"source": row["name"], **column} for row in declared for column in row["left_out"]]
-    views = store.views().to_pylist()
+    views, late = store.views().to_pylist(), store.late_views().to_pylist()
     quarantined = [row for row in files.select(["source", "path", "status", "error"]).to_pylist() if _is_bad(row)]
     bad_records = [found for source in sources if (found := _bad_records(source, files, store)) is not None]
     if output.json:
@@ -43,6 +44,7 @@ def print_status(store: Store, output: Output) -> None:
                 "sources": sources,
                 "left_out": left_out,
                 "views": views,
+                "late_views": late,
                 "quarantined": quarantined,
                 "bad_records": bad_records,
             }
@@ -56,6 +58,8 @@ def print_status(store: Store, output: Output) -> None:
     output.text("epoch: none yet" if last is None else f"epoch: {last['epoch']}, committed at {last['committed_at']}")
     output.rows(sources, list(sources[0]) if sources else ["name"], title="sources")
     output.rows(views, _VIEW_COLUMNS, title="views: any Lance reader opens a path at its tag `committed`")
+    if late:
+        output.rows(late, ("name", "class", "fraction"), title="views that catch up, and are shown when they have")
     if left_out:
         output.rows(left_out, ("source", "column", "path"), title="columns that are left out, and their first files")
     if quarantined:
@@ -73,18 +77,21 @@ def _source(source: Mapping[str, Any], files: pa.Table, epochs: pa.Table, now: d
     With them the age of the oldest file that was listed and is not finished, in retained epochs and in seconds, and
     how its listings were going when it last handed a file on.
     """
+    import pyarrow as pa
     import pyarrow.compute as pc
 
     mine = files.filter(pc.equal(files["source"], source["name"]))
-    rows_bad = pc.sum(mine["rows_bad"]).as_py() or 0
+    in_views = mine.filter(pc.invert(pc.is_in(mine["status"], value_set=pa.array(REMOVED_STATUSES))))
+    rows_bad = pc.sum(in_views["rows_bad"]).as_py() or 0
     counts = {row["values"]: row["counts"] for row in pc.value_counts(mine["status"]).to_pylist()}
     return {
         "name": source["name"],
         "url": source["url"],
         "format": source["format"],
         **{status: counts.get(status, 0) for status in _STATUSES},
-        "rows": (pc.sum(mine["rows_read"]).as_py() or 0) - rows_bad,
+        "rows": (pc.sum(in_views["rows_read"]).as_py() or 0) - rows_bad,
         "rows_bad": rows_bad,
+        "changes_ignored": source["changes_ignored"],
         **_oldest_unfinished(mine, epochs, now),
         "listed_at": source["listed_at"],
         "requests_per_hour": source["requests_last_hour"],

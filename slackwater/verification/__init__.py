@@ -21,6 +21,7 @@ ingested of it, each position once, none of them quarantined (`stored_rows`).
 
 Invariants:
 
+* What was replaced or forgotten is left out.
 * A view is compared over exactly the first `rows_read` records of each file of the ledger of its epoch, less those that
   are quarantined, whatever the file's status; a frozen view over those of the epoch at which it was frozen.
 * Which records are bad is found again: by our readers one by one, by DuckDB in its own way, and by their number.

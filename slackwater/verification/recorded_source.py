@@ -17,6 +17,7 @@ from state.location import Location
 from state.quarantine import bad_records
 from state.records import CatalogSource
 from state.store import StateStore
+from state.tables import REMOVED_STATUSES
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,9 @@ def recorded_sources(
 ) -> dict[str, RecordedSource]:
     """The sources with the files that the ledger and the queues of one version of the store say were read."""
     files = read_files(store, state_version)
-    files = files.filter(pc.greater(pc.fill_null(files["rows_read"], 0), 0)).sort_by("path")
+    is_removed = pc.is_in(files["status"], value_set=pa.array(REMOVED_STATUSES))
+    was_read = pc.greater(pc.fill_null(files["rows_read"], 0), 0)
+    files = files.filter(pc.and_(was_read, pc.invert(is_removed))).sort_by("path")
     found = {}
     for definition in definitions:
         own = files.filter(pc.equal(files["source"], definition.name)).to_pylist()

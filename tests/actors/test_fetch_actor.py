@@ -53,6 +53,7 @@ def fetch_actor(root: Path, receiver: Receiver, sources: Sequence[SourceDefiniti
         schemas={},
         unfinished=[],
         without_rows=[],
+        held=[],
         poisoned={},
         stored={"s": PATH},
     )

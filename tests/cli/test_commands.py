@@ -37,6 +37,16 @@ def test_when_nothing_runs_that_is_said_in_one_line(tmp_path: Path, kind: str) -
     assert ended.err == f"error: nothing runs at {tmp_path}: there is nothing to {kind}\n"
 
 
+@pytest.mark.parametrize("kind", ["reingest", "forget"])
+def test_a_correction_needs_a_run_and_says_so(tmp_path: Path, kind: str) -> None:
+    ended = slackwater(kind, str(tmp_path), "day=1/*.csv")
+    assert (ended.code, ended.out) == (1, "")
+    assert (
+        ended.err.startswith(f"error: nothing runs at {tmp_path}: `{kind}` needs a run") and ended.err.count("\n") == 1
+    )
+    assert slackwater(kind, str(tmp_path)).code == 2, "all files at once have to be asked for"
+
+
 def test_a_retry_without_a_run_says_how_many_and_which_there_is_not(tmp_path: Path) -> None:
     bad = BadFiles(Location(str(tmp_path)))
     bad.ended(BAD, progress("a"), progress("b"), progress("c", source="t"))

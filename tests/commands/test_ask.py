@@ -18,6 +18,7 @@ from actors.messages import Pause, Stop, Throttle
 from slackwater import commands
 from slackwater.command_loop import CommandLoop
 from slackwater.commands import ask
+from slackwater.corrections import Corrections
 from slackwater.testing.s3_server import S3Server
 from state.clock import ManualClock, SystemClock
 from state.command import (
@@ -69,7 +70,8 @@ class Served(Requested):
     @contextmanager
     def running(self) -> Iterator[None]:
         inbox = CommandInbox(self.location, SystemClock())
-        loop = CommandLoop(inbox, self.ownership, self.requests, lambda: self.failure, poll_s=0.01)
+        corrections = Corrections(self.bad.root, [], self.requests)
+        loop = CommandLoop(inbox, self.ownership, self.requests, corrections, lambda: self.failure, poll_s=0.01)
         try:
             yield
         finally:

@@ -61,7 +61,7 @@ MUTANTS = (
     Mutant(
         "a changed file is read again only when it was finished",
         "actors/file_queue.py",
-        ((" or progress.file.source in self._appending", ""),),
+        ((" or source in self._appending or source in self._replacing", ""),),
     ),
     Mutant(
         "alignment does not block",
@@ -176,7 +176,7 @@ MUTANTS = (
     Mutant(
         "admission is not looked at",
         "actors/fetch_executor.py",
-        (("        if self._admitted is None:\n", "        if True:\n"),),
+        (("not is_held and (self._admitted is None or progress.key in self._admitted)", "not is_held"),),
     ),
     Mutant(
         "a poison file is never given up",
@@ -280,8 +280,8 @@ MUTANTS = (
     ),
     Mutant(
         "the versions of the views that are recorded are the last ones",
-        "actors/coordinate_executor.py",
-        (("views = self._views | dict(epoch.views)", "views = dict(epoch.views) | self._views"),),
+        "actors/epoch_collector.py",
+        (("} | dict(self.views)", "} | {name: view for name, view in self.views.items() if name not in before}"),),
     ),
     Mutant(
         "epochs that were committed and not acknowledged are not counted",
@@ -297,5 +297,25 @@ MUTANTS = (
                 "settled = store.head.epoch",
             ),
         ),
+    ),
+    Mutant(
+        "what was dropped is recorded for ever",
+        "actors/epoch_collector.py",
+        ((" for name, view in before.items() if name not in self.dropped}", " for name, view in before.items()}"),),
+    ),
+    Mutant(
+        "the epoch up to which a view catches up expires",
+        "state/records.py",
+        (("return frozenset(self.tags.values()).union(pinned)", "return frozenset(self.tags.values())"),),
+    ),
+    Mutant(
+        "a view that is further is no reason to commit",
+        "actors/coordinate_executor.py",
+        ((" or views != self._views:", ":"),),
+    ),
+    Mutant(
+        "a run has caught up when its views have not",
+        "actors/coordinate_executor.py",
+        ((" and not self._catching_up\n", "\n"),),
     ),
 )

@@ -50,6 +50,7 @@ def test_spark_and_ray_read_the_columns_and_rows_that_are_asked_for(
     assert sorted(row.delay for row in late.collect()) == [2, 3]
     assert late.rdd.getNumPartitions() == len(snapshot.view("late").lance().get_fragments())
     assert carriers.to_ray(**WANTED).take_all() == ROWS
+    assert (carriers.to_ray(**WANTED).count(), carriers.to_ray().count()) == (2, 3)
     assert carriers.to_ray().schema().names == ["carrier", "n"]
     for wrong in ({"columns": ["m"]}, {"filter": "m = 1"}):
         with pytest.raises(UsageError, match="'m'"):

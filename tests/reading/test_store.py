@@ -34,6 +34,7 @@ FILE_COLUMNS = [
     "done_epoch",
     "changed_epoch",
     "gone_epoch",
+    "removed_epoch",
     "bytes_read",
     "requests",
     "attempts",
@@ -116,6 +117,7 @@ def test_views_and_sources_are_told_with_their_places(written: WrittenRoot) -> N
         "path": path,
         "version": 3,
         "frozen": False,
+        "missing": [],
     }
     assert (views["late"]["class"], views["late"]["rows"], views["late"]["key"]) == ("append", 3, [])
     assert store.sources().to_pylist() == [
@@ -126,6 +128,7 @@ def test_views_and_sources_are_told_with_their_places(written: WrittenRoot) -> N
             "pattern": "**/*.csv",
             "schema": "carrier string, day date32[day]",
             "left_out": [],
+            "changes_ignored": 0,
             "listed_at": START,
             "requests_last_hour": None,
             "period_s": None,

@@ -16,6 +16,7 @@ import pytest
 import slackwater as sw
 from slackwater.maintenance import run_as_owner, vacuum
 from slackwater.store import Store
+from slackwater.testing import S3Server
 from slackwater.view import View
 from slackwater.view_changes import ViewChange
 from spark_bridge.view_table import ViewTable, view_path
@@ -24,6 +25,7 @@ from state.catalog import put_view
 from state.clock import ManualClock
 from state.group_key import KEY_COLUMN, group_keys
 from state.location import Location
+from state.record_rows import expiry_delta
 from state.records import CatalogView, ViewVersion
 from state.retention import RetentionSettings
 from tests.reading.written_root import RootWriter
@@ -90,7 +92,7 @@ class Followed:
 
     def changes(self, epochs: Iterator[Any] = iter(()), since: int | None = None) -> Iterator[ViewChange]:
         """Every change until the follower waits in vain."""
-        store = Store(Location(self.writer.root.url), Waits(epochs))
+        store = Store(self.writer.root, Waits(epochs))
         try:
             yield from store.watch("v", since=since, poll_s=0)
         except NothingMoreError:
@@ -161,6 +163,24 @@ def test_the_changes_of_groups_make_the_view_at_every_epoch(tmp_path: Path) -> N
 
     later = list(followed.changes(since=epochs[100]))
     assert [change.epoch for change in later] == [epoch for epoch in unlike if epoch > epochs[100]]
+
+
+def test_a_view_in_a_bucket_is_followed(s3: S3Server, bucket: str) -> None:
+    followed = Followed(Location(f"s3://{bucket}/root", s3.storage_options), "carrier", "day")
+    followed.create(groups(dict.fromkeys(range(100), 1)))
+    first = followed.commit()
+    state = {row[:2]: row for row in followed.rows_at[first]}
+    for number in range(3):
+        followed.table.upsert(groups({1: number, 2: 2, 200 + number: 1}))
+        followed.table.delete(groups({10 + number: 0})[KEY_COLUMN].combine_chunks())
+        followed.commit()
+    changes = list(followed.changes(since=first))
+    for change in changes:
+        for key in tuples(change.removed):
+            del state[key]
+        state.update({row[:2]: row for row in tuples(change.rows)})
+        assert sorted(map(repr, state.values())) == sorted(map(repr, followed.rows_at[change.epoch]))
+    assert [(change.rows.num_rows, change.removed.num_rows) for change in changes] == [(3, 1), (2, 1), (2, 1)]
 
 
 def grow_rows(followed: Followed, random: Random, *, nested: bool, withdraw: bool) -> Iterator[int]:
@@ -279,6 +299,21 @@ def test_a_follower_whose_epochs_have_expired_is_told_how_to_go_on(tmp_path: Pat
         vacuumed(followed)
 
     with pytest.raises(sw.EpochExpiredError, match=f"since epoch {first} is no longer retained: begin again without"):
+        list(followed.changes(after(fall_behind), since=first))
+
+
+def test_epochs_that_have_expired_are_not_skipped_while_their_files_are_still_there(tmp_path: Path) -> None:
+    followed = Followed(Location(str(tmp_path)), "carrier", "day")
+    followed.create(groups({1: 1}))
+    first = followed.commit()
+
+    def fall_behind() -> None:
+        for number in range(3):
+            followed.table.upsert(groups({1: number}))
+            followed.commit()
+        followed.writer.store.amend(expiry_delta(list(followed.rows_at)[:-1]))
+
+    with pytest.raises(sw.EpochExpiredError, match=f"since epoch {first} is no longer retained"):
         list(followed.changes(after(fall_behind), since=first))
 
 

@@ -1,6 +1,8 @@
-"""The pipeline of the kill tests, as a program of its own: `python job.py ROOT BUCKET_URL [for ever]`.
+"""The pipeline of the kill tests, as a program of its own: `python job.py ROOT BUCKET_URL [HOW]`.
 
-The storage options come in the environment.
+Without more it ends when it has caught up; so it does with `all`, which declares also the views that come late.  With
+`for ever` it does not end, and with `changing SEED` it adds and drops those all the time.  The storage options come in
+the environment.
 
 Small pieces, small epochs and little credit make many epochs out of little data, and files that are half read at a
 barrier.
@@ -10,8 +12,9 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import sys
-from typing import Any
+from typing import Any, NoReturn
 
 import slackwater as sw
 
@@ -25,6 +28,14 @@ VIEWS = {
     "busy": "SELECT user, count(*) AS n FROM visits GROUP BY user HAVING count(*) >= 10",
 }
 """What the views compute; `busy` is declared as a function."""
+
+LATE_VIEWS = {
+    "by_note": "SELECT note, count(*) AS n, max(amount) AS largest FROM clicks GROUP BY note",
+    "notes": "SELECT user, count(DISTINCT note) AS notes, sum(amount) AS total FROM orders GROUP BY user",
+    "small": "SELECT user, note FROM visits WHERE amount < 500",
+    "users": "SELECT count(*) AS users FROM (SELECT user FROM orders GROUP BY user)",
+}
+"""Views that come late, over stored rows and over files, and one that is recomputed as a whole."""
 
 SCHEMA = "user bigint, amount double, note string"
 FORMATS = {"orders": "parquet", "clicks": "csv", "visits": "json"}
@@ -66,6 +77,27 @@ def pipeline(root: str, url: str, options: dict[str, Any]) -> sw.Pipeline:
     return made
 
 
+def change_views(run: sw.Run, chance: random.Random) -> NoReturn:
+    """Adds and drops views until somebody kills the process."""
+    there: set[str] = set()
+    while True:
+        name = chance.choice(sorted(LATE_VIEWS))
+        if name in there:
+            run.drop_view(name)
+        else:
+            # A view that an earlier life has left is frozen: with its rows of now it takes that one's place.
+            run.add_view(name, LATE_VIEWS[name], on_full="allow")
+        there ^= {name}
+        run.wait(timeout_s=chance.choice([0.0, 0.3, 1.5]))
+
+
 if __name__ == "__main__":
-    until = None if sys.argv[3:] else "caught_up"
-    pipeline(sys.argv[1], sys.argv[2], json.loads(os.environ["STORAGE_OPTIONS"])).run(until=until)
+    made = pipeline(sys.argv[1], sys.argv[2], json.loads(os.environ["STORAGE_OPTIONS"]))
+    how = sys.argv[3:]
+    if how[:1] == ["changing"]:
+        with made.start() as started:
+            change_views(started, random.Random(how[1]))
+    if how == ["all"]:
+        for name, query in LATE_VIEWS.items():
+            made.view(name, query, on_full="allow")
+    made.run(until=None if how == ["for ever"] else "caught_up")

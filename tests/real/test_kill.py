@@ -41,11 +41,11 @@ def fill(s3: S3Server, bucket: str) -> None:
 class Job:
     """One life of the pipeline's process."""
 
-    def __init__(self, root: str, url: str, options: dict[str, str], log: Path) -> None:
+    def __init__(self, root: str, url: str, options: dict[str, str], log: Path, *how: str) -> None:
         self._root, self._options = root, options
         self._log = log.open("ab")
         self._process = subprocess.Popen(
-            [sys.executable, job.__file__, root, url],
+            [sys.executable, job.__file__, root, url, *how],
             env={**os.environ, "STORAGE_OPTIONS": json.dumps(options)},
             stdout=self._log,
             stderr=self._log,
@@ -54,6 +54,12 @@ class Job:
     def kill_when(self, reached: Callable[[int, int], bool]) -> None:
         """Kills the process when `reached(finished files, half-read files)`, or fails if it ended before."""
         self._wait(lambda: reached(*self._files()))
+        self._process.send_signal(signal.SIGKILL)
+        assert self._process.wait() == -signal.SIGKILL, "the run was over before it could be killed"
+
+    def kill_while_a_view_catches_up(self, done: int) -> None:
+        """Kills the process in such a moment, when so many files are finished."""
+        self._wait(lambda: self._files()[0] >= done and bool(sw.open(self._root, self._options).late_views().num_rows))
         self._process.send_signal(signal.SIGKILL)
         assert self._process.wait() == -signal.SIGKILL, "the run was over before it could be killed"
 
@@ -98,18 +104,24 @@ def killed_at(
                 life.kill_when(moment)
         finally:
             life.end()
+    store = sw.open(root, options)
+    return store, checked(store, s3, bucket, tmp_path)
+
+
+def checked(store: sw.Store, s3: S3Server, bucket: str, tmp_path: Path) -> int:
+    """Compares every view at every epoch; every file must be in them.  Returns the number of epochs."""
     client = s3.client()
 
     def read(path: str) -> bytes:
         content: bytes = client.get_object(Bucket=bucket, Key=path.removeprefix(f"s3://{bucket}/"))["Body"].read()
         return content
 
-    store = sw.open(root, options)
-    epochs = LedgerOracle(job.FORMATS, read, tmp_path, job.STORED).check_every_epoch(store, job.VIEWS)
+    oracle = LedgerOracle(job.FORMATS, read, tmp_path, job.STORED)
+    epochs = oracle.check_every_epoch(store, {**job.VIEWS, **job.LATE_VIEWS})
     files = store.files()
     assert files["status"].to_pylist() == ["done"] * FILES
     assert len(set(files["path"].to_pylist())) == FILES
-    return store, epochs
+    return epochs
 
 
 @pytest.mark.ray
@@ -135,3 +147,30 @@ def beyond(share: float, done: int, reading: int) -> bool:
 def test_no_row_is_lost_and_none_comes_twice_over_ten_kills(s3: S3Server, bucket: str, tmp_path: Path) -> None:
     shares = [0.0, 0.02, 0.1, 0.2, 0.3, 0.45, 0.6, 0.7, 0.8, 0.9]
     killed_at(s3, bucket, tmp_path, [partial(beyond, share) for share in shares])
+
+
+@pytest.mark.ray
+@pytest.mark.full
+@pytest.mark.timeout(1_200)
+def test_views_that_come_and_go_are_whole_whenever_they_are_shown_over_kills(
+    s3: S3Server, bucket: str, tmp_path: Path
+) -> None:
+    fill(s3, bucket)
+    root, url, options = f"s3://{bucket}/root", f"s3://{bucket}/in", s3.storage_options
+    for number, done in enumerate([1, FILES // 2, FILES, FILES]):
+        life = Job(root, url, options, tmp_path / f"life-{number}.log", "changing", str(number))
+        try:
+            life.kill_while_a_view_catches_up(done)
+        finally:
+            life.end()
+    last = Job(root, url, options, tmp_path / "last.log", "all")
+    try:
+        last.finish()
+    finally:
+        last.end()
+    store = sw.open(root, options)
+    assert checked(store, s3, bucket, tmp_path) > 10
+    snapshot = store.snapshot()
+    assert {*snapshot.views} == {*job.VIEWS, *job.LATE_VIEWS}
+    assert store.late_views().num_rows == 0
+    assert len({name for epoch in store.epochs()["epoch"].to_pylist() for name in store.snapshot(epoch).views}) == 8

@@ -67,7 +67,11 @@ class FollowedView:
         return self.views[self.definition.name]
 
     def dataset(self) -> lance.LanceDataset:
-        return open_dataset(self.root.child(self.version.path), self.version.version)
+        return self.open(self.root, self.version)
+
+    @staticmethod
+    def open(root: Location, version: ViewVersion) -> lance.LanceDataset:
+        return open_dataset(root.child(version.path), version.version)
 
     def stored(self) -> pa.Table:
         """The view's rows without what is stored beside them."""

@@ -68,7 +68,7 @@ class _Story:
         chance = self._chance
         materializer = Materializer(self._spark, self._root)
         # Even on one core, some stories are told with a shuffle.
-        materializer._parallelism = chance.choice([1, 1, 1, 2])
+        materializer._rows.parallelism = chance.choice([1, 1, 1, 2])
         definitions = [ViewDefinition(name, query.text) for name, query in self._queries.items()]
         try:
             materializer.declare(definitions, dict.fromkeys("tu", SCHEMA), {})

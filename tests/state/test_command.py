@@ -9,7 +9,9 @@ import pytest
 from state.command import (
     ClearQuarantineCommand,
     Command,
+    ForgetCommand,
     PauseCommand,
+    ReingestCommand,
     ResumeCommand,
     RetryCommand,
     StopCommand,
@@ -39,6 +41,8 @@ EPOCH = 117_000_000_000_000_001
         ClearQuarantineCommand(epoch=EPOCH, source="s"),
         TagCommand(name="audit", epoch=EPOCH),
         TagCommand(name="audit", epoch=None),
+        ReingestCommand(file="day=1/*.csv"),
+        ForgetCommand(source="s", file="a/b.csv"),
         VacuumCommand(),
         VacuumCommand(keep_s=0.0, keep_epochs=1),
     ],

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from actors.attempt_plan import AttemptPlan
+from actors.pipeline_definition import PipelineDefinition
 from actors.recovery import RecoveredState
 from actors.run_state import RunState
 from actors.topology import COORDINATOR, DISPATCHER, MERGER, Topology
@@ -33,8 +35,9 @@ class SimulatedAttempt(Life):
     def __init__(self, process: SimulatedProcess, plan: AttemptPlan) -> None:
         super().__init__(f"{process.name}/{plan.number}", process)
         self.plan, self.world = plan, process.world
-        definition = self.world.definition
-        self.definition = definition if plan.files_at_once is None else definition.cautious()
+        views = {view.name: view.sources for view in process.views}
+        definition = replace(self.world.definition, views=views)
+        self.definition: PipelineDefinition = definition if plan.files_at_once is None else definition.cautious()
         self.coordinator = CoordinatorHost(self)
         self.lists: dict[str, ListHost] = {}
         self.fetchers: dict[str, FetchHost] = {}
@@ -149,6 +152,7 @@ class SimulatedAttempt(Life):
                 schemas=open_sources,
                 unfinished=[each for each in recovered.unfinished if mapping.owner_of(each.file.path) == index],
                 without_rows=[key for key in recovered.without_rows if mapping.owner_of(key[1]) == index],
+                held=[path for path in recovered.held if mapping.owner_of(path[1]) == index],
                 poisoned=self.plan.poisoned,
                 stored=self.coordinator.executor.stored_paths,
             )

@@ -24,6 +24,7 @@ from actors.instructions import (
     TryNextFile,
     WakeAt,
 )
+from actors.ledger_corrections import corrected_delta
 from actors.messages import Mutation
 from actors.recovery import RecoveredState, recover
 from actors.reports import CollectReport, Progress
@@ -102,8 +103,8 @@ class CoordinatorHost(Host):
     def propose_columns(self, source: str, columns: pa.Schema) -> None:
         self.do(self._running.on_columns_proposed(source, columns, self.now_s))
 
-    def views_declared(self, sources: frozenset[str], new_views: bool) -> None:
-        self.do(self._running.on_views_declared(sources, new_views, self.now_s))
+    def views_declared(self, sources: frozenset[str], new_views: bool, catching_up: bool) -> None:
+        self.do(self._running.on_views_declared(sources, new_views, self.now_s, catching_up=catching_up))
 
     def request(self, mutation: Mutation) -> None:
         self.do(self._running.on_request(mutation, self.now_s))
@@ -164,7 +165,7 @@ class CoordinatorHost(Host):
     def _commit(self, commit: Commit) -> None:
         record = self._store.commit(
             epoch=commit.epoch,
-            delta=commit.delta,
+            delta=corrected_delta(self._store, commit),
             views=commit.views,
             counts=commit.counts,
             seconds=commit.seconds,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 import pyarrow as pa
@@ -17,6 +17,7 @@ from actors.file_progress import Ending, FileProgress
 from actors.file_queue import FileQueue
 from actors.gone_files import find_gone
 from actors.instructions import (
+    CloseFile,
     CloseFiles,
     Deliver,
     EmitBlock,
@@ -28,6 +29,7 @@ from actors.instructions import (
     ProposeSchema,
     ReadPage,
     ReadPiece,
+    StagePiece,
 )
 from actors.list_executor import ListExecutor
 from actors.listing_pace import ListingPace
@@ -35,12 +37,13 @@ from actors.listing_page import microseconds_of
 from actors.merge_executor import MergeExecutor
 from actors.messages import Barrier, Block, Envelope, FileKey, FileVersion, Message, PathKey, StoredBlock
 from actors.path_filter import PathFilter
+from actors.read_buffer import Piece
 from actors.read_errors import ObjectChanged, ObjectVanished
 from actors.reports import EpochBlocks, FetchProgress, ListProgress
 from actors.request_budget import RequestBudget
 from actors.rows import Offset
 from actors.seen_index import SeenIndex
-from actors.source import SourceDefinition, appending
+from actors.source import SourceDefinition, appending, replacing
 from actors.vnode_mapping import VnodeMapping
 from slackwater.testing.simulation.bucket import Content
 from slackwater.testing.simulation.file_rows import ROW_BYTES, FileRows
@@ -155,7 +158,7 @@ class FetchHost(Host):
 
     Args:
         schemas: of the sources, as far as they are decided; of one that adds columns every file has one of three.
-        unfinished, without_rows: see `FileQueue`.
+        unfinished, without_rows, held: see `FileQueue`.
         poisoned: see `FetchExecutor`.
         stored: see `FetchActor`.
     """
@@ -171,6 +174,7 @@ class FetchHost(Host):
         schemas: Mapping[str, pa.Schema],
         unfinished: Iterable[FileProgress],
         without_rows: Iterable[FileKey],
+        held: Iterable[PathKey],
         poisoned: Mapping[PathKey, str],
         stored: Mapping[str, str],
     ) -> None:
@@ -188,7 +192,7 @@ class FetchHost(Host):
             actor=name,
             settings=settings,
             outlet=self._edge,
-            queue=FileQueue(unfinished, without_rows, appending(attempt.definition.sources)),
+            queue=FileQueue(unfinished, without_rows, appending(sources), replacing(sources), held),
             known_schemas=schemas,
             poisoned=poisoned,
             policies={source.name: source.policy for source in attempt.definition.sources},
@@ -227,22 +231,34 @@ class FetchHost(Host):
                 self.soon(self._send_staged, self._edge.send(block), block)
             else:
                 self.send(block)
+        elif isinstance(instruction, StagePiece):
+            self.soon(self._stage_piece, instruction.piece)
         elif isinstance(instruction, ProposeSchema):
             coordinator = self._attempt.coordinator
             coordinator.tell(coordinator.propose_schema, instruction)
         elif isinstance(instruction, ProposeColumns):
             coordinator = self._attempt.coordinator
             coordinator.tell(coordinator.propose_columns, instruction.source, instruction.columns)
+        elif isinstance(instruction, CloseFile):
+            self._open.pop(instruction.file, None)
         elif isinstance(instruction, CloseFiles):
             self._open.clear()
         else:
             super().perform(instruction)
 
     def _send_staged(self, envelope: Envelope, block: Block) -> None:
-        path = self._stored[block.source]
-        stored = StoredBlock(path, SCHEMA, (self._root.stage_rows(path, block.ref.spans),))
+        stored = self._stored_block(block.source, block.ref)
         [(receiver, _)] = self._outlets
         receiver.tell(receiver.receive, replace(envelope, message=replace(block, stored=stored)))
+
+    def _stage_piece(self, piece: Piece) -> None:
+        file = piece.progress.file
+        assert piece.rows is not None, "a piece that is stored has rows"
+        self.do(self.executor.on_staged(file, self._stored_block(file.source, piece.rows.table), self.now_s))
+
+    def _stored_block(self, source: str, rows: Any) -> StoredBlock:
+        path = self._stored[source]
+        return StoredBlock(path, SCHEMA, (self._root.stage_rows(path, rows.spans),))
 
     def _infer(self, file: FileVersion) -> None:
         content = self._requested(file)

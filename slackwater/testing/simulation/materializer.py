@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from actors.messages import BarrierKind, Block
+from actors.messages import BarrierKind, Block, Correction
 from actors.recovery import RecoveredState
 from actors.reports import CollectReport, EpochBlocks
 from actors.topology import MATERIALIZER
 from slackwater.testing.simulation.file_rows import Span
 from slackwater.testing.simulation.host import Host
+from slackwater.testing.simulation.late_view import LateView, history_of
 from slackwater.testing.simulation.model_view import ModelView
 from slackwater.testing.simulation.simulated_root import SimulatedRoot
 from state.errors import RunFailedError
 from state.records import CatalogView, ViewVersion
+from state.view_name import next_name
 
 if TYPE_CHECKING:
     from slackwater.testing.simulation.attempt import SimulatedAttempt
@@ -31,14 +34,20 @@ class SimulatedMaterializer(Host):
     def __init__(self, attempt: SimulatedAttempt, recovered: RecoveredState) -> None:
         super().__init__(attempt, MATERIALIZER, ())
         self._root = SimulatedRoot(self._world.disk, self._world.clock, self._world.access(self))
-        self._versions: dict[str, ViewVersion] = dict(recovered.views)
+        self._versions = {name: each for name, each in recovered.views.items() if each.pinned_epoch is None}
+        self._begun = {name: each for name, each in recovered.views.items() if each.pinned_epoch is not None}
+        self._recovered = recovered
         self._known = set(recovered.catalog.views)
+        self._late: LateView | None = None
         self._plans: tuple[ModelView, ...] = ()
         self._declared: frozenset[str] | None = None
         self._epoch: EpochBlocks | None = None
         self._spans: Mapping[str, tuple[Span, ...]] = {}
         self._due: list[ModelView] = []
+        self._corrected: list[ModelView] = []
+        self._is_correcting = False
         self._created: list[CatalogView] = []
+        self._dropped: list[str] = []
         self._looks = False
 
     def look_soon(self) -> None:
@@ -56,7 +65,7 @@ class SimulatedMaterializer(Host):
     def _look(self) -> None:
         self._looks = False
         merger = self._attempt.merger
-        if self.over or self._due:
+        if self.over or self._due or self._is_correcting:
             return
         if self._attempt.process.spark_is_up or not self._attempt.schemas:
             self._declare()
@@ -65,6 +74,7 @@ class SimulatedMaterializer(Host):
                 self.fail(RunFailedError("the actor merger died"))
                 return
             if not merger.epochs:
+                self._catch_up()
                 return
             self._epoch = merger.epochs.pop(0)
         self._materialize(self._epoch)
@@ -73,18 +83,50 @@ class SimulatedMaterializer(Host):
         schemas = self._attempt.schemas
         if schemas == self._declared:
             return
-        self._plans = tuple(view for view in self._world.views if view.sources <= schemas)
-        new = any(view.name not in self._known for view in self._plans)
+        views = [view for view in self._attempt.process.views if view.sources <= schemas]
+        late = next((view for view in views if self._is_late(view)), None)
+        if late is not None and self._late is None:
+            self._late = LateView(late, self._recovered.head.epoch, self._begun.get(next_name(late.name)))
+        self._plans = tuple(view for view in views if self._late is None or view is not self._late.view)
         self._declared = schemas
+        self._tell_declared(any(view.name not in self._known for view in self._plans) or self._late is not None)
+
+    def _is_late(self, view: ModelView) -> bool:
+        """Whether rows were ingested before the view was there."""
+        is_begun = next_name(view.name) in self._begun
+        return view.name not in self._versions and (is_begun or bool(view.sources & self._recovered.ingested))
+
+    def _tell_declared(self, has_news: bool) -> None:
         coordinator = self._attempt.coordinator
         # A call that is waited for: it keeps its order.
-        coordinator.tell_now(coordinator.views_declared, schemas, new)
+        coordinator.tell_now(coordinator.views_declared, self._declared, has_news, self._late is not None)
+
+    def _catch_up(self) -> None:
+        """Brings the late view a piece further, when nothing else is to be done."""
+        late = self._late
+        if late is None or late.version is None or late.is_complete or self._attempt.state.epoch < late.pinned_epoch:
+            return
+        if late.needs_history:
+            late.open(self._history(late))
+        spans = late.next_spans()
+        if spans:
+            late.on_piece(spans, self._write(late.view, late.version, spans))
+        self._tell_declared(True)
+        self.look_soon()
+
+    def _history(self, late: LateView) -> list[Span]:
+        store = self._root.open(read_only=True)
+        version = max(each.state_version for each in store.epochs() if each.epoch <= late.pinned_epoch)
+        ledger, queue = (store.rows(table, version) for table in ("ledger", "queue"))
+        return history_of(ledger, queue, self._world.bucket.contents, late.view.sources)
 
     def _materialize(self, epoch: EpochBlocks) -> None:
-        if epoch.barrier.kind is BarrierKind.INITIAL or (not self._plans and not epoch.blocks):
+        is_empty = not epoch.blocks and not epoch.corrections
+        if epoch.barrier.kind is BarrierKind.INITIAL or (not self._plans and is_empty):
             self._tell(epoch, CollectReport(MATERIALIZER, epoch.epoch))
             return
-        if not self._attempt.process.spark_is_up or not epoch.blocks.keys() <= self._attempt.schemas:
+        read = {*epoch.blocks, *(each.source for each in epoch.corrections)}
+        if not self._attempt.process.spark_is_up or not read <= self._attempt.schemas:
             return
         self._declare()
         self._take_rows(epoch)
@@ -98,8 +140,12 @@ class SimulatedMaterializer(Host):
                 view = self._world.stored_rows[source]
                 self._due.append(view)
                 self.soon(self._store_rows, view, blocks, epoch)
+        late = self._late
+        if late is not None and (late.version is None or late.view.sources & self._spans.keys()):
+            self._due.append(late.view)
+            self.soon(self._bring_late, late, epoch)
         if not self._due:
-            self._report_views(epoch)
+            self._correct(epoch)
 
     def _take_rows(self, epoch: EpochBlocks) -> None:
         """Raises RunFailedError when the rows of an epoch are gone with their actor, or kill Spark."""
@@ -123,6 +169,18 @@ class SimulatedMaterializer(Host):
             version = self._write(view, version, spans)
         self._written(view, version, epoch)
 
+    def _bring_late(self, late: LateView, epoch: EpochBlocks) -> None:
+        """The same for the view that catches up."""
+        spans = [span for source, each in self._spans.items() if source in late.view.sources for span in each]
+        if late.version is None:
+            late.version = self._create(late.view, epoch.epoch, spans)
+            self._created.append(replace(self._created.pop(), name=next_name(late.view.name)))
+        else:
+            late.version = self._write(late.view, late.version, spans)
+        self._due.remove(late.view)
+        if not self._due:
+            self._correct(epoch)
+
     def _store_rows(self, view: ModelView, blocks: Sequence[Block], epoch: EpochBlocks) -> None:
         """Makes what was staged visible."""
         stored = [block.stored for block in blocks if block.stored is not None]
@@ -142,6 +200,59 @@ class SimulatedMaterializer(Host):
         self._versions[view.name] = version
         self._due.remove(view)
         if not self._due:
+            self._correct(epoch)
+
+    def _correct(self, epoch: EpochBlocks) -> None:
+        """Puts files in place of what is stored of them; then the views are computed from what is stored."""
+        self._is_correcting = True
+        corrected = {each.source for each in epoch.corrections}
+        if self._late is not None and not corrected.isdisjoint(self._late.view.sources):
+            self._begin_anew(self._late, epoch.epoch)
+        for source in sorted(corrected):
+            last = {each.path: each for each in epoch.corrections if each.source == source}
+            self._replace_rows(self._world.stored_rows[source], source, last)
+        self._corrected = [
+            view for view in self._plans if view.name in self._versions and not corrected.isdisjoint(view.sources)
+        ]
+        for view in self._corrected:
+            self.soon(self._compute_again, view, epoch)
+        if not self._corrected:
+            self._report_views(epoch)
+
+    def _begin_anew(self, late: LateView, epoch: int) -> None:
+        """The history of the late view is another one now."""
+        name = next_name(late.view.name)
+        self._created = [each for each in self._created if each.name != name]
+        self._dropped.append(name)
+        self._late = LateView(late.view, epoch, None)
+        self._tell_declared(True)
+
+    def _replace_rows(self, view: ModelView, source: str, corrections: Mapping[str, Correction]) -> None:
+        staged = [
+            span
+            for each in corrections.values()
+            for block in each.stored
+            for name in block.fragments
+            for span in self._root.staged_rows(block.path, name) or ()
+        ]
+        version = self._versions.get(view.name)
+        if version is not None:
+            kept = [
+                span for span in self._root.view_rows(version.path, version.version) if span.file[1] not in corrections
+            ]
+            number = self._root.commit_view(version.path, version.version, view.after(kept, staged))
+            self._versions[view.name] = ViewVersion(view.name, version.path, number)
+        elif staged:
+            path = next(block.path for each in corrections.values() for block in each.stored)
+            number = self._root.commit_view(path, 0, view.after(None, staged))
+            self._versions[view.name] = ViewVersion(view.name, path, number)
+
+    def _compute_again(self, view: ModelView, epoch: EpochBlocks) -> None:
+        stored = [self._versions.get(self._world.stored_rows[source].name) for source in sorted(view.sources)]
+        rows = [span for each in stored if each is not None for span in self._root.view_rows(each.path, each.version)]
+        self._versions[view.name] = self._write(view, self._versions[view.name], rows, anew=True)
+        self._corrected.remove(view)
+        if not self._corrected:
             self._report_views(epoch)
 
     def _create(self, view: ModelView, epoch: int, spans: list[Span]) -> ViewVersion:
@@ -155,22 +266,41 @@ class SimulatedMaterializer(Host):
             return ViewVersion(view.name, path, version)
         return ViewVersion(view.name, path, version, state_path, self._root.commit_view(state_path, 0, kept))
 
-    def _write(self, view: ModelView, version: ViewVersion, spans: list[Span]) -> ViewVersion:
+    def _write(self, view: ModelView, version: ViewVersion, spans: list[Span], *, anew: bool = False) -> ViewVersion:
         if version.state_path is None or version.state_version is None:
-            kept = view.after(self._root.view_rows(version.path, version.version), spans)
+            kept = view.after(None if anew else self._root.view_rows(version.path, version.version), spans)
             number = self._root.commit_view(version.path, version.version, kept)
             return ViewVersion(view.name, version.path, number)
-        kept = view.after(self._root.view_rows(version.state_path, version.state_version), spans)
+        before = None if anew else self._root.view_rows(version.state_path, version.state_version)
+        kept = view.after(before, spans)
         state_number = self._root.commit_view(version.state_path, version.state_version, kept)
         number = self._root.commit_view(version.path, version.version, view.result(kept))
         return ViewVersion(view.name, version.path, number, version.state_path, state_number)
 
     def _report_views(self, epoch: EpochBlocks) -> None:
+        self._is_correcting = False
+        late = self._late
+        is_shown = late is not None and late.is_complete
+        if late is not None and is_shown:
+            self._show(late, epoch.epoch)
         created, self._created = tuple(self._created), []
+        dropped, self._dropped = tuple(self._dropped), []
         self._known |= {view.name for view in created}
         self._spans = {}
-        report = CollectReport(MATERIALIZER, epoch.epoch, views=dict(self._versions), created=created)
-        self._tell(epoch, report)
+        views = dict(self._versions)
+        if self._late is not None and self._late.version is not None:
+            views[next_name(self._late.view.name)] = self._late.recorded()
+        self._tell(epoch, CollectReport(MATERIALIZER, epoch.epoch, views=views, created=created, dropped=dropped))
+        if is_shown and not self.over:
+            self._tell_declared(False)
+
+    def _show(self, late: LateView, epoch: int) -> None:
+        """The view is complete: from this epoch on it is one like all others."""
+        view, self._late = late.view, None
+        self._versions[view.name] = late.shown()
+        self._plans = (*self._plans, view)
+        self._created.append(CatalogView(view.name, "append", view.name, view.name, (*view.sources,), (), epoch))
+        self._dropped.append(next_name(view.name))
 
     def _tell(self, epoch: EpochBlocks, report: CollectReport) -> None:
         self._epoch = None

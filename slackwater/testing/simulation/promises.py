@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 from actors.messages import FileKey, FileVersion, PathKey
 from actors.run_state import RunState
 from slackwater.testing.simulation.bucket import Bucket
+from slackwater.testing.simulation.late_view import history_of, taken_spans
 from slackwater.testing.simulation.model_view import ModelView
 from state.errors import NotFoundError
 from state.fingerprint import path_fingerprint
 from state.memory_disk import MemoryDisk, MemoryVersion
 from state.record_rows import read_epochs
 from state.records import EpochRecord, ViewVersion
+from state.tables import REMOVED_STATUSES
+from state.view_name import base_name
 
-_FINISHED = ("done", "quarantined", "vanished")
+_FINISHED = ("done", "quarantined", "vanished", *REMOVED_STATUSES)
 _Rows = Mapping[bytes, Mapping[str, Any]]
 
 
@@ -64,7 +67,7 @@ class Promises:
         self._recorded: dict[int, EpochRecord] = {}
         self._runs: dict[int, str] = {}
         self._told: dict[str, int] = {}
-        self._ingested_rows = 0
+        self._ingested: Mapping[FileKey, tuple[int, ...]] = {}
         self.epochs = 0
 
     def on_version(self) -> None:
@@ -105,13 +108,21 @@ class Promises:
         if dataset.rows(path, dataset.committed) not in [rows for (at, _), rows in self._kept.items() if at == path]:
             raise PromiseBroken("G2", f"version {dataset.committed} of {path} is tagged and was never committed")
 
-    def on_caught_up(self, objects: Mapping[PathKey, FileVersion], *, is_settled: bool = False) -> None:
+    def on_caught_up(
+        self, objects: Mapping[PathKey, FileVersion], views: Iterable[str], *, is_settled: bool = False
+    ) -> None:
         """A run says that it has caught up.
 
         Args:
             objects: what was in the bucket at the mark, and is still.
+            views: those that it declares.
             is_settled: whether the bucket has not changed for long, so that what is there cannot have vanished.
         """
+        there = self._disk.versions[self._disk.latest].head.views
+        # Over the same sources as the first view, which is there when the schemas are.
+        missing = [name for name in views if name not in there and "rows" in there]
+        if missing:
+            raise PromiseBroken("G1", f"caught up, and the views {missing} are not there")
         finished: dict[PathKey, list[Mapping[str, Any]]] = {}
         for row in self._disk.versions[self._disk.latest].tables.get("ledger", {}).values():
             finished.setdefault((row["source"], row["path"]), []).append(row)
@@ -170,12 +181,10 @@ class Promises:
             self._check_order(before, now)
         new_rows = self._check_records(before, now)
         ingested = self._check_files(before, now)
-        rows = sum(len(each) for each in ingested.values())
-        if rows != self._ingested_rows + new_rows:
-            raise PromiseBroken(
-                "G4", f"{rows} rows are ingested, {self._ingested_rows} were, and {new_rows} are counted"
-            )
-        self._ingested_rows = rows
+        gained = sum(len(rows) - len(self._ingested.get(file, ())) for file, rows in ingested.items())
+        if gained != new_rows:
+            raise PromiseBroken("G4", f"{gained} rows are ingested, and {new_rows} are counted")
+        self._ingested = ingested
         for view in now.head.views.values():
             self._check_view(view, ingested)
 
@@ -235,7 +244,8 @@ class Promises:
                 if row[offset]:
                     if file in ingested:
                         raise PromiseBroken("G1", f"{file[1]} is finished and read again")
-                    ingested[file] = self._bucket.contents[file].good_rows(row[offset])
+                    if row.get("status") not in REMOVED_STATUSES:
+                        ingested[file] = self._bucket.contents[file].good_rows(row[offset])
                     kept = quarantined.pop(file, set())
                 expected = {each for each in self._bucket.contents[file].bad_records if each < row[offset]}
                 if kept != expected or len(kept) != row["rows_bad"]:
@@ -281,7 +291,8 @@ class Promises:
 
     def _check_still_finished(self, earlier: Mapping[str, Any], row: Mapping[str, Any]) -> None:
         is_back = earlier["status"] == "vanished" and not earlier["rows_read"]
-        if not is_back and (earlier["rows_read"], earlier["status"]) != (row["rows_read"], row["status"]):
+        is_same = earlier["rows_read"] == row["rows_read"] and row["status"] in (earlier["status"], "replaced")
+        if not is_back and not is_same:
             raise PromiseBroken("G3", f"{row['path']} was {earlier['status']} and is {row['status']}")
 
     def _check_waiting(self, key: bytes, earlier: Mapping[str, Any], now: MemoryVersion) -> None:
@@ -302,10 +313,14 @@ class Promises:
             raise PromiseBroken("G4", f"{path[1]} was waiting and is forgotten")
 
     def _check_view(self, view: ViewVersion, ingested: Mapping[FileKey, tuple[int, ...]]) -> None:
-        model = self._views[view.name]
+        model = self._views[base_name(view.name)]
         (path, version), *state = _datasets(view)
         rows = self._stored(path, version)
         kept = self._stored(*state[0]) if state else rows
+        if view.pinned_epoch is not None:
+            self._check_late_view(view, model, kept, ingested)
+            self._kept[path, version] = rows
+            return
         own = {file: rows for file, rows in ingested.items() if rows and file[0] in model.sources}
         difference = model.difference(kept, own)
         if difference is None and model.result(kept) != rows:
@@ -315,6 +330,23 @@ class Promises:
         self._kept[path, version] = rows
         for each in state:
             self._kept[each] = kept
+
+    def _check_late_view(
+        self, view: ViewVersion, model: ModelView, kept: object, ingested: Mapping[FileKey, tuple[int, ...]]
+    ) -> None:
+        """With what it lacks of its history it must be what it will be."""
+        assert view.pinned_epoch is not None, "it catches up"
+        pinned = max(epoch for epoch in self._retained if epoch <= view.pinned_epoch)
+        if any(pinned < epoch <= view.pinned_epoch for epoch in self._recorded):
+            raise PromiseBroken("G3", f"epoch {view.pinned_epoch}, up to which {view.name} catches up, has expired")
+        tables = self._disk.versions[self._recorded[pinned].state_version].tables
+        ledger, queue = tables.get("ledger", {}), tables.get("queue", {})
+        history = history_of(ledger.values(), queue.values(), self._bucket.contents, model.sources)
+        whole = model.after(kept, history[taken_spans(view) :])
+        own = {file: rows for file, rows in ingested.items() if rows and file[0] in model.sources}
+        difference = model.difference(whole, own)
+        if difference is not None:
+            raise PromiseBroken("G1", f"{view.name} at version {view.version} and its history: {difference}")
 
     def _stored(self, path: str, version: int) -> object:
         try:

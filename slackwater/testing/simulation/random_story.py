@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from actors.topology import COORDINATOR, DISPATCHER, MATERIALIZER, MERGER
@@ -66,7 +67,7 @@ class RandomStory:
             COORDINATOR,
             MATERIALIZER,
         )
-        return Scenario(
+        scenario = Scenario(
             tuple(self._story()),
             sources=self._sources,
             fetchers=self._fetchers,
@@ -85,7 +86,11 @@ class RandomStory:
             slow=pick(self._actors) if random.random() < 0.3 else "",
             adds_columns=random.random() < 0.2,
             materialize=random.random() < (0.2 if keep_epochs is None else 0.5),
+            late_view=random.random() < 0.4,
         )
+        if scenario.materialize and random.random() < 0.5:
+            return replace(scenario, on_change="replace")
+        return scenario
 
     def _story(self) -> list[Step]:
         random = self._random

@@ -29,10 +29,11 @@ class Scenario:
         concurrency: reads at a time.
         files_waiting: the list budget.
         keep_epochs: how many epochs stay readable; None for all, and then there is no upkeep at all.
-        on_change: what the sources do with files that have changed: `ignore` or `append`.
+        on_change: what the sources do with files that have changed: `ignore`, `append` or `replace`.
         adds_columns: whether the files have columns that their sources get when they are found.
         clock_stands: whether the wall clock stands still, as a coarse one does for a while.
-        materialize: whether the rows of the sources are kept, too.
+        materialize: whether the rows of the sources are kept, too; they are if changed files are replaced.
+        late_view: whether every process but the first declares a further view, of all rows of all sources.
         slow: the name of an actor that is slower than everybody else; empty for none.
     """
 
@@ -53,7 +54,12 @@ class Scenario:
     adds_columns: bool = False
     clock_stands: bool = False
     materialize: bool = False
+    late_view: bool = False
     slow: str = ""
+
+    @property
+    def stores_rows(self) -> bool:
+        return self.materialize or self.on_change == "replace"
 
     def __repr__(self) -> str:
         others = [

@@ -248,7 +248,9 @@ def _caught_up(world: World, *, is_settled: bool = False) -> Wait:
             world.thaw()
         if not process.caught_up:
             return False
-        world.promises.on_caught_up(process.marked_objects, is_settled=is_settled)
+        world.promises.on_caught_up(
+            process.marked_objects, [view.name for view in process.views], is_settled=is_settled
+        )
         return True
 
     process = _running(world)

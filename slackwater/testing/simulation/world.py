@@ -65,9 +65,11 @@ class World:
         )
         self.stored_rows: dict[str, ModelView] = {
             source: EveryRow(stored_rows_name(source), frozenset({source}))
-            for source in (scenario.sources if scenario.materialize else ())
+            for source in (scenario.sources if scenario.stores_rows else ())
         }
-        views: list[ModelView] = [*self.views, *self.stored_rows.values()]
+        self.late_view = EveryRow("late", frozenset(scenario.sources)) if scenario.late_view else None
+        late = [] if self.late_view is None else [self.late_view]
+        views: list[ModelView] = [*self.views, *self.stored_rows.values(), *late]
         self.promises = Promises(self.disk, self.bucket, views, scenario.keep_epochs, scenario.on_change)
         self.processes: list[SimulatedProcess] = []
         self._network = Life("network")
@@ -116,7 +118,7 @@ def _definition(scenario: Scenario) -> PipelineDefinition:
                 discovery=Listing(interval_s=scenario.listing_s),
                 policy=FilePolicy(on_change=scenario.on_change),
                 schema_evolution="add_columns" if scenario.adds_columns else "strict",
-                materialize=scenario.materialize,
+                materialize=scenario.stores_rows,
             )
             for name in scenario.sources
         ),

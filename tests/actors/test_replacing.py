@@ -1,0 +1,315 @@
+"""A file that replaces comes as a whole: in one epoch, when all of it is stored, and never beside what it replaces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pyarrow as pa
+
+from actors.edge import Outlet
+from actors.fetch_executor import FetchExecutor
+from actors.file_progress import Ending, FileProgress
+from actors.file_queue import FileQueue
+from actors.instructions import CloseFile, Commit, Instruction, Send, StagePiece
+from actors.ledger_corrections import corrected_delta, num_ignored
+from actors.messages import (
+    ChangedFile,
+    ChangedFiles,
+    Correction,
+    FileKey,
+    FileVersion,
+    ForgottenFile,
+    ForgottenFiles,
+    NewFiles,
+    PathKey,
+    Pause,
+    RereadFiles,
+    Resume,
+    StoredBlock,
+)
+from actors.recovery import _progress
+from actors.reports import CorrectedFile
+from actors.rows import BadRecord, Rows
+from actors.settings import FetchSettings
+from actors.source import FilePolicy
+from state.clock import SystemClock
+from state.delta import Delta
+from state.lance_root import LanceRoot
+from state.location import Location
+from state.records import EpochCounts, EpochSeconds
+from tests.actors.flow import INITIAL, barrier, delta_rows, emitted, file, files, of, reads, report, rows
+
+STORED = StoredBlock("views/s.rows-1.lance", pa.schema([("x", pa.int64())]), ("{}",))
+
+
+def executor(
+    unfinished: Iterable[FileProgress] = (),
+    without_rows: Iterable[FileKey] = (),
+    held: Iterable[PathKey] = (),
+    on_change: str = "replace",
+    **settings: int,
+) -> FetchExecutor:
+    replacing = ["s"] if on_change == "replace" else []
+    appending = ["s"] if on_change == "append" else []
+    return FetchExecutor(
+        actor="fetch-0",
+        settings=FetchSettings(**settings),  # type: ignore[arg-type]
+        outlet=Outlet("fetch-0", None),
+        queue=FileQueue(unfinished, without_rows, appending, replacing, held),
+        known_schemas=["s"],
+        poisoned={},
+        policies={"s": FilePolicy(on_change=on_change)},
+    )
+
+
+def started(*unfinished: FileProgress, **options: object) -> FetchExecutor:
+    made = executor(unfinished, **options)  # type: ignore[arg-type]
+    made.on_message(INITIAL, 0.0)
+    return made
+
+
+def changed(path: str, before: str = "1", now: str = "2") -> ChangedFiles:
+    return ChangedFiles((ChangedFile(file(path, before).version, file(path, now)),))
+
+
+def piece(fetch: FetchExecutor, version: FileVersion, read: Rows, *, last: bool = True) -> list[Instruction]:
+    return fetch.on_piece(version, read, last=last, requests=1, bytes_read=100, now_s=0.0)
+
+
+def staged(fetch: FetchExecutor, version: FileVersion) -> list[Instruction]:
+    return fetch.on_staged(version, STORED, 0.0)
+
+
+def ended(fetch: FetchExecutor, version: FileVersion, ending: Ending) -> list[Instruction]:
+    return fetch.on_ending(version, ending, requests=1, bytes_read=0, now_s=0.0)
+
+
+def corrections(instructions: Iterable[Instruction]) -> list[Correction]:
+    return [each.message for each in of(Send, instructions) if isinstance(each.message, Correction)]
+
+
+def test_nothing_of_a_replacing_file_is_emitted_before_its_end_whatever_epochs_pass() -> None:
+    fetch = started()
+    later = file("a", "2")
+    assert reads(fetch.on_message(changed("a"), 0.0)) == [("a", 0)]
+    first = piece(fetch, later, rows(3), last=False)
+    assert len(of(StagePiece, first)) == 1 and emitted(first) == [] and reads(first) == []
+    sealed = fetch.on_message(barrier(1), 0.0)
+    assert corrections(sealed) == [] and report(sealed).counts.rows == 0
+    (queued,) = delta_rows(sealed, "queue")
+    assert (queued["row_offset"], queued["replaces"]) == (0, True), "no offset is kept of it"
+    assert reads(staged(fetch, later)) == [("a", 3)], "it is read on when its rows are stored"
+    last = piece(fetch, later, rows(4, 3))
+    assert corrections(last) == []
+    fetch.on_message(barrier(2), 0.0)
+    assert corrections(staged(fetch, later)) == [Correction("s", "a", later.version, (STORED, STORED))]
+    sealed = fetch.on_message(barrier(3), 0.0)
+    (row,) = delta_rows(sealed, "ledger")
+    assert row | {"status": "done", "rows_read": 7, "first_epoch": 3, "done_epoch": 3, "replaces": True} == row
+    assert report(sealed).counts.rows == 7 and report(sealed).counts.files == 1
+    assert report(sealed).corrected == (CorrectedFile("s", "a", later.version, "replaced"),)
+
+
+def test_others_go_on_meanwhile_and_an_empty_version_takes_the_old_rows_out() -> None:
+    fetch = started()
+    fetch.on_message(changed("a"), 0.0)
+    piece(fetch, file("a", "2"), rows(3), last=False)
+    fetch.on_message(files("b"), 0.0)
+    assert emitted(piece(fetch, file("b"), rows(2))) == [] and emitted(fetch.on_message(barrier(1), 0.0)) == [2]
+    fetch.on_message(changed("c"), 0.0)
+    empty = ended(fetch, file("c", "2"), Ending("done"))
+    assert corrections(empty) == [Correction("s", "c", file("c", "2").version)]
+
+
+def test_a_crash_in_the_middle_begins_the_file_anew() -> None:
+    fetch = started()
+    fetch.on_message(changed("a"), 0.0)
+    piece(fetch, file("a", "2"), rows(3), last=False)
+    sealed = fetch.on_message(barrier(1), 0.0)
+    (row,) = delta_rows(sealed, "queue")
+    again = started(_progress(row))
+    assert [each.key for each in again._queue.waiting] == []
+    piece(again, file("a", "2"), rows(5))
+    assert corrections(staged(again, file("a", "2"))) == [Correction("s", "a", file("a", "2").version, (STORED,))]
+
+
+def test_what_cannot_be_read_leaves_the_old_rows_and_the_version_after_it_replaces_them() -> None:
+    fetch = started()
+    fetch.on_message(changed("a"), 0.0)
+    piece(fetch, file("a", "2"), rows(3), last=False)
+    staged(fetch, file("a", "2"))
+    bad = ended(fetch, file("a", "2"), Ending("quarantined", "row 4: bad"))
+    assert corrections(bad) == []
+    sealed = fetch.on_message(barrier(1), 0.0)
+    row = next(row for row in delta_rows(sealed, "ledger") if row["etag"] == "2")
+    assert row | {"status": "quarantined", "rows_read": 0, "rows_bad": 0, "error": "row 4: bad"} == row
+    assert report(sealed).corrected == (CorrectedFile("s", "a", file("a", "2").version, "kept"),)
+    fetch.on_message(changed("a", "2", "3"), 0.0)
+    piece(fetch, file("a", "3"), rows(2))
+    assert len(corrections(staged(fetch, file("a", "3")))) == 1
+
+
+def test_a_version_that_has_vanished_and_comes_as_a_new_file_replaces_too() -> None:
+    for fetch in (started(), started(held=[("s", "a")])):
+        if not fetch._queue._held:
+            fetch.on_message(changed("a"), 0.0)
+            ended(fetch, file("a", "2"), Ending("vanished", "gone"))
+        fetch.on_message(NewFiles((file("a", "2"),)), 0.0)
+        assert emitted(piece(fetch, file("a", "2"), rows(2))) == []
+        assert len(corrections(staged(fetch, file("a", "2")))) == 1
+
+
+def test_of_a_corrected_object_no_other_row_comes_in_the_same_epoch() -> None:
+    fetch = started()
+    fetch.on_message(changed("a"), 0.0)
+    piece(fetch, file("a", "2"), rows(1))
+    staged(fetch, file("a", "2"))
+    assert reads(fetch.on_message(changed("a", "2", "3"), 0.0)) == []
+    assert reads(fetch.on_message(barrier(1), 0.0)) == [("a", 0)]
+
+
+def test_a_paused_source_shows_no_correction_until_it_goes_on() -> None:
+    fetch = started()
+    fetch.on_message(changed("a"), 0.0)
+    piece(fetch, file("a", "2"), rows(1))
+    fetch.on_message(barrier(1, Pause()), 0.0)
+    assert corrections(staged(fetch, file("a", "2"))) == []
+    assert len(corrections(fetch.on_message(barrier(2, Resume()), 0.0))) == 1
+
+
+def test_bad_records_are_kept_when_the_file_is_shown() -> None:
+    fetch = started()
+    fetch.on_message(changed("a"), 0.0)
+    bad = Rows(rows(2).table, 0, (BadRecord(2, b"x", "no number"),))
+    piece(fetch, file("a", "2"), bad, last=False)
+    assert delta_rows(fetch.on_message(barrier(1), 0.0), "quarantine") == []
+    staged(fetch, file("a", "2"))
+    piece(fetch, file("a", "2"), rows(1, 3))
+    staged(fetch, file("a", "2"))
+    sealed = fetch.on_message(barrier(2), 0.0)
+    assert [row["row"] for row in delta_rows(sealed, "quarantine")] == [2]
+    (row,) = delta_rows(sealed, "ledger")
+    assert (row["rows_read"], row["rows_bad"], report(sealed).counts.rows) == (4, 1, 3)
+
+
+def test_a_half_read_file_is_forgotten_with_what_is_read_of_it_just_now() -> None:
+    fetch = started(on_change="ignore")
+    fetch.on_message(files("a"), 0.0)
+    piece(fetch, file("a"), rows(3), last=False)
+    fetch.on_message(barrier(1), 0.0)
+    told = fetch.on_message(ForgottenFiles((ForgottenFile("s", "a"),)), 0.0)
+    assert corrections(told) == [Correction("s", "a")]
+    late = piece(fetch, file("a"), rows(2, 3))
+    assert emitted(late) == [] and len(of(CloseFile, late)) == 1
+    sealed = fetch.on_message(barrier(2), 0.0)
+    assert emitted(sealed) == [], "what was read and waits is gone, too"
+    (row,) = delta_rows(sealed, "ledger")
+    assert (row["status"], row["rows_read"]) == ("forgotten", 3)
+    assert report(sealed).corrected == (CorrectedFile("s", "a", None, "forgotten"),)
+    progress = fetch.progress().sources["s"]
+    assert (progress.waiting, progress.reading) == (0, 0)
+
+
+def test_a_half_read_file_is_read_again_from_its_beginning_and_its_rows_stay_until_then() -> None:
+    fetch = started(on_change="ignore")
+    fetch.on_message(files("a"), 0.0)
+    piece(fetch, file("a"), rows(3), last=False)
+    fetch.on_message(barrier(1), 0.0)
+    assert reads(fetch.on_message(RereadFiles((file("a"),)), 0.0)) == [], "a read of it is on its way"
+    assert reads(piece(fetch, file("a"), rows(2, 3))) == [("a", 0)]
+    sealed = fetch.on_message(barrier(2), 0.0)
+    (row,) = delta_rows(sealed, "ledger")
+    assert (row["status"], row["rows_read"]) == ("quarantined", 3)
+    piece(fetch, file("a"), rows(6))
+    assert len(corrections(staged(fetch, file("a")))) == 1
+    (row,) = delta_rows(fetch.on_message(barrier(3), 0.0), "ledger")
+    assert (row["status"], row["rows_read"]) == ("done", 6)
+
+
+def test_a_file_is_read_again_in_another_version_than_the_one_that_is_being_read() -> None:
+    fetch = started(on_change="ignore")
+    fetch.on_message(files("a"), 0.0)
+    fetch.on_message(RereadFiles((file("a", "2"),)), 0.0)
+    assert emitted(piece(fetch, file("a"), rows(1))) == []
+    piece(fetch, file("a", "2"), rows(4))
+    staged(fetch, file("a", "2"))
+    ledger = delta_rows(fetch.on_message(barrier(1), 0.0), "ledger")
+    assert {(row["etag"], row["status"], row["rows_read"]) for row in ledger} == {
+        ("1", "vanished", 0),
+        ("2", "done", 4),
+    }
+
+
+class Store:
+    """A real store, to which epochs of one fetch actor are committed."""
+
+    def __init__(self, root: Path) -> None:
+        clock = SystemClock()
+        self.store = LanceRoot(Location(str(root)), clock).create_or_open()
+        self.store.take_over("test")
+
+    def commit(self, epoch: int, sealed: list[Instruction]) -> None:
+        collected = report(sealed)
+        counts, seconds = EpochCounts(), EpochSeconds()
+        commit = Commit(epoch, Delta.merge([collected.delta]), {}, counts, seconds, collected.corrected)
+        delta = corrected_delta(self.store, commit)
+        self.store.commit(epoch=epoch, delta=delta, views={}, counts=counts, seconds=seconds)
+
+    def ledger(self) -> dict[str, tuple[object, ...]]:
+        rows = self.store.rows("ledger")
+        return {row["etag"]: (row["status"], row["rows_read"], row["removed_epoch"], row["error"]) for row in rows}
+
+
+def test_the_commit_says_which_versions_were_replaced_and_forgotten(tmp_path: Path) -> None:
+    store, fetch = Store(tmp_path / "root"), started()
+    fetch.on_message(files("a"), 0.0)
+    bad = Rows(rows(2).table, 0, (BadRecord(2, b"x", "no number"),))
+    piece(fetch, file("a"), bad)
+    store.commit(1, fetch.on_message(barrier(1), 0.0))
+    fetch.on_message(changed("a"), 0.0)
+    piece(fetch, file("a", "2"), rows(4))
+    staged(fetch, file("a", "2"))
+    store.commit(2, fetch.on_message(barrier(2), 0.0))
+    assert store.ledger() == {"1": ("replaced", 3, 2, None), "2": ("done", 4, None, None)}
+    assert len(store.store.rows("quarantine")) == 1, "bad input is kept"
+
+    fetch.on_message(RereadFiles((file("a", "2"),)), 0.0)
+    store.commit(3, fetch.on_message(barrier(3), 0.0))
+    ended(fetch, file("a", "2"), Ending("vanished", "gone", is_gone=True))
+    store.commit(4, fetch.on_message(barrier(4), 0.0))
+    assert store.ledger()["2"] == ("done", 4, None, "gone"), "what was read of it before stays"
+    assert store.store.rows("queue") == []
+
+    fetch.on_message(ForgottenFiles((ForgottenFile("s", "a"),)), 0.0)
+    store.commit(5, fetch.on_message(barrier(5), 0.0))
+    assert store.ledger() == {"1": ("replaced", 3, 2, None), "2": ("forgotten", 4, 5, "gone")}
+    assert store.store.rows("quarantine") == []
+
+
+def test_what_is_replaced_and_forgotten_in_one_epoch_is_forgotten(tmp_path: Path) -> None:
+    store, fetch = Store(tmp_path / "root"), started()
+    fetch.on_message(files("a"), 0.0)
+    piece(fetch, file("a"), rows(2))
+    store.commit(1, fetch.on_message(barrier(1), 0.0))
+    fetch.on_message(changed("a"), 0.0)
+    piece(fetch, file("a", "2"), rows(4))
+    staged(fetch, file("a", "2"))
+    fetch.on_message(ForgottenFiles((ForgottenFile("s", "a"),)), 0.0)
+    store.commit(2, fetch.on_message(barrier(2), 0.0))
+    assert store.ledger() == {"1": ("forgotten", 2, 2, None), "2": ("forgotten", 4, 2, None)}
+
+
+def test_ignored_changes_are_counted(tmp_path: Path) -> None:
+    store, fetch = Store(tmp_path / "root"), started(on_change="ignore")
+    fetch.on_message(files("a", "b"), 0.0)
+    piece(fetch, file("a"), rows(2))
+    piece(fetch, file("b"), rows(2))
+    store.commit(1, fetch.on_message(barrier(1), 0.0))
+    fetch.on_message(changed("a"), 0.0)
+    store.commit(2, fetch.on_message(barrier(2), 0.0))
+    assert fetch.progress().sources["s"].changes_ignored == 1
+    assert num_ignored(store.store.scan("ledger"), store.store.scan("queue")) == 1
+    fetch.on_message(RereadFiles((file("a", "2"),)), 0.0)
+    store.commit(3, fetch.on_message(barrier(3), 0.0))
+    assert num_ignored(store.store.scan("ledger"), store.store.scan("queue")) == 0

@@ -1,0 +1,99 @@
+"""A view over files that are replaced and forgotten, beside Spark's own answer over the files as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from actors.messages import Block, Correction, StoredBlock
+from spark_bridge.materializer import Materializer
+from spark_bridge.view_definition import ViewDefinition
+from state.fragment_stager import FragmentStager
+from state.records import CatalogView
+from state.stored_rows import FILE_FIELD, LINEAGE, file_number, stored_rows_name, stored_rows_path
+from tests.spark_bridge.followed_view import FollowedView
+from tests.spark_bridge.random_rows import SCHEMA
+
+Files = Mapping[tuple[str, str], pa.Table]
+"""(source, path) -> rows."""
+
+
+class CorrectedView(FollowedView):
+    """One view over materialized sources; `files` are what its rows must be of."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        root: Path,
+        definition: ViewDefinition,
+        sources: Sequence[str] = ("t",),
+        schema: pa.Schema = SCHEMA,
+    ) -> None:
+        self.schema = schema
+        super().__init__(spark, root, definition, dict.fromkeys(sources, schema))
+        self.files: dict[tuple[str, str], pa.Table] = {}
+        self.catalog: dict[str, CatalogView] = {}
+        self._versions = 0
+
+    def new_materializer(self) -> Materializer:
+        materializer = Materializer(self.spark, self.root, materialized=self.schemas, replacing=self.schemas)
+        self.plan = materializer.declare([self.definition], self.schemas, {}).plans[self.definition.name]
+        return materializer
+
+    def correct(self, new: Files, replaced: Mapping[tuple[str, str], pa.Table | None]) -> None:
+        """One more epoch, with new files, and with others replaced, or forgotten where there are no rows."""
+        self.epoch += 1
+        blocks: dict[str, list[Block]] = {}
+        for (source, path), rows in new.items():
+            blocks.setdefault(source, []).append(self._block(source, path, rows))
+        corrections = [self._correction(*file, rows) for file, rows in replaced.items()]
+        done = self.materializer.run_epoch(self.epoch, blocks, corrections)
+        self.views = done.views
+        self.catalog |= {each.name: each for each in done.created}
+        self.files = {**self.files, **new}
+        for file, table in replaced.items():
+            self.files.pop(file, None)
+            if table is not None:
+                self.files[file] = table
+        for source in self.schemas:
+            own = [rows for (name, _), rows in self.files.items() if name == source]
+            self.rows[source] = pa.concat_tables([self.schema.empty_table(), *own])
+
+    def stored_files(self, source: str) -> dict[str, int]:
+        """Path → how many rows of it are stored."""
+        version = self.views[stored_rows_name(source)]
+        dataset = FollowedView.open(self.root, version)
+        counts: dict[str, int] = {}
+        for path in dataset.to_table(columns=["__sw_path"])["__sw_path"].to_pylist():
+            counts[path] = counts.get(path, 0) + 1
+        return counts
+
+    def _block(self, source: str, path: str, rows: pa.Table) -> Block:
+        number = pa.repeat(pa.scalar(file_number(source, path), pa.int64()), rows.num_rows)
+        seen = rows.append_column(FILE_FIELD, number)
+        used = self.materializer.columns().get(source)
+        if used is not None:
+            seen = seen.select([name for name in seen.column_names if name in used])
+        stored = self._staged(source, path, rows)
+        return Block("test", source, seen, rows.num_rows, seen.nbytes, tuple(seen.column_names), stored)
+
+    def _correction(self, source: str, path: str, rows: pa.Table | None) -> Correction:
+        if rows is None:
+            return Correction(source, path)
+        step = max(1, rows.num_rows // 2)
+        pieces = [rows.slice(start, step) for start in range(0, rows.num_rows, step)]
+        return Correction(source, path, b"12345678", tuple(self._staged(source, path, piece) for piece in pieces))
+
+    def _staged(self, source: str, path: str, rows: pa.Table) -> StoredBlock:
+        self._versions += 1
+        count = rows.num_rows
+        lineage = [pa.repeat(path, count), pa.repeat(pa.scalar(self._versions, pa.int64()), count), range(count)]
+        arrays = [pa.array(values, field.type) for values, field in zip(lineage, LINEAGE, strict=True)]
+        table = pa.Table.from_arrays(
+            [*arrays, *(column.combine_chunks() for column in rows.columns)], schema=pa.schema([*LINEAGE, *rows.schema])
+        )
+        place = stored_rows_path(source, 1)
+        return StoredBlock(place, table.schema, FragmentStager(self.root.child(place)).stage(table))

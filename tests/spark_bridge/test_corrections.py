@@ -1,0 +1,85 @@
+"""After every correction a view is what Spark computes over the files as they are then."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from spark_bridge.materializer import Materializer
+from spark_bridge.view_definition import ViewDefinition
+from state.errors import ViewError
+from tests.spark_bridge.corrected_view import CorrectedView
+from tests.spark_bridge.followed_view import FollowedView
+from tests.spark_bridge.random_rows import SCHEMA, random_rows
+from tests.spark_bridge.test_views_equal_spark import DEFINITIONS
+
+
+def test_an_append_view_that_does_not_know_its_files_is_refused_with_the_next_step(
+    local_spark: SparkSession, tmp_path: Path
+) -> None:
+    definition = ViewDefinition("v", "SELECT k, i FROM t")
+    before = FollowedView(local_spark, tmp_path, definition, {"t": SCHEMA})
+    made = before.run({"t": random_rows(random.Random(1), 3)})
+    known = {view.name: view for view in made.created}
+    replacing = Materializer(local_spark, before.root, materialized=["t"], replacing=["t"])
+    replacing.open(before.views, 1, frozenset("t"))
+    with pytest.raises(ViewError, match=r"view 'v' does not know which file a row is from.*replace=True"):
+        replacing.declare([definition], {"t": SCHEMA}, known)
+    both = ViewDefinition("v", "SELECT k FROM t UNION ALL SELECT k FROM u")
+    with pytest.raises(ViewError, match=r"view 'v' reads t, .* and u, whose rows are not stored"):
+        replacing.declare([both], {"t": SCHEMA, "u": SCHEMA}, {})
+    replacing.close()
+
+
+def test_a_late_view_begins_anew_when_what_it_has_read_is_corrected(local_spark: SparkSession, tmp_path: Path) -> None:
+    early = ViewDefinition("early", "SELECT k, count(*) AS n FROM t GROUP BY k")
+    late = ViewDefinition("late", "SELECT k, sum(i) AS s FROM t GROUP BY k")
+    view = CorrectedView(local_spark, tmp_path, early)
+    view.correct({("t", "a"): random_rows(random.Random(2), 9)}, {})
+    view.materializer.declare([early, late], {"t": SCHEMA}, {"early": view.catalog["early"]})
+    view.correct({}, {})
+    assert view.views["late.next"].pinned_epoch == 1
+    view.correct({}, {("t", "a"): None})
+    assert "late.next" not in view.views, "what it had is nobody's"
+    view.correct({}, {})
+    assert view.views["late.next"].pinned_epoch == 3, "its history is that with the correction"
+
+
+SHORT = {
+    "counts", "extremes", "averages", "having", "one_row", "one_row_having", "above", "over_explode", "over_union",
+    "distinct", "distinct_filtered", "distinct_having", "collections", "rollup", "select_distinct",
+    "append_some", "append_explode", "append_union", "udf_rows",
+}  # fmt: skip
+ALL = [each if each.name in SHORT else pytest.param(each, marks=pytest.mark.full) for each in DEFINITIONS]
+
+
+@pytest.mark.parametrize("definition", ALL, ids=lambda definition: definition.name)
+def test_view_is_sparks_answer_after_files_were_replaced_and_forgotten(
+    local_spark: SparkSession, tmp_path: Path, definition: ViewDefinition
+) -> None:
+    chance = random.Random(f"corrections of {definition.name}")
+    view = CorrectedView(local_spark, tmp_path, definition)
+    view.correct(
+        {("t", path): random_rows(chance, chance.choice([1, 9, 30])) for path in ("a", "b/it's", "c", "d")}, {}
+    )
+    view.check()
+    for _ in range(3):
+        new = {("t", f"new-{view.epoch}"): random_rows(chance, 5)}
+        view.correct(
+            new,
+            {
+                ("t", chance.choice("acd")): random_rows(chance, chance.choice([0, 1, 12])),
+                ("t", chance.choice(["b/it's", "never there", f"new-{view.epoch}"])): None,
+            },
+        )
+        view.check()
+        assert view.stored_files("t") == {
+            path: rows.num_rows for (_, path), rows in view.files.items() if rows.num_rows
+        }
+    view.correct({}, dict.fromkeys(view.files))
+    view.check()
+    view.correct({}, {("t", "a"): random_rows(chance, 20)})
+    view.check()

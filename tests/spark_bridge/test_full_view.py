@@ -1,0 +1,108 @@
+"""A view that is recomputed is Spark's answer over all stored rows, whatever happened to their dataset."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import lance
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from spark_bridge.analysis import analyse
+from spark_bridge.full_view import FullView
+from spark_bridge.view_definition import ViewDefinition
+from state.errors import CommitRefusedError
+from state.lance_access import open_dataset
+from state.location import Location
+from state.records import ViewVersion
+
+SCHEMA = pa.schema([("k", pa.string()), ("n", pa.int64()), ("at", pa.timestamp("us", "UTC"))])
+RANKED = "SELECT k, n, row_number() OVER (PARTITION BY k ORDER BY n) AS r FROM t"
+
+
+def stored(root: Path, rows: pa.Table, name: str = "t") -> ViewVersion:
+    """Rows of a source as they are stored, appended to those that are there."""
+    uri = root / "views" / f"{name}.rows-1.lance"
+    lineage = rows.add_column(0, "__sw_row", pa.array(range(rows.num_rows), pa.int64()))
+    dataset = lance.write_dataset(lineage, str(uri), mode="append" if uri.exists() else "create")
+    return ViewVersion(f"{name}.rows", f"views/{name}.rows-1.lance", dataset.version)
+
+
+def rows(*numbers: int) -> pa.Table:
+    return pa.table({"k": [f"k{n % 3}" for n in numbers], "n": numbers, "at": [n * 1000 for n in numbers]}).cast(SCHEMA)
+
+
+def full_view(spark: SparkSession, root: Path, definition: ViewDefinition) -> FullView:
+    schemas = {"t": SCHEMA, "u": SCHEMA}
+    plan = analyse(spark, definition, schemas, schemas)
+    assert plan.view_class == "full"
+    view = FullView(spark, Location(str(root)), definition, plan, dict.fromkeys(plan.sources, SCHEMA))
+    view.create(1)
+    return view
+
+
+def content(root: Path, version: ViewVersion) -> list[tuple[object, ...]]:
+    table = open_dataset(Location(str(root)).child(version.path), version.version).to_table()
+    return sorted(tuple(row.values()) for row in table.to_pylist())
+
+
+def test_it_is_computed_over_the_rows_of_one_version(local_spark: SparkSession, tmp_path: Path) -> None:
+    view = full_view(local_spark, tmp_path, ViewDefinition("v", RANKED, on_full="allow"))
+    first = stored(tmp_path, rows(1, 2, 4))
+    second = stored(tmp_path, rows(7, 8))
+    version = view.refresh(5, {"t": first})
+    assert content(tmp_path, version) == [("k1", 1, 1), ("k1", 4, 2), ("k2", 2, 1)]
+    assert version.reflects_epoch == 5
+    assert not view.is_stale({"t": first}) and view.is_stale({"t": second})
+    later = view.refresh(6, {"t": second})
+    assert (later.version, later.path) == (version.version + 1, version.path)
+    assert [row[1:] for row in content(tmp_path, later)] == [(1, 1), (4, 2), (7, 3), (2, 1), (8, 2)]
+    assert len(content(tmp_path, version)) == 3, "earlier epochs keep what they had"
+
+
+def test_rows_that_were_replaced_by_as_many_make_it_stale_and_a_take_over_does_not(
+    local_spark: SparkSession, tmp_path: Path
+) -> None:
+    view = full_view(local_spark, tmp_path, ViewDefinition("v", RANKED, on_full="allow"))
+    first = stored(tmp_path, rows(1, 2, 4))
+    view.refresh(5, {"t": first})
+    dataset = open_dataset(Location(str(tmp_path)).child(first.path), first.version)
+    dataset.restore()
+    assert not view.is_stale({"t": replace(first, version=dataset.version)})
+    assert view.is_stale({"t": replace(first, version=dataset.version, progress="6")})
+
+
+def test_a_source_without_rows_is_empty_and_a_column_that_came_later_is_null(
+    local_spark: SparkSession, tmp_path: Path
+) -> None:
+    query = "SELECT t.k, count(u.n) AS n, max(t.at) AS at FROM t LEFT JOIN u ON t.k = u.k GROUP BY t.k"
+    view = full_view(local_spark, tmp_path, ViewDefinition("v", query, on_full="allow"))
+    assert content(tmp_path, view.refresh(1, {})) == []
+    early = stored(tmp_path, rows(1, 2).drop_columns(["at"]))
+    assert content(tmp_path, view.refresh(2, {"t": early})) == [("k1", 0, None), ("k2", 0, None)]
+
+
+def test_many_rows_are_read_by_sparks_workers(local_spark: SparkSession, tmp_path: Path) -> None:
+    double = F.udf(lambda n: 2 * n, "long")
+
+    def v(t: DataFrame) -> DataFrame:
+        best = t.groupBy("k").agg(F.max("n").alias("n"))
+        return best.agg(F.sum(double("n")).alias("s"), F.count("*").alias("c"))
+
+    view = full_view(local_spark, tmp_path, ViewDefinition("v", function=v, on_full="allow"))
+    for start in (0, 15_000):
+        version = stored(tmp_path, rows(*range(start, start + 15_000)))
+    assert content(tmp_path, view.refresh(1, {"t": version})) == [(2 * (29_999 + 29_998 + 29_997), 3)]
+    assert local_spark.conf.get("spark.sql.shuffle.partitions") == "1", "the epochs' session is as it was"
+
+
+def test_it_is_refused_when_somebody_else_has_written(local_spark: SparkSession, tmp_path: Path) -> None:
+    view = full_view(local_spark, tmp_path, ViewDefinition("v", RANKED, on_full="allow"))
+    assert view.version is not None
+    taken = open_dataset(Location(str(tmp_path)).child(view.version.path))
+    taken.restore()
+    with pytest.raises(CommitRefusedError):
+        view.refresh(1, {"t": stored(tmp_path, rows(1))})
