@@ -100,7 +100,7 @@ TABLES: dict[str, pa.Schema] = {
         bytes_read=pa.int64(),
         requests=pa.int64(),
         error=pa.string(),
-        replaces=pa.bool_(),
+        replaces=pa.int64(),  # 0 or 1: Lance cannot write a boolean of rows that were merged
     ),
     "ledger": _schema(
         source=pa.string(),
@@ -121,7 +121,7 @@ TABLES: dict[str, pa.Schema] = {
         requests=pa.int64(),
         attempts=pa.int64(),
         error=pa.string(),
-        replaces=pa.bool_(),
+        replaces=pa.int64(),  # 0 or 1: Lance cannot write a boolean of rows that were merged
         removed_epoch=pa.int64(),
     ),
     "quarantine": _schema(
