@@ -150,5 +150,5 @@ class FileProgress:
             "bytes_read": self.bytes_read,
             "requests": self.requests,
             "attempts": self.attempts,
-            "replaces": int(self.replaces),
+            "replaces": self.replaces,
         }

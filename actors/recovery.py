@@ -111,7 +111,7 @@ def recover(definition: PipelineDefinition, plan: AttemptPlan, root: Root) -> Re
     has_no_rows = pc.and_(_is_of(declared, ledger), pc.equal(ledger["rows_read"], 0))
     without_rows = [key for key in _file_keys(ledger.filter(has_no_rows)) if key not in queued]
     vanished = set(_file_keys(ledger.filter(pc.equal(ledger["status"], "vanished")))).intersection(without_rows)
-    could_not = pc.and_(has_no_rows, pc.greater(pc.fill_null(ledger["replaces"], 0), 0))
+    could_not = pc.and_(has_no_rows, pc.fill_null(ledger["replaces"], False))
     held = frozenset(key[:2] for key in _file_keys(ledger.filter(could_not)))
     ingested = {*ledger["source"].filter(pc.greater(ledger["rows_read"], 0)).unique().to_pylist()}
     ingested |= {*queue["source"].filter(pc.greater(queue["row_offset"], 0)).unique().to_pylist()}

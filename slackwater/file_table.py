@@ -50,7 +50,7 @@ def read_files(store: StateStore, state_version: int | None) -> pa.Table:
     ledger = store.scan("ledger", state_version=state_version)
     queue = store.scan("queue", state_version=state_version)
     if queue.num_rows:
-        replaces = pc.greater(pc.fill_null(queue["replaces"], 0), 0)
+        replaces = pc.fill_null(queue["replaces"], False)
         is_known = pc.is_in(queue["key"], value_set=ledger["key"].combine_chunks())
         queue = queue.filter(pc.invert(pc.and_(replaces, is_known)))
         ledger = ledger.filter(pc.invert(pc.is_in(ledger["key"], value_set=queue["key"].combine_chunks())))

@@ -10,6 +10,8 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
+from state.lance_layout import for_lance
+
 DELETE = 0
 PUT = 1
 PATCH = 2
@@ -100,7 +102,7 @@ TABLES: dict[str, pa.Schema] = {
         bytes_read=pa.int64(),
         requests=pa.int64(),
         error=pa.string(),
-        replaces=pa.int64(),  # 0 or 1: Lance cannot write a boolean of rows that were merged
+        replaces=pa.bool_(),
     ),
     "ledger": _schema(
         source=pa.string(),
@@ -121,7 +123,7 @@ TABLES: dict[str, pa.Schema] = {
         requests=pa.int64(),
         attempts=pa.int64(),
         error=pa.string(),
-        replaces=pa.int64(),  # 0 or 1: Lance cannot write a boolean of rows that were merged
+        replaces=pa.bool_(),
         removed_epoch=pa.int64(),
     ),
     "quarantine": _schema(
@@ -187,4 +189,4 @@ def state_rows(parts: Iterable[tuple[str, pa.Table]], epoch: int) -> pa.Table:
                 }
             )
         )
-    return pa.concat_tables(tables, promote_options="default")
+    return for_lance(pa.concat_tables(tables, promote_options="default"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import pickle
 import shutil
 from pathlib import Path
 from typing import Any
@@ -217,18 +216,3 @@ def test_a_later_format_is_refused_with_the_version_that_is_needed(tmp_path: Pat
             LanceStateStore.open(root, CLOCK, read_only=read_only)
     with pytest.raises(SlackwaterError, match=r"9\.1\.0"):
         LanceStateStore.create_or_open(root, CLOCK)
-
-
-def test_many_rows_of_several_actors_are_written_together(tmp_path: Path) -> None:
-    """Deltas come from other processes as Arrow, and are merged; Lance refuses some types of what that gives."""
-    store = LanceStateStore.create(Location(str(tmp_path)), CLOCK)
-    store.take_over()
-    parts = []
-    for actor in "ab":
-        delta = DeltaBuilder()
-        for number in range(30):
-            delta.put("queue", f"{actor}{number}".encode(), 1, source="s", path=f"{number}", replaces=0, row_offset=0)
-            delta.put("ledger", f"{actor}{number}".encode(), 1, source="s", path=f"{number}", status="done", replaces=1)
-        parts.append(pickle.loads(pickle.dumps(delta.build())))
-    commit(store, Delta.merge(parts))
-    assert store.scan("queue").num_rows == store.scan("ledger").num_rows == 60
