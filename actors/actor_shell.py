@@ -51,6 +51,7 @@ class ActorShell:
         self._reported: Progress | None = None
         self._reports = 0
         self._tasks: set[asyncio.Task[None]] = set()
+        self._leaving: set[asyncio.Task[None]] = set()
 
     async def connect(self, receivers: Sequence[Any]) -> None:
         """Opens the edges out, in the order by which the executor names them."""
@@ -112,14 +113,21 @@ class ActorShell:
         self._report_soon()
 
     def end(self) -> None:
-        """A `Stop` has passed, and whatever is on its way has left."""
-        self._report()
-        self._over.set()
+        """A `Stop` has passed: the actor is over when whatever is on its way has left."""
+        if self._leaving:
+            self.run_guarded(self._end_when_all_left())
+        else:
+            self._report()
+            self._over.set()
+
+    async def _end_when_all_left(self) -> None:
+        await asyncio.gather(*self._leaving)
+        self.end()
 
     def _collect(self, report: CollectReport) -> None:
         # What is staged cannot be changed by the commit, as a correction of the ledger is.
         if self._root is not None and not report.corrected and report.delta.nbytes > _STAGED_FROM_BYTES:
-            self.run_guarded(self._stage(self._root, report))
+            self.run_leaving(self._stage(self._root, report))
         else:
             self._coordinator.collect.options(num_returns=0).remote(report)
 
@@ -150,6 +158,12 @@ class ActorShell:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
+
+    def run_leaving(self, work: Any) -> None:
+        """The same for one that ends with sending something: the actor is not over before."""
+        task = self.run_guarded(work)
+        self._leaving.add(task)
+        task.add_done_callback(self._leaving.discard)
 
     def _guard(self) -> _Guard:
         return _Guard(self)

@@ -36,7 +36,7 @@ from actors.reports import CollectReport, Progress
 from actors.run_state import Recovered, RunState
 from state.clock import SystemClock
 from state.epoch import next_epoch
-from state.errors import ProtocolError, RunFailedError, SchemaError, SlackwaterError
+from state.errors import NotFoundError, ProtocolError, RunFailedError, SchemaError, SlackwaterError
 from state.lance_root import LanceRoot
 from state.quarantine import clear_quarantine
 from state.records import ViewVersion
@@ -231,6 +231,8 @@ class Coordinator:
             for name, view in views.items():
                 try:
                     await asyncio.to_thread(self._root.tag_committed, view)
+                except NotFoundError:
+                    self._log.debug("a view's version went before it was tagged", view=name, version=view.version)
                 except Exception as error:
                     self._untagged.setdefault(name, view)
                     self._log.warning("a view's tag stays behind until the next epoch", view=name, error=str(error))

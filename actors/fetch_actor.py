@@ -85,7 +85,6 @@ class FetchActor(ActorShell):
         # Reading may take all threads of the other pool for as long as the store likes.
         self._stage_threads = ThreadPoolExecutor(_STAGED_AT_ONCE, thread_name_prefix="stage")
         self._stagers = {source: RowStager(root, path) for source, path in stored.items()}
-        self._staging: set[asyncio.Task[None]] = set()
         self._used: dict[str, frozenset[str]] = {}
         self._edge = Outlet(name, settings.max_bytes_in_flight)
         self._executor = FetchExecutor(
@@ -156,12 +155,6 @@ class FetchActor(ActorShell):
         else:
             super().perform(instruction)
 
-    def end(self) -> None:
-        if self._staging:
-            self.run_guarded(self._end_when_staged())
-        else:
-            super().end()
-
     def _emit(self, block: EmitBlock) -> None:
         rows = with_epoch(pa.concat_tables(block.tables).combine_chunks(), block.epoch)
         used = self._used.get(block.source)
@@ -183,9 +176,7 @@ class FetchActor(ActorShell):
             self.send(message)
             return
         # It has its number now, so that whatever follows it comes behind it.
-        task = self.run_guarded(self._send_staged(self._edge.send(message), message, rows, block.pieces))
-        self._staging.add(task)
-        task.add_done_callback(self._staging.discard)
+        self.run_leaving(self._send_staged(self._edge.send(message), message, rows, block.pieces))
 
     async def _send_staged(self, envelope: Envelope, block: Block, rows: pa.Table, pieces: Sequence[Piece]) -> None:
         stager = self._stagers[block.source]
@@ -199,10 +190,6 @@ class FetchActor(ActorShell):
         rows, stager = with_epoch(table, epoch), self._stagers[file.source]
         stored = await asyncio.get_running_loop().run_in_executor(self._stage_threads, stager.stage, rows, [piece])
         self.do(self._executor.on_staged(file, stored, self.now_s()))
-
-    async def _end_when_staged(self) -> None:
-        await asyncio.gather(*self._staging)
-        super().end()
 
     async def _read(self, file: FileVersion, offset: Offset) -> None:
         reader = self._readers[file.source]

@@ -15,6 +15,7 @@ from slackwater.verification.recorded_source import recorded_sources
 from spark_bridge.history import History
 from spark_bridge.view_plan import ViewPlan
 from state.clock import Clock
+from state.errors import NotFoundError
 from state.lance_root import LanceRoot
 from state.stored_rows import stored_rows_name
 
@@ -38,18 +39,23 @@ def view_history(
         progress: where to go on; None for the start.
 
     Raises:
+        NotFoundError: no such record is kept.
         StorageError: the store cannot be read.
     """
     store = LanceRoot(definition.root, clock).open(read_only=True)
     record = max((each for each in store.epochs() if each.epoch <= epoch), key=lambda each: each.epoch, default=None)
+    if record is None:
+        raise NotFoundError(
+            f"view {plan.name!r} catches up to epoch {epoch} of {definition.root}, which is kept no longer: "
+            "drop the view, and declare it again"
+        )
     sources = [replace(each, schema=schemas[each.name]) for each in definition.sources if each.name in plan.sources]
     if all(source.materialize for source in sources):
-        views = {} if record is None else record.views
         names = {source.name: stored_rows_name(source.name) for source in sources}
-        stored = {source: views[name] for source, name in names.items() if name in views}
+        stored = {source: record.views[name] for source, name in names.items() if name in record.views}
         known = {name: schema for name, schema in schemas.items() if schema is not None}
         return StoredHistory(definition.root, stored, known, plan.columns, progress)
-    recorded = {} if record is None else recorded_sources(sources, store, record.state_version)
+    recorded = recorded_sources(sources, store, record.state_version)
     # How many records of a file may be bad was decided when it was ingested.
     limits = replace(definition.fetch.limits, max_bad_records=sys.maxsize)
     return LedgerHistory(list(recorded.values()), plan.columns, replace(definition.fetch, limits=limits), progress)

@@ -12,6 +12,8 @@ from pyspark.rdd import _load_from_socket
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
+from state.lance_layout import for_lance
+
 _MAX_BATCH_BYTES = 64 << 20
 _MAX_BATCH_ROWS = 1 << 20
 _BY_CALL_BYTES = 128 << 10
@@ -132,18 +134,5 @@ def _driver(spark: SparkSession) -> _Driver:
 def _table(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
     if not batches:
         return schema.empty_table()
-    table = _in_our_memory(pa.Table.from_batches(batches))
+    table = for_lance(pa.Table.from_batches(batches))
     return table.rename_columns(schema.names).cast(schema)
-
-
-def _in_our_memory(table: pa.Table) -> pa.Table:
-    """The table with those columns copied that Lance cannot read as Java lays them out.
-
-    Java puts buffers at multiples of 8 bytes, and Lance panics at a decimal that is not at a multiple of 16; Java
-    leaves out the offsets of an empty array, and Lance refuses that inside a list.
-    """
-    every_row = pa.array(range(table.num_rows), pa.int64())
-    for index, field in enumerate(table.schema):
-        if pa.types.is_decimal(field.type) or pa.types.is_nested(field.type):
-            table = table.set_column(index, field, table.column(index).take(every_row))
-    return table

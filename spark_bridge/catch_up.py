@@ -31,15 +31,14 @@ class CatchUp:
         definition: as declared.
         plan: analysed.
         view: its maintenance.
-        pinned_epoch: the last epoch whose rows are history.
         version: as recorded, when another attempt has begun it.
     """
 
     def __init__(
-        self, definition: ViewDefinition, plan: ViewPlan, view: View, pinned_epoch: int, version: ViewVersion | None
+        self, definition: ViewDefinition, plan: ViewPlan, view: View, version: ViewVersion | None = None
     ) -> None:
         self.definition, self.plan, self.view = definition, plan, view
-        self.pinned_epoch = pinned_epoch
+        self.pinned_epoch = 0 if version is None or version.pinned_epoch is None else version.pinned_epoch
         self.version = version
         recorded = json.loads(version.progress) if version is not None and version.progress else {}
         self.is_complete = bool(recorded.get("complete"))
@@ -82,6 +81,12 @@ class CatchUp:
             return None
         self.is_complete = piece is None
         return piece
+
+    def on_created(self, epoch: int, version: ViewVersion) -> None:
+        """The view gets new rows from this epoch on: what was ingested before it is history."""
+        # No sooner: an epoch that no record names yet is not kept.
+        self.pinned_epoch = epoch - 1
+        self.on_version(version)
 
     def on_piece(self, piece: HistoryPiece, version: ViewVersion, seconds: float, limit_s: float) -> None:
         """A piece is in the view, which took so long; the next one is as large as fits into `limit_s`."""

@@ -66,7 +66,6 @@ class LateViews:
         definitions: Mapping[str, ViewDefinition],
         plans: Mapping[str, ViewPlan],
         versions: Mapping[str, ViewVersion],
-        epoch: int,
     ) -> None:
         """These views are late, and no others.
 
@@ -74,7 +73,6 @@ class LateViews:
             definitions: of each of them, and perhaps of others.
             plans: of each of them.
             versions: what the last epoch records of late views; those that have begun go on from there.
-            epoch: the last one whose rows a view that begins now does not get by itself.
         """
         for name in [name for name in self._catch_ups if name not in plans]:
             self.drop(name)
@@ -89,8 +87,7 @@ class LateViews:
             view = self._make_view(plan)
             if recorded is not None:
                 view.open(recorded)
-            pinned = epoch if recorded is None or recorded.pinned_epoch is None else recorded.pinned_epoch
-            self._catch_ups[name] = CatchUp(definitions[name], plan, view, pinned, recorded)
+            self._catch_ups[name] = CatchUp(definitions[name], plan, view, recorded)
 
     def drop(self, name: str) -> None:
         """Forgets one; what it has written is nobody's."""
@@ -110,27 +107,21 @@ class LateViews:
         work: dict[str, Callable[[], ViewVersion]] = {}
         for name, each in list(self._catch_ups.items()):
             if is_narrow(each.plan, blocks):
-                each.close()
-                self._catch_ups[name] = CatchUp(each.definition, each.plan, self._make_view(each.plan), epoch, None)
-                self._restarted.add(next_name(name))
+                self._begin_anew(name, each)
             elif each.version is None or any(source in rows.frames for source in each.plan.sources):
                 work[next_name(name)] = partial(self._bring, each, epoch, rows)
         return work
 
-    def restart(self, sources: Collection[str], epoch: int) -> set[str]:
-        """What was ingested of these sources has changed: the views over them begin anew, behind this epoch.
+    def restart(self, sources: Collection[str]) -> set[str]:
+        """What was ingested of these sources has changed: the views over them begin anew.
 
         Returns:
             The names under which they were recorded.
         """
-        restarted = set()
-        for name, each in list(self._catch_ups.items()):
-            if not {*sources}.isdisjoint(each.plan.sources):
-                each.close()
-                self._catch_ups[name] = CatchUp(each.definition, each.plan, self._make_view(each.plan), epoch, None)
-                restarted.add(next_name(name))
-        self._restarted |= restarted
-        return restarted
+        changed = [name for name, each in self._catch_ups.items() if not {*sources}.isdisjoint(each.plan.sources)]
+        for name in changed:
+            self._begin_anew(name, self._catch_ups[name])
+        return {next_name(name) for name in changed}
 
     def recorded(self) -> dict[str, ViewVersion]:
         """The versions of those that have begun, as the next epoch records them."""
@@ -182,10 +173,15 @@ class LateViews:
         for each in self._catch_ups.values():
             each.close()
 
+    def _begin_anew(self, name: str, begun: CatchUp) -> None:
+        begun.close()
+        self._catch_ups[name] = CatchUp(begun.definition, begun.plan, self._make_view(begun.plan))
+        self._restarted.add(next_name(name))
+
     @staticmethod
     def _bring(catch_up: CatchUp, epoch: int, rows: EpochRows) -> ViewVersion:
         if catch_up.version is None:
-            catch_up.on_version(catch_up.view.create(epoch, rows))
+            catch_up.on_created(epoch, catch_up.view.create(epoch, rows))
         else:
             catch_up.on_version(catch_up.view.apply(rows))
         return catch_up.recorded()

@@ -81,7 +81,7 @@ class Materializer:
         self._were_late: set[str] = set()
         self._dropped: set[str] = set()
         self._ingested: set[str] = set()
-        self._epoch = self._rows_epoch = 0
+        self._rows_epoch = 0
         self._jobs = SparkJobs(spark)
         self._planner = ViewPlanner(spark, self._jobs, materialized)
         self._rows = RowHandOver(spark, self._jobs, materialized, put_block)
@@ -127,7 +127,7 @@ class Materializer:
         self._plans = {name: plan for name, plan in plans.items() if name not in late and name not in full}
         self._new = {name for name in declaration.new if name not in full}
         self._drop(declaration.abandoned)
-        self._late.declare(by_name, late, self._begun, self._epoch)
+        self._late.declare(by_name, late, self._begun)
         self._declare_full(full, {*declaration.new, *declaration.late})
         self._begun = {}
         return declaration
@@ -146,7 +146,7 @@ class Materializer:
         self._versions = {name: view for name, view in views.items() if view.pinned_epoch is None}
         self._begun = {name: view for name, view in views.items() if view.pinned_epoch is not None}
         self._views, self._stored = {}, {}
-        self._epoch = self._rows_epoch = epoch
+        self._rows_epoch = epoch
         self._ingested = {*ingested}
         for name in self._plans:
             if name in self._versions:
@@ -211,7 +211,7 @@ class Materializer:
         created += [self._planned[base_name(name)].catalog_view(name, epoch) for name in full_work]
         self._versions.update({name: versions[name] for name in work})
         corrected = self._correct(epoch, corrections)
-        restarted = self._late.restart(corrected, epoch)
+        restarted = self._late.restart(corrected)
         created = [each for each in created if each.name not in restarted]
         self._drop(self._late.take_restarted())
         for complete in self._late.take_complete():
@@ -219,7 +219,8 @@ class Materializer:
         created += self._take_recomputed(epoch)
         dropped = self._take_dropped()
         self._ingested.update(with_rows)
-        self._epoch, self._rows_epoch = epoch, epoch if with_rows or corrected else self._rows_epoch
+        if with_rows or corrected:
+            self._rows_epoch = epoch
         self._full.on_rows(corrected.union(with_rows))
         self._begin_recomputation()
         views = {**self._versions, **self._late.recorded(), **self._full.recorded(epoch)}

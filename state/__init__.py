@@ -51,6 +51,7 @@ Map of files:
     memory_root.py   Root in memory
     pin.py           readers that keep an epoch from the vacuum
     lance_access.py  opening and creating Lance datasets
+    lance_layout.py  rows in the layout that Lance can read
     fragment_stager.py  rows that many write for one dataset, and another commits
     deletion_vector.py  which rows of a fragment were taken out
     storage_error.py Lance's and obstore's errors in our words

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from lance.fragment import write_fragments
 
 from state.fold_plan import next_run
+from state.lance_layout import for_lance
 from state.resolve import fold
 from state.tables import PUT, TABLES, row_column
 
@@ -135,7 +136,8 @@ def _reader(tables: dict[str, pa.Table]) -> pa.RecordBatchReader:
 
     def batches() -> Iterator[pa.RecordBatch]:
         for table, rows in tables.items():
-            for batch in rows.to_batches(max_chunksize=_BATCH_ROWS):
+            for start in range(0, rows.num_rows, _BATCH_ROWS):
+                [batch] = for_lance(rows.slice(start, _BATCH_ROWS)).to_batches()
                 columns = [pa.repeat(pa.scalar(table), batch.num_rows), *(batch[name] for name in _COMMON)]
                 columns += [batch["row"] if each == table else pa.nulls(batch.num_rows, types[each]) for each in types]
                 yield pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -10,6 +10,7 @@ from lance import FragmentMetadata
 from lance.fragment import write_fragments
 
 from state.lance_access import lance_options, open_dataset
+from state.lance_layout import for_lance
 from state.location import Location
 from state.storage_error import storage_error
 
@@ -57,7 +58,7 @@ class FragmentStager:
 
     def _write(self, rows: pa.Table, mode: str) -> list[FragmentMetadata]:
         written = write_fragments(
-            rows,
+            for_lance(rows),
             self._dataset or self._location.lance_uri,
             rows.schema,
             mode=mode,

@@ -10,6 +10,8 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
+from state.lance_layout import for_lance
+
 DELETE = 0
 PUT = 1
 PATCH = 2
@@ -187,4 +189,4 @@ def state_rows(parts: Iterable[tuple[str, pa.Table]], epoch: int) -> pa.Table:
                 }
             )
         )
-    return pa.concat_tables(tables, promote_options="default")
+    return for_lance(pa.concat_tables(tables, promote_options="default"))

@@ -73,6 +73,7 @@ def test_they_are_what_all_rows_give_and_nothing_happens_without_new_ones(tmp_pa
     assert rows(sw.open(tmp_path / "root").snapshot(epoch=snapshot.epoch), "named") == rows(snapshot, "named")
 
 
+@pytest.mark.full
 def test_the_interval_limits_how_often_and_the_epoch_says_what_is_reflected(tmp_path: Path) -> None:
     write(tmp_path / "events", "a.parquet", parquet(events(0)))
     write(tmp_path / "users", "a.parquet", parquet([{"user": 0, "name": "u0"}]))

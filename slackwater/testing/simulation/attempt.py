@@ -96,8 +96,8 @@ class SimulatedAttempt(Life):
         self._watching = False
         if not self.is_running or not self.coordinator.alive:
             return
-        schemas, self.state = self.schemas, self._latest_state()
-        if self.schemas != schemas:
+        before, self.state = self.state, self._latest_state()
+        if self.state.schemas.keys() != before.schemas.keys() or self.state.epoch != before.epoch:
             self.materializer.look_soon()
         if self.coordinator.failure is not None:
             self.process.on_failure(self, self.coordinator.failure)

@@ -231,7 +231,10 @@ class CoordinatorHost(Host):
         view = self._untagged.pop(name)
         try:
             self._root.tag_committed(view)
-        except (StorageError, NotFoundError):
+        except NotFoundError:
+            # A later epoch has another version, or dropped the view.
+            pass
+        except StorageError:
             self._untagged.setdefault(name, view)
             self._world.schedule.at(self.now_s + _RETRY_TAG_S, self, self.act, self._tag)
             return

@@ -41,6 +41,7 @@ class Host(Life):
         self._report_due = False
         self._reported: Progress | None = None
         self._reports = 0
+        self._leaving, self._has_stopped = 0, False
         self.over = False
 
     def connect(self, receivers: Sequence[Host]) -> None:
@@ -85,8 +86,8 @@ class Host(Life):
             elif isinstance(instruction, WakeAt):
                 self._wake_at(instruction.monotonic_s)
             elif isinstance(instruction, End):
-                self._report()
-                self.over = True
+                self._has_stopped = True
+                self._end_if_all_left()
             elif isinstance(instruction, Fail):
                 raise instruction.error
             else:
@@ -107,6 +108,11 @@ class Host(Life):
     def soon(self, action: Callable[..., None], *arguments: Any) -> None:
         """This actor does something at some moment."""
         self._world.schedule.soon(self, self.act, action, *arguments)
+
+    def soon_leaving(self, action: Callable[..., None], *arguments: Any) -> None:
+        """The same for what ends with sending something: the actor is not over before."""
+        self._leaving += 1
+        self.soon(self._leave, action, *arguments)
 
     tell = soon
     """Somebody else's call comes at some moment; calls do not keep their order."""
@@ -133,6 +139,16 @@ class Host(Life):
         if self.alive and not self.over:
             self.end()
             self._attempt.coordinator.tell(self._attempt.coordinator.fail, error)
+
+    def _leave(self, action: Callable[..., None], *arguments: Any) -> None:
+        action(*arguments)
+        self._leaving -= 1
+        self._end_if_all_left()
+
+    def _end_if_all_left(self) -> None:
+        if self._has_stopped and not self._leaving:
+            self._report()
+            self.over = True
 
     def _wake_at(self, monotonic_s: float) -> None:
         if self._wake_s != monotonic_s:

@@ -228,7 +228,7 @@ class FetchHost(Host):
             rows = FileRows.joined(instruction.tables)
             block = Block(self.name, instruction.source, rows, instruction.rows, instruction.nbytes)
             if instruction.source in self._stored:
-                self.soon(self._send_staged, self._edge.send(block), block)
+                self.soon_leaving(self._send_staged, self._edge.send(block), block)
             else:
                 self.send(block)
         elif isinstance(instruction, StagePiece):

@@ -25,14 +25,13 @@ class LateView:
 
     Args:
         view: what it computes.
-        epoch: the last one whose rows it does not get by itself, if it begins now.
         recorded: as the last epoch records it, if it has begun.
     """
 
-    def __init__(self, view: ModelView, epoch: int, recorded: ViewVersion | None) -> None:
+    def __init__(self, view: ModelView, recorded: ViewVersion | None = None) -> None:
         self.view = view
         self.version = recorded
-        self.pinned_epoch = epoch if recorded is None or recorded.pinned_epoch is None else recorded.pinned_epoch
+        self.pinned_epoch = 0 if recorded is None or recorded.pinned_epoch is None else recorded.pinned_epoch
         self._taken = taken_spans(recorded)
         self._history: list[Span] | None = None
 
@@ -45,6 +44,10 @@ class LateView:
     def needs_history(self) -> bool:
         """Whether `open` comes next."""
         return self._history is None
+
+    def on_created(self, epoch: int, version: ViewVersion) -> None:
+        """It gets new rows from this epoch on."""
+        self.pinned_epoch, self.version = epoch - 1, version
 
     def open(self, history: list[Span]) -> None:
         """This was ingested before it."""

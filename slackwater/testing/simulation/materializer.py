@@ -46,6 +46,7 @@ class SimulatedMaterializer(Host):
         self._due: list[ModelView] = []
         self._corrected: list[ModelView] = []
         self._is_correcting = False
+        self._is_catching_up = False
         self._created: list[CatalogView] = []
         self._dropped: list[str] = []
         self._looks = False
@@ -65,7 +66,7 @@ class SimulatedMaterializer(Host):
     def _look(self) -> None:
         self._looks = False
         merger = self._attempt.merger
-        if self.over or self._due or self._is_correcting:
+        if self.over or self._due or self._is_correcting or self._is_catching_up:
             return
         if self._attempt.process.spark_is_up or not self._attempt.schemas:
             self._declare()
@@ -86,7 +87,7 @@ class SimulatedMaterializer(Host):
         views = [view for view in self._attempt.process.views if view.sources <= schemas]
         late = next((view for view in views if self._is_late(view)), None)
         if late is not None and self._late is None:
-            self._late = LateView(late, self._recovered.head.epoch, self._begun.get(next_name(late.name)))
+            self._late = LateView(late, self._begun.get(next_name(late.name)))
         self._plans = tuple(view for view in views if self._late is None or view is not self._late.view)
         self._declared = schemas
         self._tell_declared(any(view.name not in self._known for view in self._plans) or self._late is not None)
@@ -106,11 +107,13 @@ class SimulatedMaterializer(Host):
         late = self._late
         if late is None or late.version is None or late.is_complete or self._attempt.state.epoch < late.pinned_epoch:
             return
+        self._is_catching_up = True
         if late.needs_history:
             late.open(self._history(late))
         spans = late.next_spans()
         if spans:
             late.on_piece(spans, self._write(late.view, late.version, spans))
+        self._is_catching_up = False
         self._tell_declared(True)
         self.look_soon()
 
@@ -173,7 +176,7 @@ class SimulatedMaterializer(Host):
         """The same for the view that catches up."""
         spans = [span for source, each in self._spans.items() if source in late.view.sources for span in each]
         if late.version is None:
-            late.version = self._create(late.view, epoch.epoch, spans)
+            late.on_created(epoch.epoch, self._create(late.view, epoch.epoch, spans))
             self._created.append(replace(self._created.pop(), name=next_name(late.view.name)))
         else:
             late.version = self._write(late.view, late.version, spans)
@@ -207,7 +210,7 @@ class SimulatedMaterializer(Host):
         self._is_correcting = True
         corrected = {each.source for each in epoch.corrections}
         if self._late is not None and not corrected.isdisjoint(self._late.view.sources):
-            self._begin_anew(self._late, epoch.epoch)
+            self._begin_anew(self._late)
         for source in sorted(corrected):
             last = {each.path: each for each in epoch.corrections if each.source == source}
             self._replace_rows(self._world.stored_rows[source], source, last)
@@ -219,12 +222,12 @@ class SimulatedMaterializer(Host):
         if not self._corrected:
             self._report_views(epoch)
 
-    def _begin_anew(self, late: LateView, epoch: int) -> None:
+    def _begin_anew(self, late: LateView) -> None:
         """The history of the late view is another one now."""
         name = next_name(late.view.name)
         self._created = [each for each in self._created if each.name != name]
         self._dropped.append(name)
-        self._late = LateView(late.view, epoch, None)
+        self._late = LateView(late.view)
         self._tell_declared(True)
 
     def _replace_rows(self, view: ModelView, source: str, corrections: Mapping[str, Correction]) -> None:

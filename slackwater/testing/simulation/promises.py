@@ -67,7 +67,7 @@ class Promises:
         self._recorded: dict[int, EpochRecord] = {}
         self._runs: dict[int, str] = {}
         self._told: dict[str, int] = {}
-        self._ingested: Mapping[FileKey, tuple[int, ...]] = {}
+        self._read: Mapping[FileKey, tuple[int, ...]] = {}
         self.epochs = 0
 
     def on_version(self) -> None:
@@ -180,11 +180,12 @@ class Promises:
         if before is not None:
             self._check_order(before, now)
         new_rows = self._check_records(before, now)
-        ingested = self._check_files(before, now)
-        gained = sum(len(rows) - len(self._ingested.get(file, ())) for file, rows in ingested.items())
+        read, removed = self._check_files(before, now)
+        gained = sum(len(rows) - len(self._read.get(file, ())) for file, rows in read.items())
         if gained != new_rows:
             raise PromiseBroken("G4", f"{gained} rows are ingested, and {new_rows} are counted")
-        self._ingested = ingested
+        self._read = read
+        ingested = {file: rows for file, rows in read.items() if file not in removed}
         for view in now.head.views.values():
             self._check_view(view, ingested)
 
@@ -227,11 +228,18 @@ class Promises:
         self.epochs += len(new)
         return sum(record.counts.rows for record in new)
 
-    def _check_files(self, before: MemoryVersion | None, now: MemoryVersion) -> dict[FileKey, tuple[int, ...]]:
-        """Checks ledger, queue, `seen` and quarantine; returns the rows of each file version that were ingested."""
+    def _check_files(
+        self, before: MemoryVersion | None, now: MemoryVersion
+    ) -> tuple[dict[FileKey, tuple[int, ...]], set[FileKey]]:
+        """Checks ledger, queue, `seen` and quarantine.
+
+        Returns:
+            The rows of each file version that were ever ingested, and those versions whose rows were removed since.
+        """
         ledger: _Rows = now.tables.get("ledger", {})
         queue: _Rows = now.tables.get("queue", {})
-        ingested: dict[FileKey, tuple[int, ...]] = {}
+        read: dict[FileKey, tuple[int, ...]] = {}
+        removed: set[FileKey] = set()
         quarantined: dict[FileKey, set[int]] = {}
         for bad in now.tables.get("quarantine", {}).values():
             quarantined.setdefault((bad["source"], bad["path"], bad["version"]), set()).add(bad["row"])
@@ -242,10 +250,11 @@ class Promises:
                 known.setdefault(path_fingerprint(*file[:2]), []).append(row)
                 kept: set[int] = set()
                 if row[offset]:
-                    if file in ingested:
+                    if file in read:
                         raise PromiseBroken("G1", f"{file[1]} is finished and read again")
-                    if row.get("status") not in REMOVED_STATUSES:
-                        ingested[file] = self._bucket.contents[file].good_rows(row[offset])
+                    read[file] = self._bucket.contents[file].good_rows(row[offset])
+                    if row.get("status") in REMOVED_STATUSES:
+                        removed.add(file)
                     kept = quarantined.pop(file, set())
                 expected = {each for each in self._bucket.contents[file].bad_records if each < row[offset]}
                 if kept != expected or len(kept) != row["rows_bad"]:
@@ -276,7 +285,7 @@ class Promises:
                 raise PromiseBroken("G4", f"an object of {row['source']} was handed on, and has no row")
         if len(known) > len(seen) or not known.keys() <= seen.keys():
             raise PromiseBroken("G4", "a file has a row, and would be handed on again")
-        return ingested
+        return read, removed
 
     def _check_finished(self, row: Mapping[str, Any]) -> None:
         content = self._bucket.contents[row["source"], row["path"], row["version"]]
