@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import deque
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -16,6 +15,7 @@ from actors.read_errors import ObjectChanged, ObjectVanished, UnreadableFile
 from actors.rows import Offset, Rows
 from actors.settings import FetchSettings
 from actors.source_reader import SourceReader
+from slackwater.history_position import HistoryPosition
 from slackwater.verification.recorded_source import IngestedFile, RecordedSource
 from spark_bridge.history import HistoryPiece, gathered, slice_rows
 from spark_bridge.used_columns import columns_to_read
@@ -56,10 +56,7 @@ class LedgerHistory:
         self._used = columns
         self._columns = {each.name: columns_to_read(each.schema, [columns[each.name]]) for each in sources}
         self._readers = {each.name: SourceReader(each.definition, each.schema, settings) for each in sources}
-        begin: Sequence[int] = json.loads(progress) if progress else (0, 0)
-        self._next, self._row = begin
-        self._total = sum(file.rows for _, file in self._files)
-        self._taken = sum(file.rows for _, file in self._files[: self._next]) + self._row
+        self._at = HistoryPosition((file.rows for _, file in self._files), progress)
         self._threads = ThreadPoolExecutor(_FILES_AHEAD, thread_name_prefix="history")
         self._missing: list[str] = []
         self._pieces = self._read()
@@ -67,7 +64,7 @@ class LedgerHistory:
     @property
     def fraction(self) -> float:
         """How much has been taken, from 0 to 1."""
-        return self._taken / self._total if self._total else 1.0
+        return self._at.fraction
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -77,7 +74,7 @@ class LedgerHistory:
     def take(self, nbytes: int) -> HistoryPiece | None:
         """See `History.take`; a file that is lost is passed over, and is in `missing`."""
         tables = gathered(self._pieces, nbytes)
-        return HistoryPiece(tables, json.dumps((self._next, self._row))) if tables else None
+        return HistoryPiece(tables, self._at.to_json()) if tables else None
 
     def close(self) -> None:
         """Reads nothing more."""
@@ -85,21 +82,20 @@ class LedgerHistory:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _read(self) -> Generator[tuple[str, pa.Table]]:
-        """Yields source and rows; `_next` and `_row` are behind what was yielded."""
+        """Yields source and rows, and is behind what it has yielded."""
         ahead: deque[_Opened] = deque()
-        begun = self._next
-        while self._next < len(self._files):
+        begun = self._at.part
+        while not self._at.is_at_end:
             while begun < len(self._files) and len(ahead) < _FILES_AHEAD:
                 source, file = self._files[begun]
-                ahead.append(self._open(source, file, self._row if begun == self._next else 0))
+                ahead.append(self._open(source, file, self._at.row if begun == self._at.part else 0))
                 begun += 1
             opened = ahead.popleft()
             try:
                 yield from self._pieces_of(opened)
             except _LOST:
                 self._missing.append(f"{opened.source.definition.location.url}/{opened.file.file.path}")
-            self._taken += opened.file.rows - self._row
-            self._next, self._row = self._next + 1, 0
+            self._at.go_to_next_part()
 
     def _open(self, source: RecordedSource, file: IngestedFile, row: int) -> _Opened:
         content, columns = self._readers[source.name].open(file.file), self._columns[source.name]
@@ -112,14 +108,13 @@ class LedgerHistory:
             step = slice_rows(rows.table.nbytes, rows.num_rows)
             for start in range(rows.first_row, min(rows.end_row, opened.file.rows), step):
                 known = rows.between(start, min(start + step, opened.file.rows))
-                self._taken += known.end_row - self._row
-                self._row = known.end_row
+                self._at.go_to(known.end_row)
                 yield opened.source.name, self._with_hidden(opened, self._with_epoch(opened, known.table))
-            if self._row >= opened.file.rows:
+            if self._at.row >= opened.file.rows:
                 return
             if last:
                 raise UnreadableFile(f"it has {rows.end_row:,} records, and {opened.file.rows:,} of them were ingested")
-            rows, last = opened.content.next_piece(opened.source.schema, Offset(self._row), opened.columns)
+            rows, last = opened.content.next_piece(opened.source.schema, Offset(self._at.row), opened.columns)
 
     def _with_hidden(self, opened: _Opened, table: pa.Table) -> pa.Table:
         source = opened.source.name

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping
 
 import lance
 import pyarrow as pa
 
+from slackwater.history_position import HistoryPosition
 from spark_bridge.history import HistoryPiece, gathered, slice_rows
 from spark_bridge.used_columns import columns_to_read
 from state.lance_access import open_dataset
@@ -42,16 +42,13 @@ class StoredHistory:
         }
         self._fields = {source: _fields(schemas[source], columns[source]) for source in self._datasets}
         self._fragments = [(source, each) for source, data in self._datasets.items() for each in data.get_fragments()]
-        begin: Sequence[int] = json.loads(progress) if progress else (0, 0)
-        self._next, self._row = begin
-        self._total = sum(data.count_rows() for data in self._datasets.values())
-        self._taken = sum(each.count_rows() for _, each in self._fragments[: self._next]) + self._row
+        self._at = HistoryPosition((each.count_rows() for _, each in self._fragments), progress)
         self._pieces = self._read()
 
     @property
     def fraction(self) -> float:
         """How much has been taken, from 0 to 1."""
-        return self._taken / self._total if self._total else 1.0
+        return self._at.fraction
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -61,31 +58,30 @@ class StoredHistory:
     def take(self, nbytes: int) -> HistoryPiece | None:
         """See `History.take`."""
         tables = gathered(self._pieces, nbytes)
-        return HistoryPiece(tables, json.dumps((self._next, self._row))) if tables else None
+        return HistoryPiece(tables, self._at.to_json()) if tables else None
 
     def close(self) -> None:
         """Reads nothing more."""
         self._pieces.close()
 
     def _read(self) -> Generator[tuple[str, pa.Table]]:
-        """Yields source and rows; `_next` and `_row` are behind what was yielded."""
-        while self._next < len(self._fragments):
-            source, fragment = self._fragments[self._next]
+        """Yields source and rows, and is behind what it has yielded."""
+        while not self._at.is_at_end:
+            source, fragment = self._fragments[self._at.part]
             for batch in self._batches(source, fragment):
                 rows = self._with_all_columns(source, pa.Table.from_batches([batch]))
                 step = slice_rows(rows.nbytes, rows.num_rows)
                 for start in range(0, rows.num_rows, step):
                     part = rows.slice(start, step)
-                    self._row += part.num_rows
-                    self._taken += part.num_rows
+                    self._at.go_to(self._at.row + part.num_rows)
                     yield source, part
-            self._next, self._row = self._next + 1, 0
+            self._at.go_to_next_part()
 
     def _batches(self, source: str, fragment: lance.LanceFragment) -> Generator[pa.RecordBatch]:
         names = [each.name for each in self._fields[source] if each.name in self._datasets[source].schema.names]
         if FILE_FIELD in self._fields[source]:
             names.append(PATH_COLUMN)
-        scanner = fragment.scanner(columns=names, offset=self._row, batch_size=_BATCH_ROWS)
+        scanner = fragment.scanner(columns=names, offset=self._at.row, batch_size=_BATCH_ROWS)
         yield from scanner.to_batches()
 
     def _with_all_columns(self, source: str, rows: pa.Table) -> pa.Table:

@@ -128,7 +128,7 @@ class SimulatedMaterializer(Host):
         if epoch.barrier.kind is BarrierKind.INITIAL or (not self._plans and is_empty):
             self._tell(epoch, CollectReport(MATERIALIZER, epoch.epoch))
             return
-        read = {*epoch.blocks, *(each.source for each in epoch.corrections)}
+        read = {*epoch.blocks, *(each.source for each in epoch.corrections if each.stored)}
         if not self._attempt.process.spark_is_up or not read <= self._attempt.schemas:
             return
         self._declare()
