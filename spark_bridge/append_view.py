@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
+from pyspark.sql import DataFrame
 
-from spark_bridge.arrow_frames import table_of_frame
 from spark_bridge.catalyst import Catalyst
 from spark_bridge.correctable import cannot_follow
 from spark_bridge.corrected_rows import CorrectedRows
 from spark_bridge.epoch_rows import EpochRows
 from spark_bridge.file_column import with_file_column
 from spark_bridge.leaves import graft
+from spark_bridge.result_rows import append_result, create_of_result
 from spark_bridge.view_plan import ViewPlan
 from spark_bridge.view_table import ViewTable, view_path
 from state.errors import RunFailedError
@@ -39,7 +39,8 @@ class AppendView:
     def create(self, epoch: int, rows: EpochRows) -> ViewVersion:
         """Makes the dataset in the epoch that creates the view, with that epoch's rows."""
         self._path = view_path(self._plan.name, epoch)
-        self._table = ViewTable.create(self._root.child(self._path), self._result(rows))
+        location = self._root.child(self._path)
+        self._table = create_of_result(location, self._frame(rows), self._schema, rows.nbytes)
         return self._version(self._table)
 
     def open(self, version: ViewVersion) -> None:
@@ -55,9 +56,7 @@ class AppendView:
             CommitRefusedError: somebody else has written to the view.
         """
         assert self._table is not None, "create or open comes first"
-        result = self._result(rows)
-        if result.num_rows:
-            self._table.append(result)
+        append_result(self._table, self._frame(rows), self._schema, rows.nbytes)
         return self._version(self._table)
 
     def correct(self, rows: CorrectedRows) -> ViewVersion:
@@ -78,12 +77,12 @@ class AppendView:
         """Does one bounded task that keeps the dataset fast; whether one was due."""
         return self._table is not None and self._table.tidy()
 
-    def _result(self, rows: EpochRows) -> pa.Table:
+    def _frame(self, rows: EpochRows) -> DataFrame:
         self._plan.moment.set_time(rows.time_us)
         plan = graft(self._catalyst, self._row_plan, self._plan.leaves, rows.frames)
         if rows.one_partition:
             plan = self._catalyst.one_partition(plan)
-        return table_of_frame(self._catalyst.frame(plan), self._schema)
+        return self._catalyst.frame(plan)
 
     def _follow_files(self, has_files: bool) -> None:
         """Whether each row says which file it is from."""

@@ -7,14 +7,16 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 
+import lance
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from actors.ddl import quoted_name
-from spark_bridge.arrow_frames import frame_of_table, spark_schema, table_of_frame
+from spark_bridge.arrow_frames import frame_of_table, spark_schema
 from spark_bridge.dataset_frame import frame_of_dataset
 from spark_bridge.recomputation import computed
+from spark_bridge.result_rows import replace_by_result
 from spark_bridge.view_definition import ViewDefinition
 from spark_bridge.view_plan import ViewPlan
 from spark_bridge.view_table import ViewTable, view_path
@@ -97,8 +99,7 @@ class FullView:
         with _beside_the_epochs(self._spark) as session:
             frames = {source: self._frame(session, source, stored.get(source)) for source in self.plan.sources}
             with computed(session, self.definition, frames) as frame:
-                rows = table_of_frame(frame, self.plan.schema)
-        self._table.replace(rows)
+                replace_by_result(self._table, frame, self.plan.schema, self._nbytes(stored))
         self.version = replace(
             self.version,
             version=self._table.version,
@@ -124,15 +125,23 @@ class FullView:
             ]
         )
 
+    def _nbytes(self, stored: Mapping[str, ViewVersion]) -> int:
+        """The size of all rows that are read, as they are stored."""
+        fragments = [each for dataset in self._datasets(stored).values() for each in dataset.get_fragments()]
+        return sum(file.file_size_bytes or 0 for each in fragments for file in each.metadata.files)
+
     def _fingerprint(self, stored: Mapping[str, ViewVersion]) -> str:
         """What a version was computed from, as text.
 
         A take-over makes another version of the same rows.  As many rows may be others: the version says when they were
         corrected.
         """
-        found = {source: stored[source] for source in sorted(self.plan.sources) if source in stored}
         rows = {
-            source: [each.path, open_dataset(self._root.child(each.path), each.version).count_rows(), each.progress]
-            for source, each in found.items()
+            source: [stored[source].path, dataset.count_rows(), stored[source].progress]
+            for source, dataset in self._datasets(stored).items()
         }
         return json.dumps(rows)
+
+    def _datasets(self, stored: Mapping[str, ViewVersion]) -> dict[str, lance.LanceDataset]:
+        found = {source: stored[source] for source in sorted(self.plan.sources) if source in stored}
+        return {source: open_dataset(self._root.child(each.path), each.version) for source, each in found.items()}

@@ -107,6 +107,10 @@ class ViewTable:
         return cls(location, open_dataset(location, version, index_cache_bytes=_INDEX_CACHE_BYTES))
 
     @property
+    def location(self) -> Location:
+        return self._location
+
+    @property
     def version(self) -> int:
         """The version that wrote rows last; tidying makes later ones, with the same rows."""
         return self._version
@@ -149,13 +153,17 @@ class ViewTable:
 
     def replace(self, rows: pa.Table) -> None:
         """Puts rows in place of all that there are."""
-        before = [fragment.fragment_id for fragment in self._dataset.get_fragments()]
         try:
             fragments = write_fragments(rows, self._dataset, mode="append") if rows.num_rows else []
         except (OSError, RuntimeError) as error:
             raise _commit_error(self._location, error) from error
+        self.replace_by_fragments(fragments)
+
+    def replace_by_fragments(self, fragments: Sequence[FragmentMetadata]) -> None:
+        """Puts rows that others have staged in place of all that there are."""
+        before = [fragment.fragment_id for fragment in self._dataset.get_fragments()]
         # An Overwrite would not be refused when somebody else has written.
-        update = LanceOperation.Update(removed_fragment_ids=before, new_fragments=fragments)
+        update = LanceOperation.Update(removed_fragment_ids=before, new_fragments=list(fragments))
         self._commit(Transaction(self._dataset.version, update))
 
     def delete(self, keys: pa.Array) -> None:

@@ -1,0 +1,80 @@
+"""Rows that Spark's tasks write themselves are those that would have come through this process."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from spark_bridge import result_rows
+from spark_bridge.arrow_frames import frame_of_table
+from spark_bridge.result_rows import append_result, create_of_result, replace_by_result
+from spark_bridge.view_definition import ViewDefinition
+from state.errors import CommitRefusedError
+from state.lance_access import open_dataset
+from state.location import Location
+from tests.spark_bridge.followed_view import FollowedView
+from tests.spark_bridge.random_rows import SCHEMA, random_rows
+from tests.spark_bridge.test_views_equal_spark import QUERIES
+
+APPEND = [name for name in QUERIES if name.startswith("append_")]
+ROWS = pa.schema([pa.field("n", pa.int64(), nullable=False)])
+
+
+@pytest.fixture(autouse=True)
+def every_result_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(result_rows, "_STAGED_FROM_BYTES", 0)
+
+
+@pytest.mark.parametrize("name", APPEND)
+def test_a_view_is_sparks_answer_after_every_epoch(local_spark: SparkSession, tmp_path: Path, name: str) -> None:
+    chance = random.Random(name)
+    view = FollowedView(local_spark, tmp_path, ViewDefinition(name, QUERIES[name]), {"t": SCHEMA})
+    for rows in (0, 60, 1):
+        view.run({"t": random_rows(chance, rows)}, pieces=3)
+        view.check()
+
+
+def test_the_order_of_a_result_is_that_of_its_rows(local_spark: SparkSession, tmp_path: Path) -> None:
+    location = Location(str(tmp_path / "v.lance"))
+    ordered = local_spark.range(0, 1_000, 1, numPartitions=7).selectExpr("999 - id AS n")
+    table = create_of_result(location, ordered, ROWS, 1)
+    replace_by_result(table, local_spark.range(0, 1_000, 1, numPartitions=5).toDF("n"), ROWS, 1)
+    append_result(table, local_spark.range(1_000, 1_100, 1, numPartitions=3).toDF("n"), ROWS, 1)
+    for version, numbers in ((2, range(999, -1, -1)), (3, range(1_000)), (4, range(1_100))):
+        stored = open_dataset(location, version)
+        assert stored.to_table()["n"].to_pylist() == list(numbers)
+        assert stored.schema == ROWS
+    assert len(open_dataset(location, 3).get_fragments()) == 5, "each task has written its own"
+
+
+def test_what_becomes_empty_is_empty_and_nothing_is_no_version(local_spark: SparkSession, tmp_path: Path) -> None:
+    location = Location(str(tmp_path / "v.lance"))
+    table = create_of_result(location, local_spark.range(10).toDF("n"), ROWS, 1)
+    nothing = frame_of_table(local_spark, ROWS.empty_table())
+    append_result(table, nothing, ROWS, 1)
+    assert table.version == 2
+    replace_by_result(table, nothing, ROWS, 1)
+    assert open_dataset(location, table.version).count_rows() == 0
+
+
+def test_a_task_that_fails_leaves_the_dataset_as_it_was(local_spark: SparkSession, tmp_path: Path) -> None:
+    location = Location(str(tmp_path / "v.lance"))
+    table = create_of_result(location, local_spark.range(10).toDF("n"), ROWS, 1)
+    failing = local_spark.range(0, 100, 1, numPartitions=4).selectExpr("IF(id = 99, raise_error('no'), id) AS n")
+    with pytest.raises(Exception, match="no"):
+        append_result(table, failing, ROWS, 1)
+    assert open_dataset(location).version == 2
+    append_result(table, local_spark.range(5).toDF("n"), ROWS, 1)
+    assert open_dataset(location).count_rows() == 15
+
+
+def test_it_is_refused_when_somebody_else_has_written(local_spark: SparkSession, tmp_path: Path) -> None:
+    location = Location(str(tmp_path / "v.lance"))
+    table = create_of_result(location, local_spark.range(10).toDF("n"), ROWS, 1)
+    open_dataset(location).restore()
+    with pytest.raises(CommitRefusedError):
+        append_result(table, local_spark.range(5).toDF("n"), ROWS, 1)
