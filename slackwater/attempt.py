@@ -89,6 +89,7 @@ class Attempt:
             spark=self._spark.session,
             recovered=recovered,
             schemas=self._schemas,
+            has_files=lambda: self.state.files_in_flight > 0,
             materialized=[source.name for source in self._definition.sources if source.materialize],
             replacing=replacing(self._definition.sources),
             open_history=self._open_history,

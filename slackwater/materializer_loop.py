@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _POLL_S = 0.05
 _RECORD_EVERY_S = 1.0
+"""What is written and not recorded is written again after a crash."""
 _REFERENCE_FROM_BYTES = 1 << 20
 """Fewer bytes reach Spark sooner without Ray."""
 
@@ -46,6 +47,7 @@ class MaterializerLoop:
         spark: the session, as soon as it is up; until then epochs without rows pass.
         recovered: where the attempt begins.
         schemas: gives every source's schema as of now, None while it is not decided.
+        has_files: whether files are on their way, as far as this process has heard.
         materialized, replacing: see `Materializer`.
         open_history: gives a late view what was ingested before it.
         clock: tells when progress was recorded last.
@@ -60,6 +62,7 @@ class MaterializerLoop:
         spark: Future[Any],
         recovered: Recovered,
         schemas: Callable[[], Mapping[str, pa.Schema | None]],
+        has_files: Callable[[], bool],
         materialized: Collection[str],
         replacing: Collection[str],
         open_history: OpenHistory,
@@ -67,14 +70,14 @@ class MaterializerLoop:
     ) -> None:
         self._client, self._root, self._clock = client, root, clock
         self._definitions = {definition.name: definition for definition in definitions}
-        self._spark, self._recovered, self._schemas = spark, recovered, schemas
+        self._spark, self._recovered, self._schemas, self._has_files = spark, recovered, schemas, has_files
         self._materialized, self._replacing, self._open_history = materialized, replacing, open_history
         self._materializer: Materializer | None = None
         self._known = dict(recovered.catalog_views)
         self._declared: Mapping[str, pa.Schema | None] | None = None
         self._changes: deque[tuple[Callable[[], None], Future[None]]] = deque()
         self._is_waiting = True
-        self._asked_s = float("-inf")
+        self._recorded_s = float("-inf")
         self._told_catching_up = False
         self._ended = threading.Event()
         self.view_classes: Mapping[str, str] = {}
@@ -124,6 +127,7 @@ class MaterializerLoop:
                 if report is None:
                     return
                 self._client.collect(report)
+                self._recorded_s = self._clock.monotonic()
                 if epoch.barrier.is_stop:
                     return
                 self._tell_if_changed()
@@ -187,9 +191,15 @@ class MaterializerLoop:
         materializer = self._materializer
         if materializer is None:
             return False
+        is_time = self._clock.monotonic() >= self._recorded_s + _RECORD_EVERY_S
+        if self._has_files() and not is_time:
+            # Their epoch would wait for a piece that is begun now.
+            return False
         is_busy = materializer.catch_up()
-        is_time = self._clock.monotonic() >= self._asked_s + _RECORD_EVERY_S
+        is_time = self._clock.monotonic() >= self._recorded_s + _RECORD_EVERY_S
         if (is_busy and (is_time or materializer.has_news)) or (is_time and materializer.has_news):
+            # The epoch that is asked for comes in a moment.
+            self._recorded_s = self._clock.monotonic()
             self._tell(record=True)
         else:
             self._tell_if_changed()
@@ -218,7 +228,7 @@ class MaterializerLoop:
         materializer = self._materializer
         if materializer is not None:
             self.late_views = self._shown_late_views()
-        self._told_catching_up, self._asked_s = self._is_catching_up, self._clock.monotonic()
+        self._told_catching_up = self._is_catching_up
         self._client.views_declared(
             sources={name for name, schema in (self._declared or {}).items() if schema is not None},
             new_views=record or (materializer is not None and materializer.has_news),

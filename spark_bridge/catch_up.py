@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _FIRST_BYTES = 1 << 20
 # What a piece costs at the least does not become less with fewer rows.
-_LEAST_BYTES, _MOST_BYTES = 512 << 10, 64 << 20
+_LEAST_BYTES, _MOST_BYTES = 256 << 10, 64 << 20
 
 
 class CatchUp:

@@ -69,17 +69,15 @@ class RowHandOver:
 
     def piece(self, epoch: int, piece: HistoryPiece) -> EpochRows:
         """The rows of a piece, as if this epoch had brought them."""
-        blocks = {
-            source: [self._put_block(source, table) for table in tables] for source, tables in piece.tables.items()
-        }
+        blocks = {source: self._put_block(source, pa.concat_tables(each)) for source, each in piece.tables.items()}
         return EpochRows(
             frames={
-                source: frame_of_blocks(self._spark, self._schema(source), each) for source, each in blocks.items()
+                source: frame_of_blocks(self._spark, self._schema(source), [each]) for source, each in blocks.items()
             },
-            nbytes=sum(block.nbytes for each in blocks.values() for block in each),
+            nbytes=sum(each.nbytes for each in blocks.values()),
             parallelism=self.parallelism,
             time_us=epoch_time_us(epoch),
-            held=tuple(block for each in blocks.values() for block in each),
+            held=tuple(blocks.values()),
         )
 
     def _schema(self, source: str) -> pa.Schema:
