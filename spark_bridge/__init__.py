@@ -74,6 +74,7 @@ Map:
     file_column        the number of its file on each row of an append view
     view_table         its Lance dataset
       row_deletions    the rows that an upsert replaces
+    result_rows        how the rows of a DataFrame come into it; staged_rows: written by Spark's tasks
     materializer       all views, epoch by epoch
       view_planner     what the declared views are, analysed once
       row_hand_over    the rows of an epoch, handed over once for all views

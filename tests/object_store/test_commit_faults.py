@@ -164,7 +164,9 @@ def test_a_store_that_freezes_in_a_commit_ends_as_unknown_in_bounded_time(
     assert files == [f"file-{epoch:011}" for epoch in epochs]
 
 
-@pytest.mark.parametrize("kind", ["refuse", "reset", "cut", pytest.param("freeze", marks=pytest.mark.full)])
+@pytest.mark.parametrize(
+    "kind", ["cut", *(pytest.param(each, marks=pytest.mark.full) for each in ("refuse", "reset", "freeze"))]
+)
 def test_a_store_that_cannot_be_read_is_unavailable_and_not_missing(
     s3: S3Server, bucket: str, proxy: FaultProxy, kind: str
 ) -> None:

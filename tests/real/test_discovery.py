@@ -73,6 +73,7 @@ def test_what_was_there_before_is_left_out_and_what_comes_is_read(s3: S3Server, 
     assert gone(pipeline, s3) == {"new.parquet": False}
 
 
+@pytest.mark.full
 def test_listings_stay_within_their_budget_and_the_status_says_so(s3: S3Server, bucket: str) -> None:
     s3.put(bucket, "in/a.parquet", parquet(events(0)))
     with closing(s3.proxy()) as proxy:

@@ -93,6 +93,7 @@ def test_the_interval_limits_how_often_and_the_epoch_says_what_is_reflected(tmp_
         assert rows(snapshot, "named") == [{"name": "u0", "n": 7, "total": 18.0 + 501 + 504 + 507}]
 
 
+@pytest.mark.full
 def test_it_is_refused_unless_it_is_allowed_and_its_rows_are_stored(tmp_path: Path) -> None:
     write(tmp_path / "in", "a.parquet", parquet(events(0)))
     cases: list[tuple[ViewOptions, str]] = [({}, 'on_full="allow"'), ({"on_full": "allow"}, "materialize=True")]

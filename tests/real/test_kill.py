@@ -21,6 +21,8 @@ from tests.real import job
 from tests.real.ledger_oracle import LedgerOracle
 from tests.real.source_files import encoded
 
+Moment = Callable[[int, int], bool]
+
 FILES = 210
 START_LIMIT_S = 120.0
 
@@ -89,9 +91,7 @@ class Job:
             time.sleep(0.25)
 
 
-def killed_at(
-    s3: S3Server, bucket: str, tmp_path: Path, moments: Sequence[Callable[[int, int], bool]]
-) -> tuple[sw.Store, int]:
+def killed_at(s3: S3Server, bucket: str, tmp_path: Path, moments: Sequence[Moment]) -> tuple[sw.Store, int]:
     """Runs the pipeline to its end over one kill per moment; checks every epoch; returns the store and the epochs."""
     fill(s3, bucket)
     root, url, options = f"s3://{bucket}/root", f"s3://{bucket}/in", s3.storage_options
@@ -124,17 +124,31 @@ def checked(store: sw.Store, s3: S3Server, bucket: str, tmp_path: Path) -> int:
     return epochs
 
 
+def at_the_start(done: int, reading: int) -> bool:
+    return done + reading > 0
+
+
+def in_the_middle(done: int, reading: int) -> bool:
+    return done > FILES // 3 and reading > 0
+
+
+def near_the_end(done: int, reading: int) -> bool:
+    return done > 2 * FILES // 3
+
+
 @pytest.mark.ray
 @pytest.mark.timeout(400)
-def test_no_row_is_lost_and_none_comes_twice_over_three_kills(s3: S3Server, bucket: str, tmp_path: Path) -> None:
-    moments = [
-        lambda done, reading: done + reading > 0,
-        lambda done, reading: done > FILES // 3 and reading > 0,
-        lambda done, reading: done > 2 * FILES // 3,
-    ]
+@pytest.mark.parametrize(
+    "moments",
+    [[in_the_middle], pytest.param([at_the_start, in_the_middle, near_the_end], marks=pytest.mark.full)],
+    ids=["one kill", "three kills"],
+)
+def test_no_row_is_lost_and_none_comes_twice(
+    s3: S3Server, bucket: str, tmp_path: Path, moments: Sequence[Moment]
+) -> None:
     store, epochs = killed_at(s3, bucket, tmp_path, moments)
     assert epochs > 10
-    assert len(set(store.epochs()["term"].to_pylist())) == 4, "every life has committed something"
+    assert len(set(store.epochs()["term"].to_pylist())) == len(moments) + 1, "every life has committed something"
 
 
 def beyond(share: float, done: int, reading: int) -> bool:

@@ -98,6 +98,7 @@ def test_a_changed_definition_is_built_beside_the_stored_one_and_takes_its_place
     )
 
 
+@pytest.mark.full
 def test_a_view_is_not_shown_while_a_file_that_it_needs_is_gone(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     for name in ("a", "b", "c"):

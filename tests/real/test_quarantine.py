@@ -53,6 +53,7 @@ def bad_rows(root: Path) -> list[int]:
     return rows
 
 
+@pytest.mark.full
 def test_only_bad_records_are_left_out_whatever_the_format_and_a_run_clears_what_was_exported(
     tmp_path: Path, session: SparkSession
 ) -> None:

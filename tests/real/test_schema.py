@@ -121,6 +121,7 @@ def test_types_that_no_file_of_a_sample_has_a_form_for_end_the_run_with_what_to_
         pipeline(tmp_path, ("everything", "SELECT * FROM t")).run(until="caught_up")
 
 
+@pytest.mark.full
 def test_a_strict_source_leaves_columns_out_and_reports_each_with_its_first_file(tmp_path: Path) -> None:
     put_lines(tmp_path, "a.json", {"id": 1, "new": 1})
     made = pipeline(tmp_path, ("everything", "SELECT * FROM t"), format="json", schema="id bigint")

@@ -49,9 +49,8 @@ def test_a_late_view_begins_anew_when_what_it_has_read_is_corrected(local_spark:
 
 
 SHORT = {
-    "counts", "extremes", "averages", "having", "one_row", "one_row_having", "above", "over_explode", "over_union",
-    "distinct", "distinct_filtered", "distinct_having", "collections", "rollup", "select_distinct",
-    "append_some", "append_explode", "append_union", "udf_rows",
+    "counts", "extremes", "having", "one_row_having", "over_explode", "distinct_filtered", "collections", "rollup",
+    "append_explode", "append_union", "udf_rows",
 }  # fmt: skip
 ALL = [each if each.name in SHORT else pytest.param(each, marks=pytest.mark.full) for each in DEFINITIONS]
 
