@@ -17,6 +17,7 @@ BENCHMARKS = (
     "view_costs",
     "late_view",
     "catching_up",
+    "growing_view",
     "long_life",
 )
 

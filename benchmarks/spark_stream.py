@@ -7,7 +7,7 @@ import time
 
 from pyspark.sql import SparkSession, functions
 
-from spark_bridge.session import prepare_java
+from benchmarks.plain_spark import plain_spark
 
 SCHEMA = "user bigint, amount double, kind string"
 
@@ -29,16 +29,7 @@ def stream(spark: SparkSession, directory: str, checkpoint: str) -> int:
 
 def main() -> None:
     scratch, expected = sys.argv[1], int(sys.argv[2])
-    prepare_java()
-    spark = (
-        SparkSession.builder.master("local[2]")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.driver.memory", "2g")
-        .getOrCreate()
-    )
-    spark.sparkContext.setLogLevel("ERROR")
+    spark = plain_spark("2g")
     stream(spark, f"{scratch}/warm", f"{scratch}/checkpoint-warm")
     started = time.perf_counter()
     counted = stream(spark, f"{scratch}/cold", f"{scratch}/checkpoint-cold")

@@ -20,27 +20,17 @@ from pyspark.sql import DataFrame, SparkSession
 
 from benchmarks.directory_size import directory_size
 from benchmarks.line_items import QUERY, SCHEMA
+from benchmarks.plain_spark import plain_spark
 from spark_bridge.arrow_frames import arrow_schema, table_of_frame
-from spark_bridge.session import prepare_java
 
 _NIGHTS = 5
 
 
 def main() -> None:
     way, scratch, files_per_batch = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
-    prepare_java()
-    spark = (
-        SparkSession.builder.master("local[2]")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.driver.memory", "4g")
-        # What is deleted again was written, too.
-        .config("spark.sql.streaming.minBatchesToRetain", "1000000")
-        .config("spark.sql.streaming.numRecentProgressUpdates", "1000000")
-        .getOrCreate()
-    )
-    spark.sparkContext.setLogLevel("ERROR")
+    # What is deleted again was written, too.
+    kept = {"minBatchesToRetain": "1000000", "numRecentProgressUpdates": "1000000"}
+    spark = plain_spark("4g", {f"spark.sql.streaming.{name}": value for name, value in kept.items()})
     measured = nightly(spark, scratch) if way == "nightly" else stream(spark, scratch, way, files_per_batch)
     print(json.dumps(measured))
 
