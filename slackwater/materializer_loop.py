@@ -191,19 +191,23 @@ class MaterializerLoop:
         materializer = self._materializer
         if materializer is None:
             return False
-        is_time = self._clock.monotonic() >= self._recorded_s + _RECORD_EVERY_S
-        if self._has_files() and not is_time:
+        if self._has_files() and not self._is_record_due:
             # Their epoch would wait for a piece that is begun now.
             return False
         is_busy = materializer.catch_up()
-        is_time = self._clock.monotonic() >= self._recorded_s + _RECORD_EVERY_S
-        if (is_busy and (is_time or materializer.has_news)) or (is_time and materializer.has_news):
+        is_due = self._is_record_due
+        if (is_busy and (is_due or materializer.has_news)) or (is_due and materializer.has_news):
             # The epoch that is asked for comes in a moment.
             self._recorded_s = self._clock.monotonic()
             self._tell(record=True)
         else:
             self._tell_if_changed()
         return is_busy
+
+    @property
+    def _is_record_due(self) -> bool:
+        """Whether the last epoch was too long ago."""
+        return self._clock.monotonic() >= self._recorded_s + _RECORD_EVERY_S
 
     def _block(self, source: str, table: pa.Table) -> Block:
         reference = table if table.nbytes < _REFERENCE_FROM_BYTES else self._client.put(table)

@@ -83,7 +83,7 @@ class FullView:
         Args:
             stored: source → the version of its rows.
         """
-        return self.version is None or self.version.progress != self._fingerprint(stored)
+        return self.version is None or self.version.progress != _fingerprint(stored, self._datasets(stored))
 
     def refresh(self, epoch: int, stored: Mapping[str, ViewVersion]) -> ViewVersion:
         """Computes the view over all rows of an epoch, and writes it.
@@ -96,24 +96,26 @@ class FullView:
             CommitRefusedError: somebody else has written to the view.
         """
         assert self._table is not None and self.version is not None, "create or open comes first"
+        datasets = self._datasets(stored)
         with _beside_the_epochs(self._spark) as session:
-            frames = {source: self._frame(session, source, stored.get(source)) for source in self.plan.sources}
+            frames = {
+                source: self._frame(session, source, self._root.child(stored[source].path), datasets[source])
+                if source in datasets
+                else frame_of_table(session, self._schemas[source].empty_table())
+                for source in self.plan.sources
+            }
             with computed(session, self.definition, frames) as frame:
-                replace_by_result(self._table, frame, self.plan.schema, self._nbytes(stored))
+                replace_by_result(self._table, frame, self.plan.schema, sum(map(_nbytes, datasets.values())))
         self.version = replace(
             self.version,
             version=self._table.version,
             reflects_epoch=epoch,
-            progress=self._fingerprint(stored),
+            progress=_fingerprint(stored, datasets),
         )
         return self.version
 
-    def _frame(self, session: SparkSession, source: str, stored: ViewVersion | None) -> DataFrame:
+    def _frame(self, session: SparkSession, source: str, location: Location, dataset: lance.LanceDataset) -> DataFrame:
         schema = self._schemas[source]
-        if stored is None:
-            return frame_of_table(session, schema.empty_table())
-        location = self._root.child(stored.path)
-        dataset = open_dataset(location, stored.version)
         there = [name for name in schema.names if name in dataset.schema.names]
         frame = frame_of_dataset(session, location, dataset, there)
         # Columns come to a dataset with the first rows that have them.
@@ -125,23 +127,24 @@ class FullView:
             ]
         )
 
-    def _nbytes(self, stored: Mapping[str, ViewVersion]) -> int:
-        """The size of all rows that are read, as they are stored."""
-        fragments = [each for dataset in self._datasets(stored).values() for each in dataset.get_fragments()]
-        return sum(file.file_size_bytes or 0 for each in fragments for file in each.metadata.files)
-
-    def _fingerprint(self, stored: Mapping[str, ViewVersion]) -> str:
-        """What a version was computed from, as text.
-
-        A take-over makes another version of the same rows.  As many rows may be others: the version says when they were
-        corrected.
-        """
-        rows = {
-            source: [stored[source].path, dataset.count_rows(), stored[source].progress]
-            for source, dataset in self._datasets(stored).items()
-        }
-        return json.dumps(rows)
-
     def _datasets(self, stored: Mapping[str, ViewVersion]) -> dict[str, lance.LanceDataset]:
         found = {source: stored[source] for source in sorted(self.plan.sources) if source in stored}
         return {source: open_dataset(self._root.child(each.path), each.version) for source, each in found.items()}
+
+
+def _nbytes(dataset: lance.LanceDataset) -> int:
+    """The size of all rows, as they are stored."""
+    return sum(file.file_size_bytes or 0 for each in dataset.get_fragments() for file in each.metadata.files)
+
+
+def _fingerprint(stored: Mapping[str, ViewVersion], datasets: Mapping[str, lance.LanceDataset]) -> str:
+    """What a version was computed from, as text.
+
+    A take-over makes another version of the same rows.  As many rows may be others: the version says when they were
+    corrected.
+    """
+    rows = {
+        source: [stored[source].path, dataset.count_rows(), stored[source].progress]
+        for source, dataset in datasets.items()
+    }
+    return json.dumps(rows)

@@ -121,11 +121,7 @@ class ViewTable:
 
     def append(self, rows: pa.Table) -> None:
         """Adds rows."""
-        try:
-            fragments = write_fragments(rows, self._dataset, mode="append")
-        except (OSError, RuntimeError) as error:
-            raise _commit_error(self._location, error) from error
-        self.append_fragments(fragments)
+        self.append_fragments(self._staged(rows))
 
     def append_fragments(self, fragments: Sequence[FragmentMetadata]) -> None:
         """Adds rows that others have staged."""
@@ -153,11 +149,7 @@ class ViewTable:
 
     def replace(self, rows: pa.Table) -> None:
         """Puts rows in place of all that there are."""
-        try:
-            fragments = write_fragments(rows, self._dataset, mode="append") if rows.num_rows else []
-        except (OSError, RuntimeError) as error:
-            raise _commit_error(self._location, error) from error
-        self.replace_by_fragments(fragments)
+        self.replace_by_fragments(self._staged(rows))
 
     def replace_by_fragments(self, fragments: Sequence[FragmentMetadata]) -> None:
         """Puts rows that others have staged in place of all that there are."""
@@ -217,11 +209,18 @@ class ViewTable:
         addresses: npt.NDArray[np.uint64] = self._look_up(keys, [KEY_COLUMN]).column(_ADDRESS).to_numpy()
         return addresses
 
+    def _staged(self, rows: pa.Table) -> list[FragmentMetadata]:
+        """Writes rows that no version names yet."""
+        try:
+            return write_fragments(rows, self._dataset, mode="append") if rows.num_rows else []
+        except (OSError, RuntimeError) as error:
+            raise _commit_error(self._location, error) from error
+
     def _update(self, addresses: npt.NDArray[np.uint64], rows: pa.Table | None) -> None:
         """Takes the rows at these addresses out and puts others in, as one version."""
         transaction = Transaction(self._dataset.version, LanceOperation.Update())
+        new = [] if rows is None else self._staged(rows)
         try:
-            new = [] if rows is None else write_fragments(rows, self._dataset, mode="append")
             changed, removed = self._deletions.stage(self._dataset, addresses, UUID(transaction.uuid))
         except (OSError, RuntimeError) as error:
             raise _commit_error(self._location, error) from error

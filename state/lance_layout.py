@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 
 
@@ -13,10 +14,8 @@ def for_lance(rows: pa.Table) -> pa.Table:
     a boolean is refused, too, or panics: `null_bit_buffer size too small`; and a column is sliced where another one
     begins a chunk.
     """
-    every_row = pa.array(range(rows.num_rows), pa.int64())
-    is_nested = False
+    every_row = pa.array(np.arange(rows.num_rows))
     for index, field in enumerate(rows.schema):
         if pa.types.is_decimal(field.type) or pa.types.is_nested(field.type):
-            is_nested |= pa.types.is_nested(field.type)
             rows = rows.set_column(index, field, rows.column(index).take(every_row))
-    return rows.combine_chunks() if is_nested else rows
+    return rows.combine_chunks() if any(map(pa.types.is_nested, rows.schema.types)) else rows

@@ -33,3 +33,34 @@ def test_an_actor_that_failed_takes_no_further_message_and_says_why() -> None:
         return shell.taken
 
     assert asyncio.run(story()) == 1
+
+
+@pytest.mark.parametrize("fails", [False, True], ids=["all leaves", "something fails"])
+def test_an_actor_that_has_stopped_is_over_when_whatever_it_sends_has_left(fails: bool) -> None:
+    async def story() -> list[str]:
+        shell = ActorShell(name="leaving", edges=[], coordinator=None)
+        left: list[str] = []
+        may_leave = asyncio.Event()
+
+        async def leave(name: str) -> None:
+            await may_leave.wait()
+            if fails:
+                raise ValueError("the disk is full")
+            left.append(name)
+
+        for name in ("a", "b"):
+            shell.run_leaving(leave(name))
+        shell.end()
+        joined = asyncio.ensure_future(shell.join())
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert not joined.done(), "two are on their way"
+        may_leave.set()
+        if fails:
+            with pytest.raises(ValueError, match="the disk is full"):
+                await joined
+        else:
+            await joined
+        return left
+
+    assert asyncio.run(story()) == ([] if fails else ["a", "b"])
