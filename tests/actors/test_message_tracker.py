@@ -54,7 +54,7 @@ def test_a_message_that_comes_again_is_deleted_by_its_last_receipt() -> None:
 
 def test_it_stays_invisible_as_long_as_it_is_tracked() -> None:
     tracker = MessageTracker(60.0)
-    assert tracker.next_due_s is None
+    assert MessageTracker(60.0).next_due_s is None
     tracker.receive(message(1), ["a"], 0.0)
     tracker.receive(message(2), ["b"], 20.0)
     assert tracker.next_due_s == 30.0
