@@ -1,0 +1,149 @@
+"""Every form in which S3 tells of objects, and what is none of them."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timezone
+from typing import Any
+
+import pytest
+
+from actors.bucket_event import BucketEvent, PoisonMessageError, bucket_events
+
+AT = datetime(2026, 1, 31, 12, 0, 0, 5_000, tzinfo=timezone.utc)
+
+
+def record(name: str = "ObjectCreated:Put", **of_object: Any) -> dict[str, Any]:
+    """A record as S3 writes it."""
+    item = {"key": "in/a.parquet", "size": 1024, "eTag": "d41d8cd98f00b204", "sequencer": "0055AED6DCD90281E5"}
+    return {
+        "eventVersion": "2.1",
+        "eventSource": "aws:s3",
+        "awsRegion": "eu-central-1",
+        "eventTime": "2026-01-31T12:00:00.005Z",
+        "eventName": name,
+        "userIdentity": {"principalId": "AIDAJDPLRKLG7UEXAMPLE"},
+        "requestParameters": {"sourceIPAddress": "127.0.0.1"},
+        "responseElements": {"x-amz-request-id": "C3D13FE58DE4C810"},
+        "s3": {
+            "s3SchemaVersion": "1.0",
+            "configurationId": "new files",
+            "bucket": {"name": "raw", "ownerIdentity": {"principalId": "A3NL1KOZZKExample"}, "arn": "arn:aws:s3:::raw"},
+            "object": item | of_object,
+        },
+    }
+
+
+def direct(*records: dict[str, Any]) -> str:
+    return json.dumps({"Records": records})
+
+
+def by_sns(body: str) -> str:
+    return json.dumps({"Type": "Notification", "MessageId": "1", "TopicArn": "arn:aws:sns:::raw", "Message": body})
+
+
+def event_bridge(kind: str = "Object Created", detail: dict[str, Any] | None = None, **of_object: Any) -> str:
+    item = {"key": "in/a+b c.parquet", "size": 5, "etag": "b1946ac92492d234", "sequencer": "617f08299329d189"}
+    return json.dumps(
+        {
+            "version": "0",
+            "id": "17793124-05d4-b198-2fde-7ededc63b103",
+            "detail-type": kind,
+            "source": "aws.s3",
+            "account": "111122223333",
+            "time": "2026-01-31T12:00:00Z",
+            "region": "eu-central-1",
+            "resources": ["arn:aws:s3:::raw"],
+            "detail": {"version": "0", "bucket": {"name": "raw"}, "object": item | of_object, **(detail or {})},
+        }
+    )
+
+
+@pytest.mark.parametrize("wrapped", [str, by_sns], ids=["from S3", "by SNS"])
+def test_what_was_written_is_told_with_its_etag_size_and_time(wrapped: Any) -> None:
+    body = wrapped(direct(record(), record("s3:ObjectCreated:CompleteMultipartUpload", key="b", eTag='"x-2"', size=0)))
+    first, second = bucket_events(body)
+    assert first == BucketEvent(
+        "created", "raw", "in/a.parquet", AT, '"d41d8cd98f00b204"', 1024, sequencer="0055AED6DCD90281E5"
+    )
+    assert (second.key, second.etag, second.size) == ("b", '"x-2"', 0)
+
+
+@pytest.mark.parametrize(
+    ("encoded", "key"), [("red+flower%2B%25.csv", "red flower+%.csv"), ("%C3%BC/%E6%97%A5", "ü/日"), ("a%0Ab", "a\nb")]
+)
+def test_the_key_is_that_of_the_object(encoded: str, key: str) -> None:
+    assert bucket_events(direct(record(key=encoded)))[0].key == key
+
+
+def test_event_bridge_writes_keys_as_they_are() -> None:
+    [event] = bucket_events(event_bridge())
+    assert (event.key, event.etag, event.size) == ("in/a+b c.parquet", '"b1946ac92492d234"', 5)
+    assert bucket_events(by_sns(event_bridge())) == [event]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        direct(record("ObjectRemoved:Delete", size=None, eTag=None)),
+        direct(record("ObjectRemoved:DeleteMarkerCreated", versionId="v2")),
+        direct(record("LifecycleExpiration:Delete")),
+        event_bridge("Object Deleted", {"deletion-type": "Permanently Deleted"}, size=None, etag=None),
+        event_bridge("Object Deleted", {"deletion-type": "Delete Marker Created"}),
+    ],
+)
+def test_what_was_removed_has_neither_etag_nor_size(body: str) -> None:
+    [event] = bucket_events(body)
+    assert (event.kind, event.etag, event.size) == ("removed", "", 0)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        json.dumps(
+            {"Service": "Amazon S3", "Event": "s3:TestEvent", "Time": "2026-01-31T12:00:00.005Z", "Bucket": "raw"}
+        ),
+        direct(
+            record("ObjectTagging:Put"),
+            record("ObjectRestore:Completed"),
+            record("Replication:OperationMissedThreshold"),
+        ),
+        direct(),
+        event_bridge("Object Tags Added"),
+    ],
+)
+def test_what_changes_no_object_is_no_event(body: str) -> None:
+    assert bucket_events(body) == []
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("<xml/>", "not JSON"),
+        ("[1]", "no JSON object"),
+        ("{}", "no event of S3"),
+        (by_sns("hello"), "SNS has wrapped is not JSON"),
+        (json.dumps({"Records": ["x"]}), "without 'eventName'"),
+        (json.dumps({"Records": [{"eventName": "ObjectCreated:Put"}]}), "without 's3'"),
+        (direct(record(key="")), "without 'key'"),
+        (direct(record(key="%ff")), "'%ff' is no key"),
+        (direct(record(size="many")), "has the size 'many'"),
+        (direct(record(size=-1)), "has the size -1"),
+        (direct(record(size=True)), "has the size True"),
+        (direct(record(eTag=None)), "has no etag"),
+        (direct(record() | {"eventTime": "noon"}), "'noon' is no time"),
+        (direct(record() | {"eventTime": "2026-01-31T12:00:00"}), "no time zone"),
+    ],
+)
+def test_what_no_bucket_writes_is_poison_and_says_why(body: str, reason: str) -> None:
+    with pytest.raises(PoisonMessageError, match=reason):
+        bucket_events(body)
+
+
+def test_of_two_events_the_later_is_known_by_sequencers_of_any_length_or_by_time() -> None:
+    def of(sequencer: str, second: int = 0) -> BucketEvent:
+        return BucketEvent("created", "raw", "a", AT.replace(second=second), sequencer=sequencer)
+
+    assert of("0055AED6DD").is_after(of("0055AED6DC", 9)) and not of("0055AED6DC", 9).is_after(of("0055AED6DD"))
+    assert of("0055AED6DCD9").is_after(of("0055AED6DC"))
+    assert of("", 2).is_after(of("0055", 1)) and not of("", 1).is_after(of("", 1))
