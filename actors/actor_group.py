@@ -133,6 +133,11 @@ class ActorGroup:
         for lister in self._lists.values():
             lister.mark.options(num_returns=0).remote(mark)
 
+    def committed(self, epoch: int) -> None:
+        """Tells the list actors whose files are told by events that an epoch is committed."""
+        for source in self._told_by_events:
+            self._lists[source].committed.options(num_returns=0).remote(epoch)
+
     def try_next_file(self, source: str) -> None:
         """None of the files that were to show a source's schema could be read: the next ones go ahead."""
         self._lists[source].schema.options(num_returns=0).remote(False)

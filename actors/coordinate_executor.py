@@ -21,6 +21,7 @@ from actors.instructions import (
     MarkListings,
     MoveTags,
     ProposeSchema,
+    TellCommitted,
     TellLeftOut,
     TryNextFile,
     WakeAt,
@@ -232,7 +233,7 @@ class CoordinateExecutor:
         self._views = epoch.views_after(self._views)
         if self._admission.on_committed(epoch.delta):
             self._scheduler.on_declared()
-        return [MoveTags(changed), *self._on_over(epoch), *self._go_on(now_s)]
+        return [TellCommitted(record.epoch), MoveTags(changed), *self._on_over(epoch), *self._go_on(now_s)]
 
     # -- what the user says --------------------------------------------------------------------------------------
 

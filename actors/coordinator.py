@@ -23,6 +23,7 @@ from actors.instructions import (
     MarkListings,
     MoveTags,
     ProposeSchema,
+    TellCommitted,
     TellLeftOut,
     TryNextFile,
     WakeAt,
@@ -205,6 +206,8 @@ class Coordinator:
             self._group.try_next_file(instruction.source)
         elif isinstance(instruction, MarkListings):
             self._group.mark(instruction.mark)
+        elif isinstance(instruction, TellCommitted):
+            self._group.committed(instruction.epoch)
         elif isinstance(instruction, TellLeftOut):
             left_out = instruction.column
             self._log.warning(

@@ -8,6 +8,7 @@ from typing import Union
 
 import pyarrow as pa
 
+from actors.message_tracker import QueueMessage
 from actors.messages import Barrier, FileVersion, Message
 from actors.read_buffer import Piece
 from actors.reports import CollectReport, CorrectedFile, EpochBlocks
@@ -59,6 +60,49 @@ class FindGone:
 
     source: str
     absent: Mapping[bytes, bytes]
+
+
+@dataclass(frozen=True)
+class Receive:
+    """Receives messages of the queue of events; `on_messages` is the answer.
+
+    Args:
+        mark: the last one that was made before, see `ListExecutor.on_mark`.
+        wait_s: how long to wait for the first one.
+        is_extra: whether it is beside those that wait for long; then the queue's depth is asked for, too.
+    """
+
+    mark: int
+    wait_s: float
+    is_extra: bool = False
+
+
+@dataclass(frozen=True)
+class LookAt:
+    """Looks at what there is in the bucket now at these paths; `on_looked` is the answer."""
+
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class DeleteMessages:
+    """Takes messages out of the queue: what they say is committed."""
+
+    messages: tuple[QueueMessage, ...]
+
+
+@dataclass(frozen=True)
+class ExtendMessages:
+    """Keeps messages from being received by others for another while."""
+
+    messages: tuple[QueueMessage, ...]
+
+
+@dataclass(frozen=True)
+class ReleaseMessages:
+    """Lets messages be received by whoever comes next, at once."""
+
+    messages: tuple[QueueMessage, ...]
 
 
 @dataclass(frozen=True)
@@ -182,6 +226,13 @@ class Commit:
 
 
 @dataclass(frozen=True)
+class TellCommitted:
+    """Tells the list actors that an epoch is committed."""
+
+    epoch: int
+
+
+@dataclass(frozen=True)
 class MoveTags:
     """Moves the tag `committed` of these views, when there is time."""
 
@@ -231,6 +282,11 @@ Instruction = Union[
     End,
     ReadPage,
     FindGone,
+    Receive,
+    LookAt,
+    DeleteMessages,
+    ExtendMessages,
+    ReleaseMessages,
     WakeAt,
     ReadPiece,
     InferSchema,
@@ -245,6 +301,7 @@ Instruction = Union[
     Grant,
     Inject,
     Commit,
+    TellCommitted,
     MoveTags,
     DecideSchema,
     TellLeftOut,

@@ -88,7 +88,7 @@ class ListActor(ActorShell):
     async def mark(self, mark: int) -> None:
         """Asks for word of when everything that is there now has been handed on."""
         with self._guard():
-            self.do(self._executor.on_mark(mark))
+            self.do(self._executor.on_mark(mark, self.now_s()))
 
     def perform(self, instruction: Instruction) -> None:
         if isinstance(instruction, ReadPage):

@@ -1,23 +1,30 @@
-"""Finds new files by listing the prefix again and again; `seen` makes that exact.
+"""Finds new files by listing the prefix again and again, or by events; `seen` makes that exact.
 
 No cursor decides what is new, so late, out-of-order and back-dated names are found.  A file is marked as seen in the
 epoch in which it is handed on, and the fetch actor queues it in the same epoch: a crash forgets both or neither.
+
+An event makes the list actor look at one object, which tells the same of it as a page of a listing.  A page may be
+older than a look, and a look older than what was handed on meanwhile: where they contradict each other, it looks again.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from itertools import islice
 
 import numpy as np
 import pyarrow as pa
 
+from actors.absent_names import AbsentNames
+from actors.event_watch import EventWatch, QueueDepth
 from actors.gone_files import GoneFound
-from actors.instructions import End, Fail, FindGone, Instruction, ReadPage, Send, WakeAt, pass_on
+from actors.instructions import End, Fail, Instruction, ReadPage, Receive, Send, WakeAt, pass_on
 from actors.known_chunks import Chunk, KnownChunks
+from actors.listing_marks import ListingMarks
 from actors.listing_pace import ListingPace
-from actors.listing_page import ListingPage, time_of
+from actors.listing_page import ListingPage, microseconds_of, time_of
+from actors.message_tracker import QueueMessage
 from actors.messages import (
     Barrier,
     ChangedFile,
@@ -59,6 +66,9 @@ class ListExecutor:
         sampled: how many of those are out already.
         must_settle: whether a file is taken only when two listings show the same version of it (local files).
         not_before_us: what was written earlier, in microseconds since 1970, is left out; None for nothing.
+        events: what else tells of files; None if listings alone do.
+        must_list: whether a listing must have ended before events can have told of everything.
+        listed_at: when the last listing ended, if that is known.
     """
 
     def __init__(
@@ -73,35 +83,36 @@ class ListExecutor:
         must_settle: bool,
         sampled: int = 0,
         not_before_us: int | None = None,
+        events: EventWatch | None = None,
+        must_list: bool = True,
+        listed_at: datetime | None = None,
     ) -> None:
         self._actor, self._source = actor, source
         self._filter, self._pace, self._seen = path_filter, pace, seen
         self._schema_known, self._must_settle, self._not_before_us = schema_known, must_settle, not_before_us
+        self._events, self._must_list = events, must_list
         self._probing, self._sampled = bool(sampled) and not schema_known, sampled
         self._epoch: int | None = None
         self._paused = self._stopped = self._is_busy = False
         self._budget = 0
-        self._held: deque[FileVersion] = deque()
+        self._held: dict[str, FileVersion] = {}
         self._listing = self._page_asked = self._is_last = False
         self._chunks = KnownChunks()
-        # Fingerprint of the name → that of the version, and the epoch in which the source last handed something on.
-        self._absent: dict[bytes, tuple[bytes, int]] = {}
+        # Names that were looked at since the listing began: its pages may show what was there before.
+        self._looked: dict[bytes, str] = {}
+        self._absent = AbsentNames(source)
         self._marked_in = 0
         self._vanished: dict[bytes, tuple[bytes, int]] = {}
-        self._finding = False
-        self._asked_in: int | None = None
-        self._asked_at, self._patience = 0, 1
         self._settled: dict[str, bytes] = {}
         self._settling: dict[str, bytes] = {}
         self._unsettled: set[str] = set()
-        self._mark, self._listing_mark, self._pending_mark, self._complete_mark = 1, 0, 0, 0
-        self._pending: set[str] = set()
+        self._marks, self._complete_mark = ListingMarks(), 0
         self._delta = DeltaBuilder()
         self._marked = False
         self._activity = self._sent = self._listings = self._listed = self._listed_now = self._requests = 0
-        self._num_unsettled = 0
+        self._found = self._found_now = 0
         self._now_s = 0.0
-        self._listed_at: datetime | None = None
+        self._listed_at = listed_at
 
     def on_barrier(self, barrier: Barrier, now_s: float) -> list[Instruction]:
         """Seals the epoch, passes the barrier on, and goes on with the budget it brings."""
@@ -111,10 +122,10 @@ class ListExecutor:
         self._epoch = barrier.epoch.curr
         for vanished in barrier.vanished:
             if vanished.source == self._source:
-                self._forget(path_fingerprint(vanished.source, vanished.path), vanished.version)
+                self._forget(vanished.path, vanished.version)
         if barrier.is_stop:
             self._stopped = True
-            return [*instructions, End()]
+            return [*instructions, *(self._events.release() if self._events else []), End()]
         if isinstance(barrier.mutation, (Pause, Resume)):
             self._paused = isinstance(barrier.mutation, Pause)
         elif isinstance(barrier.mutation, Reread):
@@ -141,9 +152,7 @@ class ListExecutor:
                     changed += self._look_up(rows, chunks)
                 except _TwoNames as twice:
                     return [Fail(RunFailedError(str(twice)))]
-        self._activity += len(changed)
-        instructions: list[Instruction] = [Send(ChangedFiles(tuple(changed)))] if changed else []
-        return [*instructions, *self._go_on(now_s)]
+        return [*self._send_changed(changed), *self._go_on(now_s)]
 
     def on_listing_end(self, now_s: float, now: datetime) -> list[Instruction]:
         """The last page of this listing has been taken."""
@@ -151,28 +160,60 @@ class ListExecutor:
         self._page_asked = self._listing = self._is_last = False
         self._listings += 1
         self._listed, self._listed_now = self._listed_now, 0
+        self._found, self._found_now = self._found_now, 0
+        self._must_list = False
         self._settled, self._settling = self._settling, {}
-        self._complete_listing()
+        self._marks.end_listing(self._unsettled)
+        self._unsettled = set()
         self._pace.end(now_s, _SETTLE_S if self._settled else None, is_busy=self._is_busy)
         return [*self._find_gone(), *self._go_on(now_s)]
 
     def on_gone(self, found: GoneFound) -> list[Instruction]:
-        """What the store knows of the files that a listing did not show."""
-        self._finding = False
-        # What was listed meanwhile is back; of what came back before, and went again, the store may know the past only.
-        known = [key for key in found.files if key in self._absent and self._absent[key][1] <= found.epoch]
-        files = tuple(file for key in known for file in found.files[key])
-        for key in known:
-            del self._absent[key]
-        if not files or self._stopped:
+        """What the store knows of the files that are not there."""
+        files, paths = self._absent.on_found(found)
+        if self._stopped:
             return []
-        self._activity += 1
-        return [Send(GoneFiles(files))]
+        for path in paths:
+            self._settle(path, self._current_epoch if files else 0)
+        self._activity += bool(files)
+        instructions: list[Instruction] = [Send(GoneFiles(files))] if files else []
+        return [*instructions, *self._go_on(self._now_s)]
 
-    def on_mark(self, mark: int) -> list[Instruction]:
-        """Asks for word of when everything is handed on that the next listing to begin finds."""
-        self._mark = max(self._mark, mark)
-        return []
+    def on_messages(
+        self, receive: Receive, messages: Sequence[QueueMessage], depth: QueueDepth | None, now_s: float
+    ) -> list[Instruction]:
+        """The queue of events has answered."""
+        assert self._events is not None, "nobody else receives"
+        for poison in self._events.on_messages(receive, messages, depth, now_s, self._current_epoch):
+            poison.quarantine(self._delta, self._source)
+            self._activity += 1
+        return self._go_on(now_s)
+
+    def on_looked(self, found: Mapping[str, FileVersion | None], now_s: float) -> list[Instruction]:
+        """What there is at the paths that were to be looked at; None where there is nothing."""
+        assert self._events is not None, "nobody else looks"
+        doubtful = self._events.on_looked()
+        looked = [path for path in found if path not in doubtful]
+        keys = path_fingerprints(self._source, pa.array(looked, pa.string()))
+        if self._listing:
+            self._looked.update(zip(keys, looked, strict=True))
+        changed = []
+        for path, key, before in zip(looked, keys, self._seen.lookup(keys), strict=True):
+            changed += self._take_look(path, key, before, found[path])
+        return [*self._send_changed(changed), *self._go_on(now_s)]
+
+    def on_committed(self, epoch: int, now_s: float) -> list[Instruction]:
+        """All epochs up to this one are committed."""
+        if self._events is None:
+            return []
+        self._events.on_committed(epoch)
+        self._absent.on_committed()
+        return self._go_on(now_s)
+
+    def on_mark(self, mark: int, now_s: float) -> list[Instruction]:
+        """Asks for word of when everything is handed on that the next listing to begin finds, or the queue has."""
+        self._marks.on_mark(mark)
+        return self._go_on(now_s)
 
     def on_schema(self, found: bool, now_s: float) -> list[Instruction]:
         """The files that were sent ahead have shown the schema, or none could be read: then the next ones go ahead."""
@@ -196,9 +237,8 @@ class ListExecutor:
         keys = path_fingerprints(self._source, rows["path"])
         versions = version_fingerprints(rows["etag"], rows["size"], rows["modified_us"])
         sights = self._seen.show(keys, versions)
-        if self._absent:
-            for key in keys:
-                self._absent.pop(key, None)
+        for path in self._absent.discard(keys):
+            self._look_again(path)
         is_seen = is_known = sights == Sight.SAME
         if self._not_before_us is not None:
             is_known = is_seen | ((sights == Sight.NEW) & (rows["modified_us"].to_numpy() < self._not_before_us))
@@ -207,6 +247,9 @@ class ListExecutor:
         changed = []
         for at, row in zip(news, rows.take(pa.array(news, pa.int64())).to_pylist(), strict=True):
             path, version = row["path"], versions[at]
+            if keys[at] in self._looked:
+                self._look_again(path)
+                continue
             if sights[at] == Sight.TWICE:
                 raise _TwoNames(
                     f"source {self._source}: {path} was listed twice in two versions, or has the fingerprint of "
@@ -220,14 +263,51 @@ class ListExecutor:
                     self._unsettled.add(path)
                 continue
             file = FileVersion(self._source, path, version, row["etag"], row["size"], time_of(row["modified_us"]))
+            self._found_now += 1
             if is_new:
-                self._held.append(file)
+                self._held[path] = file
             else:
                 (before,) = self._seen.lookup([keys[at]])
                 assert before is not None, "its sight was not NEW"
                 changed.append(ChangedFile(before, file))
                 self._mark_seen(path, version)
         return changed
+
+    def _take_look(self, path: str, key: bytes, before: bytes | None, file: FileVersion | None) -> list[ChangedFile]:
+        """Takes what is there now at a path of which this version was handed on before; returns what has changed."""
+        if file is None:
+            if before is not None:
+                self._absent.add(key, before, self._marked_in, path)
+            elif path not in self._held:
+                self._settle(path, 0)
+            return []
+        self._absent.discard([key])
+        if before is None:
+            limit = self._not_before_us
+            if path in self._held or limit is None or microseconds_of(file.last_modified) >= limit:
+                self._held[path] = file
+            else:
+                self._settle(path, 0)
+            return []
+        if before == file.version:
+            self._settle(path, self._marked_in)
+            return []
+        # A later listing may show the version of before as well.
+        self._chunks.forget()
+        self._mark_seen(path, file.version)
+        return [ChangedFile(before, file)]
+
+    def _look_again(self, path: str) -> None:
+        if self._events is not None:
+            self._events.look_at([path])
+
+    def _settle(self, path: str, epoch: int) -> None:
+        if self._events is not None:
+            self._events.settle(path, epoch)
+
+    def _send_changed(self, changed: Sequence[ChangedFile]) -> list[Instruction]:
+        self._activity += len(changed)
+        return [Send(ChangedFiles(tuple(changed)))] if changed else []
 
     def _note_known(self, chunks: Iterable[Chunk], is_seen: np.ndarray, is_known: np.ndarray) -> None:
         """The next listing need not look up the chunks of which everything is known."""
@@ -238,16 +318,18 @@ class ListExecutor:
                 self._chunks.put(chunk, int(np.count_nonzero(is_seen[at:end])))
             at = end
 
-    def _forget(self, key: bytes, version: bytes) -> None:
+    def _forget(self, path: str, version: bytes) -> None:
         """The name is new again, if this is its version.
 
         What is listed again and again and is never there has a name that cannot be read, like one that ends in `/`.
         """
+        key = path_fingerprint(self._source, path)
         before, times = self._vanished.get(key, (version, 0))
         self._vanished[key] = version, 1 if before != version else times + 1
         if self._vanished[key][1] < _VANISHES and self._seen.forget(key, version):
             self._chunks.forget()
-            self._absent.pop(key, None)
+            self._absent.discard([key])
+            self._look_again(path)
 
     def _find_gone(self) -> list[Instruction]:
         """Asks for what a complete listing has not shown; for that, the next one may have to look up every name."""
@@ -255,46 +337,59 @@ class ListExecutor:
             if not self._seen.shows_all(self._chunks.skipped):
                 self._chunks.forget()
         else:
-            absent = self._seen.take_absent(_GONE_AT_ONCE)
-            self._absent.update((key, (version, self._marked_in)) for key, version in absent.items())
-        if not self._absent or self._finding:
-            return []
-        if self._epoch == self._asked_in and self._listings < self._asked_at + self._patience:
-            return []
-        # What the store did not know yet it may know after the next commit, which may be that of an epoch before.
-        self._patience = 2 * self._patience if self._epoch == self._asked_in else 1
-        self._finding, self._asked_in, self._asked_at = True, self._epoch, self._listings
-        return [FindGone(self._source, {key: version for key, (version, _) in self._absent.items()})]
+            for key, version in self._seen.take_absent(_GONE_AT_ONCE).items():
+                if key in self._looked:
+                    self._look_again(self._looked[key])
+                else:
+                    self._absent.add(key, version, self._marked_in)
+        self._looked.clear()
+        return self._absent.ask(self._epoch, self._listings)
 
     def _go_on(self, now_s: float) -> list[Instruction]:
-        """Sends what may be sent, and asks for the next page or for the time when that may be."""
+        """Sends what may be sent, and asks for what comes next, or for the time when that may be."""
         self._now_s = now_s
         instructions = self._send_held()
-        if self._epoch is None or self._stopped or self._paused or self._page_asked or self._held:
+        if self._epoch is None or self._stopped:
             return instructions
+        wakes: list[float] = []
+        if self._events is not None:
+            may_go_on = not self._paused and not self._held
+            mark = self._marks.last if self._marks.last > self._complete_mark else 0
+            instructions += self._events.ask(now_s, mark, may_go_on=may_go_on)
+            instructions += self._absent.ask_for_paths()
+            wakes += self._events.wakes(mark, may_go_on=may_go_on)
+        if not self._paused and not self._page_asked and not self._held:
+            instructions += self._list_on(now_s, wakes)
+        self._complete_marks()
+        return [*instructions, WakeAt(min(wakes))] if wakes else instructions
+
+    def _list_on(self, now_s: float, wakes: list[float]) -> list[Instruction]:
+        """Asks for the next page, or for the time when that may be."""
         next_s = self._pace.next_s(now_s, is_listing=self._listing, is_busy=self._is_busy)
         if next_s > now_s and not self._is_last:
-            return [*instructions, WakeAt(next_s)]
+            wakes.append(next_s)
+            return []
         if not self._listing:
-            self._listing_mark = self._mark
+            self._marks.begin_listing()
             self._pace.begin(now_s)
             self._seen.begin_listing()
             self._chunks.begin_listing()
         pages = 0 if self._is_last else self._pace.ask(SIDE_BY_SIDE, now_s)
-        instructions.append(ReadPage(first=not self._listing, most=pages))
+        instruction = ReadPage(first=not self._listing, most=pages)
         self._listing = self._page_asked = True
-        return instructions
+        return [instruction]
 
-    def _complete_listing(self) -> None:
-        """A mark is complete when a listing that began after it has ended, and what was too young in it is sent."""
-        unsettled, self._unsettled = self._unsettled, set()
-        self._num_unsettled = len(unsettled)
-        if self._pending_mark > self._complete_mark:
-            self._pending &= unsettled
-        elif self._listing_mark > self._complete_mark:
-            self._pending_mark, self._pending = self._listing_mark, unsettled
-        if self._pending_mark > self._complete_mark and not self._pending:
-            self._complete_mark = self._pending_mark
+    def _complete_marks(self) -> None:
+        """With events, a mark is complete also when all is handed on that the queue had."""
+        complete = self._marks.complete
+        if self._events is not None:
+            if not self._must_list and self._events.is_complete(self._marks.last):
+                complete = self._marks.last
+            elif self._events.is_looking or self._held:
+                # A page made it look at something again.
+                return
+        if complete > self._complete_mark:
+            self._complete_mark = complete
             self._activity += 1
 
     def _send_held(self) -> list[Instruction]:
@@ -303,8 +398,9 @@ class ListExecutor:
         allowed = min(len(self._held), self._budget if self._schema_known else min(SAMPLE_FILES, self._budget))
         if allowed <= 0:
             return []
-        files = tuple(self._held.popleft() for _ in range(allowed))
+        files = tuple(islice(self._held.values(), allowed))
         for file in files:
+            del self._held[file.path]
             self._mark_seen(file.path, file.version)
         self._budget -= allowed
         self._sent += allowed
@@ -319,8 +415,15 @@ class ListExecutor:
         self._seen.put(key, version)
         self._delta.put("seen", key, vnode_of(path), source=self._source, version=version)
         self._marked = True
+        self._marked_in = self._current_epoch
+        if self._events is not None:
+            self._events.settle(path, self._current_epoch)
+            self._events.on_handed_on(path)
+
+    @property
+    def _current_epoch(self) -> int:
         assert self._epoch is not None, "nothing is handed on before the first barrier"
-        self._marked_in = self._epoch
+        return self._epoch
 
     def _seal(self, barrier: Barrier) -> CollectReport:
         if self._marked:
@@ -336,6 +439,10 @@ class ListExecutor:
                 requests_last_hour=self._pace.budget.last_hour(self._now_s),
                 period_s=self._pace.period_s,
                 stretched_by=self._pace.stretched_by,
+                found=self._found,
+                # What a queue tells is worth something from the first listing on.
+                queue=None if self._events is None or self._must_list else self._events.queue,
+                **({} if self._events is None else self._events.state()),
             )
         self._marked = False
         return CollectReport(
@@ -354,13 +461,16 @@ class ListExecutor:
             activity=self._activity,
             sent=self._sent,
             held=len(self._held),
-            unsettled=self._num_unsettled,
+            unsettled=self._marks.unsettled,
             listings=self._listings,
             listed=max(self._listed, self._listed_now),
             requests=self._requests,
             spent=self._pace.budget.spent(self._now_s),
             period_s=self._pace.period_s,
             stretched_by=self._pace.stretched_by,
+            found=self._found,
+            listed_at=self._listed_at,
+            messages=None if self._events is None else self._events.progress(),
         )
 
 

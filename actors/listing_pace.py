@@ -20,11 +20,12 @@ class ListingPace:
     Args:
         interval_s: from the end of one listing to the beginning of the next, at least.
         budget: of LIST requests.
+        first_s: when the first listing begins, of the monotonic clock.
     """
 
-    def __init__(self, interval_s: float, budget: RequestBudget) -> None:
+    def __init__(self, interval_s: float, budget: RequestBudget, first_s: float = 0.0) -> None:
         self._interval_s, self.budget = interval_s, budget
-        self._began_s = self._next_s = self._busy_next_s = 0.0
+        self._began_s, self._next_s, self._busy_next_s = 0.0, first_s, first_s
         self._asked = self._cost = 0
         self.period_s = interval_s
         self.stretched_by: str | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -28,6 +29,7 @@ class QueueMessage:
 @dataclass
 class _Tracked:
     message: QueueMessage
+    number: int
     invisible_until_s: float
     waiting: set[str] = field(default_factory=set)
     epoch: int = 0
@@ -36,8 +38,10 @@ class _Tracked:
 class MessageTracker:
     """Knows what became of the paths that messages name, and so which messages may be deleted.
 
-    A message that is received again while it is tracked is the same one with another receipt: whoever reads the queue
-    has been slower than its visibility, and nothing is done twice.
+    A path goes through three stages: named by messages, being looked at, looked at.  What a look has found settles the
+    messages that came before it, and none that came while it was under way.  A message that is received again while it
+    is tracked is the same one with another receipt: whoever reads the queue has been slower than its visibility, and
+    nothing is done twice.
 
     Args:
         visibility_s: how long a message stays invisible after it was received, or its visibility was extended.
@@ -45,10 +49,16 @@ class MessageTracker:
 
     def __init__(self, visibility_s: float) -> None:
         self._visibility_s = visibility_s
+        # In the order in which they become visible again; a dictionary keeps the order of its insertions.
         self._tracked: dict[str, _Tracked] = {}
-        self._by_path: dict[str, set[str]] = {}
+        self._unsettled: dict[str, int] = {}
+        self._settled: list[tuple[int, str]] = []
+        self._named: dict[str, set[str]] = {}
+        self._looking: dict[str, set[str]] = {}
+        self._looked: dict[str, set[str]] = {}
+        self._sent: list[tuple[float, str]] = []
         self._committed = 0
-        self.redelivered = 0
+        self.received = self.redelivered = self.deleted = 0
 
     def __len__(self) -> int:
         return len(self._tracked)
@@ -56,32 +66,69 @@ class MessageTracker:
     @property
     def oldest_sent_s(self) -> float | None:
         """When the oldest message was sent that is not done with; None if there is none."""
-        return min((each.message.sent_s for each in self._tracked.values()), default=None)
+        while self._sent and self._sent[0][1] not in self._tracked:
+            heapq.heappop(self._sent)
+        return self._sent[0][0] if self._sent else None
 
-    def receive(self, message: QueueMessage, paths: Iterable[str], now_s: float) -> bool:
+    @property
+    def last(self) -> int:
+        """The number of the last message that has come; numbers grow."""
+        return self.received
+
+    def is_settled(self, last: int) -> bool:
+        """Whether everything that the messages up to this number say has been handed on."""
+        return next(iter(self._unsettled.values()), last + 1) > last
+
+    def receive(self, message: QueueMessage, paths: Iterable[str], now_s: float, epoch: int = 0) -> bool:
         """A message has come, in which these paths are named.
+
+        Args:
+            message: it.
+            paths: to look at.
+            now_s: of the monotonic clock.
+            epoch: that must be committed whatever the paths are.
 
         Returns:
             Whether they are to be looked at; they are already if the message is tracked.
         """
-        if message.deliveries > 1:
-            self.redelivered += 1
-        tracked = self._tracked.get(message.message_id)
+        self.redelivered += message.deliveries > 1
+        tracked = self._tracked.pop(message.message_id, None)
         if tracked is not None:
             tracked.message, tracked.invisible_until_s = message, now_s + self._visibility_s
+            self._tracked[message.message_id] = tracked
             return False
-        tracked = _Tracked(message, now_s + self._visibility_s, set(paths))
-        self._tracked[message.message_id] = tracked
+        self.received += 1
+        key = message.message_id
+        tracked = _Tracked(message, self.received, now_s + self._visibility_s, set(paths), epoch)
+        self._tracked[key] = tracked
+        heapq.heappush(self._sent, (message.sent_s, key))
+        if tracked.waiting:
+            self._unsettled[key] = tracked.number
+        else:
+            heapq.heappush(self._settled, (epoch, key))
         for path in tracked.waiting:
-            self._by_path.setdefault(path, set()).add(message.message_id)
+            self._named.setdefault(path, set()).add(key)
         return True
 
+    def look(self, paths: Iterable[str]) -> None:
+        """These paths are being looked at from here on."""
+        for path in paths:
+            self._looking[path] = self._named.pop(path, set())
+
+    def on_looked(self, path: str, *, again: bool) -> None:
+        """What is there is known; or not, and it is looked at again."""
+        stage = self._named if again else self._looked
+        stage.setdefault(path, set()).update(self._looking.pop(path, ()))
+
     def settle(self, path: str, epoch: int) -> None:
-        """What the messages say of a path is in this epoch; in one that is committed already if nothing was to do."""
-        for message_id in self._by_path.pop(path, ()):
-            tracked = self._tracked[message_id]
+        """What was seen of a path is in this epoch; in one that is committed already if nothing was to do."""
+        for key in self._looked.pop(path, ()):
+            tracked = self._tracked[key]
             tracked.waiting.discard(path)
             tracked.epoch = max(tracked.epoch, epoch)
+            if not tracked.waiting:
+                del self._unsettled[key]
+                heapq.heappush(self._settled, (tracked.epoch, key))
 
     def on_committed(self, epoch: int) -> None:
         """All epochs up to this one are committed."""
@@ -89,18 +136,32 @@ class MessageTracker:
 
     def take_done(self) -> list[QueueMessage]:
         """The messages that may be deleted; they are forgotten here."""
-        done = [key for key, each in self._tracked.items() if not each.waiting and each.epoch <= self._committed]
-        return [self._tracked.pop(key).message for key in done]
+        done = []
+        while self._settled and self._settled[0][0] <= self._committed:
+            _, key = heapq.heappop(self._settled)
+            done.append(self._tracked.pop(key).message)
+        self.deleted += len(done)
+        return done
 
     def take_due(self, now_s: float) -> list[QueueMessage]:
         """The messages whose visibility must be extended now: half of it is over."""
-        due = [each for each in self._tracked.values() if each.invisible_until_s - now_s <= self._visibility_s / 2]
-        for each in due:
-            each.invisible_until_s = now_s + self._visibility_s
-        return [each.message for each in due]
+        due = []
+        while (at := self.next_due_s) is not None and at <= now_s:
+            key = next(iter(self._tracked))
+            tracked = self._tracked[key] = self._tracked.pop(key)
+            tracked.invisible_until_s = now_s + self._visibility_s
+            due.append(tracked.message)
+        return due
+
+    def take_all(self) -> list[QueueMessage]:
+        """Every message that is not done with; nothing is known of them from here on."""
+        everything = [each.message for each in self._tracked.values()]
+        for known in (self._tracked, self._unsettled, self._settled, self._named, self._looking, self._looked):
+            known.clear()
+        return everything
 
     @property
     def next_due_s(self) -> float | None:
         """When `take_due` has something again; None while nothing is tracked."""
-        until = min((each.invisible_until_s for each in self._tracked.values()), default=None)
-        return None if until is None else until - self._visibility_s / 2
+        first = next(iter(self._tracked.values()), None)
+        return None if first is None else first.invisible_until_s - self._visibility_s / 2

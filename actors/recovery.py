@@ -12,6 +12,7 @@ from actors.attempt_plan import AttemptPlan
 from actors.catalog_changes import CatalogChanges
 from actors.file_progress import FileProgress
 from actors.ledger_corrections import num_ignored
+from actors.listing_state import ListedState
 from actors.messages import FileKey, FileVersion, PathKey
 from actors.pipeline_definition import PipelineDefinition
 from actors.reports import SourceProgress
@@ -41,6 +42,7 @@ class RecoveredState:
         held: objects of which a version was to replace others, and could not be read.
         ingested: the sources of which rows were ingested.
         finished: source → what the ledger and the queue say of it.
+        listed: source → its last listing, as far as one is known.
         unacknowledged: epochs that an earlier attempt of the run committed and did not live to tell.
     """
 
@@ -54,6 +56,7 @@ class RecoveredState:
     held: frozenset[PathKey]
     ingested: frozenset[str]
     finished: Mapping[str, SourceProgress]
+    listed: Mapping[str, ListedState]
     unacknowledged: Sequence[EpochRecord]
 
     def num_waiting(self, source: str, poisoned: Container[PathKey]) -> int:
@@ -128,6 +131,7 @@ def recover(definition: PipelineDefinition, plan: AttemptPlan, root: Root) -> Re
         held=held,
         ingested=frozenset(ingested),
         finished={source.name: _finished(source.name, ledger, queue) for source in definition.sources},
+        listed=ListedState.of_rows(store.scan("list_state").to_pylist()),
         unacknowledged=[each for each in store.epochs() if each.epoch > plan.so_far.epoch] if plan.held_root else [],
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Union
 
 from actors.messages import Barrier, Block, Correction, Vanished
@@ -57,6 +58,27 @@ class CollectReport:
 
 
 @dataclass(frozen=True)
+class MessageProgress:
+    """What became of the messages of a queue of events.  Counts run from the actor's start.
+
+    Args:
+        received: messages, each counted once.
+        redelivered: deliveries of messages that had been received before, by whomever.
+        poison: messages that say nothing of the source's bucket; they are in quarantine.
+        deleted: messages that are done with.
+        tracked: messages that are being worked on.
+        oldest_sent_s: when the oldest message was sent that is being worked on, in seconds since 1970.
+    """
+
+    received: int = 0
+    redelivered: int = 0
+    poison: int = 0
+    deleted: int = 0
+    tracked: int = 0
+    oldest_sent_s: float | None = None
+
+
+@dataclass(frozen=True)
 class ListProgress:
     """How far a list actor is.  Counts run from the actor's start.
 
@@ -69,6 +91,9 @@ class ListProgress:
         spent: LIST requests of the last hour by the minute, see `RequestBudget`.
         period_s: seconds from the beginning of one listing to that of the next.
         stretched_by: what makes that longer than the source asks for, see `ListingPace`.
+        found: new and changed files that the last complete listing has found.
+        listed_at: when that ended.
+        messages: of the queue of events; None if there is none.
     """
 
     actor: str
@@ -83,6 +108,9 @@ class ListProgress:
     spent: tuple[int, ...] = ()
     period_s: float = 0.0
     stretched_by: str | None = None
+    found: int = 0
+    listed_at: datetime | None = None
+    messages: MessageProgress | None = None
 
 
 @dataclass(frozen=True)

@@ -83,6 +83,13 @@ TABLES: dict[str, pa.Schema] = {
         requests_last_hour=pa.int64(),
         period_s=pa.float64(),
         stretched_by=pa.string(),
+        found=pa.int64(),
+        queue=pa.string(),
+        messages=pa.int64(),
+        redelivered=pa.int64(),
+        poison=pa.int64(),
+        tracked=pa.int64(),
+        oldest_sent_at=_TIME,
     ),
     "seen": _schema(source=pa.string(), version=_VERSION),
     "queue": _schema(

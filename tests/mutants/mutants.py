@@ -318,4 +318,79 @@ MUTANTS = (
         "actors/coordinate_executor.py",
         ((" and not self._catching_up\n", "\n"),),
     ),
+    Mutant(
+        "a message is deleted before what it tells of is committed",
+        "actors/message_tracker.py",
+        (("while self._settled and self._settled[0][0] <= self._committed:", "while self._settled:"),),
+    ),
+    Mutant(
+        "a message is deleted when its file waits for room",
+        "actors/list_executor.py",
+        (
+            (
+                "                self._held[path] = file\n            else:\n                self._settle(path, 0)",
+                "                self._held[path] = file\n            self._settle(path, 0)",
+            ),
+        ),
+    ),
+    Mutant(
+        "a message that comes during a look is settled by it",
+        "actors/message_tracker.py",
+        (
+            (
+                "            self._looking[path] = self._named.pop(path, set())",
+                "            self._looking[path] = self._named.setdefault(path, set())",
+            ),
+            (
+                "        stage.setdefault(path, set()).update(self._looking.pop(path, ()))",
+                "        stage.setdefault(path, set()).update(self._looking.pop(path, ()))\n"
+                "        self._named.pop(path, None)",
+            ),
+        ),
+    ),
+    Mutant(
+        "a look counts although something was handed on meanwhile",
+        "actors/event_watch.py",
+        (("doubtful = frozenset(self._doubtful)", "doubtful: frozenset[str] = frozenset()"),),
+    ),
+    Mutant(
+        "a page counts although the file was looked at meanwhile",
+        "actors/list_executor.py",
+        (("if keys[at] in self._looked:\n                self._look_again(path)", "if False:\n                pass"),),
+    ),
+    Mutant(
+        "what a queue tells is enough from the beginning",
+        "actors/listing_state.py",
+        (
+            (
+                "or listed.listed_at is None or listed.queue != queue:\n        return None",
+                "or listed.queue != queue:\n        return 0.0",
+            ),
+        ),
+    ),
+    Mutant(
+        "a queue counts as empty while others work on its messages",
+        "actors/event_watch.py",
+        ((" and depth.in_flight <= len(self._feed.tracker)", ""),),
+    ),
+    Mutant(
+        "a file that has vanished is not looked at again",
+        "actors/list_executor.py",
+        (
+            (
+                "            self._absent.discard([key])\n            self._look_again(path)",
+                "            self._absent.discard([key])",
+            ),
+        ),
+    ),
+    Mutant(
+        "an event about a file that is gone is settled at once",
+        "actors/list_executor.py",
+        (("            elif path not in self._held:", "            if path not in self._held:"),),
+    ),
+    Mutant(
+        "a message that is none is deleted at once",
+        "actors/event_feed.py",
+        (("if self.tracker.receive(message, (), now_s, epoch):", "if self.tracker.receive(message, (), now_s):"),),
+    ),
 )

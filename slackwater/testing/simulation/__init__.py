@@ -27,6 +27,7 @@ Invariants:
     schedule.py         what may happen next               simulated_clock.py  time
     interruptions.py    what comes in between              world.py          everything, put together
     bucket.py           files that come and go             file_rows.py      rows that know where they come from
+    event_queue.py      what a queue tells of them
     simulated_root.py   commits that are lost or late      model_view.py     views without Spark
     process.py          one attempt after the other        attempt.py        the actors of one attempt
     host.py, hosts.py   the actors of the flow             coordinator.py    the one that commits

@@ -140,6 +140,8 @@ class SimulatedAttempt(Life):
                 must_settle=self.world.must_settle,
                 not_before=recovered.catalog.not_before[source.name],
                 spent=self.plan.spent.get(source.name, ()),
+                listed=recovered.listed.get(source.name),
+                queue=self.world.queues.get(source.name),
             )
             for name, source in zip(topology.lists, self.definition.sources, strict=True)
         }

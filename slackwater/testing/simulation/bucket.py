@@ -11,6 +11,7 @@ from actors.listing_page import ListingPage
 from actors.messages import FileKey, FileVersion, PathKey
 from actors.read_errors import ObjectChanged, ObjectVanished
 from actors.rows import BadRecord, Rows
+from slackwater.testing.simulation.event_queue import EventQueue
 from slackwater.testing.simulation.file_rows import FileRows, Span
 from state.errors import StorageUnavailableError
 from state.fingerprint import version_fingerprint
@@ -61,7 +62,7 @@ class StoredObject:
 class Bucket:
     """All sources of a pipeline.
 
-    `left` has the paths whose objects have ever gone.
+    `left` has the paths whose objects have ever gone; `queues` are told of every change.
 
     Args:
         page_size: objects in a page of a listing.
@@ -73,6 +74,9 @@ class Bucket:
         self._last: dict[PathKey, StoredObject] = {}
         self._changes = 0
         self.left: set[PathKey] = set()
+        self.queues: Mapping[str, EventQueue] = {}
+        # Of each path its versions, and None where it went, each with the number of the change.
+        self.history: dict[PathKey, list[tuple[int, bytes | None]]] = {}
         self.contents: dict[FileKey, Content] = {}
         self.refusals = 0
 
@@ -84,11 +88,14 @@ class Bucket:
         file = FileVersion(source, path, version, etag, content.rows, now)
         self._objects[source, path] = self._last[source, path] = StoredObject(file, content, self._changes)
         self.contents[source, path, version] = content
+        self._tell(source, path)
 
     def vanish(self, source: str, path: str) -> None:
         """An object goes, if it is there."""
         if self._objects.pop((source, path), None) is not None:
+            self._changes += 1
             self.left.add((source, path))
+            self._tell(source, path)
 
     def bring_back(self, source: str, path: str) -> None:
         """The last version of an object is there again, unless it never went."""
@@ -96,6 +103,7 @@ class Bucket:
         if last is not None and (source, path) not in self._objects:
             self._changes += 1
             self._objects[source, path] = replace(last, since=self._changes)
+            self._tell(source, path)
 
     def present(self) -> dict[PathKey, StoredObject]:
         """What is there now."""
@@ -104,6 +112,10 @@ class Bucket:
     def still_present(self, before: Mapping[PathKey, StoredObject]) -> dict[PathKey, FileVersion]:
         """What was there then, and has not changed or been away since."""
         return {path: each.file for path, each in before.items() if self._objects.get(path) == each}
+
+    def untold(self) -> set[PathKey]:
+        """The paths of which an event was lost: a listing must show them."""
+        return {path for queue in self.queues.values() for path, _ in queue.lost}
 
     def refuse(self, requests: int) -> None:
         """So many of the next requests are answered 503."""
@@ -128,6 +140,16 @@ class Bucket:
             1,
         )
 
+    def find(self, source: str, path: str) -> FileVersion | None:
+        """An object as it is now; None if it is not there.
+
+        Raises:
+            StorageUnavailableError: the bucket has a bad moment.
+        """
+        self._answer(source)
+        found = self._objects.get((source, path))
+        return None if found is None else found.file
+
     def read(self, file: FileVersion) -> Content:
         """The content of a version that was listed.
 
@@ -142,6 +164,13 @@ class Bucket:
         if found.file.version != file.version:
             raise ObjectChanged(f"{file.path} has changed since it was listed")
         return found.content
+
+    def _tell(self, source: str, path: str) -> None:
+        found = self._objects.get((source, path))
+        version = None if found is None else found.file.version
+        self.history.setdefault((source, path), []).append((self._changes, version))
+        if source in self.queues:
+            self.queues[source].on_change(path, None if found is None else found.file.size, self._changes)
 
     def _answer(self, source: str) -> None:
         if self.refusals:

@@ -20,6 +20,7 @@ from actors.instructions import (
     MarkListings,
     MoveTags,
     ProposeSchema,
+    TellCommitted,
     TellLeftOut,
     TryNextFile,
     WakeAt,
@@ -152,6 +153,9 @@ class CoordinatorHost(Host):
         elif isinstance(instruction, MarkListings):
             for host in attempt.lists.values():
                 host.tell(host.mark, instruction.mark)
+        elif isinstance(instruction, TellCommitted):
+            for host in attempt.lists.values():
+                host.tell(host.committed, instruction.epoch)
         elif not isinstance(instruction, (End, TellLeftOut)):
             raise ProtocolError(f"the coordinator cannot perform {type(instruction).__name__}")
 

@@ -12,6 +12,8 @@ import pyarrow as pa
 
 from actors.dispatch_executor import DispatchExecutor
 from actors.edge import Outlet
+from actors.event_feed import EventFeed
+from actors.event_watch import EventWatch
 from actors.fetch_executor import FetchExecutor
 from actors.file_progress import Ending, FileProgress
 from actors.file_queue import FileQueue
@@ -19,22 +21,29 @@ from actors.gone_files import find_gone
 from actors.instructions import (
     CloseFile,
     CloseFiles,
+    DeleteMessages,
     Deliver,
     EmitBlock,
+    ExtendMessages,
     FindGone,
     Grant,
     InferSchema,
     Instruction,
+    LookAt,
     ProposeColumns,
     ProposeSchema,
     ReadPage,
     ReadPiece,
+    Receive,
+    ReleaseMessages,
     StagePiece,
 )
 from actors.list_executor import ListExecutor
 from actors.listing_pace import ListingPace
-from actors.listing_page import microseconds_of
+from actors.listing_page import ListingPage, microseconds_of
+from actors.listing_state import ListedState, wait_for_listing_s
 from actors.merge_executor import MergeExecutor
+from actors.message_tracker import QueueMessage
 from actors.messages import Barrier, Block, Envelope, FileKey, FileVersion, Message, PathKey, StoredBlock
 from actors.path_filter import PathFilter
 from actors.read_buffer import Piece
@@ -46,6 +55,7 @@ from actors.seen_index import SeenIndex
 from actors.source import SourceDefinition, appending, replacing
 from actors.vnode_mapping import VnodeMapping
 from slackwater.testing.simulation.bucket import Content
+from slackwater.testing.simulation.event_queue import BUCKET, VISIBILITY_S, EventQueue
 from slackwater.testing.simulation.file_rows import ROW_BYTES, FileRows
 from slackwater.testing.simulation.host import Host
 from slackwater.testing.simulation.simulated_root import SimulatedRoot
@@ -54,6 +64,7 @@ from state.errors import ProtocolError, RunFailedError, StorageUnavailableError
 if TYPE_CHECKING:
     from slackwater.testing.simulation.attempt import SimulatedAttempt
 
+_POLLERS, _MOST_MESSAGES = 2, 30
 SCHEMA = pa.schema([("x", pa.int64())])
 
 
@@ -68,6 +79,8 @@ class ListHost(Host):
         must_settle: whether the bucket is a directory.
         not_before: what was written earlier is left out; None for nothing.
         spent: see `RequestBudget`.
+        listed: what the store knows of its last listing; None for nothing.
+        queue: of events; None if there is none.
     """
 
     reports_progress = True
@@ -85,22 +98,31 @@ class ListHost(Host):
         must_settle: bool,
         not_before: datetime | None,
         spent: Sequence[int],
+        listed: ListedState | None,
+        queue: EventQueue | None,
     ) -> None:
         super().__init__(attempt, name, edges)
+        self._queue = queue
         self._source = source.name
         self._after: str | None = None
         self._root = SimulatedRoot(self._world.disk, self._world.clock, self._world.access(self))
         budget = RequestBudget(source.discovery.max_requests_per_hour, spent, self.now_s)
+        path_filter = PathFilter(source.pattern)
+        wait_s = None if queue is None else wait_for_listing_s(listed, source, queue.url, self._world.clock.now())
+        first_s = self.now_s + (wait_s or 0.0)
         self.executor = ListExecutor(
             actor=name,
             source=source.name,
-            path_filter=PathFilter(source.pattern),
-            pace=ListingPace(source.discovery.interval_s, budget),
+            path_filter=path_filter,
+            pace=ListingPace(source.discovery.interval_s, budget, first_s),
             seen=seen,
             schema_known=schema_known,
             sampled=sampled,
             must_settle=must_settle,
             not_before_us=None if not_before is None else microseconds_of(not_before),
+            events=None if queue is None else EventWatch(_feed(queue, path_filter), _POLLERS),
+            must_list=wait_s is None,
+            listed_at=None if listed is None else listed.listed_at,
         )
 
     def on_message(self, edge: str, message: Message) -> list[Instruction]:
@@ -119,15 +141,57 @@ class ListHost(Host):
 
     def mark(self, mark: int) -> None:
         """Asks for word of when everything that is there now has been handed on."""
-        self.do(self.executor.on_mark(mark))
+        self.do(self.executor.on_mark(mark, self.now_s))
+
+    def committed(self, epoch: int) -> None:
+        """All epochs up to this one are committed."""
+        self.do(self.executor.on_committed(epoch, self.now_s))
 
     def perform(self, instruction: Instruction) -> None:
         if isinstance(instruction, ReadPage):
             self.soon(self._read_page, instruction.first)
         elif isinstance(instruction, FindGone):
             self.soon(self._find_gone, instruction)
+        elif isinstance(instruction, Receive):
+            self.soon(self._receive, instruction)
+        elif isinstance(instruction, LookAt):
+            self.soon(self._look_at, instruction.paths, {})
+        elif isinstance(instruction, DeleteMessages):
+            self.soon(self._delete, instruction.messages)
+        elif isinstance(instruction, ExtendMessages):
+            self.soon(self._extend, instruction.messages, VISIBILITY_S)
+        elif isinstance(instruction, ReleaseMessages):
+            self.soon(self._extend, instruction.messages, 0.0)
         else:
             super().perform(instruction)
+
+    def _receive(self, receive: Receive, until_s: float | None = None) -> None:
+        assert self._queue is not None
+        messages = self._queue.receive()
+        until_s = self.now_s + receive.wait_s if until_s is None else until_s
+        if not messages and self.now_s < until_s:
+            again_s = min(until_s, max(self.now_s, self._queue.next_s))
+            self._world.schedule.at(again_s, self, self.act, self._receive, receive, until_s)
+            return
+        depth = self._queue.depth if receive.is_extra else None
+        self.do(self.executor.on_messages(receive, messages, depth, self.now_s))
+
+    def _look_at(self, paths: Sequence[str], found: dict[str, FileVersion | None]) -> None:
+        """One after the other, and the answer some time after the last."""
+        if paths:
+            found[paths[0]] = self._world.bucket.find(self._source, paths[0])
+            self.soon(self._look_at, paths[1:], found)
+        else:
+            self.do(self.executor.on_looked(found, self.now_s))
+
+    def _delete(self, messages: Sequence[QueueMessage]) -> None:
+        assert self._queue is not None
+        for message_id, change in self._queue.delete(messages):
+            self._world.promises.on_deleted(self._queue.url, message_id, change)
+
+    def _extend(self, messages: Sequence[QueueMessage], visibility_s: float) -> None:
+        assert self._queue is not None
+        self._queue.extend(messages, visibility_s)
 
     def _read_page(self, first: bool) -> None:
         page = self._world.bucket.page(self._source, None if first else self._after)
@@ -135,6 +199,13 @@ class ListHost(Host):
             self.do(self.executor.on_listing_end(self.now_s, self._world.clock.now()))
             return
         self._after = page.paths[-1] if page.paths else ""
+        if self._queue is None:
+            self.do(self.executor.on_page(page, self.now_s))
+        else:
+            self.soon(self._take_page, page)
+
+    def _take_page(self, page: ListingPage) -> None:
+        """What a page shows may be over when it comes."""
         self.do(self.executor.on_page(page, self.now_s))
 
     def _find_gone(self, instruction: FindGone) -> None:
@@ -344,3 +415,14 @@ class MergeHost(Host):
             sender.tell(sender.grant, instruction.nbytes)
         else:
             raise ProtocolError(f"{self.name} cannot perform {type(instruction).__name__}")
+
+
+def _feed(queue: EventQueue, path_filter: PathFilter) -> EventFeed:
+    return EventFeed(
+        queue=queue.url,
+        bucket=BUCKET,
+        prefix="",
+        path_filter=path_filter,
+        visibility_s=VISIBILITY_S,
+        most_messages=_MOST_MESSAGES,
+    )

@@ -89,7 +89,10 @@ class SimulatedProcess(Life):
     def marked_objects(self) -> dict[PathKey, FileVersion]:
         """What was in the bucket at the mark, is still, and does not wait for another source's schema."""
         present = self.world.bucket.still_present(self._marked)
-        return {path: file for path, file in present.items() if path[0] not in self._state.closed}
+        untold = self.world.bucket.untold()
+        return {
+            path: file for path, file in present.items() if path[0] not in self._state.closed and path not in untold
+        }
 
     @property
     def closed(self) -> frozenset[str]:

@@ -147,6 +147,34 @@ class Promises:
         noted = {(row["source"], row["path"]) for row in ledger if _is_gone(row)}
         return sorted(path for path in paths - noted if path not in present)
 
+    def not_found(self, closed: Set[str]) -> list[PathKey]:
+        """The paths that are in the bucket, and of whose version nothing is known.
+
+        Args:
+            closed: sources that are not listed to their end.
+        """
+        tables = self._disk.versions[self._disk.latest].tables
+        versions = {(row["source"], key): row["version"] for key, row in tables.get("seen", {}).items()}
+        return sorted(
+            path
+            for path, each in self._bucket.present().items()
+            if path[0] not in closed and versions.get((path[0], path_fingerprint(*path))) != each.file.version
+        )
+
+    def on_deleted(self, queue: str, message_id: str, change: tuple[PathKey, int] | None) -> None:
+        """A message is deleted: what it has told of, or something later, is in a committed epoch."""
+        tables = self._disk.versions[self._disk.latest].tables
+        if change is None:
+            kept = {row["path"] for row in tables.get("quarantine", {}).values()}
+            if f"{queue}#{message_id}" not in kept:
+                raise PromiseBroken("G6", f"{message_id} is deleted, and is not in quarantine")
+            return
+        path, number = change
+        seen = tables.get("seen", {}).get(path_fingerprint(*path))
+        later = [version for at, version in self._bucket.history[path] if at >= number]
+        if None not in later and (seen is None or seen["version"] not in later):
+            raise PromiseBroken("G4", f"a message about {path[1]} is deleted, and no committed epoch knows of it")
+
     @property
     def has_vanished(self) -> bool:
         """Whether any file version has, before a row of it was read."""
@@ -242,6 +270,8 @@ class Promises:
         removed: set[FileKey] = set()
         quarantined: dict[FileKey, set[int]] = {}
         for bad in now.tables.get("quarantine", {}).values():
+            if bad["row"] is None:
+                continue  # a message that is none
             quarantined.setdefault((bad["source"], bad["path"], bad["version"]), set()).add(bad["row"])
         known: dict[bytes, list[Mapping[str, Any]]] = {}
         for rows, offset in ((ledger, "rows_read"), (queue, "row_offset")):

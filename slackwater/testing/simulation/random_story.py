@@ -89,7 +89,10 @@ class RandomStory:
             late_view=random.random() < 0.4,
         )
         if scenario.materialize and random.random() < 0.5:
-            return replace(scenario, on_change="replace")
+            scenario = replace(scenario, on_change="replace")
+        if not scenario.must_settle and random.random() < 0.35:
+            listing_s, loses = pick((60.0, 600.0)), random.random() < 0.3
+            scenario = replace(scenario, notifications=True, listing_s=listing_s, loses_events=loses)
         return scenario
 
     def _story(self) -> list[Step]:

@@ -34,6 +34,8 @@ class Scenario:
         clock_stands: whether the wall clock stands still, as a coarse one does for a while.
         materialize: whether the rows of the sources are kept, too; they are if changed files are replaced.
         late_view: whether every process but the first declares a further view, of all rows of all sources.
+        notifications: whether queues of events tell of files, too.
+        loses_events: whether some events never come.
         slow: the name of an actor that is slower than everybody else; empty for none.
     """
 
@@ -55,6 +57,8 @@ class Scenario:
     clock_stands: bool = False
     materialize: bool = False
     late_view: bool = False
+    notifications: bool = False
+    loses_events: bool = False
     slow: str = ""
 
     @property

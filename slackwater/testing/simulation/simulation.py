@@ -11,7 +11,7 @@ from typing import Any
 from slackwater.testing.simulation.promises import PromiseBroken
 from slackwater.testing.simulation.scenario import Scenario
 from slackwater.testing.simulation.schedule import Life
-from slackwater.testing.simulation.steps import CAUGHT_UP, NOTED, SETTLED, STOP, STOPPED, Step, Wait
+from slackwater.testing.simulation.steps import CAUGHT_UP, FOUND, NOTED, SETTLED, STOP, STOPPED, Step, Wait
 from slackwater.testing.simulation.world import World
 
 
@@ -47,7 +47,7 @@ class Simulation:
         self._trace = trace
         self._world = World(scenario, Random(seed), self._turn, None if trace is None else self._on_event)
         self._steps: Iterator[Step] = iter(
-            (*scenario.story, _FAULTS_END, CAUGHT_UP, SETTLED, NOTED, STOP, STOPPED, _AT_END)
+            (*scenario.story, _FAULTS_END, CAUGHT_UP, FOUND, SETTLED, NOTED, STOP, STOPPED, _AT_END)
         )
         self._wait: Wait | None = None
         self._waited_events = self._first_pause = 0

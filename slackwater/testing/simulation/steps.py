@@ -222,6 +222,17 @@ def _settled(world: World) -> Wait:
     return _caught_up(world, is_settled=True) if world.promises.has_vanished else Wait(lambda: True)
 
 
+def _found(world: World) -> Wait:
+    process = _running(world)
+    closed: frozenset[str] = frozenset() if process is None else process.closed
+    return Wait(
+        lambda: not world.queues or not world.promises.not_found(closed),
+        _HARD_EVENTS,
+        _HARD_EVENTS,
+        "what no event has told of is not found",
+    )
+
+
 def _noted(world: World) -> Wait:
     process = _running(world)
     closed: frozenset[str] = frozenset() if process is None else process.closed
@@ -266,6 +277,8 @@ CAUGHT_UP = Step("CAUGHT_UP", _caught_up)
 """Everything that is in the bucket now is finished; for that, a process runs, and nobody is paused or frozen."""
 SETTLED = Step("SETTLED", _settled)
 """The same once more, if anything has vanished: word of that was on its way then, and has come."""
+FOUND = Step("FOUND", _found)
+"""Everything that is in the bucket is known, whatever events were lost; a process has caught up."""
 NOTED = Step("NOTED", _noted)
 """The ledger says of every file that is not in the bucket any more that it is gone; a process has caught up."""
 STOPPED = Step("STOPPED", _stopped)

@@ -10,6 +10,7 @@ from actors.pipeline_definition import PipelineDefinition
 from actors.settings import BarrierSettings, FetchSettings, RecoverySettings
 from actors.source import FilePolicy, Listing, Parquet, SourceDefinition
 from slackwater.testing.simulation.bucket import Bucket
+from slackwater.testing.simulation.event_queue import EventQueue
 from slackwater.testing.simulation.file_rows import ROW_BYTES
 from slackwater.testing.simulation.hosts import SCHEMA
 from slackwater.testing.simulation.interruptions import Interruptions
@@ -54,6 +55,10 @@ class World:
         self.interruptions = Interruptions(random, turn)
         self.disk = MemoryDisk()
         self.bucket = Bucket(scenario.page_size)
+        self.queues = {
+            source: EventQueue(source, random, self.clock, loses=scenario.loses_events)
+            for source in (scenario.sources if scenario.notifications else ())
+        }
         self.faults = StoreFaults()
         self.definition = _definition(scenario)
         self.recovery = RecoverySettings()
@@ -80,7 +85,8 @@ class World:
         return self.processes[-1] if self.processes else None
 
     def start_process(self) -> None:
-        """A process starts, whoever else runs."""
+        """A process starts, whoever else runs.  With the first one, queues begin to be told of what happens."""
+        self.bucket.queues = self.queues
         self.processes.append(SimulatedProcess(self, f"run-{len(self.processes) + 1}"))
 
     def thaw(self) -> None:

@@ -1,0 +1,38 @@
+"""Until which mark everything that was there has been handed on."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+
+
+class ListingMarks:
+    """A mark is complete when a listing that began after it has ended, and what was too young in it is handed on.
+
+    Attributes:
+        last: the last mark that was made.
+        complete: the last one that listings have completed.
+        unsettled: how many files the last listing found too young.
+    """
+
+    def __init__(self) -> None:
+        self.last, self.complete, self.unsettled = 1, 0, 0
+        self._listing = self._pending = 0
+        self._waits_for: Set[str] = frozenset()
+
+    def on_mark(self, mark: int) -> None:
+        """A mark was made."""
+        self.last = max(self.last, mark)
+
+    def begin_listing(self) -> None:
+        """A listing begins."""
+        self._listing = self.last
+
+    def end_listing(self, unsettled: Set[str]) -> None:
+        """A listing has ended in which these paths were too young."""
+        self.unsettled = len(unsettled)
+        if self._pending > self.complete:
+            self._waits_for &= unsettled
+        elif self._listing > self.complete:
+            self._pending, self._waits_for = self._listing, unsettled
+        if not self._waits_for:
+            self.complete = max(self.complete, self._pending)
