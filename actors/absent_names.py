@@ -83,16 +83,16 @@ class AbsentNames:
         self._asking, self._is_more_known = True, False
         return [FindGone(self._source, {key: version for key, (version, _) in self._names.items()})]
 
-    def on_found(self, found: GoneFound) -> tuple[tuple[GoneFile, ...], list[str]]:
+    def on_found(self, found: GoneFound) -> tuple[tuple[GoneFile, ...], list[bytes], list[str]]:
         """What the store knows.
 
         Returns:
-            The files that are gone, and the paths of all names that are done with, as far as they were given.
+            The files that are gone, the names that are done with, and their paths as far as they were given.
         """
         self._asking = False
         # What was listed meanwhile is back; of what came back before, and went again, the store may know the past only.
         known = [key for key in found.files if key in self._names and self._names[key][1] <= found.epoch]
-        return self._files(known, found.files), self.discard(known)
+        return self._files(known, found.files), known, self.discard(known)
 
     def _files(self, keys: Iterable[bytes], files: Mapping[bytes, tuple[GoneFile, ...]]) -> tuple[GoneFile, ...]:
         return tuple(file for key in keys for file in files[key])

@@ -233,7 +233,7 @@ class CoordinateExecutor:
         self._views = epoch.views_after(self._views)
         if self._admission.on_committed(epoch.delta):
             self._scheduler.on_declared()
-        return [TellCommitted(record.epoch), MoveTags(changed), *self._on_over(epoch), *self._go_on(now_s)]
+        return [MoveTags(changed), *self._on_over(epoch), *self._go_on(now_s)]
 
     # -- what the user says --------------------------------------------------------------------------------------
 
@@ -295,10 +295,11 @@ class CoordinateExecutor:
         self._last_over = epoch.epoch
         self._note_unfinished(epoch)
         self._publish(requests_over=self._requests_of.pop(epoch.epoch, self._state.requests_over))
+        told: list[Instruction] = [TellCommitted(epoch.epoch)]
         if not epoch.barrier.is_stop:
-            return []
+            return told
         self._publish(phase="stopped")
-        return [End()]
+        return [*told, End()]
 
     def _note_unfinished(self, epoch: CollectedEpoch) -> None:
         """Keeps in mind how old the oldest unfinished files are."""

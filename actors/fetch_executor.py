@@ -41,6 +41,7 @@ from actors.messages import (
     FileVersion,
     ForgottenFile,
     ForgottenFiles,
+    GoneFile,
     GoneFiles,
     Message,
     NewFiles,
@@ -128,7 +129,7 @@ class FetchExecutor:
                     return [Fail(_bad_input(changed.now, "it has changed since it was handed on", "on_change"))]
                 self._queue.change(changed, self._epoch)
         elif isinstance(message, GoneFiles):
-            self._queue.note_gone(message.files, self._epoch)
+            instructions = self._note_gone(message.files)
         elif isinstance(message, RetriedFiles):
             self._queue.retry(message.files)
         elif isinstance(message, ForgottenFiles):
@@ -166,6 +167,9 @@ class FetchExecutor:
         if self._is_abandoned(file, requests, bytes_read):
             return [CloseFile(file), *self._go_on(now_s)]
         progress = self._read(file, requests, bytes_read)
+        if ending.is_gone and progress.row_offset and self._policies[file.source].on_change == "replace":
+            progress.gone_epoch = self._current_epoch
+            return [*self._forget([ForgottenFile(file.source, file.path)]), *self._go_on(now_s)]
         if ending.status == "quarantined" and self._policies[file.source].on_bad_record == "fail":
             return [Fail(_bad_input(file, ending.error or "it cannot be read"))]
         if progress.replaces:
@@ -407,6 +411,11 @@ class FetchExecutor:
         instructions = self._abandon(self._queue.forget(files, self._current_epoch))
         self._replacing.corrected.update((file.source, file.path) for file in files)
         return [*instructions, *(Send(Correction(file.source, file.path)) for file in files)]
+
+    def _note_gone(self, files: Sequence[GoneFile]) -> list[Instruction]:
+        self._queue.note_gone(files, self._current_epoch)
+        objects = dict.fromkeys(ForgottenFile(each.source, each.path) for each in files)
+        return self._forget([each for each in objects if self._policies[each.source].on_change == "replace"])
 
     def _abandon(self, files: Iterable[FileProgress]) -> list[Instruction]:
         """No row of these comes any more; what is being read or stored of them is waited for."""

@@ -111,7 +111,12 @@ class FileQueue:
         key = (source, path, changed.version)
         successor = self._successors.get((source, path))
         replaces = source in self._replacing
-        if key in self._without_rows:
+        if changed.version == changed.now.version:
+            # It was gone, and so are its rows; now it is back.
+            if key not in self._files:
+                self._without_rows.discard(key)
+                self.add(changed.now, epoch, replaces=True)
+        elif key in self._without_rows:
             self._without_rows.discard(key)
             self.add(changed.now, epoch, replaces=replaces)
         elif key in self._files or (successor is not None and successor.key == key):

@@ -227,7 +227,7 @@ class Commit:
 
 @dataclass(frozen=True)
 class TellCommitted:
-    """Tells the list actors that an epoch is committed."""
+    """Tells the list actors that an epoch is committed, or has changed nothing."""
 
     epoch: int
 

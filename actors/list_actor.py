@@ -67,6 +67,7 @@ class ListActor(ActorShell):
             sampled=sampled,
             must_settle=source.location.is_local,
             not_before_us=None if not_before is None else microseconds_of(not_before),
+            removes=source.policy.on_change == "replace",
         )
 
     def on_message(self, edge: str, message: Message) -> list[Instruction]:

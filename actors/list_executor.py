@@ -69,6 +69,7 @@ class ListExecutor:
         events: what else tells of files; None if listings alone do.
         must_list: whether a listing must have ended before events can have told of everything.
         listed_at: when the last listing ended, if that is known.
+        removes: whether the rows of files that are gone leave the views: then they are read when they are back.
     """
 
     def __init__(
@@ -86,11 +87,12 @@ class ListExecutor:
         events: EventWatch | None = None,
         must_list: bool = True,
         listed_at: datetime | None = None,
+        removes: bool = False,
     ) -> None:
         self._actor, self._source = actor, source
         self._filter, self._pace, self._seen = path_filter, pace, seen
         self._schema_known, self._must_settle, self._not_before_us = schema_known, must_settle, not_before_us
-        self._events, self._must_list = events, must_list
+        self._events, self._must_list, self._removes = events, must_list, removes
         self._probing, self._sampled = bool(sampled) and not schema_known, sampled
         self._epoch: int | None = None
         self._paused = self._stopped = self._is_busy = False
@@ -103,6 +105,7 @@ class ListExecutor:
         self._absent = AbsentNames(source)
         self._marked_in = 0
         self._vanished: dict[bytes, tuple[bytes, int]] = {}
+        self._vanished_in = 0
         self._settled: dict[str, bytes] = {}
         self._settling: dict[str, bytes] = {}
         self._unsettled: set[str] = set()
@@ -123,6 +126,7 @@ class ListExecutor:
         for vanished in barrier.vanished:
             if vanished.source == self._source:
                 self._forget(vanished.path, vanished.version)
+                self._vanished_in = barrier.epoch.prev
         if barrier.is_stop:
             self._stopped = True
             return [*instructions, *(self._events.release() if self._events else []), End()]
@@ -170,11 +174,15 @@ class ListExecutor:
 
     def on_gone(self, found: GoneFound) -> list[Instruction]:
         """What the store knows of the files that are not there."""
-        files, paths = self._absent.on_found(found)
+        files, names, paths = self._absent.on_found(found)
         if self._stopped:
             return []
         for path in paths:
             self._settle(path, self._current_epoch if files else 0)
+        self._seen.set_gone(names)
+        if paths:
+            # The next listing may show them as the last one did.
+            self._chunks.forget()
         self._activity += bool(files)
         instructions: list[Instruction] = [Send(GoneFiles(files))] if files else []
         return [*instructions, *self._go_on(self._now_s)]
@@ -203,7 +211,7 @@ class ListExecutor:
         return [*self._send_changed(changed), *self._go_on(now_s)]
 
     def on_committed(self, epoch: int, now_s: float) -> list[Instruction]:
-        """All epochs up to this one are committed."""
+        """All epochs up to this one are committed, if they have changed anything."""
         if self._events is None:
             return []
         self._events.on_committed(epoch)
@@ -239,6 +247,8 @@ class ListExecutor:
         sights = self._seen.show(keys, versions)
         for path in self._absent.discard(keys):
             self._look_again(path)
+        if not self._removes:
+            sights[sights == Sight.BACK] = Sight.SAME
         is_seen = is_known = sights == Sight.SAME
         if self._not_before_us is not None:
             is_known = is_seen | ((sights == Sight.NEW) & (rows["modified_us"].to_numpy() < self._not_before_us))
@@ -256,7 +266,8 @@ class ListExecutor:
                     "another name: rename it"
                 )
             is_new = sights[at] == Sight.NEW
-            if self._must_settle and self._settled.get(path) != version:
+            is_young = self._must_settle and self._settled.get(path) != version
+            if is_young and sights[at] != Sight.BACK:
                 self._settling[path] = version
                 if is_new or path not in self._settled:
                     # What was read and changes in every listing is waited for once, not for ever.
@@ -279,9 +290,10 @@ class ListExecutor:
             if before is not None:
                 self._absent.add(key, before, self._marked_in, path)
             elif path not in self._held:
-                self._settle(path, 0)
+                self._settle(path, self._vanished_in)
             return []
         self._absent.discard([key])
+        is_back = self._removes and self._seen.take_back(key)
         if before is None:
             limit = self._not_before_us
             if path in self._held or limit is None or microseconds_of(file.last_modified) >= limit:
@@ -289,7 +301,7 @@ class ListExecutor:
             else:
                 self._settle(path, 0)
             return []
-        if before == file.version:
+        if before == file.version and not is_back:
             self._settle(path, self._marked_in)
             return []
         # A later listing may show the version of before as well.

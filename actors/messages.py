@@ -180,7 +180,7 @@ class NewFiles:
 
 @dataclass(frozen=True)
 class ChangedFile:
-    """An object that was handed on before, as `version`, is another one now."""
+    """An object that was handed on before, as `version`, is another one now; or the same, and had been gone."""
 
     version: bytes
     now: FileVersion
@@ -199,7 +199,7 @@ class ChangedFiles:
 
 @dataclass(frozen=True)
 class GoneFile:
-    """A finished version whose object a complete listing did not show."""
+    """A finished version whose object is not there any more."""
 
     source: str
     path: str
@@ -208,7 +208,7 @@ class GoneFile:
 
 @dataclass(frozen=True)
 class GoneFiles:
-    """Noted in the ledger."""
+    """Noted in the ledger; where changed files replace, their rows leave the views."""
 
     files: tuple[GoneFile, ...]
 

@@ -206,7 +206,7 @@ def _seen(
         own = gone.filter(pc.equal(gone["source"], name))
         keys = path_fingerprints(name, own["path"].combine_chunks())
         versions = index.lookup(keys)
-        index.set_absent(
+        index.set_gone(
             [key for key, seen, own in zip(keys, versions, own["version"].to_pylist(), strict=True) if seen == own]
         )
     return indexes

@@ -16,7 +16,7 @@ _MERGE_AT = 65_536
 _MERGE_SHARE = 128
 _NAMES_PER_BUCKET = 16
 _MOVED_AT_ONCE = 1 << 18
-_SHOWN, _ABSENT, _FORGOTTEN = 1, 2, 4
+_SHOWN, _ABSENT, _FORGOTTEN, _GONE = 1, 2, 4, 8
 
 _Words = npt.NDArray[np.uint64]
 _Positions = npt.NDArray[np.int64]
@@ -31,6 +31,8 @@ class Sight(IntEnum):
     CHANGED = 2
     TWICE = 3
     """It was listed before in this listing, in another version: there are two names with one fingerprint."""
+    BACK = 4
+    """It was handed on in this version, and was gone."""
 
 
 class SeenIndex:
@@ -85,7 +87,9 @@ class SeenIndex:
         stored = at[rows]
         is_same = self._versions[stored] == _words(b"".join(versions))[rows]
         was_shown = self._flags[stored] & _SHOWN == _SHOWN
-        sights[rows] = np.where(is_same, Sight.SAME, np.where(was_shown, Sight.TWICE, Sight.CHANGED))
+        was_gone = self._flags[stored] & _GONE == _GONE
+        known = np.where(was_gone, Sight.BACK, Sight.SAME)
+        sights[rows] = np.where(is_same, known, np.where(was_shown, Sight.TWICE, Sight.CHANGED))
         self._flags[stored] = _SHOWN
         if self._recent:
             for row, key in enumerate(keys):
@@ -136,12 +140,28 @@ class SeenIndex:
         versions = self._versions[at].astype(">u8").tobytes()
         return {keys[16 * row : 16 * (row + 1)]: versions[8 * row : 8 * (row + 1)] for row in range(len(at))}
 
-    def set_absent(self, keys: Sequence[bytes]) -> None:
-        """These names are known to be absent."""
-        at = self._find(keys)
-        self._flags[at[at >= 0]] |= _ABSENT
+    def take_back(self, key: bytes) -> bool:
+        """This name is there again; returns whether it was gone."""
+        (at,) = self._find([key])
+        if key in self._recent or at < 0 or not self._flags[at] & _GONE:
+            return False
+        self._own_flags()
+        self._flags[at] = _SHOWN
+        return True
+
+    def set_gone(self, keys: Sequence[bytes]) -> None:
+        """These names are absent, and the ledger says so."""
+        if keys:
+            self._merge_if_recent(keys)
+            self._own_flags()
+            at = self._find(keys)
+            self._flags[at[at >= 0]] |= _ABSENT | _GONE
 
     # -- inside ---------------------------------------------------------------------------------------------------
+
+    def _merge_if_recent(self, keys: Sequence[bytes]) -> None:
+        if any(key in self._recent for key in keys):
+            self._merge()
 
     def _find(self, keys: Sequence[bytes]) -> _Positions:
         """Where each key is in the arrays; -1 where it is not."""

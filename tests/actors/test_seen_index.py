@@ -141,7 +141,7 @@ def test_what_is_skipped_counts_as_shown_and_what_is_absent_is_told_in_portions(
 def test_known_absentees_are_not_told() -> None:
     keys = [bytes([number]) * 16 for number in range(3)]
     index = SeenIndex(keys, [b"version1"] * 3)
-    index.set_absent([keys[0], b"x" * 16])
+    index.set_gone([keys[0], b"x" * 16])
     index.begin_listing()
     assert set(index.take_absent(10)) == set(keys[1:])
 

@@ -123,6 +123,7 @@ class ListHost(Host):
             events=None if queue is None else EventWatch(_feed(queue, path_filter), _POLLERS),
             must_list=wait_s is None,
             listed_at=None if listed is None else listed.listed_at,
+            removes=source.policy.on_change == "replace",
         )
 
     def on_message(self, edge: str, message: Message) -> list[Instruction]:

@@ -68,6 +68,7 @@ class Promises:
         self._runs: dict[int, str] = {}
         self._told: dict[str, int] = {}
         self._read: Mapping[FileKey, tuple[int, ...]] = {}
+        self._removed: set[FileKey] = set()
         self.epochs = 0
 
     def on_version(self) -> None:
@@ -172,8 +173,32 @@ class Promises:
         path, number = change
         seen = tables.get("seen", {}).get(path_fingerprint(*path))
         later = [version for at, version in self._bucket.history[path] if at >= number]
+        if later == [None] and self._is_not_noted(path):
+            raise PromiseBroken("G4", f"a message is deleted, and no committed epoch says that {path[1]} is gone")
         if None not in later and (seen is None or seen["version"] not in later):
             raise PromiseBroken("G4", f"a message about {path[1]} is deleted, and no committed epoch knows of it")
+
+    def _is_not_noted(self, path: PathKey) -> bool:
+        tables = self._disk.versions[self._disk.latest].tables
+        rows = [row for row in tables.get("ledger", {}).values() if (row["source"], row["path"]) == path]
+        is_queued = any((row["source"], row["path"]) == path for row in tables.get("queue", {}).values())
+        return is_queued or (bool(rows) and not any(map(_is_gone, rows)))
+
+    def not_in_views(self, closed: Set[str]) -> list[PathKey]:
+        """The paths that are in the bucket, and whose rows were taken out of the views.
+
+        Args:
+            closed: sources that are not listed to their end.
+        """
+        present = {path: each.file.version for path, each in self._bucket.present().items()}
+        ledger = self._disk.versions[self._disk.latest].tables.get("ledger", {}).values()
+        return sorted(
+            (row["source"], row["path"])
+            for row in ledger
+            if row["status"] == "forgotten"
+            and row["source"] not in closed
+            and present.get((row["source"], row["path"])) == row["version"]
+        )
 
     @property
     def has_vanished(self) -> bool:
@@ -209,10 +234,13 @@ class Promises:
             self._check_order(before, now)
         new_rows = self._check_records(before, now)
         read, removed = self._check_files(before, now)
-        gained = sum(len(rows) - len(self._read.get(file, ())) for file, rows in read.items())
+        # What was gone, and its rows with it, is read once more when it is back.
+        again = self._removed - removed
+        before_rows = {file: () if file in again else rows for file, rows in self._read.items()}
+        gained = sum(len(rows) - len(before_rows.get(file, ())) for file, rows in read.items())
         if gained != new_rows:
             raise PromiseBroken("G4", f"{gained} rows are ingested, and {new_rows} are counted")
-        self._read = read
+        self._read, self._removed = read, removed
         ingested = {file: rows for file, rows in read.items() if file not in removed}
         for view in now.head.views.values():
             self._check_view(view, ingested)
@@ -287,7 +315,9 @@ class Promises:
                         removed.add(file)
                     kept = quarantined.pop(file, set())
                 expected = {each for each in self._bucket.contents[file].bad_records if each < row[offset]}
-                if kept != expected or len(kept) != row["rows_bad"]:
+                if row.get("status") == "forgotten":
+                    expected = set()
+                if kept != expected or (expected and len(kept) != row["rows_bad"]):
                     raise PromiseBroken(
                         "G6", f"rows {expected} of {file[1]} are bad; {kept} are kept, {row['rows_bad']} are counted"
                     )
@@ -329,8 +359,11 @@ class Promises:
             raise PromiseBroken("G4", f"{row['path']} has {content}; it is {status} with {rows} rows")
 
     def _check_still_finished(self, earlier: Mapping[str, Any], row: Mapping[str, Any]) -> None:
-        is_back = earlier["status"] == "vanished" and not earlier["rows_read"]
-        is_same = earlier["rows_read"] == row["rows_read"] and row["status"] in (earlier["status"], "replaced")
+        was_removed = self._on_change == "replace" and earlier["status"] == "forgotten"
+        is_back = was_removed or (earlier["status"] == "vanished" and not earlier["rows_read"])
+        is_gone = self._on_change == "replace" and row["gone_epoch"] is not None
+        allowed = (earlier["status"], "replaced", *(["forgotten"] if is_gone else []))
+        is_same = earlier["rows_read"] == row["rows_read"] and row["status"] in allowed
         if not is_back and not is_same:
             raise PromiseBroken("G3", f"{row['path']} was {earlier['status']} and is {row['status']}")
 

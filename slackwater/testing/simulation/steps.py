@@ -226,10 +226,10 @@ def _found(world: World) -> Wait:
     process = _running(world)
     closed: frozenset[str] = frozenset() if process is None else process.closed
     return Wait(
-        lambda: not world.queues or not world.promises.not_found(closed),
+        lambda: not (world.queues and world.promises.not_found(closed)) and not world.promises.not_in_views(closed),
         _HARD_EVENTS,
         _HARD_EVENTS,
-        "what no event has told of is not found",
+        "what is there is not known, or its rows are not",
     )
 
 
