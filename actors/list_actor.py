@@ -61,7 +61,7 @@ class ListActor(ActorShell):
             actor=name,
             source=source.name,
             path_filter=self._filter,
-            pace=ListingPace(source.discovery.interval_s, RequestBudget(per_hour, spent, self.now_s())),
+            pace=ListingPace(source.discovery.relist_s, RequestBudget(per_hour, spent, self.now_s())),
             seen=seen,
             schema_known=schema_known,
             sampled=sampled,

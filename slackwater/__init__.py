@@ -66,7 +66,7 @@ if TYPE_CHECKING:
         RecoverySettings,
         RequestSettings,
     )
-    from actors.source import Csv, Json, Listing, Parquet, Text
+    from actors.source import Csv, Json, Listing, Notifications, Parquet, Text
     from slackwater.explanation import ViewExplanation
     from slackwater.pipeline import Pipeline
     from slackwater.run import Run
@@ -94,6 +94,7 @@ if TYPE_CHECKING:
         NotIncrementalError,
         OwnedError,
         ProtocolError,
+        QueueNotFoundError,
         RootMismatchError,
         RunFailedError,
         SchemaError,
@@ -117,6 +118,7 @@ _MODULES = {
     "FetchSettings": "actors.settings",
     "Json": "actors.source",
     "Listing": "actors.source",
+    "Notifications": "actors.source",
     "Parquet": "actors.source",
     "Pipeline": "slackwater.pipeline",
     "RaySettings": "slackwater.settings",
@@ -161,10 +163,12 @@ __all__ = [
     "Listing",
     "NotFoundError",
     "NotIncrementalError",
+    "Notifications",
     "OwnedError",
     "Parquet",
     "Pipeline",
     "ProtocolError",
+    "QueueNotFoundError",
     "RaySettings",
     "ReadLimits",
     "RecoverySettings",

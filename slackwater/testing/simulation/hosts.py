@@ -95,7 +95,7 @@ class ListHost(Host):
             actor=name,
             source=source.name,
             path_filter=PathFilter(source.pattern),
-            pace=ListingPace(source.discovery.interval_s, budget),
+            pace=ListingPace(source.discovery.relist_s, budget),
             seen=seen,
             schema_known=schema_known,
             sampled=sampled,
