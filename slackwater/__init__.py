@@ -47,7 +47,7 @@ Invariants:
     maintenance.py as the owner of a root that nobody runs on
     cli/          the command `slackwater`
     demo/         `slackwater demo`
-    testing/      the S3 server and the guards that our tests use
+    testing/      the S3 and SQS servers and the guards that our tests use
 """
 
 from __future__ import annotations
