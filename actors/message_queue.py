@@ -116,14 +116,11 @@ class MessageQueue:
         Raises:
             QueueNotFoundError, AccessDeniedError, StorageUnavailableError, SettingsError: see `ask_queue`.
         """
-        extended = 0
-        for entries in _batches(messages):
-            extended += self._change(
-                "sqs:ChangeMessageVisibility",
-                [{**each, "VisibilityTimeout": self._visibility_s} for each in entries],
-                lambda client, entries: client.change_message_visibility_batch(QueueUrl=self._url, Entries=entries),
-            )
-        return extended
+        return self._hide(messages, self._visibility_s)
+
+    def release(self, messages: Sequence[QueueMessage]) -> int:
+        """Gives messages back, so that they can be received at once; otherwise as `extend`."""
+        return self._hide(messages, 0)
 
     def claim(self, root_url: str) -> str | None:
         """Writes onto the queue which root reads it, so that no second one does.
@@ -183,6 +180,16 @@ class MessageQueue:
         answer = self._ask("sqs:ListQueueTags", lambda client: client.list_queue_tags(QueueUrl=self._url))
         owner: str | None = answer.get("Tags", {}).get(OWNER_TAG)
         return owner
+
+    def _hide(self, messages: Sequence[QueueMessage], seconds: int) -> int:
+        hidden = 0
+        for entries in _batches(messages):
+            hidden += self._change(
+                "sqs:ChangeMessageVisibility",
+                [{**each, "VisibilityTimeout": seconds} for each in entries],
+                lambda client, entries: client.change_message_visibility_batch(QueueUrl=self._url, Entries=entries),
+            )
+        return hidden
 
     def _change(self, permission: str, entries: list[dict[str, Any]], call: Callable[[Any, Any], Any]) -> int:
         answer = self._ask(permission, lambda client: call(client, entries))

@@ -194,7 +194,8 @@ class Notifications:
             )
         if self.queue_url.endswith(".fifo"):
             raise SettingsError(
-                f"Notifications(queue_url={self.queue_url!r}): S3 sends no events to FIFO queues; take a standard one"
+                f"Notifications(queue_url={self.queue_url!r}): S3 sends no events to FIFO queues, and their "
+                "order is of no use here; take a standard one"
             )
         _require_zone(self)
 

@@ -118,6 +118,16 @@ def test_a_message_whose_visibility_is_extended_does_not_come_again(sqs: SqsServ
     assert sqs.depth(queue_url).in_flight == 2
 
 
+def test_a_message_that_is_given_back_can_be_received_at_once(sqs: SqsServer, queue_url: str) -> None:
+    made = queue(sqs, queue_url, visibility_s=600.0)
+    sqs.send_batch(queue_url, bodies(12))
+    taken = take(made, 12)
+    assert made.receive(10, 0.0) == []
+    assert made.release(taken[:11]) == 11
+    assert made.depth() == QueueDepth(visible=11, in_flight=1)
+    assert {each.deliveries for each in take(made, 11)} == {2}
+
+
 def test_a_stale_receipt_is_no_error_and_stops_no_other_one(sqs: SqsServer, queue_url: str) -> None:
     made = queue(sqs, queue_url)
     sqs.send_batch(queue_url, ["a", "b"])
