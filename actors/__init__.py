@@ -53,7 +53,9 @@ The shells, which alone import ray: `actor_shell.py` and under it `list_actor.py
 `run_client.py`, for the process that runs a pipeline.  `recovery.py` is where an attempt begins.
 
 Finding files: `object_store.py`, and under it `bucket_listing.py` (`raw_listing.py` for names that obstore does not
-take) and `local_listing.py`; `listing_page.py`, `page_reader.py` (pages side by side), `path_filter.py`.
+take) and `local_listing.py`; `listing_page.py`, `page_reader.py` (pages side by side), `path_filter.py`.  A queue
+of events: `message_queue.py` (SQS; `queue_errors.py`), `event_feed.py` (what it asks to look at), `bucket_event.py`
+(what a message says), `message_tracker.py` (when it may be deleted).
 
 Reading them: `source.py` (what a source is); `object_file.py`, `range_plan.py`, `seekable.py` and `range_cache.py`
 (ranges of an object); `readers/` (formats) and `rows.py` (what they yield); `source_reader.py` and `open_file.py` (a

@@ -20,6 +20,7 @@ from actors.merger_actor import MergerActor
 from actors.messages import Barrier, PathKey
 from actors.pipeline_definition import PipelineDefinition
 from actors.recovery import RecoveredState
+from actors.source import Notifications
 from actors.topology import COORDINATOR, DISPATCHER, MERGER, Topology
 from actors.vnode_mapping import VnodeMapping
 
@@ -51,6 +52,9 @@ class ActorGroup:
         topology = Topology(definition)
         mapping = VnodeMapping(definition.fetch.num_fetchers)
         self._names = topology.actors
+        self._told_by_events = [
+            source.name for source in definition.sources if isinstance(source.discovery, Notifications)
+        ]
         self._lists = {
             source.name: _create(
                 ListActor,
@@ -64,6 +68,7 @@ class ActorGroup:
                 sampled=recovered.num_waiting(source.name, poisoned),
                 spent=spent.get(source.name, ()),
                 not_before=recovered.catalog.not_before[source.name],
+                listed=recovered.listed.get(source.name),
             )
             for name, source in zip(topology.lists, definition.sources, strict=True)
         }

@@ -5,49 +5,24 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import unquote_plus
 
-_CREATED = "ObjectCreated:"
-_REMOVED = ("ObjectRemoved:", "LifecycleExpiration:")
+_CHANGES = ("ObjectCreated:", "ObjectRemoved:", "LifecycleExpiration:")
 _WRAPPINGS = 4
 
 
 @dataclass(frozen=True)
 class BucketEvent:
-    """One object was written or removed.
+    """Something has happened to an object: it was written, or removed.  What there is now, only the bucket knows.
 
     Args:
-        kind: what happened to it.
         bucket: its name.
         key: of the object, as it is and not as URLs have it.
-        at: when S3 was done with it.
-        etag: of what was written, with quotes as listings have them; empty for what was removed.
-        size: of what was written, in bytes; 0 for what was removed.
-        version_id: of a bucket with versions; empty without.
-        sequencer: of two events of one key the later has the greater one, once both are as long; empty if unknown.
     """
 
-    kind: Literal["created", "removed"]
     bucket: str
     key: str
-    at: datetime
-    etag: str = ""
-    size: int = 0
-    version_id: str = ""
-    sequencer: str = ""
-
-    def is_after(self, other: BucketEvent) -> bool:
-        """Whether this is the later one of two events of one object; where S3 does not say, by their times.
-
-        Sequencers are hexadecimal numbers of different lengths; the shorter one counts as padded with zeros on its
-        right (Amazon S3 User Guide, "Event message structure").
-        """
-        if self.sequencer and other.sequencer:
-            length = max(len(self.sequencer), len(other.sequencer))
-            return self.sequencer.ljust(length, "0") > other.sequencer.ljust(length, "0")
-        return self.at > other.at
 
 
 class PoisonMessageError(ValueError):
@@ -84,76 +59,18 @@ def bucket_events(body: str) -> list[BucketEvent]:
 
 def _of_record(record: Any) -> BucketEvent | None:
     """One of S3's own records, in which keys are as forms encode them."""
-    name = _text(record, "eventName")
-    kind = _kind(name.removeprefix("s3:"))
-    if kind is None:
+    if not _text(record, "eventName").removeprefix("s3:").startswith(_CHANGES):
         return None
     s3 = _part(record, "s3")
-    item = _part(s3, "object")
-    return _event(
-        kind,
-        bucket=_text(_part(s3, "bucket"), "name"),
-        key=_decoded(_text(item, "key")),
-        at=_text(record, "eventTime"),
-        etag=item.get("eTag"),
-        size=item.get("size"),
-        version_id=item.get("versionId"),
-        sequencer=item.get("sequencer"),
-    )
+    return BucketEvent(_text(_part(s3, "bucket"), "name"), _decoded(_text(_part(s3, "object"), "key")))
 
 
 def _of_event_bridge(message: Mapping[str, Any]) -> BucketEvent | None:
     """EventBridge's form, in which keys are as they are."""
-    kinds: dict[Any, Literal["created", "removed"]] = {"Object Created": "created", "Object Deleted": "removed"}
-    kind = kinds.get(message["detail-type"])
-    if kind is None:
+    if message["detail-type"] not in ("Object Created", "Object Deleted"):
         return None
     detail = _part(message, "detail")
-    item = _part(detail, "object")
-    return _event(
-        kind,
-        bucket=_text(_part(detail, "bucket"), "name"),
-        key=_text(item, "key"),
-        at=_text(message, "time"),
-        etag=item.get("etag"),
-        size=item.get("size"),
-        version_id=item.get("version-id"),
-        sequencer=item.get("sequencer"),
-    )
-
-
-def _kind(name: str) -> Literal["created", "removed"] | None:
-    if name.startswith(_CREATED):
-        return "created"
-    return "removed" if name.startswith(_REMOVED) else None
-
-
-def _event(
-    kind: Literal["created", "removed"],
-    *,
-    bucket: str,
-    key: str,
-    at: str,
-    etag: Any,
-    size: Any,
-    version_id: Any,
-    sequencer: Any,
-) -> BucketEvent:
-    try:
-        time = datetime.fromisoformat(at)
-    except ValueError:
-        raise PoisonMessageError(f"{at!r} is no time") from None
-    if time.tzinfo is None:
-        raise PoisonMessageError(f"{at!r} has no time zone")
-    version_id, sequencer = str(version_id or ""), str(sequencer or "")
-    if kind == "removed":
-        return BucketEvent(kind, bucket, key, time, version_id=version_id, sequencer=sequencer)
-    if not isinstance(size, int) or isinstance(size, bool) or size < 0:
-        raise PoisonMessageError(f"the object {key!r} has the size {size!r}")
-    if not isinstance(etag, str) or not etag:
-        raise PoisonMessageError(f"the object {key!r} has no etag")
-    etag = f'"{etag.strip(chr(34))}"'
-    return BucketEvent(kind, bucket, key, time, etag, size, version_id, sequencer)
+    return BucketEvent(_text(_part(detail, "bucket"), "name"), _text(_part(detail, "object"), "key"))
 
 
 def _decoded(key: str) -> str:

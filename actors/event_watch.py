@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timezone
 
 from actors.event_feed import EventFeed, PoisonMessage
 from actors.instructions import DeleteMessages, ExtendMessages, Instruction, LookAt, Receive, ReleaseMessages
-from actors.message_tracker import QueueMessage
+from actors.message_tracker import QueueDepth, QueueMessage
 from actors.reports import MessageProgress
 
 _PER_REQUEST = 10
 _LONG_POLL_S = 20.0
 _AGAIN_S = 1.0
 _LOOKED_AT_ONCE = 256
-
-
-@dataclass(frozen=True)
-class QueueDepth:
-    """How many messages a queue has, about: those that can be received, and those that somebody works on."""
-
-    visible: int
-    in_flight: int
 
 
 class EventWatch:

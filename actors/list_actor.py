@@ -8,11 +8,22 @@ from datetime import datetime
 from typing import Any
 
 from actors.actor_shell import ActorShell
+from actors.event_source import EventSource
 from actors.gone_files import GoneFound, find_gone
-from actors.instructions import FindGone, Instruction, ReadPage
+from actors.instructions import (
+    DeleteMessages,
+    ExtendMessages,
+    FindGone,
+    Instruction,
+    LookAt,
+    ReadPage,
+    Receive,
+    ReleaseMessages,
+)
 from actors.list_executor import ListExecutor
 from actors.listing_pace import ListingPace
 from actors.listing_page import microseconds_of
+from actors.listing_state import ListedState, wait_for_listing_s
 from actors.messages import Barrier, Message
 from actors.object_store import ObjectStore
 from actors.page_reader import PageReader
@@ -20,7 +31,7 @@ from actors.path_filter import PathFilter
 from actors.reports import ListProgress
 from actors.request_budget import RequestBudget
 from actors.seen_index import SeenIndex
-from actors.source import SourceDefinition
+from actors.source import Notifications, SourceDefinition
 from state.errors import ProtocolError
 from state.location import Location
 
@@ -35,6 +46,7 @@ class ListActor(ActorShell):
         sampled: see `ListExecutor`.
         spent: see `RequestBudget`.
         not_before: what was written earlier is left out; None for nothing.
+        listed: what the store knows of the last listing; None for nothing.
     """
 
     def __init__(
@@ -50,23 +62,39 @@ class ListActor(ActorShell):
         sampled: int,
         spent: Sequence[int],
         not_before: datetime | None,
+        listed: ListedState | None,
     ) -> None:
         super().__init__(name=name, edges=edges, coordinator=coordinator, root=root)
-        self._reader = PageReader(ObjectStore(source.location))
+        store = ObjectStore(source.location)
+        self._reader = PageReader(store)
         self._filter = PathFilter(source.pattern)
+        self._events: EventSource | None = None
+        self._claimed: asyncio.Task[None] | None = None
+        wait_s: float | None = None
+        if isinstance(source.discovery, Notifications):
+            self._events = EventSource(source, source.discovery, store, root)
+            wait_s = wait_for_listing_s(listed, source, source.discovery.queue_url, self._clock.now())
         self._unreadable: set[str] = set()
+        self._has_warned = False
         # A directory costs nothing to list.
         per_hour = None if source.location.is_local else source.discovery.max_requests_per_hour
         self._executor = ListExecutor(
             actor=name,
             source=source.name,
             path_filter=self._filter,
-            pace=ListingPace(source.discovery.interval_s, RequestBudget(per_hour, spent, self.now_s())),
+            pace=ListingPace(
+                source.discovery.relist_s,
+                RequestBudget(per_hour, spent, self.now_s()),
+                self.now_s() + (wait_s or 0.0),
+            ),
             seen=seen,
             schema_known=schema_known,
             sampled=sampled,
             must_settle=source.location.is_local,
             not_before_us=None if not_before is None else microseconds_of(not_before),
+            events=None if self._events is None else self._events.watch(self._filter),
+            must_list=wait_s is None,
+            listed_at=None if listed is None else listed.listed_at,
             removes=source.policy.on_change == "replace",
         )
 
@@ -91,17 +119,58 @@ class ListActor(ActorShell):
         with self._guard():
             self.do(self._executor.on_mark(mark, self.now_s()))
 
+    async def committed(self, epoch: int) -> None:
+        """All epochs up to this one are committed, if they have changed anything."""
+        with self._guard():
+            self.do(self._executor.on_committed(epoch, self.now_s()))
+
     def perform(self, instruction: Instruction) -> None:
         if isinstance(instruction, ReadPage):
             self.run_guarded(self._read_page(instruction))
         elif isinstance(instruction, FindGone):
             self.run_guarded(self._find_gone(instruction))
+        elif self._events is not None:
+            self._ask(self._events, instruction)
         else:
             super().perform(instruction)
+
+    def _ask(self, events: EventSource, instruction: Instruction) -> None:
+        if isinstance(instruction, Receive):
+            self.run_guarded(self._receive(events, instruction))
+        elif isinstance(instruction, LookAt):
+            self.run_guarded(self._look_at(events, instruction))
+        elif isinstance(instruction, DeleteMessages):
+            self.run_guarded(events.delete(instruction.messages))
+        elif isinstance(instruction, ExtendMessages):
+            self.run_guarded(events.extend(instruction.messages))
+        elif isinstance(instruction, ReleaseMessages):
+            self.run_leaving(events.release(instruction.messages))
+        else:
+            super().perform(instruction)
+
+    async def _receive(self, events: EventSource, receive: Receive) -> None:
+        if self._claimed is None:
+            self._claimed = self.run_guarded(self._claim(events))
+        await self._claimed
+        messages, depth = await events.receive(receive)
+        self.do(self._executor.on_messages(receive, messages, depth, self.now_s()))
+
+    async def _claim(self, events: EventSource) -> None:
+        """Before the first message is received, and again with every listing: who was overwritten learns it then."""
+        warning = await events.claim()
+        if warning is not None and not self._has_warned:
+            self._has_warned = True
+            self._log.warning(warning)
+
+    async def _look_at(self, events: EventSource, instruction: LookAt) -> None:
+        found = await events.look_at(instruction.paths)
+        self.do(self._executor.on_looked(found, self.now_s()))
 
     async def _read_page(self, instruction: ReadPage) -> None:
         if instruction.first:
             self._reader.begin()
+            if self._events is not None:
+                self._claimed = self.run_guarded(self._claim(self._events))
         page = await asyncio.to_thread(self._reader.read, instruction.most)
         if page is None:
             self.do(self._executor.on_listing_end(self.now_s(), self._clock.now()))

@@ -17,14 +17,14 @@ import numpy as np
 import pyarrow as pa
 
 from actors.absent_names import AbsentNames
-from actors.event_watch import EventWatch, QueueDepth
+from actors.event_watch import EventWatch
 from actors.gone_files import GoneFound
 from actors.instructions import End, Fail, Instruction, ReadPage, Receive, Send, WakeAt, pass_on
 from actors.known_chunks import Chunk, KnownChunks
 from actors.listing_marks import ListingMarks
 from actors.listing_pace import ListingPace
 from actors.listing_page import ListingPage, microseconds_of, time_of
-from actors.message_tracker import QueueMessage
+from actors.message_tracker import QueueDepth, QueueMessage
 from actors.messages import (
     Barrier,
     ChangedFile,

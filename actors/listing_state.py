@@ -41,4 +41,4 @@ def wait_for_listing_s(listed: ListedState | None, source: SourceDefinition, que
     """
     if listed is None or listed.listed_at is None or listed.queue != queue:
         return None
-    return max(0.0, source.discovery.interval_s - (now - listed.listed_at).total_seconds())
+    return max(0.0, source.discovery.relist_s - (now - listed.listed_at).total_seconds())

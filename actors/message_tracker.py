@@ -26,6 +26,19 @@ class QueueMessage:
     deliveries: int = 1
 
 
+@dataclass(frozen=True)
+class QueueDepth:
+    """How many messages a queue holds, as it estimates that itself.
+
+    Args:
+        visible: that wait to be received.
+        in_flight: that were received and are neither deleted nor visible again.
+    """
+
+    visible: int
+    in_flight: int
+
+
 @dataclass
 class _Tracked:
     message: QueueMessage

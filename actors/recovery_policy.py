@@ -18,11 +18,21 @@ from state.errors import (
     FencedError,
     NotFoundError,
     OwnedError,
+    QueueNotFoundError,
     StorageError,
     UsageError,
 )
 
-_FINAL = (UsageError, BadInputError, FencedError, OwnedError, NotFoundError, BucketNotFoundError, AccessDeniedError)
+_FINAL = (
+    UsageError,
+    BadInputError,
+    FencedError,
+    OwnedError,
+    NotFoundError,
+    BucketNotFoundError,
+    QueueNotFoundError,
+    AccessDeniedError,
+)
 _NO_FILE_IS_TO_BLAME = (StorageError, CommitRefusedError, CommitUnknownError)
 _TRIES_ALONE = 3
 _POISONED_IN_A_ROW = 3

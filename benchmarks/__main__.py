@@ -13,6 +13,7 @@ BENCHMARKS = (
     "many_files",
     "stored_rows",
     "relisting",
+    "discovery_cost",
     "point_lookup",
     "view_costs",
     "late_view",

@@ -47,7 +47,7 @@ Invariants:
     maintenance.py as the owner of a root that nobody runs on
     cli/          the command `slackwater`
     demo/         `slackwater demo`
-    testing/      the S3 server and the guards that our tests use
+    testing/      the S3 and SQS servers and the guards that our tests use
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ if TYPE_CHECKING:
         RecoverySettings,
         RequestSettings,
     )
-    from actors.source import Csv, Json, Listing, Parquet, Text
+    from actors.source import Csv, Json, Listing, Notifications, Parquet, Text
     from slackwater.explanation import ViewExplanation
     from slackwater.pipeline import Pipeline
     from slackwater.run import Run
@@ -94,6 +94,7 @@ if TYPE_CHECKING:
         NotIncrementalError,
         OwnedError,
         ProtocolError,
+        QueueNotFoundError,
         RootMismatchError,
         RunFailedError,
         SchemaError,
@@ -117,6 +118,7 @@ _MODULES = {
     "FetchSettings": "actors.settings",
     "Json": "actors.source",
     "Listing": "actors.source",
+    "Notifications": "actors.source",
     "Parquet": "actors.source",
     "Pipeline": "slackwater.pipeline",
     "RaySettings": "slackwater.settings",
@@ -161,10 +163,12 @@ __all__ = [
     "Listing",
     "NotFoundError",
     "NotIncrementalError",
+    "Notifications",
     "OwnedError",
     "Parquet",
     "Pipeline",
     "ProtocolError",
+    "QueueNotFoundError",
     "RaySettings",
     "ReadLimits",
     "RecoverySettings",

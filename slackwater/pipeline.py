@@ -21,7 +21,19 @@ from actors.path_filter import PathFilter
 from actors.pipeline_definition import PipelineDefinition
 from actors.recovery import check, current_head
 from actors.safe_types import safe_schema
-from actors.source import Csv, FilePolicy, Format, Json, Listing, Parquet, SourceDefinition, Text, format_type
+from actors.source import (
+    Csv,
+    Discovery,
+    FilePolicy,
+    Format,
+    Json,
+    Listing,
+    Notifications,
+    Parquet,
+    SourceDefinition,
+    Text,
+    format_type,
+)
 from slackwater.explanation import ViewExplanation, explain
 from slackwater.run import Run, RunReport
 from slackwater.run_control import RunControl
@@ -94,7 +106,7 @@ class Pipeline:
         format: str | Format,
         pattern: str = "**",
         schema: pa.Schema | str | None = None,
-        discovery: Listing = Listing(),
+        discovery: Discovery = Listing(),
         storage_options: Mapping[str, Any] | None = None,
         on_change: str = "ignore",
         on_bad_record: str = "quarantine",
@@ -111,7 +123,8 @@ class Pipeline:
                 options: `Csv(delimiter=";")`.
             pattern: which names below the URL are taken; names that start with `_` or `.` are not, unless it asks.
             schema: a pyarrow schema or DDL text (`"id bigint, at timestamp"`); None takes that of the first files.
-            discovery: how new files are found.
+            discovery: how new files are found: `Listing(...)`, or `Notifications(...)` for a bucket of `s3://` that
+                sends its events to a queue.
             storage_options: to reach the URL; see `Pipeline`.
             on_change: when a file that was ingested is another one now: `"ignore"` (it is noted), `"fail"`, `"append"`
                 (the new version is read as a new file), or `"replace"` (its rows come in place of the old ones, in one
@@ -135,6 +148,7 @@ class Pipeline:
         if storage_options is None and location.scheme == self.root.scheme:
             location = replace(location, storage_options=self.root.storage_options)
         PathFilter(pattern)
+        self._check_queue(name, discovery)
         self._sources[name] = SourceDefinition(
             name=name,
             location=location,
@@ -147,6 +161,18 @@ class Pipeline:
             metadata=tuple(metadata),
             materialize=materialize,
         )
+
+    def _check_queue(self, name: str, discovery: Discovery) -> None:
+        """Refuses a second source on one queue: each would take messages that are the other's."""
+        if not isinstance(discovery, Notifications):
+            return
+        for other in self._sources.values():
+            if isinstance(other.discovery, Notifications) and other.discovery.queue_url == discovery.queue_url:
+                raise SettingsError(
+                    f"source {name}: source {other.name} reads the queue {discovery.queue_url} already, and two would "
+                    "take each other's messages; give each a queue of its own (SNS sends the events to both), or let "
+                    f"the views of both read {other.name}"
+                )
 
     @overload
     def view(self, name_or_function: str, query: str, /, **options: Unpack[ViewOptions]) -> None: ...

@@ -15,6 +15,7 @@ SlackwaterError
 │   └── ViewNotFoundError          no such view at that epoch
 ├── StorageError                   an object store does not do what it was asked
 │   ├── BucketNotFoundError        create the bucket or directory, or correct the URL
+│   ├── QueueNotFoundError         create the queue, or correct its URL or region
 │   ├── AccessDeniedError          correct the credentials or the permissions
 │   └── StorageUnavailableError    the store did not answer in time: try again later
 │       └── StorageFullError       there is no room: make some, or raise the quota
@@ -91,6 +92,10 @@ class StorageError(SlackwaterError):
 
 class BucketNotFoundError(StorageError):
     """The bucket or directory does not exist."""
+
+
+class QueueNotFoundError(StorageError):
+    """The queue of notifications does not exist."""
 
 
 class AccessDeniedError(StorageError):

@@ -1,4 +1,4 @@
-"""What all tests share: one real S3 server, and one session of Ray and Spark for those that are marked `ray`."""
+"""What all tests share: one S3 and one SQS server, and one session of Ray and Spark for those that are marked `ray`."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ import pytest
 import structlog
 
 from slackwater.testing.s3_server import S3Server
+from slackwater.testing.sqs_server import SqsServer
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _bucket_numbers = itertools.count(1)
+_queue_numbers = itertools.count(1)
 
 
 @pytest.fixture(autouse=True)
@@ -35,6 +37,19 @@ def s3() -> Iterator[S3Server]:
 def bucket(s3: S3Server) -> str:
     """The name of a fresh, empty bucket on the server."""
     return s3.create_bucket(f"bucket-{next(_bucket_numbers)}")
+
+
+@pytest.fixture(scope="session")
+def sqs() -> Iterator[SqsServer]:
+    """A server of queues; started by the first test that asks for it."""
+    with SqsServer() as server:
+        yield server
+
+
+@pytest.fixture
+def queue_url(sqs: SqsServer) -> str:
+    """The URL of a fresh, empty queue on the server."""
+    return sqs.create_queue(f"queue-{next(_queue_numbers)}")
 
 
 @pytest.fixture(scope="session")

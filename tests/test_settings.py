@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
 from typing import Any
 
 import pytest
 
+import slackwater as sw
 from actors.settings import BarrierSettings, FetchSettings, ReadLimits
+from actors.source import Discovery, Json, Listing, Notifications, SourceDefinition
 from slackwater.settings import RaySettings
 from state.errors import SettingsError
+from state.location import Location
+
+_QUEUE = "https://sqs.eu-central-1.amazonaws.com/111122223333/raw-events"
 
 
 @pytest.mark.parametrize(
@@ -43,3 +49,68 @@ def test_settings_are_keyword_only_and_frozen() -> None:
         BarrierSettings(1.0)  # type: ignore[call-arg]
     with pytest.raises(AttributeError):
         BarrierSettings().interval_s = 2.0  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"queue_url": "arn:aws:sqs:eu-central-1:111122223333:raw-events"}, "begins with https://"),
+        ({"queue_url": "https://sqs.eu-central-1.amazonaws.com/"}, "names no queue"),
+        ({"queue_url": _QUEUE + ".fifo"}, "FIFO"),
+        ({"queue_url": None}, "queue_url"),
+        ({"queue_url": "https://[1/q"}, "queue_url"),
+        ({"endpoint": "localhost:4566"}, "endpoint"),
+        ({"visibility_s": 0}, "visibility_s"),
+        ({"visibility_s": 50_000}, "43200 seconds"),
+        ({"pollers": 0}, "pollers"),
+        ({"relist_interval_s": float("nan")}, "relist_interval_s"),
+        ({"max_requests_per_hour": None}, "max_requests_per_hour"),
+    ],
+)
+def test_a_queue_that_cannot_be_is_refused_by_name(options: dict[str, Any], named: str) -> None:
+    with pytest.raises(SettingsError, match=named):
+        Notifications(**{"queue_url": _QUEUE, **options})
+
+
+@pytest.mark.parametrize("option", ["queue_url", "endpoint"])
+@pytest.mark.parametrize("url", ["https://me:PLANTED@host/1/q", "https://host/1/q?X-Amz-Signature=PLANTED"])
+def test_credentials_in_a_queues_url_are_refused_and_not_repeated(option: str, url: str) -> None:
+    with pytest.raises(SettingsError, match="storage_options") as refused:
+        Notifications(**dict[str, Any]({"queue_url": _QUEUE, option: url}))
+    assert "PLANTED" not in str(refused.value)
+
+
+def test_both_kinds_of_discovery_leave_out_the_same_objects() -> None:
+    noon = datetime(2026, 1, 31, 12, tzinfo=timezone.utc)
+    made: Discovery
+    plain = noon.replace(tzinfo=None)
+    for made in (Listing(modified_after=plain), Notifications(queue_url=_QUEUE, modified_after=plain)):
+        assert made.not_before(None) == noon
+    for made in (Listing(include_existing=False), Notifications(queue_url=_QUEUE, include_existing=False)):
+        assert made.not_before(noon) == noon
+    assert (Listing(interval_s=3).relist_s, Notifications(queue_url=_QUEUE).relist_s) == (3, 86_400)
+
+
+def test_only_a_bucket_of_s3_has_notifications() -> None:
+    pipeline = sw.Pipeline("p", "/root")
+    for url in ("/data", "gs://raw", "http://host/raw"):
+        with pytest.raises(SettingsError, match=r"source a: only a bucket of s3://.*discovery=Listing"):
+            pipeline.source("a", url, format="json", discovery=Notifications(queue_url=_QUEUE))
+    pipeline.source("a", "s3://raw/in", format="json", discovery=Notifications(queue_url=_QUEUE))
+
+
+def test_a_queue_has_one_source() -> None:
+    pipeline = sw.Pipeline("p", "/root")
+    pipeline.source("a", "s3://raw/a", format="json", discovery=Notifications(queue_url=_QUEUE))
+    with pytest.raises(SettingsError, match="source b: source a reads the queue"):
+        pipeline.source("b", "s3://raw/b", format="json", discovery=Notifications(queue_url=_QUEUE))
+    pipeline.source("b", "s3://raw/b", format="json", discovery=Notifications(queue_url=_QUEUE + "-b"))
+
+
+def test_how_files_are_found_may_change_over_the_life_of_a_root() -> None:
+    def recorded(discovery: Discovery) -> str:
+        return SourceDefinition(
+            name="a", location=Location("s3://raw/in"), format=Json(), discovery=discovery
+        ).to_json()
+
+    assert recorded(Listing()) == recorded(Notifications(queue_url=_QUEUE))

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import secrets  # noqa: TID251 - credentials that nobody can guess
 import shutil
 import socket
-import subprocess
 import sys
-import tempfile
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
@@ -19,6 +16,7 @@ import obstore
 import obstore.store
 
 from slackwater.testing.fault_proxy import FaultProxy
+from slackwater.testing.guarded_process import GuardedProcess
 from slackwater.testing.request_log import RequestLog
 from state.clock import Clock, SystemClock
 from state.errors import SettingsError, StorageUnavailableError
@@ -58,8 +56,7 @@ class S3Server:
         self._clock = clock or SystemClock()
         self._access_key_id = secrets.token_hex(10).upper()
         self._secret_access_key = secrets.token_hex(20)
-        self._guard: subprocess.Popen[bytes] | None = None
-        self._directory: Path | None = None
+        self._process: GuardedProcess | None = None
         self._port = self._webdav_port = 0
         self._speaks_webdav = webdav
         self._proxies: list[RequestLog] = []
@@ -103,7 +100,7 @@ class S3Server:
             self._spawn()
             if self._answers():
                 return
-            last_words = self._last_words()
+            last_words = self._process.last_words() if self._process is not None else ""
             self.stop()
         raise StorageUnavailableError(
             f"the S3 server did not answer after {_STARTS} starts; the end of its log: {last_words}"
@@ -115,12 +112,9 @@ class S3Server:
             proxy.close()
         self._proxies.clear()
         self._buckets.clear()
-        if self._guard is not None:
-            assert self._guard.stdin is not None and self._guard.stdout is not None
-            self._guard.stdin.close()
-            self._guard.wait()
-            self._guard.stdout.close()
-            self._guard = None
+        if self._process is not None:
+            self._process.stop()
+            self._process = None
 
     def create_bucket(self, name: str) -> str:
         """Makes a bucket; its name has at least 3 letters."""
@@ -170,20 +164,16 @@ class S3Server:
         }
 
     def _spawn(self) -> None:
-        directory = Path(tempfile.mkdtemp(prefix="slackwater-s3-"))
         s3_port, master_port, volume_port, filer_port, self._webdav_port = _free_ports(5)
         identity = {
             "name": "slackwater",
             "credentials": [{"accessKey": self._access_key_id, "secretKey": self._secret_access_key}],
             "actions": ["Admin", "Read", "Write", "List", "Tagging"],
         }
-        config = directory / "s3.json"
-        config.touch(mode=0o600)
-        config.write_text(json.dumps({"identities": [identity]}))
         command = [
             _program(),
             "server",
-            f"-dir={directory}",
+            "-dir={directory}",
             f"-ip={_HOST}",
             f"-ip.bind={_HOST}",
             f"-master.port={master_port}",
@@ -192,7 +182,7 @@ class S3Server:
             f"-filer.port={filer_port}",
             "-s3",
             f"-s3.port={s3_port}",
-            f"-s3.config={config}",
+            "-s3.config={directory}/s3.json",
             "-s3.port.iceberg=0",
             "-s3.port.lance=0",
             "-master.telemetry=false",
@@ -201,25 +191,21 @@ class S3Server:
             "-master.volumeSizeLimitMB=256",
         ]
         if self._speaks_webdav:
-            command += ["-webdav", f"-webdav.port={self._webdav_port}", f"-webdav.cacheDir={directory}"]
-        guard = Path(__file__).with_name("process_guard.py")
-        self._directory, self._port = directory, s3_port
-        self._guard = subprocess.Popen(
-            [sys.executable, "-I", "-S", str(guard), str(directory), *command],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env={**os.environ, "WEED_MASTER_VOLUME_GROWTH_COPY_1": "1"},
-            start_new_session=True,  # a Ctrl-C is for the program that uses the server
+            command += ["-webdav", f"-webdav.port={self._webdav_port}", "-webdav.cacheDir={directory}"]
+        self._port = s3_port
+        self._process = GuardedProcess(
+            command,
+            files={"s3.json": json.dumps({"identities": [identity]})},
+            environment={"WEED_MASTER_VOLUME_GROWTH_COPY_1": "1"},
         )
-        assert self._guard.stdout is not None
-        self.pid = int(self._guard.stdout.readline() or 0)
+        self.pid = self._process.pid
 
     def _answers(self) -> bool:
         """Whether S3 accepts our credentials in time.  Another server on our port would refuse them."""
-        assert self._guard is not None
+        assert self._process is not None
         probe = self._store("slackwater-probe")
         deadline = self._clock.monotonic() + _START_S
-        while self._clock.monotonic() < deadline and self._guard.poll() is None:
+        while self._clock.monotonic() < deadline and self._process.is_running:
             try:
                 obstore.get(probe, "probe")
             except FileNotFoundError:
@@ -236,11 +222,6 @@ class S3Server:
             retry_config={"max_retries": 0, "retry_timeout": timedelta(seconds=5)},
             **options,  # type: ignore[arg-type]
         )
-
-    def _last_words(self) -> str:
-        assert self._directory is not None
-        log = self._directory / "server.log"
-        return " | ".join(log.read_text(errors="replace").splitlines()[-3:]) if log.exists() else "(none)"
 
 
 def _program() -> str:

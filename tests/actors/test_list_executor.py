@@ -180,7 +180,7 @@ def test_a_mark_is_complete_at_the_end_of_a_listing_that_began_after_it() -> Non
     executor.on_barrier(INITIAL, 0.0)
     executor.on_page(page("a"), 0.0)
     assert mark(executor, 1) == 0
-    executor.on_mark(2)
+    executor.on_mark(2, 0.0)
     executor.on_listing_end(0.0, AT)
     assert mark(executor, 2) == 1
     executor.on_time(10.0)

@@ -215,7 +215,7 @@ MUTANTS = (
     ),
     Mutant(
         "nobody looks for what a listing does not show",
-        "actors/list_executor.py",
+        "actors/absent_names.py",
         (("        return [FindGone(self._source, {", "        return [] and [FindGone(self._source, {"),),
     ),
     Mutant(
@@ -235,18 +235,13 @@ MUTANTS = (
     ),
     Mutant(
         "what is not in the store yet counts as looked for",
-        "actors/list_executor.py",
-        (
-            (
-                "        for key in known:\n            del self._absent[key]\n",
-                "        self._absent.clear()\n",
-            ),
-        ),
+        "actors/absent_names.py",
+        (("known, self.discard(known)", "known, self.discard(list(self._names))"),),
     ),
     Mutant(
         "a mark is complete with the listing that was under way",
-        "actors/list_executor.py",
-        (("self._mark = max(self._mark, mark)", "self._mark = self._listing_mark = max(self._mark, mark)"),),
+        "actors/listing_marks.py",
+        (("self.last = max(self.last, mark)", "self.last = self._listing = max(self.last, mark)"),),
     ),
     Mutant(
         "a mark is reached while files are unfinished",

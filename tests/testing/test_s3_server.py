@@ -19,12 +19,12 @@ _OWNER = """
 from slackwater.testing import S3Server
 server = S3Server()
 server.start()
-print(server.pid, server._directory, flush=True)
+print(server.pid, server._process.directory, flush=True)
 input()
 """
 
 
-def _is_gone(pid: int, within_s: float = 10.0) -> bool:
+def is_gone(pid: int, within_s: float = 10.0) -> bool:
     clock = SystemClock()
     deadline = clock.monotonic() + within_s
     while clock.monotonic() < deadline:
@@ -90,7 +90,7 @@ def test_server_dies_with_an_owner_that_is_killed() -> None:
     os.kill(int(pid), 0)
     owner.kill()
     owner.wait()
-    assert _is_gone(int(pid))
+    assert is_gone(int(pid))
     clock = SystemClock()
     deadline = clock.monotonic() + 10
     while Path(directory).exists() and clock.monotonic() < deadline:
@@ -100,8 +100,8 @@ def test_server_dies_with_an_owner_that_is_killed() -> None:
     owner.stdout.close()
 
 
-def test_a_stopped_server_is_gone_at_once() -> None:
+def test_a_stopped_serveris_gone_at_once() -> None:
     with S3Server() as server:
         pid = server.pid
         os.kill(pid, 0)
-    assert _is_gone(pid, within_s=1)
+    assert is_gone(pid, within_s=1)

@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from actors.event_watch import QueueDepth
-from actors.message_tracker import QueueMessage
+from actors.message_tracker import QueueDepth, QueueMessage
 from actors.messages import PathKey
 from slackwater.testing.simulation.simulated_clock import SimulatedClock
 

@@ -114,7 +114,7 @@ class ListHost(Host):
             actor=name,
             source=source.name,
             path_filter=path_filter,
-            pace=ListingPace(source.discovery.interval_s, budget, first_s),
+            pace=ListingPace(source.discovery.relist_s, budget, first_s),
             seen=seen,
             schema_known=schema_known,
             sampled=sampled,
