@@ -5,7 +5,8 @@
 | 1 | before 0.1.0 | |
 | 2 | before 0.1.0 | the head names the run that took it, and the tags |
 | 3 | before 0.1.0 | bad records and left out columns are kept; a half-read file has its bad rows and an anchor |
-| 4 | 0.1.0 | a view may have distinct values beside it, reflect an earlier epoch, or catch up |
+| 4 | before 0.1.0 | a view may have distinct values beside it, reflect an earlier epoch, or catch up |
+| 5 | 0.1.0 | a source may have a queue of events |
 
 A format-1 store has no number.  A reader reads every format up to its own, and so does time travel: the versions from
 before an upgrade keep their shape.  The upgrade itself is the take-over, see `LanceStateStore`.
@@ -25,7 +26,7 @@ from state.errors import RootMismatchError
 from state.location import Location
 from state.tables import STATE_SCHEMA, TABLES, row_column, row_type
 
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 _FORMAT, _WRITER = b"slackwater.format", b"slackwater.version"
 
 
