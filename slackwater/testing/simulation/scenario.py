@@ -34,6 +34,7 @@ class Scenario:
         clock_stands: whether the wall clock stands still, as a coarse one does for a while.
         materialize: whether the rows of the sources are kept, too; they are if changed files are replaced.
         late_view: whether every process but the first declares a further view, of all rows of all sources.
+        patience_s: seconds for which a rescaling waits for what is being read.
         slow: the name of an actor that is slower than everybody else; empty for none.
     """
 
@@ -55,6 +56,7 @@ class Scenario:
     clock_stands: bool = False
     materialize: bool = False
     late_view: bool = False
+    patience_s: float = 10.0
     slow: str = ""
 
     @property
