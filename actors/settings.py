@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from state.errors import SettingsError, UsageError
-from state.vnode import VNODES
+from state.vnode import fetcher_bounds
 
 MIB = 1024 * 1024
 
@@ -31,20 +31,6 @@ def require_one_of(option: str, value: object, allowed: Sequence[str]) -> None:
     """
     if value not in allowed:
         raise SettingsError(f"{option}={value!r}: give one of {', '.join(allowed)}")
-
-
-def fetcher_bounds(fetchers: object) -> tuple[int, int]:
-    """The fewest and the most fetch actors that one number, or two, stand for.
-
-    Raises:
-        UsageError: they stand for none.
-    """
-    given = fetchers if isinstance(fetchers, (tuple, list)) else (fetchers, fetchers)
-    if len(given) == 2:
-        fewest, most = given
-        if all(type(each) is int for each in given) and 1 <= fewest <= most <= VNODES:
-            return fewest, most
-    raise UsageError(f"fetchers={fetchers!r}: give a whole number from 1 to {VNODES}, or the fewest and the most")
 
 
 @dataclass(frozen=True, kw_only=True)

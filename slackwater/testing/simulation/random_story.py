@@ -113,10 +113,15 @@ class RandomStory:
             if 0.15 < kind < 0.35:
                 added += [EVENTS(random.choice((2, 5, 10, 20, 40))), self._death(fetcher)]
             elif kind < 0.8:
-                added += self._wait()
+                added += [*(self._put() for _ in range(random.choice((0, 0, 1, 2)))), *self._wait()]
             at = random.randint(first, len(steps))
             steps[at:at] = added
-        return replace(scenario, story=tuple(steps), patience_s=random.choice((10.0, 10.0, 0.5, 0.0, 0.0)))
+        return replace(
+            scenario,
+            story=tuple(steps),
+            patience_s=random.choice((10.0, 10.0, 0.5, 0.0, 0.0)),
+            slow=scenario.slow or random.choice(("", "", "fetch-0", "fetch-1")),
+        )
 
     def _death(self, fetcher: str) -> Step:
         return CRASH(self._random.choice((fetcher, fetcher, "fetch-0", DISPATCHER, MERGER, COORDINATOR)))
