@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
+from itertools import pairwise
 
 _LOOK_S = 5.0
 _OVERLOADED_S = 15.0
@@ -30,6 +32,13 @@ class Workload:
 
 
 @dataclass(frozen=True)
+class _Look:
+    at_s: float
+    waiting: int
+    finished: int
+
+
+@dataclass(frozen=True)
 class ScalingDecision:
     """There should be another number of fetch actors."""
 
@@ -40,10 +49,10 @@ class ScalingDecision:
 class Autoscaler:
     """Doubles the fetch actors when what waits would take them long, and halves them after a quiet time.
 
-    Twice as many are asked for when for 15 seconds more has waited than could be read in 30, and nothing but the fetch
-    actors has been the reason.  Half as many are when for 5 minutes next to nothing has waited, and half as many would
-    have had time to spare by what each of them could read when it was last busy.  After each decision both times
-    begin anew.
+    Twice as many are asked for when for 15 seconds more has waited than is read in 30, and nothing but the fetch actors
+    has been the reason.  Half as many are when for 5 minutes next to nothing has waited, and half as many would have
+    had time to spare at any moment of these, by what each of them could read when it was last busy.  After a decision
+    both times begin anew.
 
     Args:
         fewest, most: fetch actors.
@@ -52,8 +61,7 @@ class Autoscaler:
     def __init__(self, fewest: int, most: int) -> None:
         self._fewest, self._most = fewest, most
         self._looked_s = float("-inf")
-        self._begin: tuple[float, int] | None = None
-        self._is_overloaded = False
+        self._looks: deque[_Look] = deque()
         self._busy_rate: float | None = None
 
     @property
@@ -76,26 +84,24 @@ class Autoscaler:
             return None
         self._looked_s = now_s
         if workload.is_held_back:
-            self._begin = None
+            self._looks.clear()
             return None
-        if self._begin is None:
-            self._begin = (now_s, workload.finished)
-            return None
-        seconds = now_s - self._begin[0]
-        rate = (workload.finished - self._begin[1]) / seconds
-        is_overloaded = workload.waiting > rate * _TARGET_S
-        is_quiet = workload.waiting <= rate
-        if is_overloaded != self._is_overloaded or not (is_overloaded or is_quiet):
-            self._is_overloaded = is_overloaded
-            self._begin = (now_s, workload.finished)
-            return None
-        decision = self._grown(seconds, rate, workload) if is_overloaded else self._shrunk(seconds, rate, workload)
+        self._looks.append(_Look(now_s, workload.waiting, workload.finished))
+        while len(self._looks) > 1 and self._looks[1].at_s <= now_s - _QUIET_S:
+            self._looks.popleft()
+        decision = self._grown(workload) or self._shrunk(workload)
         if decision is not None:
-            self._begin = None
+            self._looks.clear()
         return decision
 
-    def _grown(self, seconds: float, rate: float, workload: Workload) -> ScalingDecision | None:
+    def _grown(self, workload: Workload) -> ScalingDecision | None:
+        last = self._looks[-1]
+        recent = [look for look in self._looks if look.at_s >= last.at_s - _OVERLOADED_S - _LOOK_S]
+        seconds = last.at_s - recent[0].at_s
         if seconds < _OVERLOADED_S:
+            return None
+        rate = (last.finished - recent[0].finished) / seconds
+        if any(look.waiting <= rate * _TARGET_S for look in recent):
             return None
         self._busy_rate = rate / workload.num_fetchers
         wanted = min(self._most, 2 * workload.num_fetchers)
@@ -103,10 +109,17 @@ class Autoscaler:
             return None
         return ScalingDecision(wanted, f"{workload.waiting:,} files wait, and {rate:,.1f} are read each second")
 
-    def _shrunk(self, seconds: float, rate: float, workload: Workload) -> ScalingDecision | None:
+    def _shrunk(self, workload: Workload) -> ScalingDecision | None:
         wanted = max(self._fewest, workload.num_fetchers // 2)
+        seconds = self._looks[-1].at_s - self._looks[0].at_s
         if seconds < _QUIET_S or wanted >= workload.num_fetchers:
             return None
-        if self._busy_rate is not None and rate > _SPARE * wanted * self._busy_rate:
+        most_read = 0.0
+        for before, look in pairwise(self._looks):
+            read = look.finished - before.finished
+            if look.waiting > read:
+                return None
+            most_read = max(most_read, read / (look.at_s - before.at_s))
+        if self._busy_rate is not None and most_read > _SPARE * wanted * self._busy_rate:
             return None
         return ScalingDecision(wanted, f"for {seconds:,.0f} seconds next to no file has waited")

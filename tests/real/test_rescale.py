@@ -20,7 +20,7 @@ from tests.real.test_run import FAST, TOTALS, eventually, expected, totals
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]
 
-FILES = 120
+FILES = 300
 
 
 def fill(s3: S3Server, bucket: str, first: int, count: int) -> None:
