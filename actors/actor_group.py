@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -31,6 +32,7 @@ class ActorGroup:
     Args:
         coordinator: handle of the coordinator, which the actors report to.
         definition: the pipeline.
+        mapping: which fetch actors there are at first, and who owns which vnodes.
         recovered: where the attempt begins; every actor gets its share of it.
         open_sources: source → schema, of those that may be read.
         poisoned: see `FetchExecutor`.
@@ -43,18 +45,29 @@ class ActorGroup:
         *,
         coordinator: Any,
         definition: PipelineDefinition,
+        mapping: VnodeMapping,
         recovered: RecoveredState,
         open_sources: Mapping[str, pa.Schema],
         poisoned: Mapping[PathKey, str],
         spent: Mapping[str, tuple[int, ...]],
         stored: Mapping[str, str],
     ) -> None:
-        topology = Topology(definition)
-        mapping = VnodeMapping(definition.fetch.num_fetchers)
-        self._names = topology.actors
+        topology = Topology(definition, mapping.owners)
         self._told_by_events = [
             source.name for source in definition.sources if isinstance(source.discovery, Notifications)
         ]
+        self._schemas, self._columns = dict(open_sources), dict[str, Sequence[str]]()
+        self._make_fetcher = partial(
+            _create,
+            FetchActor,
+            edges=[DISPATCHER],
+            coordinator=coordinator,
+            root=definition.root,
+            settings=definition.fetch,
+            sources=definition.sources,
+            poisoned=poisoned,
+            stored=stored,
+        )
         self._lists = {
             source.name: _create(
                 ListActor,
@@ -75,47 +88,87 @@ class ActorGroup:
         self._dispatcher = _create(
             DispatcherActor, name=DISPATCHER, edges=list(topology.lists), coordinator=coordinator, mapping=mapping
         )
-        self._fetchers = [
-            _create(
-                FetchActor,
+        self._fetchers = {
+            name: self._make_fetcher(
                 name=name,
-                edges=[DISPATCHER],
-                coordinator=coordinator,
-                root=definition.root,
-                settings=definition.fetch,
-                sources=definition.sources,
+                num_fetchers=len(mapping.owners),
                 schemas=open_sources,
-                unfinished=[each for each in recovered.unfinished if mapping.owner_of(each.file.path) == index],
-                without_rows=[key for key in recovered.without_rows if mapping.owner_of(key[1]) == index],
-                held=[path for path in recovered.held if mapping.owner_of(path[1]) == index],
-                poisoned=poisoned,
-                stored=stored,
+                unfinished=[each for each in recovered.unfinished if mapping.owner_of(each.file.path) == name],
+                without_rows=[key for key in recovered.without_rows if mapping.owner_of(key[1]) == name],
+                held=[path for path in recovered.held if mapping.owner_of(path[1]) == name],
             )
-            for index, name in enumerate(topology.fetchers)
-        ]
+            for name in mapping.owners
+        }
         self.merger = _create(
             MergerActor,
             name=MERGER,
             edges=list(topology.fetchers),
             coordinator=coordinator,
-            senders=dict(zip(topology.fetchers, self._fetchers, strict=True)),
+            senders=self._fetchers,
         )
+        self._list_names = tuple(topology.lists)
         self._barrier_edges = {source: Outlet(COORDINATOR) for source in self._lists}
 
     @property
     def handles(self) -> dict[str, Any]:
         """Name → actor."""
-        handles = [*self._lists.values(), self._dispatcher, *self._fetchers, self.merger]
-        return dict(zip(self._names, handles, strict=True))
+        lists = dict(zip(self._list_names, self._lists.values(), strict=True))
+        return {**lists, DISPATCHER: self._dispatcher, **self._fetchers, MERGER: self.merger}
 
     async def connect(self) -> None:
         """Opens all edges, from the end of the flow to its beginning; returns when every actor is up."""
         await asyncio.gather(
-            self.merger.connect.remote([]),
-            *(fetcher.connect.remote([self.merger]) for fetcher in self._fetchers),
+            self.merger.connect.remote({}),
+            *(fetcher.connect.remote({MERGER: self.merger}) for fetcher in self._fetchers.values()),
             self._dispatcher.connect.remote(self._fetchers),
-            *(lister.connect.remote([self._dispatcher]) for lister in self._lists.values()),
+            *(lister.connect.remote({DISPATCHER: self._dispatcher}) for lister in self._lists.values()),
         )
+
+    def make_fetchers(self, mapping: VnodeMapping) -> dict[str, Any]:
+        """Makes those that a mapping names and that are not there; `connect_fetchers` waits for them."""
+        new = {
+            name: self._make_fetcher(
+                name=name,
+                num_fetchers=len(mapping.owners),
+                schemas=self._schemas,
+                unfinished=(),
+                without_rows=(),
+                held=(),
+            )
+            for name in mapping.owners
+            if name not in self._fetchers
+        }
+        self._fetchers |= new
+        for fetcher in new.values():
+            fetcher.read_columns.options(num_returns=0).remote(self._columns)
+        return new
+
+    async def connect_fetchers(self, new: Mapping[str, Any], before: VnodeMapping, after: VnodeMapping) -> None:
+        """Opens the edges of new fetch actors, and those over which vnodes are handed over."""
+        peers: dict[str, set[str]] = {}
+        for taker in after.owners:
+            for giver in before.givers_to(taker, after):
+                peers.setdefault(taker, set()).add(giver)
+                peers.setdefault(giver, set()).add(taker)
+        await asyncio.gather(
+            self.merger.add_senders.remote(new),
+            *(fetcher.connect.remote({MERGER: self.merger}) for fetcher in new.values()),
+            self._dispatcher.connect.remote(new),
+            *(
+                self._fetchers[name].meet.remote({each: self._fetchers[each] for each in met})
+                for name, met in peers.items()
+            ),
+        )
+
+    def prepare_move(self, number: int, before: VnodeMapping, after: VnodeMapping, *, rest: bool) -> None:
+        """Tells the owners of vnodes which of them are about to move."""
+        for name in before.owners:
+            vnodes = before.moves_from(name, after).keys()
+            self._fetchers[name].on_moving.options(num_returns=0).remote(number, frozenset(vnodes), rest)
+
+    def end_fetcher(self, name: str) -> None:
+        """Ends a fetch actor that has handed over everything, and whose blocks nobody needs."""
+        ray.kill(self._fetchers.pop(name))
 
     def inject(self, barrier: Barrier) -> None:
         """Sends a barrier into the flow, at every list actor."""
@@ -124,13 +177,15 @@ class ActorGroup:
 
     def decide_schema(self, source: str, schema: pa.Schema) -> None:
         """Tells everybody whom it concerns what a source looks like."""
-        for fetcher in self._fetchers:
+        self._schemas[source] = schema
+        for fetcher in self._fetchers.values():
             fetcher.schema.options(num_returns=0).remote(source, schema)
         self._lists[source].schema.options(num_returns=0).remote(True)
 
     def read_columns(self, columns: Mapping[str, Sequence[str]]) -> None:
         """Tells the fetch actors which columns of each source are of use."""
-        for fetcher in self._fetchers:
+        self._columns |= columns
+        for fetcher in self._fetchers.values():
             fetcher.read_columns.options(num_returns=0).remote(columns)
 
     def mark(self, mark: int) -> None:

@@ -7,7 +7,7 @@ interrupted; what takes long runs in a thread and comes back as an event.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -43,7 +43,7 @@ class ActorShell:
         self._log = structlog.get_logger().bind(actor=name)
         self._clock: Clock = SystemClock()
         self._inlet = Inlet(edges)
-        self._outlets: list[tuple[Any, Outlet]] = []
+        self._outlets: dict[str, tuple[Any, Outlet]] = {}
         self._over = asyncio.Event()
         self._failure: Exception | None = None
         self._wake: asyncio.TimerHandle | None = None
@@ -53,9 +53,9 @@ class ActorShell:
         self._tasks: set[asyncio.Task[None]] = set()
         self._leaving: set[asyncio.Task[None]] = set()
 
-    async def connect(self, receivers: Sequence[Any]) -> None:
-        """Opens the edges out, in the order by which the executor names them."""
-        self._outlets = [(receiver, self.outlet()) for receiver in receivers]
+    async def connect(self, receivers: Mapping[str, Any]) -> None:
+        """Opens edges out, by the names that the executor has for them."""
+        self._outlets |= {name: (receiver, self.outlet()) for name, receiver in receivers.items()}
 
     async def receive(self, envelope: Envelope) -> None:
         """Takes one message; whatever comes before it on its edge is taken first."""
@@ -68,7 +68,7 @@ class ActorShell:
                 asyncio.get_running_loop().call_later(_GAP_LIMIT_S, self._check_gaps, self._inlet.gaps())
 
     async def join(self) -> None:
-        """Returns when the actor has passed a `Stop`; raises what it failed with."""
+        """Returns when the actor's work is over; raises what it failed with."""
         await self._over.wait()
         if self._failure is not None:
             raise self._failure
@@ -113,7 +113,7 @@ class ActorShell:
         self._report_soon()
 
     def end(self) -> None:
-        """A `Stop` has passed: the actor is over when whatever is on its way has left."""
+        """A `Stop` has passed, or nothing is left to do: the actor is over when whatever is on its way has left."""
         if self._leaving:
             self.run_guarded(self._end_when_all_left())
         else:
@@ -139,9 +139,9 @@ class ActorShell:
         staged = await asyncio.to_thread(LanceRoot(root, self._clock).stage, report.delta, report.epoch)
         self._coordinator.collect.options(num_returns=0).remote(replace(report, delta=staged))
 
-    def send(self, message: Message, to: int | None = None) -> None:
-        """Sends on one edge out, or on all."""
-        for receiver, outlet in self._outlets if to is None else [self._outlets[to]]:
+    def send(self, message: Message, to: Iterable[str] | None = None) -> None:
+        """Sends on some edges out, or on all."""
+        for receiver, outlet in [self._outlets[name] for name in (self._outlets if to is None else to)]:
             receiver.receive.options(num_returns=0).remote(outlet.send(message))
 
     def now_s(self) -> float:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from actors.messages import PathKey
+from actors.settings import FetchSettings
 from state.records import EpochCounts
 
 
@@ -35,6 +36,8 @@ class AttemptPlan:
         files_at_once: how many files may be read at a time after an epoch that killed; None for no limit.
         poisoned: paths that are given up, with the reason.
         spent: source → LIST requests of the last hour, see `RequestBudget`.
+        num_fetchers: how many fetch actors the last attempt had; None for the fewest.
+        fetcher_bounds: the fewest and the most there may be; None for what the settings say.
         began_at: when the run began; sources that it declares are declared since then.
     """
 
@@ -47,4 +50,11 @@ class AttemptPlan:
     files_at_once: int | None = None
     poisoned: Mapping[PathKey, str] = field(default_factory=dict)
     spent: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    num_fetchers: int | None = None
+    fetcher_bounds: tuple[int, int] | None = None
     began_at: datetime | None = None
+
+    def fetchers(self, settings: FetchSettings) -> tuple[int, int, int]:
+        """How many fetch actors there are at first, the fewest, and the most."""
+        fewest, most = self.fetcher_bounds or settings.fetcher_bounds
+        return min(most, max(fewest, self.num_fetchers or fewest)), fewest, most

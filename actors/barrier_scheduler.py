@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping
 
+from actors.autoscaler import Workload
 from actors.messages import Barrier, BarrierKind, FileKey, Mutation, Stop, Vanished
 from actors.reports import CollectReport, FetchProgress, ListProgress, Progress
 from actors.settings import BarrierSettings
@@ -22,7 +23,9 @@ class BarrierScheduler:
         max_files_waiting: the list actors may have so many files waiting at the fetch actors.
         committed: the last committed epoch.
         lists: name of each list actor → its source.
-        fetchers: names of the fetch actors.
+        fetchers: names of the fetch actors at the start.
+
+    Fetch actors that have left are kept as one, `retired`: what they did is done.
 
     Sources that are `closed` get no list budget.
     """
@@ -40,6 +43,7 @@ class BarrierScheduler:
         self._epoch = committed
         self._lists = {actor: ListProgress(actor, source) for actor, source in lists.items()}
         self._fetchers = {actor: FetchProgress(actor) for actor in fetchers}
+        self._retired = FetchProgress("retired")
         self._covered = dict.fromkeys([*self._lists, *self._fetchers], 0)
         self._reports = dict.fromkeys(self._covered, 0)
         self._vanished: list[Vanished] = []
@@ -56,7 +60,7 @@ class BarrierScheduler:
 
     @property
     def fetchers(self) -> tuple[FetchProgress, ...]:
-        return tuple(self._fetchers.values())
+        return (*self._fetchers.values(), self._retired)
 
     @property
     def epoch(self) -> int:
@@ -65,7 +69,7 @@ class BarrierScheduler:
 
     def on_progress(self, progress: Progress, number: int) -> None:
         """An actor is further.  Its reports are numbered from 1, and may come out of order."""
-        if number <= self._reports[progress.actor]:
+        if number <= self._reports.get(progress.actor, number):
             return
         self._reports[progress.actor] = number
         if isinstance(progress, ListProgress):
@@ -78,6 +82,20 @@ class BarrierScheduler:
         if report.actor in self._covered:
             self._covered[report.actor] = max(self._covered[report.actor], report.activity)
             self._vanished += report.vanished
+            if report.last_progress is not None:
+                self._retire(report.last_progress)
+
+    def _retire(self, last: FetchProgress) -> None:
+        """A fetch actor has left.  What is heard of it late is known already."""
+        for known in (self._fetchers, self._covered, self._reports):
+            del known[last.actor]
+        self._retired = self._retired.with_counts_of(last)
+
+    def add_fetchers(self, names: Iterable[str]) -> None:
+        """Fetch actors begin with the last barrier."""
+        for name in names:
+            self._fetchers[name] = FetchProgress(name)
+            self._covered[name] = self._reports[name] = 0
 
     def on_declared(self) -> None:
         """The catalog has changed, or a view is to be created: that is something to commit, once."""
@@ -92,17 +110,42 @@ class BarrierScheduler:
         self._mutations.append(mutation)
 
     @property
+    def has_requests(self) -> bool:
+        """Whether a mutation waits for a barrier."""
+        return bool(self._mutations)
+
+    @property
     def is_quiet(self) -> bool:
         """Everything that was listed has been read and emitted."""
         sent = sum(each.sent for each in self._lists.values())
-        received = sum(each.received for each in self._fetchers.values())
-        return sent == received and not any(each.backlog for each in self._fetchers.values())
+        received = sum(each.received for each in self.fetchers)
+        return sent == received and not self._in_transit and not any(each.backlog for each in self.fetchers)
+
+    @property
+    def _in_transit(self) -> int:
+        """Files that one fetch actor has handed over, and that the next one has not told of."""
+        return -sum(each.moved for each in self.fetchers)
 
     @property
     def is_dirty(self) -> bool:
         """There is something that no barrier covers yet."""
         news = self._declared or bool(self._vanished)
         return news or any(each.activity > self._covered[each.actor] for each in self._latest())
+
+    def workload(self, num_fetchers: int, *, is_held_back: bool) -> Workload:
+        """What there is to do.
+
+        Args:
+            num_fetchers: how many fetch actors there are.
+            is_held_back: whether anything but the fetch actors is known to hold them back.
+        """
+        sources = [source for each in self.fetchers for source in each.sources.values()]
+        return Workload(
+            num_fetchers=num_fetchers,
+            waiting=sum(each.waiting for each in sources) + sum(each.held for each in self._lists.values()),
+            finished=sum(each.done + each.quarantined + each.vanished for each in sources),
+            is_held_back=is_held_back or any(each.is_held_back for each in self.fetchers),
+        )
 
     def next_barrier(self, now_s: float, epoch: int, admitted: frozenset[FileKey] | None = None) -> Barrier | None:
         """The barrier to inject now, if it is time.
@@ -162,4 +205,4 @@ class BarrierScheduler:
 
     def _backlog(self) -> int:
         # The files of closed sources wait for a file that is still to be sent.
-        return sum(each.backlog_without(self.closed) for each in self._fetchers.values())
+        return sum(each.backlog_without(self.closed) for each in self.fetchers) + self._in_transit

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from actors.admission import Admission
 from actors.attempt_plan import AttemptPlan, RunTotals
+from actors.autoscaler import Autoscaler
 from actors.barrier_scheduler import BarrierScheduler
 from actors.epoch_collector import CollectedEpoch, EpochCollector
 from actors.instructions import (
@@ -23,17 +24,32 @@ from actors.instructions import (
     ProposeSchema,
     TellCommitted,
     TellLeftOut,
+    TellScaling,
     TryNextFile,
     WakeAt,
 )
 from actors.kept_schema import addable_columns
-from actors.messages import Barrier, BarrierKind, Forget, Mutation, Pause, Reread, Resume, Retry, Stop
+from actors.messages import (
+    Barrier,
+    BarrierKind,
+    Forget,
+    Mutation,
+    Pause,
+    Reread,
+    Resume,
+    Retry,
+    Stop,
+    Throttle,
+    Update,
+)
 from actors.pipeline_definition import PipelineDefinition
 from actors.recovery import RecoveredState
 from actors.reports import CollectReport, Progress
+from actors.rescaling import PATIENCE_S, Rescaling
 from actors.run_state import RunState, Unfinished
 from actors.schema_sample import SchemaSample
 from actors.topology import MATERIALIZER, MERGER, Topology
+from actors.vnode_mapping import VnodeMapping
 from actors.watermark import Watermark
 from state.delta import Delta
 from state.records import EpochCounts, EpochRecord, ViewVersion
@@ -51,6 +67,7 @@ class CoordinateExecutor:
         recovered: where the attempt begins.
         next_epoch: makes an epoch that is greater than the given one.
         now_s: of the monotonic clock.
+        patience_s: see `Rescaling`.
     """
 
     def __init__(
@@ -61,8 +78,11 @@ class CoordinateExecutor:
         recovered: RecoveredState,
         next_epoch: Callable[[int], int],
         now_s: float,
+        patience_s: float = PATIENCE_S,
     ) -> None:
-        topology = Topology(definition)
+        num_fetchers, fewest, most = plan.fetchers(definition.fetch)
+        self._rescaling, self._autoscaler = Rescaling(num_fetchers, patience_s), Autoscaler(fewest, most)
+        topology = Topology(definition, self._rescaling.mapping.owners)
         head = recovered.head
         self._definition, self._next_epoch = definition, next_epoch
         self._catalog = recovered.catalog
@@ -103,6 +123,7 @@ class CoordinateExecutor:
         self._requests = self._requests_injected = 0
         self._requests_of: dict[int, int] = {}
         self._marks = 1
+        self._paused, self._throttle = False, Throttle()
         totals = _added(plan.so_far, recovered.unacknowledged)
         self._state = RunState(
             version=0, phase="running", term=head.term, epoch=head.epoch, epochs=totals.epochs, totals=totals.counts
@@ -132,8 +153,15 @@ class CoordinateExecutor:
                 files_at_once=self._admission.files_at_once,
                 unfinished=self._oldest_unfinished(),
                 suspects=self._admission.suspects,
+                num_fetchers=self._rescaling.num_fetchers,
+                rescalings_over=self._rescaling.over,
             )
         return self._state
+
+    @property
+    def mapping(self) -> VnodeMapping:
+        """Who owns which vnodes."""
+        return self._rescaling.mapping
 
     @property
     def open_schemas(self) -> dict[str, pa.Schema]:
@@ -245,6 +273,22 @@ class CoordinateExecutor:
             self._publish(phase=_PHASES.get(type(mutation), self._state.phase))
         return self._go_on(now_s)
 
+    def on_rescale(self, fewest: int, most: int, now_s: float) -> list[Instruction]:
+        """There are to be so many fetch actors: it is rescaling number `self.rescalings`."""
+        self._autoscaler = Autoscaler(fewest, most)
+        wanted = min(most, max(fewest, self._rescaling.wanted))
+        self._publish(scaling="")
+        return [*self._rescaling.ask(wanted), *self._go_on(now_s)]
+
+    def on_connected(self, now_s: float) -> list[Instruction]:
+        """What `Connect` asked for is there."""
+        return [*self._rescaling.on_connected(now_s), *self._go_on(now_s)]
+
+    @property
+    def rescalings(self) -> int:
+        """How many rescalings were asked for."""
+        return self._rescaling.asked
+
     @property
     def requests(self) -> int:
         """How many mutations were asked for."""
@@ -267,9 +311,28 @@ class CoordinateExecutor:
     # -- inside --------------------------------------------------------------------------------------------------
 
     def _go_on(self, now_s: float) -> list[Instruction]:
-        instructions = [*self._commit_next(now_s), *self._inject(now_s)]
+        instructions = [*self._commit_next(now_s), *self._rescale(now_s), *self._inject(now_s)]
         self._publish()
         return instructions
+
+    def _rescale(self, now_s: float) -> list[Instruction]:
+        """Moves vnodes, and decides whether any should move."""
+        if self._scheduler.stopping:
+            return []
+        instructions = self._rescaling.go_on(now_s, self._scheduler.fetchers)
+        is_held_back = self._paused or self._rescaling.is_under_way
+        before = self._rescaling.num_fetchers
+        workload = self._scheduler.workload(before, is_held_back=is_held_back)
+        decision = self._autoscaler.on_workload(now_s, workload)
+        if decision is not None:
+            self._publish(scaling=f"{before} to {decision.num_fetchers}: {decision.reason}")
+            instructions += [TellScaling(before, decision), *self._rescaling.ask(decision.num_fetchers)]
+        return instructions
+
+    def _wake(self, now_s: float, wait_s: float) -> list[Instruction]:
+        times_s = (now_s + wait_s, self._rescaling.wake_s(), self._autoscaler.wake_s(now_s))
+        next_s = min(each for each in times_s if each is not None)
+        return [] if next_s == float("inf") else [WakeAt(next_s)]
 
     def _commit_next(self, now_s: float) -> list[Instruction]:
         """Commits the oldest epoch that everybody has collected; those without a change are over at once."""
@@ -294,12 +357,12 @@ class CoordinateExecutor:
         self._watermark.on_epoch_over(epoch.epoch, epoch.reports, self._closed)
         self._last_over = epoch.epoch
         self._note_unfinished(epoch)
+        instructions = [TellCommitted(epoch.epoch), *self._rescaling.on_epoch_over(epoch.epoch)]
         self._publish(requests_over=self._requests_of.pop(epoch.epoch, self._state.requests_over))
-        told: list[Instruction] = [TellCommitted(epoch.epoch)]
         if not epoch.barrier.is_stop:
-            return told
+            return instructions
         self._publish(phase="stopped")
-        return [*told, End()]
+        return [*instructions, End()]
 
     def _note_unfinished(self, epoch: CollectedEpoch) -> None:
         """Keeps in mind how old the oldest unfinished files are."""
@@ -320,9 +383,12 @@ class CoordinateExecutor:
     def _inject(self, now_s: float) -> list[Instruction]:
         if self._scheduler.stopping:
             return []
+        if self._rescaling.due is not None and not self._scheduler.has_requests:
+            # What was asked for before is in force then.
+            self._scheduler.request(Update(self._rescaling.mapping, self._rescaling.due, self._paused, self._throttle))
         wait_s = self._scheduler.wait_s(now_s)
         if wait_s > 0:
-            return [] if wait_s == float("inf") else [WakeAt(now_s + wait_s)]
+            return self._wake(now_s, wait_s)
         epoch = self._next_epoch(max(self._scheduler.epoch, self._first_epoch))
         barrier = self._scheduler.next_barrier(now_s, epoch, self._admission.admitted)
         assert barrier is not None, "it is time, and the run is not stopping"
@@ -333,6 +399,14 @@ class CoordinateExecutor:
 
     def _on_mutation(self, barrier: Barrier, mutation: Mutation) -> None:
         """A request is on its way: what it changes begins at the barrier, and what it has for files comes behind it."""
+        if isinstance(mutation, Update):
+            self._rescaling.on_barrier(barrier.epoch.prev)
+            self._scheduler.add_fetchers(name for name in mutation.after.owners if name not in mutation.before.owners)
+            return
+        if isinstance(mutation, (Pause, Resume)):
+            self._paused = isinstance(mutation, Pause)
+        elif isinstance(mutation, Throttle):
+            self._throttle = mutation
         self._requests_injected += 1
         epoch = barrier.epoch.prev
         if isinstance(mutation, (Retry, Forget, Reread)):

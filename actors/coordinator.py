@@ -16,15 +16,19 @@ from actors.attempt_plan import AttemptPlan
 from actors.coordinate_executor import CoordinateExecutor
 from actors.instructions import (
     Commit,
+    Connect,
     DecideSchema,
     End,
+    EndFetchers,
     Inject,
     Instruction,
     MarkListings,
     MoveTags,
+    PrepareMove,
     ProposeSchema,
     TellCommitted,
     TellLeftOut,
+    TellScaling,
     TryNextFile,
     WakeAt,
 )
@@ -84,6 +88,7 @@ class Coordinator:
         self._group = ActorGroup(
             coordinator=ray.get_runtime_context().current_actor,
             definition=self._definition,
+            mapping=self._executor.mapping,
             recovered=recovered,
             open_sources=self._executor.open_schemas,
             poisoned=self._plan.poisoned,
@@ -96,8 +101,9 @@ class Coordinator:
             raise RunFailedError(f"an actor died before it was connected: {_first_line(error)}") from error
         self._run(self._move_tags())
         self._run(self._store.keep_house())
-        for name, handle in self._group.handles.items():
-            self._run(self._watch_actor(name, handle))
+        self._watches = {
+            name: self._run(self._watch_actor(name, handle)) for name, handle in self._group.handles.items()
+        }
         self._do(self._executor.start(self._now_s()))
         return Recovered(
             term=recovered.head.term,
@@ -145,6 +151,11 @@ class Coordinator:
         """Puts a mutation on the next barrier, and numbers it, see `RunState.requests_over`."""
         self._do(self._executor.on_request(mutation, self._now_s()))
         return self._executor.requests
+
+    async def rescale(self, fewest: int, most: int) -> int:
+        """There are to be so many fetch actors.  Numbers that, see `RunState.rescalings_over`."""
+        self._do(self._executor.on_rescale(fewest, most, self._now_s()))
+        return self._executor.rescalings
 
     async def mark(self) -> int:
         """Makes a mark, see `Watermark`."""
@@ -208,6 +219,16 @@ class Coordinator:
             self._group.mark(instruction.mark)
         elif isinstance(instruction, TellCommitted):
             self._group.committed(instruction.epoch)
+        elif isinstance(instruction, Connect):
+            self._run(self._connect(instruction))
+        elif isinstance(instruction, PrepareMove):
+            self._group.prepare_move(instruction.number, instruction.before, instruction.after, rest=instruction.rest)
+        elif isinstance(instruction, EndFetchers):
+            for name in instruction.names:
+                self._run(self._end_fetcher(name))
+        elif isinstance(instruction, TellScaling):
+            decision = instruction.decision
+            self._log.info("rescaling", before=instruction.before, after=decision.num_fetchers, reason=decision.reason)
         elif isinstance(instruction, TellLeftOut):
             left_out = instruction.column
             self._log.warning(
@@ -218,6 +239,21 @@ class Coordinator:
             self._tags_due.set()
         else:
             raise ProtocolError(f"the coordinator cannot perform {type(instruction).__name__}")
+
+    async def _connect(self, connect: Connect) -> None:
+        new = self._group.make_fetchers(connect.after)
+        self._watches |= {name: self._run(self._watch_actor(name, handle)) for name, handle in new.items()}
+        try:
+            await self._group.connect_fetchers(new, connect.before, connect.after)
+        except ray.exceptions.RayActorError as error:
+            raise RunFailedError(f"an actor died while vnodes were to move: {_first_line(error)}") from error
+        self._do(self._executor.on_connected(self._now_s()))
+
+    async def _end_fetcher(self, name: str) -> None:
+        """What is on its way to other fetch actors arrives before."""
+        await self._watches.pop(name)
+        if self._failure is None:
+            self._group.end_fetcher(name)
 
     async def _commit(self, commit: Commit) -> None:
         started_s = self._now_s()
@@ -266,7 +302,7 @@ class Coordinator:
         self._wake = None
         self._do(self._executor.on_time(self._now_s()))
 
-    def _run(self, work: object) -> None:
+    def _run(self, work: object) -> asyncio.Task[None]:
         """Runs beside the handlers; what it raises ends the attempt."""
 
         async def guarded() -> None:
@@ -278,6 +314,7 @@ class Coordinator:
         task = asyncio.get_running_loop().create_task(guarded())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
     def _fail(self, error: Exception) -> None:
         if self._failure is not None or self._executor.state.phase == "stopped":

@@ -25,6 +25,7 @@ from actors.messages import (
     RetriedFile,
     RetriedFiles,
     Retry,
+    Update,
 )
 from actors.reports import CollectReport
 from actors.vnode_mapping import VnodeMapping
@@ -39,7 +40,7 @@ class DispatchExecutor:
     Args:
         actor: this actor's name in reports.
         edges: names of the edges from the list actors.
-        mapping: who owns which vnode.
+        mapping: who owns which vnode, until a barrier changes it.
     """
 
     def __init__(self, *, actor: str, edges: Sequence[str], mapping: VnodeMapping) -> None:
@@ -52,7 +53,12 @@ class DispatchExecutor:
 
     def _route(self, message: Message) -> list[Instruction]:
         if isinstance(message, Barrier):
-            instructions = pass_on(message, CollectReport(self._actor, message.epoch.prev))
+            receivers = self._mapping.owners
+            if isinstance(message.mutation, Update):
+                # Fetch actors that begin here get it as their first.
+                self._mapping = message.mutation.after
+                receivers = tuple(dict.fromkeys([*receivers, *self._mapping.owners]))
+            instructions = pass_on(message, CollectReport(self._actor, message.epoch.prev), receivers)
             if isinstance(message.mutation, Retry):
                 instructions += self._scatter(message.mutation.files, RetriedFiles)
             elif isinstance(message.mutation, Forget):
@@ -69,7 +75,7 @@ class DispatchExecutor:
         raise ProtocolError(f"{self._actor}: {type(message).__name__} does not pass here")
 
     def _scatter(self, files: Sequence[_File], message: Callable[[tuple[_File, ...]], Message]) -> list[Instruction]:
-        shares: dict[int, list[_File]] = {}
+        shares: dict[str, list[_File]] = {}
         for file in files:
             shares.setdefault(self._mapping.owner_of(file.path), []).append(file)
-        return [Send(message(tuple(share)), to=owner) for owner, share in shares.items()]
+        return [Send(message(tuple(share)), to=(owner,)) for owner, share in shares.items()]

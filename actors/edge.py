@@ -57,6 +57,11 @@ class Inlet:
         self._next = dict.fromkeys(edges, 0)
         self._early: dict[str, dict[int, Message]] = {edge: {} for edge in self._next}
 
+    def add(self, edge: str) -> None:
+        """One more edge, unless it is there."""
+        self._next.setdefault(edge, 0)
+        self._early.setdefault(edge, {})
+
     def receive(self, envelope: Envelope) -> list[Message]:
         """The messages that are now in order: none, this one, or this one and those that waited for it."""
         edge, sequence = envelope.edge, envelope.sequence

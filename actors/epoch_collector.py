@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from actors.messages import Barrier
+from actors.messages import Barrier, Update
 from actors.reports import CollectReport
 from state.delta import Delta
 from state.errors import ProtocolError
@@ -38,6 +38,7 @@ class CollectedEpoch:
 @dataclass
 class _Open:
     barrier: Barrier
+    actors: frozenset[str]
     reports: dict[str, CollectReport]
     opened_s: float
     injected_s: float
@@ -49,7 +50,7 @@ class EpochCollector:
     """The barriers in flight and the reports that came for them.
 
     Args:
-        actors: everybody who must report.
+        actors: everybody who must report; fetch actors can be others from a barrier on.
         merger, materializer: the two among them whose reports end a phase.
     """
 
@@ -61,8 +62,11 @@ class EpochCollector:
 
     def on_barrier(self, barrier: Barrier, now_s: float) -> None:
         """A barrier was injected."""
-        self._open.append(_Open(barrier, {}, opened_s=self._opened_s, injected_s=now_s))
+        self._open.append(_Open(barrier, self._actors, {}, opened_s=self._opened_s, injected_s=now_s))
         self._opened_s = now_s
+        if isinstance(barrier.mutation, Update):
+            # Those that begin here seal nothing at this barrier.
+            self._actors = self._actors.difference(barrier.mutation.before.owners).union(barrier.mutation.after.owners)
 
     def on_collect(self, report: CollectReport, now_s: float) -> None:
         """An actor has finished an epoch.
@@ -71,7 +75,7 @@ class EpochCollector:
             ProtocolError: nobody expects this report.
         """
         epoch = next((each for each in self._open if each.barrier.epoch.prev == report.epoch), None)
-        if epoch is None or report.actor not in self._actors or report.actor in epoch.reports:
+        if epoch is None or report.actor not in epoch.actors or report.actor in epoch.reports:
             raise ProtocolError(f"{report.actor} collected epoch {report.epoch}, which is not expected of it")
         epoch.reports[report.actor] = report
         if report.actor == self._merger:
@@ -81,7 +85,7 @@ class EpochCollector:
 
     def take_complete(self, now_s: float) -> CollectedEpoch | None:
         """The oldest epoch, if everybody has collected it."""
-        if not self._open or len(self._open[0].reports) < len(self._actors):
+        if not self._open or len(self._open[0].reports) < len(self._open[0].actors):
             return None
         epoch = self._open.popleft()
         reports = [epoch.reports[actor] for actor in sorted(epoch.reports)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from hashlib import blake2b
@@ -22,6 +22,7 @@ from actors.instructions import (
     CloseFile,
     CloseFiles,
     EmitBlock,
+    HandOver,
     InferSchema,
     Instruction,
     ProposeColumns,
@@ -29,7 +30,7 @@ from actors.instructions import (
     ReadPiece,
     StagePiece,
 )
-from actors.messages import Block, Envelope, FileKey, FileVersion, Message, PathKey
+from actors.messages import Barrier, Block, Envelope, FileKey, FileVersion, Message, PathKey, Update
 from actors.metadata_columns import with_epoch
 from actors.open_file import NewColumns, OpenFile
 from actors.range_cache import RangeCache
@@ -41,6 +42,7 @@ from actors.rows import Offset
 from actors.settings import FetchSettings
 from actors.source import SourceDefinition, appending, replacing
 from actors.source_reader import SourceReader
+from actors.vnode_mapping import VnodeMapping
 from state.errors import AccessDeniedError, SchemaError, StorageFullError, StorageUnavailableError
 from state.location import Location
 
@@ -52,6 +54,7 @@ class FetchActor(ActorShell):
 
     Args:
         settings: how much is read at once.
+        num_fetchers: how many fetch actors there are.
         sources: every source of the pipeline.
         schemas: source → schema, as far as they are decided.
         unfinished, without_rows, held: see `FileQueue`.
@@ -67,6 +70,7 @@ class FetchActor(ActorShell):
         coordinator: Any,
         root: Location,
         settings: FetchSettings,
+        num_fetchers: int,
         sources: Sequence[SourceDefinition],
         schemas: Mapping[str, pa.Schema],
         unfinished: Iterable[FileProgress],
@@ -76,9 +80,10 @@ class FetchActor(ActorShell):
         stored: Mapping[str, str],
     ) -> None:
         super().__init__(name=name, edges=edges, coordinator=coordinator, root=root)
-        cache = _cache(settings, root, name)
+        self._settings, self._cache = settings, _cache(settings, num_fetchers, root, name)
+        self._peers: dict[str, tuple[Any, Outlet]] = {}
         self._readers = {
-            source.name: SourceReader(source, schemas.get(source.name), settings, cache) for source in sources
+            source.name: SourceReader(source, schemas.get(source.name), settings, self._cache) for source in sources
         }
         self._open: dict[FileVersion, OpenFile] = {}
         self._threads = ThreadPoolExecutor(settings.concurrency, thread_name_prefix="read")
@@ -90,6 +95,7 @@ class FetchActor(ActorShell):
         self._executor = FetchExecutor(
             actor=name,
             settings=settings,
+            num_fetchers=num_fetchers,
             outlet=self._edge,
             queue=FileQueue(unfinished, without_rows, appending(sources), replacing(sources), held),
             known_schemas=schemas,
@@ -100,7 +106,20 @@ class FetchActor(ActorShell):
     def outlet(self) -> Outlet:
         return self._edge
 
+    async def meet(self, peers: Mapping[str, Any]) -> None:
+        """Opens edges to and from other fetch actors, with which vnodes are exchanged."""
+        for name, peer in peers.items():
+            self._peers.setdefault(name, (peer, Outlet(self._name)))
+            self._inlet.add(name)
+
+    async def on_moving(self, number: int, vnodes: Set[int], rest: bool) -> None:
+        """Vnodes of this fetch actor are about to move, see `FetchExecutor.on_moving`."""
+        with self._guard():
+            self.do(self._executor.on_moving(number, vnodes, self.now_s(), rest=rest))
+
     def on_message(self, edge: str, message: Message) -> list[Instruction]:
+        if isinstance(message, Barrier) and isinstance(message.mutation, Update):
+            self._share_cache(message.mutation.after)
         return self._executor.on_message(message, self.now_s())
 
     def on_time(self) -> list[Instruction]:
@@ -148,12 +167,21 @@ class FetchActor(ActorShell):
             self._coordinator.propose_schema.options(num_returns=0).remote(instruction)
         elif isinstance(instruction, ProposeColumns):
             self._coordinator.propose_columns.options(num_returns=0).remote(instruction.source, instruction.columns)
+        elif isinstance(instruction, HandOver):
+            receiver, outlet = self._peers[instruction.to]
+            self.run_leaving(_received(receiver, outlet.send(instruction.handover)))
         elif isinstance(instruction, CloseFile):
             self._open.pop(instruction.file, None)
         elif isinstance(instruction, CloseFiles):
             self._open.clear()
         else:
             super().perform(instruction)
+
+    def _share_cache(self, mapping: VnodeMapping) -> None:
+        """Who leaves keeps nothing."""
+        if self._cache is not None and self._settings.cache is not None:
+            leaves = self._name not in mapping.owners
+            self._cache.resize(0 if leaves else self._settings.cache.max_bytes // len(mapping.owners))
 
     def _emit(self, block: EmitBlock) -> None:
         rows = with_epoch(pa.concat_tables(block.tables).combine_chunks(), block.epoch)
@@ -181,7 +209,7 @@ class FetchActor(ActorShell):
     async def _send_staged(self, envelope: Envelope, block: Block, rows: pa.Table, pieces: Sequence[Piece]) -> None:
         stager = self._stagers[block.source]
         stored = await asyncio.get_running_loop().run_in_executor(self._stage_threads, stager.stage, rows, pieces)
-        [(receiver, _)] = self._outlets
+        [(receiver, _)] = self._outlets.values()
         receiver.receive.options(num_returns=0).remote(replace(envelope, message=replace(block, stored=stored)))
 
     async def _stage_piece(self, piece: Piece, epoch: int) -> None:
@@ -247,9 +275,14 @@ class FetchActor(ActorShell):
             raise error
 
 
-def _cache(settings: FetchSettings, root: Location, name: str) -> RangeCache | None:
+async def _received(receiver: Any, envelope: Envelope) -> None:
+    """Sends a message that is lost with its sender, and so is waited for."""
+    await receiver.receive.remote(envelope)
+
+
+def _cache(settings: FetchSettings, num_fetchers: int, root: Location, name: str) -> RangeCache | None:
     """This actor's part of the cache on this machine, if there is to be one."""
     if settings.cache is None:
         return None
     place = blake2b(str(root).encode(), digest_size=8).hexdigest()
-    return RangeCache(Path(settings.cache.directory) / place / name, settings.cache.max_bytes // settings.num_fetchers)
+    return RangeCache(Path(settings.cache.directory) / place / name, settings.cache.max_bytes // num_fetchers)

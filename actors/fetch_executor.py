@@ -6,27 +6,27 @@ belongs to a later epoch, and a restart reads it again.
 
 from __future__ import annotations
 
-import sys
-from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 
 import pyarrow as pa
 
+from actors.arrivals import Arrivals
 from actors.edge import Outlet
+from actors.fetch_limits import FetchLimits
 from actors.file_progress import Ending, FileProgress
 from actors.file_queue import FileQueue
+from actors.file_reads import FileReads
+from actors.handover import Handover
 from actors.instructions import (
     CloseFile,
     CloseFiles,
     EmitBlock,
     End,
     Fail,
-    InferSchema,
+    HandOver,
     Instruction,
     ProposeColumns,
-    ProposeSchema,
-    ReadPiece,
     Send,
     StagePiece,
     WakeAt,
@@ -37,7 +37,6 @@ from actors.messages import (
     Barrier,
     ChangedFiles,
     Correction,
-    FileKey,
     FileVersion,
     ForgottenFile,
     ForgottenFiles,
@@ -52,19 +51,21 @@ from actors.messages import (
     RetriedFiles,
     StoredBlock,
     Throttle,
+    Update,
 )
-from actors.read_buffer import Piece, ReadBuffer
+from actors.read_buffer import Piece
+from actors.read_buffers import ReadBuffers
+from actors.read_errors import bad_input
 from actors.replacing_files import ReplacingFiles
 from actors.reports import CollectReport, FetchProgress
 from actors.rows import Rows
 from actors.settings import FetchSettings
+from actors.shown_schemas import ShownSchemas
 from actors.source import FilePolicy
-from actors.token_bucket import TokenBucket
-from state.errors import BadInputError, ProtocolError, SchemaError
+from state.errors import ProtocolError, SchemaError
 from state.records import EpochCounts
 
 _BACKOFF_S = 0.5
-_BUFFERED_PIECES = 4
 
 
 class FetchExecutor:
@@ -73,6 +74,7 @@ class FetchExecutor:
     Args:
         actor: this actor's name in reports.
         settings: how much is read at once.
+        num_fetchers: how many fetch actors there are.
         outlet: the edge to the merger; its credit decides what may be emitted.
         queue: the files that were not finished at the last commit.
         known_schemas: the sources whose schema is decided.
@@ -85,6 +87,7 @@ class FetchExecutor:
         *,
         actor: str,
         settings: FetchSettings,
+        num_fetchers: int,
         outlet: Outlet,
         queue: FileQueue,
         known_schemas: Iterable[str],
@@ -93,25 +96,37 @@ class FetchExecutor:
     ) -> None:
         self._actor, self._settings, self._outlet, self._queue = actor, settings, outlet, queue
         self._schemas, self._poisoned, self._policies = set(known_schemas), poisoned, policies
-        self._admitted: frozenset[FileKey] | None = frozenset()
+        self._limits = FetchLimits(settings, num_fetchers)
         self._epoch: int | None = None
         self._paused = self._stopped = False
-        self._throttle(Throttle(), 0.0)
-        self._most_files = _share(settings.max_files_per_epoch, settings)
-        self._active: dict[FileKey, int] = {}
-        self._partly_read: deque[FileProgress] = deque()
-        self._undecided: dict[FileKey, FileProgress] = {}
-        self._samples: dict[str, int] = {}
+        self._shown = ShownSchemas()
         self._left_out = LeftOut()
-        self._delayed: list[tuple[float, FileProgress]] = []
-        self._buffers: dict[str, ReadBuffer] = {}
+        self._buffers = ReadBuffers(settings.piece_bytes, self._limits, outlet)
         self._replacing = ReplacingFiles()
-        self._abandoned: set[FileKey] = set()
+        self._reads = FileReads(
+            settings=settings,
+            limits=self._limits,
+            queue=queue,
+            decided=self._schemas,
+            corrected=self._replacing.corrected,
+        )
+        self._arrivals = Arrivals()
+        self._moving = self._ready = 0
+        self._is_held_back = False
         self._files = self._rows = self._bytes = self._requests = 0
         self._activity = self._received = self._unsealed_bytes = 0
 
     def on_message(self, message: Message, now_s: float) -> list[Instruction]:
-        """Takes file names, changes and barriers, in the order of the edge."""
+        """Takes file names, changes and barriers, in the order of the edge, and handovers."""
+        if isinstance(message, Handover):
+            self._arrivals.add(message)
+            return self._on_arrivals(now_s)
+        if self._arrivals.is_waiting:
+            self._arrivals.hold(message)
+            return []
+        return self._take(message, now_s)
+
+    def _take(self, message: Message, now_s: float) -> list[Instruction]:
         if isinstance(message, Barrier):
             return self._on_barrier(message, now_s)
         if self._epoch is None:
@@ -120,13 +135,13 @@ class FetchExecutor:
         if isinstance(message, NewFiles):
             for file in message.files:
                 self._queue.add(file, self._epoch)
-                self._samples[file.source] = message.sample
+                self._shown.samples[file.source] = message.sample
             self._received += len(message.files)
         elif isinstance(message, ChangedFiles):
             for changed in message.files:
                 policy = self._policies[changed.now.source].on_change
                 if policy == "fail" and not self._queue.is_without_rows(changed):
-                    return [Fail(_bad_input(changed.now, "it has changed since it was handed on", "on_change"))]
+                    return [Fail(bad_input(changed.now, "it has changed since it was handed on", "on_change"))]
                 self._queue.change(changed, self._epoch)
         elif isinstance(message, GoneFiles):
             instructions = self._note_gone(message.files)
@@ -149,15 +164,16 @@ class FetchExecutor:
             return [CloseFile(file), *self._go_on(now_s)]
         progress = self._read(file, requests, bytes_read)
         if rows.bad and self._policies[file.source].on_bad_record == "fail":
-            return [Fail(_bad_input(file, f"row {rows.bad[0].row + 1}: {rows.bad[0].reason}"))]
+            return [Fail(bad_input(file, f"row {rows.bad[0].row + 1}: {rows.bad[0].reason}"))]
         if rows.first_row != progress.read_to.row:
             raise ProtocolError(f"{file.path}: row {rows.first_row} comes after row {progress.read_to.row}")
         progress.read_to = replace(rows.anchor, row=rows.end_row)
+        piece = Piece(progress, rows, Ending("done") if last else None)
         if progress.replaces:
-            return [*self._store(Piece(progress, rows, Ending("done") if last else None)), *self._go_on(now_s)]
-        self._buffer(Piece(progress, rows, Ending("done") if last else None))
+            return [*self._store(piece), *self._go_on(now_s)]
+        self._buffer(piece)
         if not last:
-            self._partly_read.append(progress)
+            self._reads.read_on(progress)
         return self._go_on(now_s)
 
     def on_ending(
@@ -171,13 +187,13 @@ class FetchExecutor:
             progress.gone_epoch = self._current_epoch
             return [*self._forget([ForgottenFile(file.source, file.path)]), *self._go_on(now_s)]
         if ending.status == "quarantined" and self._policies[file.source].on_bad_record == "fail":
-            return [Fail(_bad_input(file, ending.error or "it cannot be read"))]
+            return [Fail(bad_input(file, ending.error or "it cannot be read"))]
         if progress.replaces:
             self._store(Piece(progress, None, ending))
         else:
             self._buffer(Piece(progress, None, ending))
         undecided = file.source not in self._schemas
-        return (self._proposal(file, None) if undecided else []) + self._go_on(now_s)
+        return [*(self._shown.show(progress, None) if undecided else ()), *self._go_on(now_s)]
 
     def on_unavailable(
         self, file: FileVersion, error: Exception, *, requests: int, bytes_read: int, now_s: float
@@ -190,7 +206,7 @@ class FetchExecutor:
         progress.unanswered += 1
         if progress.unanswered >= self._settings.max_attempts:
             return [Fail(error)]
-        self._delayed.append((now_s + _BACKOFF_S * 2**progress.unanswered, progress))
+        self._reads.retry_at(progress, now_s + _BACKOFF_S * 2**progress.unanswered)
         return self._go_on(now_s)
 
     def on_inferred(self, file: FileVersion, schema: pa.Schema | SchemaError, now_s: float) -> list[Instruction]:
@@ -198,12 +214,12 @@ class FetchExecutor:
         if self._is_abandoned(file):
             return [CloseFile(file), *self._go_on(now_s)]
         progress = self._queue.get(file)
-        self._byte_tokens.take(-self._active.pop(progress.key))
+        self._reads.end(progress, 0)
         if file.source in self._schemas:
-            self._partly_read.append(progress)
+            self._reads.read_on(progress)
             return self._go_on(now_s)
-        self._undecided[progress.key] = progress
-        return self._proposal(file, schema) + self._go_on(now_s)
+        self._reads.await_schema(progress)
+        return [*self._shown.show(progress, schema), *self._go_on(now_s)]
 
     def on_new_columns(
         self, file: FileVersion, columns: pa.Schema, *, requests: int, bytes_read: int, now_s: float
@@ -212,7 +228,7 @@ class FetchExecutor:
         if self._is_abandoned(file, requests, bytes_read):
             return [CloseFile(file), *self._go_on(now_s)]
         progress = self._read(file, requests, bytes_read)
-        self._undecided[progress.key] = progress
+        self._reads.await_schema(progress)
         return [ProposeColumns(file.source, columns), *self._go_on(now_s)]
 
     def on_staged(self, file: FileVersion, stored: StoredBlock, now_s: float) -> list[Instruction]:
@@ -220,7 +236,7 @@ class FetchExecutor:
         if self._is_abandoned(file):
             return [CloseFile(file), *self._go_on(now_s)]
         progress = self._queue.get(file)
-        del self._active[progress.key]
+        self._reads.stored(progress)
         progress.staged.append(stored)
         self._on_stored(progress)
         return self._go_on(now_s)
@@ -228,8 +244,7 @@ class FetchExecutor:
     def on_schema(self, source: str, now_s: float) -> list[Instruction]:
         """The schema of a source is decided, or has got columns."""
         self._schemas.add(source)
-        for key in [key for key in self._undecided if key[0] == source]:
-            self._partly_read.append(self._undecided.pop(key))
+        self._reads.on_schema(source)
         return self._go_on(now_s)
 
     def on_grant(self, nbytes: int, now_s: float) -> list[Instruction]:
@@ -244,36 +259,43 @@ class FetchExecutor:
     def progress(self) -> FetchProgress:
         """How far this step is."""
         sources = {source: tally.as_progress() for source, tally in self._queue.tallies.items()}
+        if self._ready < self._moving and self._reads.may_move:
+            self._ready = self._moving
+        counts = self._activity, self._received, self._unsealed_bytes
         return FetchProgress(
-            self._actor, self._activity, self._received, self._unsealed_bytes, sources, not self._files_left()
+            self._actor,
+            *counts,
+            sources,
+            is_full=not self._files_left(),
+            is_held_back=self._is_held_back,
+            moved=self._queue.moved,
+            ready=self._ready,
         )
 
     def _on_barrier(self, barrier: Barrier, now_s: float) -> list[Instruction]:
         if self._epoch is not None and barrier.epoch.prev != self._epoch:
             raise ProtocolError(f"{self._actor}: barrier {barrier.epoch} does not follow epoch {self._epoch}")
+        if isinstance(barrier.mutation, Update):
+            return self._on_update(barrier, barrier.mutation, now_s)
         instructions = [] if self._epoch is None else [*self._emit(now_s, flush=True), *self._correct()]
         instructions += pass_on(barrier, self._seal(barrier))
         initial = self._epoch is None
-        self._epoch, self._admitted = barrier.epoch.curr, barrier.admitted
-        self._replacing.corrected.clear()
+        self._begin_epoch(barrier)
         if barrier.is_stop:
             self._stopped = True
             return [*instructions, CloseFiles(), End()]
         if initial and self._poisoned:
-            self._files += self._queue.give_up(self._poisoned, self._epoch)
+            self._files += self._queue.give_up(self._poisoned, self._current_epoch)
             self._activity += 1
         if isinstance(barrier.mutation, (Pause, Resume)):
             self._paused = isinstance(barrier.mutation, Pause)
         elif isinstance(barrier.mutation, Throttle):
-            self._throttle(barrier.mutation, now_s)
+            self._limits.throttle(barrier.mutation, now_s)
         return [*instructions, *self._go_on(now_s)]
 
-    def _throttle(self, throttle: Throttle, now_s: float) -> None:
-        """Each fetch actor takes an equal share of the limits, as it has of the vnodes."""
-        most_rows = throttle.rows_per_second or self._settings.max_rows_per_second
-        rates = (throttle.files_per_second, throttle.bytes_per_second, most_rows)
-        shares = [None if rate is None else rate / self._settings.num_fetchers for rate in rates]
-        self._open_tokens, self._byte_tokens, self._row_tokens = (TokenBucket(share, now_s) for share in shares)
+    def _begin_epoch(self, barrier: Barrier) -> None:
+        self._epoch, self._reads.admitted = barrier.epoch.curr, barrier.admitted
+        self._replacing.corrected.clear()
 
     def _seal(self, barrier: Barrier) -> CollectReport:
         counts = EpochCounts(self._files, self._rows, self._bytes, self._requests)
@@ -293,87 +315,95 @@ class FetchExecutor:
     def _read(self, file: FileVersion, requests: int, bytes_read: int) -> FileProgress:
         """Reading a piece of a file has ended, well or not."""
         progress = self._queue.account(file, requests=requests, bytes_read=bytes_read)
-        self._byte_tokens.take(bytes_read - self._active.pop(progress.key))
+        self._reads.end(progress, bytes_read)
         self._requests += requests
         self._bytes += bytes_read
         self._activity += 1
         return progress
 
     def _buffer(self, piece: Piece) -> None:
-        self._buffers.setdefault(piece.progress.file.source, ReadBuffer()).add(piece)
+        self._buffers.add(piece)
         if piece.ending is not None:
-            self._end_reading(piece.progress)
-
-    def _end_reading(self, progress: FileProgress) -> None:
-        if progress.is_reading:
-            progress.is_reading = False
-            self._queue.tallies[progress.file.source].reading -= 1
+            self._queue.end_reading(piece.progress)
 
     def _go_on(self, now_s: float) -> list[Instruction]:
         """Emits what is full, or what nothing more will join, and starts reads while there is room."""
         if self._epoch is None or self._stopped:
             return []
-        due = [progress for at, progress in self._delayed if at <= now_s]
-        self._delayed = [each for each in self._delayed if each[0] > now_s]
-        self._partly_read.extend(due)
+        self._reads.on_time(now_s)
         instructions = self._start_reads(now_s)
-        instructions += self._emit(now_s, flush=not self._active)
+        instructions += self._emit(now_s, flush=not self._reads.is_active)
         instructions += self._correct()
         instructions += self._start_reads(now_s)
-        wakes = [at for at, _ in self._delayed] + self._throttled_until(now_s)
+        reads, emits = not self._paused and self._reads.is_waiting, not self._paused and bool(self._buffers)
+        throttled = self._limits.times_s(now_s, reads=reads, emits=emits)
+        self._is_held_back = bool(throttled) or self._buffers.has_full_block
+        wakes = self._reads.times_s + throttled
         return [*instructions, WakeAt(min(wakes))] if wakes else instructions
 
-    def _throttled_until(self, now_s: float) -> list[float]:
-        """When a limit lets the next piece be read or emitted, if a limit is what it waits for."""
-        waits_s = []
-        if not self._paused and (self._partly_read or self._queue.waiting):
-            waits_s.append(self._byte_tokens.wait_s(now_s) or self._open_tokens.wait_s(now_s))
-        if not self._paused and any(self._buffers.values()):
-            waits_s.append(self._row_tokens.wait_s(now_s))
-        return [now_s + wait_s for wait_s in waits_s if wait_s]
-
     def _start_reads(self, now_s: float) -> list[Instruction]:
-        if self._paused:
-            return []
+        return [] if self._paused else self._reads.start(now_s, self._buffers.nbytes)
+
+    # -- vnodes that move ------------------------------------------------------------------------------------------
+
+    def on_moving(self, number: int, vnodes: Set[int], now_s: float, *, rest: bool) -> list[Instruction]:
+        """Vnodes of this fetch actor are about to move, see `ReadOrder`; `progress` says when they can.
+
+        Args:
+            number: of the rescaling.
+            vnodes: that go to others.
+            now_s: of the monotonic clock.
+            rest: whether open files stay where they are, too.
+        """
+        self._moving = number
+        self._reads.move(vnodes, rest=rest)
+        return self._go_on(now_s)
+
+    def _on_update(self, barrier: Barrier, update: Update, now_s: float) -> list[Instruction]:
+        """The vnodes are owned otherwise from here on: what goes leaves behind the barrier, what comes is waited for.
+
+        A fetch actor that begins here has nothing to seal and nobody expects it to pass this barrier on.
+        """
+        leaves = self._actor not in update.after.owners
         instructions: list[Instruction] = []
-        piece_bytes = self._settings.piece_bytes
-        room = _BUFFERED_PIECES * piece_bytes
-        room -= sum(buffer.nbytes for buffer in self._buffers.values()) + sum(self._active.values())
-        while len(self._active) < self._settings.concurrency and room > 0 and not self._byte_tokens.wait_s(now_s):
-            if (progress := self._next_file(now_s)) is None:
-                break
-            self._active[progress.key] = min(progress.file.size, piece_bytes)
-            self._byte_tokens.take(self._active[progress.key])
-            room -= self._active[progress.key]
-            if progress.file.source in self._schemas:
-                instructions.append(ReadPiece(progress.file, progress.read_to))
-            else:
-                instructions.append(InferSchema(progress.file))
+        if self._epoch is None:
+            self._paused = update.paused
+            self._limits.throttle(update.throttle, now_s)
+        else:
+            instructions += [*self._emit(now_s, flush=True), *self._correct()]
+            report = self._seal(barrier)
+            handed_over = self._hand_over(barrier.epoch.curr, update)
+            last_progress = self.progress() if leaves else None
+            instructions += [*pass_on(barrier, replace(report, last_progress=last_progress)), *handed_over]
+        self._begin_epoch(barrier)
+        self._limits.share(len(update.after.owners), now_s)
+        self._reads.move(frozenset(), rest=False)
+        if leaves:
+            self._stopped = True
+            return [*instructions, CloseFiles(), End()]
+        self._arrivals.expect(barrier.epoch.curr, update.before.givers_to(self._actor, update.after))
+        return [*instructions, *self._on_arrivals(now_s)]
+
+    def _hand_over(self, epoch: int, update: Update) -> list[Instruction]:
+        receivers = update.before.moves_from(self._actor, update.after)
+        going = [each for each in self._queue.begun.values() if each.vnode in receivers]
+        instructions = self._let_go(going)
+        handovers = self._queue.hand_over(receivers, self._actor, epoch, self._reads.active)
+        samples = dict(self._shown.samples)
+        return [*instructions, *(HandOver(name, replace(each, samples=samples)) for name, each in handovers.items())]
+
+    def _on_arrivals(self, now_s: float) -> list[Instruction]:
+        """What was handed over is here when all of it has come; then the messages that waited for it are taken."""
+        for handover in self._arrivals.take():
+            self._queue.take_over(handover)
+            for each in handover.files:
+                if each.ending is not None:
+                    self._replacing.goes_on(each)
+            self._shown.learn(handover.samples)
+        instructions = self._go_on(now_s)
+        while (message := self._arrivals.next_held()) is not None:
+            instructions += self._take(message, now_s)
         return instructions
-
-    def _next_file(self, now_s: float) -> FileProgress | None:
-        """The admitted file that is read on or opened next."""
-        if (progress := self._pop_admitted(self._partly_read)) is not None:
-            return progress
-        if self._open_tokens.wait_s(now_s):
-            return None
-        if (progress := self._pop_admitted(self._queue.waiting)) is not None:
-            self._open_tokens.take(1)
-            self._queue.tallies[progress.file.source].reading += 1
-            progress.is_reading = True
-        return progress
-
-    def _pop_admitted(self, files: deque[FileProgress]) -> FileProgress | None:
-        if self._admitted is None and not self._replacing.corrected and not self._abandoned:
-            return files.popleft() if files else None
-        progress = next((each for each in files if self._may_read(each)), None)
-        if progress is not None:
-            files.remove(progress)
-        return progress
-
-    def _may_read(self, progress: FileProgress) -> bool:
-        is_held = progress.path_key in self._replacing.corrected or progress.key in self._abandoned
-        return not is_held and (self._admitted is None or progress.key in self._admitted)
 
     # -- files that replace, and files that are given up ------------------------------------------------------------
 
@@ -383,16 +413,16 @@ class FetchExecutor:
         if piece.rows is not None:
             self._left_out.note(progress.file, piece.rows, self._current_epoch)
         if piece.ending is not None:
-            self._end_reading(progress)
+            self._queue.end_reading(progress)
         if not self._replacing.add(piece):
             self._on_stored(progress)
             return []
-        self._active[progress.key] = piece.nbytes
+        self._reads.store(progress, piece.nbytes)
         return [StagePiece(piece, self._current_epoch)]
 
     def _on_stored(self, progress: FileProgress) -> None:
         if self._replacing.goes_on(progress):
-            self._partly_read.append(progress)
+            self._reads.read_on(progress)
 
     def _correct(self) -> list[Instruction]:
         """What replaces, and is stored to its end, comes into this epoch."""
@@ -417,32 +447,24 @@ class FetchExecutor:
         objects = dict.fromkeys(ForgottenFile(each.source, each.path) for each in files)
         return self._forget([each for each in objects if self._policies[each.source].on_change == "replace"])
 
-    def _abandon(self, files: Iterable[FileProgress]) -> list[Instruction]:
+    def _abandon(self, files: Collection[FileProgress]) -> list[Instruction]:
         """No row of these comes any more; what is being read or stored of them is waited for."""
-        instructions: list[Instruction] = []
         for progress in files:
-            if progress in self._partly_read:
-                self._partly_read.remove(progress)
-            self._replacing.drop(progress)
-            self._delayed = [each for each in self._delayed if each[1] is not progress]
-            self._undecided.pop(progress.key, None)
-            if progress.file.source in self._buffers:
-                self._buffers[progress.file.source].drop(progress)
-            self._end_reading(progress)
+            self._queue.end_reading(progress)
             self._files += 1
-            if progress.key in self._active:
-                self._abandoned.add(progress.key)
-            else:
-                instructions.append(CloseFile(progress.file))
-        return instructions
+        return self._let_go(files)
+
+    def _let_go(self, files: Collection[FileProgress]) -> list[Instruction]:
+        """Nothing more is done for these here."""
+        self._buffers.drop(frozenset(files))
+        for progress in files:
+            self._replacing.drop(progress)
+        return [CloseFile(each.file) for each in files if not self._reads.drop(each)]
 
     def _is_abandoned(self, file: FileVersion, requests: int = 0, bytes_read: int = 0) -> bool:
         """Whether an answer is about what was given up; what it cost counts."""
-        key = file.source, file.path, file.version
-        if key not in self._abandoned:
+        if not self._reads.is_dropped((file.source, file.path, file.version)):
             return False
-        self._abandoned.discard(key)
-        self._active.pop(key)
         self._requests += requests
         self._bytes += bytes_read
         return True
@@ -451,28 +473,19 @@ class FetchExecutor:
 
     def _files_left(self) -> int:
         """How many more files may end in this epoch."""
-        return self._most_files - self._files
+        return self._limits.most_files - self._files
 
     def _emit(self, now_s: float, *, flush: bool) -> list[Instruction]:
         """Emits full blocks, and with `flush` also the rest, as far as there is credit and the limits allow."""
         instructions: list[Instruction] = []
-        block_bytes = self._settings.piece_bytes
-        for source, buffer in self._buffers.items():
-            while buffer and not self._paused and (flush or buffer.nbytes >= block_bytes):
-                if not self._files_left() or self._row_tokens.wait_s(now_s):
-                    break
-                if not self._outlet.may_send(buffer.next_bytes(block_bytes)):
-                    break
-                pieces = buffer.take(block_bytes, self._files_left())
-                if filled := tuple(piece for piece in pieces if piece.table is not None):
-                    nbytes = sum(piece.nbytes for piece in filled)
-                    self._outlet.reserve(nbytes)
-                    self._unsealed_bytes += nbytes
-                    block = EmitBlock(source, filled, nbytes, self._current_epoch)
-                    self._row_tokens.take(block.rows)
-                    instructions.append(block)
-                for piece in pieces:
-                    self._advance(piece)
+        if self._paused:
+            return []
+        for source, pieces, nbytes in self._buffers.take(now_s, self._files_left, flush=flush):
+            if filled := tuple(piece for piece in pieces if piece.table is not None):
+                self._unsealed_bytes += nbytes
+                instructions.append(EmitBlock(source, filled, nbytes, self._current_epoch))
+            for piece in pieces:
+                self._advance(piece)
         return instructions
 
     def _advance(self, piece: Piece) -> None:
@@ -486,22 +499,7 @@ class FetchExecutor:
             self._files += 1
         self._activity += 1
 
-    def _proposal(self, file: FileVersion, schema: pa.Schema | SchemaError | None) -> list[Instruction]:
-        return [ProposeSchema(file.source, file.path, schema, self._samples.get(file.source, 0))]
-
     @property
     def _current_epoch(self) -> int:
         assert self._epoch is not None, "nothing is emitted before the initial barrier"
         return self._epoch
-
-
-def _share(limit: int | None, settings: FetchSettings) -> int:
-    """A fetch actor's part of a limit for all of them, at least one."""
-    return sys.maxsize if limit is None else max(1, limit // settings.num_fetchers)
-
-
-def _bad_input(file: FileVersion, reason: str, option: str = "on_bad_record") -> BadInputError:
-    return BadInputError(
-        f"source {file.source}: {file.path}: {reason}; mend or remove the file, or declare the source without "
-        f'{option}="fail"'
-    )

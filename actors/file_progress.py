@@ -57,6 +57,8 @@ class FileProgress:
     def __post_init__(self) -> None:
         self.read_to = replace(self.anchor, row=self.row_offset)
         self.is_reading = False
+        # Whether it has answered for what its source looks like.
+        self.has_shown = False
         # Of a file that replaces: what was staged of it so far, and how it ends.
         self.staged: list[StoredBlock] = []
         self.bad: list[BadRecord] = []
@@ -77,6 +79,22 @@ class FileProgress:
             requests=retried.requests,
             bytes_read=retried.bytes_read,
         )
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether something of it has been read that counts."""
+        return bool(self.row_offset or self.staged)
+
+    def settle(self, *, is_interrupted: bool) -> None:
+        """Forgets what was read and will not be emitted, so that another fetch actor can go on.
+
+        Args:
+            is_interrupted: whether something is being read or stored: of a file that replaces all is lost with that.
+        """
+        self.is_reading = False
+        if is_interrupted or not self.replaces:
+            self.read_to = replace(self.anchor, row=self.row_offset)
+            self.staged, self.bad, self.ending = [], [], None
 
     @property
     def path_key(self) -> PathKey:

@@ -11,9 +11,11 @@ its end they come in place of all that the views hold of the object.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
+from typing import TypeVar
 
 from actors.file_progress import Ending, FileProgress
+from actors.handover import Handover
 from actors.messages import (
     ChangedFile,
     FileKey,
@@ -32,6 +34,7 @@ from state.errors import ProtocolError
 from state.keys import encode_key
 from state.vnode import vnode_of
 
+_Item = TypeVar("_Item")
 _REPLACED = "it was another version when it was to be read"
 _READ_AGAIN = "it is read again from its beginning"
 _FORGOTTEN = Ending("forgotten")
@@ -39,6 +42,9 @@ _FORGOTTEN = Ending("forgotten")
 
 class FileQueue:
     """Waiting and open files of one fetch actor.
+
+    Those that `begun` has were taken from `waiting`, and are not finished; `moved` is how many more files have come
+    from other fetch actors than went to them.
 
     Args:
         unfinished: what the `queue` table held at the last commit.
@@ -57,6 +63,10 @@ class FileQueue:
         held: Iterable[PathKey] = (),
     ) -> None:
         self.waiting: deque[FileProgress] = deque()
+        self.begun: dict[FileKey, FileProgress] = {}
+        self.moved = 0
+        self._aside: deque[FileProgress] = deque()
+        self._stays: Callable[[FileProgress], bool] | None = None
         self.tallies: dict[str, SourceTally] = {}
         self._files: dict[FileKey, FileProgress] = {}
         self._successors: dict[tuple[str, str], FileProgress] = {}
@@ -152,6 +162,7 @@ class FileQueue:
             if not progress.row_offset:
                 self._without_rows.add(progress.key)
             if self._files.pop(progress.key, None) is not None:
+                self.begun.pop(progress.key, None)
                 self._tally(progress.file.source).finish(_FORGOTTEN.status)
         return ended
 
@@ -184,6 +195,7 @@ class FileQueue:
     def _begin_anew(self, progress: FileProgress, epoch: int) -> None:
         """What is being read is read again from its beginning, and its rows of before stay until its end."""
         del self._files[progress.key]
+        self.begun.pop(progress.key, None)
         self._touched.pop(progress.key, None)
         self._withdraw(progress)
         self._tally(progress.file.source).unfinished -= 1
@@ -195,11 +207,93 @@ class FileQueue:
         self._enqueue(self._touch(anew))
 
     def _withdraw(self, progress: FileProgress) -> None:
-        if progress in self.waiting:
-            self.waiting.remove(progress)
+        for files in (self.waiting, self._aside):
+            if progress in files:
+                files.remove(progress)
 
     def _by_path(self) -> dict[PathKey, FileProgress]:
         return {each.path_key: each for each in self._files.values()}
+
+    # -- files that go to other fetch actors, and come from them ---------------------------------------------------
+
+    def set_aside(self, stays: Callable[[FileProgress], bool] | None) -> None:
+        """Only those that stay are in `waiting` from now on; None: all."""
+        files = [*self.waiting, *self._aside]
+        self._stays = stays
+        self.waiting = deque(each for each in files if stays is None or stays(each))
+        self._aside = deque(each for each in files if stays is not None and not stays(each))
+
+    def hand_over(
+        self, receivers: Mapping[int, str], giver: str, epoch: int, active: Container[FileKey]
+    ) -> dict[str, Handover]:
+        """Lets go of everything that belongs to some vnodes, just after a seal.
+
+        Args:
+            receivers: vnode → its next owner.
+            giver: the name of this fetch actor.
+            epoch: that begins.
+            active: files of which something is being read or stored: that is lost.
+
+        Returns:
+            Next owner → what it gets.
+        """
+        assert not self._touched, "what was touched is sealed, so that it is stored"
+        files = _grouped(self._files.values(), receivers, lambda each: each.file.path)
+        successors = _grouped(self._successors.values(), receivers, lambda each: each.file.path)
+        without_rows = _grouped(self._without_rows, receivers, lambda key: key[1])
+        held = _grouped(self._held, receivers, lambda key: key[1])
+        for each in (each for group in files.values() for each in group):
+            del self._files[each.key]
+            self.begun.pop(each.key, None)
+            self._tally(each.file.source).leave(each)
+            each.settle(is_interrupted=each.key in active)
+            self.moved -= 1
+        self.waiting, self._aside = (
+            deque(each for each in waiting if each.key in self._files) for waiting in (self.waiting, self._aside)
+        )
+        for path in [each.path_key for group in successors.values() for each in group]:
+            del self._successors[path]
+        self._without_rows.difference_update(*without_rows.values())
+        self._held.difference_update(*held.values())
+        return {
+            name: Handover(
+                giver=giver,
+                epoch=epoch,
+                files=tuple(files.get(name, ())),
+                successors=tuple(successors.get(name, ())),
+                without_rows=frozenset(without_rows.get(name, ())),
+                held=frozenset(held.get(name, ())),
+            )
+            for name in sorted(set(receivers.values()))
+        }
+
+    def take_over(self, handover: Handover) -> None:
+        """Goes on with what another fetch actor has let go of."""
+        for each in handover.files:
+            self._note(each)
+            if each.ending is not None:
+                self.begun[each.key] = each
+            elif each.has_begun:
+                # What is half read is read on first.
+                self._line_of(each).appendleft(each)
+            else:
+                self._line_of(each).append(each)
+        self.moved += len(handover.files)
+        self._successors |= {each.path_key: each for each in handover.successors}
+        self._without_rows |= handover.without_rows
+        self._held |= handover.held
+
+    def begin(self, progress: FileProgress) -> None:
+        """A file is opened."""
+        self.begun[progress.key] = progress
+        self._tally(progress.file.source).reading += 1
+        progress.is_reading = True
+
+    def end_reading(self, progress: FileProgress) -> None:
+        """A file has been read to its end, or nothing more of it is read."""
+        if progress.is_reading:
+            progress.is_reading = False
+            self._tally(progress.file.source).reading -= 1
 
     def note_gone(self, files: Iterable[GoneFile], epoch: int) -> None:
         """Finished versions whose objects are not there any more; one that is read again will say so at its end."""
@@ -253,6 +347,7 @@ class FileQueue:
     def finish(self, progress: FileProgress, ending: Ending, epoch: int) -> None:
         """The file ends: its row moves from `queue` to `ledger`."""
         del self._files[progress.key]
+        self.begun.pop(progress.key, None)
         source = progress.file.source
         successor = self._successors.pop(progress.path_key, None)
         changed_epoch = successor.listed_epoch if successor is not None else None
@@ -329,10 +424,16 @@ class FileQueue:
         return since
 
     def _enqueue(self, progress: FileProgress) -> None:
+        self._note(progress)
+        self._line_of(progress).append(progress)
+
+    def _line_of(self, progress: FileProgress) -> deque[FileProgress]:
+        return self.waiting if self._stays is None or self._stays(progress) else self._aside
+
+    def _note(self, progress: FileProgress) -> None:
         if progress.key in self._files:
             raise ProtocolError(f"{progress.file.path} of {progress.file.source} was sent twice in one version")
         self._files[progress.key] = progress
-        self.waiting.append(progress)
         self._tally(progress.file.source).unfinished += 1
 
     def _touch(self, progress: FileProgress) -> FileProgress:
@@ -346,3 +447,15 @@ class FileQueue:
 
     def _tally(self, source: str) -> SourceTally:
         return self.tallies.setdefault(source, SourceTally())
+
+
+def _grouped(
+    items: Iterable[_Item], receivers: Mapping[int, str], path_of: Callable[[_Item], str]
+) -> dict[str, list[_Item]]:
+    """Next owner → those of the items whose vnode it gets."""
+    groups: dict[str, list[_Item]] = {}
+    for item in items:
+        receiver = receivers.get(vnode_of(path_of(item)))
+        if receiver is not None:
+            groups.setdefault(receiver, []).append(item)
+    return groups

@@ -8,11 +8,14 @@ from typing import Union
 
 import pyarrow as pa
 
+from actors.autoscaler import ScalingDecision
+from actors.handover import Handover
 from actors.message_tracker import QueueMessage
 from actors.messages import Barrier, FileVersion, Message
 from actors.read_buffer import Piece
 from actors.reports import CollectReport, CorrectedFile, EpochBlocks
 from actors.rows import Offset
+from actors.vnode_mapping import VnodeMapping
 from state.delta import Delta
 from state.errors import SchemaError
 from state.records import EpochCounts, EpochSeconds, LeftOutColumn, ViewVersion
@@ -20,10 +23,10 @@ from state.records import EpochCounts, EpochSeconds, LeftOutColumn, ViewVersion
 
 @dataclass(frozen=True)
 class Send:
-    """Sends a message to one receiver, or to all (`to` is None)."""
+    """Sends a message to some receivers, by name, or to all (`to` is None)."""
 
     message: Message
-    to: int | None = None
+    to: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -34,8 +37,16 @@ class Collect:
 
 
 @dataclass(frozen=True)
+class HandOver:
+    """Sends what belongs to vnodes to the fetch actor that owns them from now on."""
+
+    to: str
+    handover: Handover
+
+
+@dataclass(frozen=True)
 class End:
-    """The actor's work is over: a `Stop` has passed."""
+    """The actor's work is over: a `Stop` has passed, or it owns no vnode any more."""
 
 
 @dataclass(frozen=True)
@@ -269,6 +280,43 @@ class MarkListings:
 
 
 @dataclass(frozen=True)
+class Connect:
+    """Makes fetch actors and opens their edges, before vnodes move to them; `on_connected` is the answer.
+
+    Args:
+        before, after: who owns which vnodes, and who will.
+    """
+
+    before: VnodeMapping
+    after: VnodeMapping
+
+
+@dataclass(frozen=True)
+class PrepareMove:
+    """Tells the owners that vnodes are about to move, see `FetchExecutor.on_moving`."""
+
+    number: int
+    before: VnodeMapping
+    after: VnodeMapping
+    rest: bool
+
+
+@dataclass(frozen=True)
+class TellScaling:
+    """Says that there are to be more fetch actors, or fewer, by the workload."""
+
+    before: int
+    decision: ScalingDecision
+
+
+@dataclass(frozen=True)
+class EndFetchers:
+    """Ends fetch actors whose vnodes have others, when they have handed them over; nobody needs their blocks."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Grant:
     """Gives credit back to the sender of an edge."""
 
@@ -279,6 +327,7 @@ class Grant:
 Instruction = Union[
     Send,
     Collect,
+    HandOver,
     End,
     ReadPage,
     FindGone,
@@ -307,9 +356,13 @@ Instruction = Union[
     TellLeftOut,
     TryNextFile,
     MarkListings,
+    Connect,
+    PrepareMove,
+    TellScaling,
+    EndFetchers,
 ]
 
 
-def pass_on(barrier: Barrier, report: CollectReport) -> list[Instruction]:
+def pass_on(barrier: Barrier, report: CollectReport, to: tuple[str, ...] | None = None) -> list[Instruction]:
     """Seal, report, pass on: what every executor does with a barrier, in this order."""
-    return [Collect(report), Send(barrier)]
+    return [Collect(report), Send(barrier, to)]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from actors.barrier_aligner import BarrierAligner
 from actors.instructions import Collect, Deliver, End, Grant, Instruction
-from actors.messages import Barrier, BarrierKind, Block, Correction, Message
+from actors.messages import Barrier, BarrierKind, Block, Correction, Message, Update
 from actors.reports import CollectReport, EpochBlocks
 from state.errors import ProtocolError
 
@@ -19,12 +19,12 @@ class MergeExecutor:
 
     Args:
         actor: this actor's name in reports.
-        edges: names of the edges from the fetch actors.
+        edges: names of the edges from the fetch actors at the start.
     """
 
     def __init__(self, *, actor: str, edges: Sequence[str]) -> None:
         self._actor = actor
-        self._aligner = BarrierAligner(edges)
+        self._aligner = BarrierAligner(edges, _owners_after)
         self._blocks: dict[str, list[Block]] = {}
         self._corrections: list[Correction] = []
         self._delivered: dict[int, dict[str, int]] = {}
@@ -62,3 +62,8 @@ class MergeExecutor:
         epoch = EpochBlocks(barrier, {source: tuple(group) for source, group in blocks.items()}, corrections)
         instructions: list[Instruction] = [Collect(CollectReport(self._actor, barrier.epoch.prev)), Deliver(epoch)]
         return [*instructions, End()] if barrier.is_stop else instructions
+
+
+def _owners_after(barrier: Barrier) -> tuple[str, ...] | None:
+    """The fetch actors from a barrier on, if they change; those that begin with it do not pass it on."""
+    return barrier.mutation.after.owners if isinstance(barrier.mutation, Update) else None

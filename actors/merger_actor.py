@@ -23,8 +23,14 @@ class MergerActor(ActorShell):
     def __init__(self, *, name: str, edges: Sequence[str], coordinator: Any, senders: Mapping[str, Any]) -> None:
         super().__init__(name=name, edges=edges, coordinator=coordinator)
         self._executor = MergeExecutor(actor=name, edges=edges)
-        self._senders = senders
+        self._senders = dict(senders)
         self._epochs: asyncio.Queue[EpochBlocks] = asyncio.Queue()
+
+    async def add_senders(self, senders: Mapping[str, Any]) -> None:
+        """Opens further edges in; they count from the barrier on that moves vnodes to them."""
+        self._senders |= senders
+        for edge in senders:
+            self._inlet.add(edge)
 
     def on_message(self, edge: str, message: Message) -> list[Instruction]:
         return self._executor.on_message(edge, message)

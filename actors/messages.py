@@ -6,11 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
-from typing import Any, Union
+from typing import TYPE_CHECKING, Any, Union
 
 import pyarrow as pa
 
+from actors.vnode_mapping import VnodeMapping
 from state.epoch import EpochPair
+
+if TYPE_CHECKING:
+    from actors.handover import Handover
 
 
 class BarrierKind(Enum):
@@ -65,7 +69,22 @@ class Reread:
     files: tuple[FileVersion, ...]
 
 
-Mutation = Union[Stop, Pause, Resume, Throttle, Retry, Forget, Reread]
+@dataclass(frozen=True)
+class Update:
+    """The vnodes are owned otherwise.
+
+    Args:
+        before, after: who has owned which, and who does.
+        paused, throttle: what is in force, for fetch actors that begin here.
+    """
+
+    before: VnodeMapping
+    after: VnodeMapping
+    paused: bool = False
+    throttle: Throttle = Throttle()
+
+
+Mutation = Union[Stop, Pause, Resume, Throttle, Retry, Forget, Reread, Update]
 """What changes exactly at a barrier, at all actors.  Every executor passes on also what it does not act on."""
 
 
@@ -261,7 +280,16 @@ class Correction:
 
 
 Message = Union[
-    Barrier, NewFiles, ChangedFiles, GoneFiles, RetriedFiles, ForgottenFiles, RereadFiles, Block, Correction
+    Barrier,
+    NewFiles,
+    ChangedFiles,
+    GoneFiles,
+    RetriedFiles,
+    ForgottenFiles,
+    RereadFiles,
+    Block,
+    Correction,
+    "Handover",
 ]
 
 

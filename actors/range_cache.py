@@ -49,6 +49,12 @@ class RangeCache:
         """How much is kept."""
         return self._nbytes
 
+    def resize(self, max_bytes: int) -> None:
+        """Keeps no more than this from now on."""
+        with self._lock:
+            self._max_bytes = max_bytes
+            self._make_room()
+
     def get(self, url: str, etag: str, wanted: Range) -> pa.Buffer | None:
         """A range of a version of an object; None if it is not kept.
 

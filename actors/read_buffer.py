@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Set
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -43,9 +44,9 @@ class ReadBuffer:
         self._pieces.append(piece)
         self.nbytes += piece.nbytes
 
-    def drop(self, progress: FileProgress) -> None:
-        """Takes the pieces of a file out again."""
-        self._pieces = deque(piece for piece in self._pieces if piece.progress is not progress)
+    def drop(self, files: Set[FileProgress]) -> None:
+        """Takes the pieces of some files out again."""
+        self._pieces = deque(piece for piece in self._pieces if piece.progress not in files)
         self.nbytes = sum(piece.nbytes for piece in self._pieces)
 
     def next_bytes(self, block_bytes: int) -> int:

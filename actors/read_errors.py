@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from state.errors import SlackwaterError
+from actors.messages import FileVersion
+from state.errors import BadInputError, SlackwaterError
 
 
 class ObjectVanished(SlackwaterError):
@@ -38,3 +39,11 @@ def one_line(error: Exception, limit: int = 300) -> str:
     """An error's text in one line of at most about `limit` characters."""
     text = " ".join(str(error).split())
     return text if len(text) <= limit else f"{text[:limit]}…"
+
+
+def bad_input(file: FileVersion, reason: str, option: str = "on_bad_record") -> BadInputError:
+    """What ends the run if a source is not to go on with bad input."""
+    return BadInputError(
+        f"source {file.source}: {file.path}: {reason}; mend or remove the file, or declare the source without "
+        f'{option}="fail"'
+    )

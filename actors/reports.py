@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from typing import Union
 
@@ -37,6 +37,7 @@ class CollectReport:
         left_out: a fetch actor's: columns of the epoch's files that their sources do not have.
         unfinished_since: a fetch actor's: source → the epoch in which the oldest unfinished file was listed.
         complete_mark: a list actor's: everything that was there at this mark has been handed on.
+        last_progress: a fetch actor's that leaves with this barrier: how far it was in the end.
         views: the materializer's: every view's version as of this epoch.
         created: the materializer's: views that begin with this epoch.
         dropped: the materializer's: names of views that end with it.
@@ -52,6 +53,7 @@ class CollectReport:
     left_out: tuple[LeftOutColumn, ...] = ()
     unfinished_since: Mapping[str, int] = field(default_factory=dict)
     complete_mark: int = 0
+    last_progress: FetchProgress | None = None
     views: Mapping[str, ViewVersion] | None = None
     created: tuple[CatalogView, ...] = ()
     dropped: tuple[str, ...] = ()
@@ -132,6 +134,12 @@ class SourceProgress:
     requests: int = 0
     changes_ignored: int = 0
 
+    def plus(self, other: SourceProgress) -> SourceProgress:
+        """The sums."""
+        return SourceProgress(
+            *(getattr(self, each.name) + getattr(other, each.name) for each in fields(SourceProgress))
+        )
+
 
 @dataclass(frozen=True)
 class FetchProgress:
@@ -141,6 +149,9 @@ class FetchProgress:
         received: files that came from the list actors since the start.
         unsealed_bytes: Arrow bytes emitted since the last barrier.
         is_full: whether no more files may end before the next one.
+        is_held_back: whether it could do more than a limit, or Spark, lets it.
+        moved: how many more files have come from other fetch actors than went to them.
+        ready: the last rescaling for which no file would have to be read again.
     """
 
     actor: str
@@ -149,6 +160,9 @@ class FetchProgress:
     unsealed_bytes: int = 0
     sources: Mapping[str, SourceProgress] = field(default_factory=dict)
     is_full: bool = False
+    is_held_back: bool = False
+    moved: int = 0
+    ready: int = 0
 
     @property
     def backlog(self) -> int:
@@ -158,6 +172,14 @@ class FetchProgress:
     def backlog_without(self, closed: Set[str]) -> int:
         """Files that are not finished, of all other sources."""
         return sum(each.waiting + each.reading for name, each in self.sources.items() if name not in closed)
+
+    def with_counts_of(self, other: FetchProgress) -> FetchProgress:
+        """The two as one: files, rows and what they cost, all in all."""
+        sources = {
+            name: self.sources.get(name, SourceProgress()).plus(other.sources.get(name, SourceProgress()))
+            for name in {**self.sources, **other.sources}
+        }
+        return replace(self, received=self.received + other.received, moved=self.moved + other.moved, sources=sources)
 
 
 Progress = Union[ListProgress, FetchProgress]

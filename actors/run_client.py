@@ -73,6 +73,11 @@ class RunClient:
         number: int = _answer(lambda: ray.get(self._coordinator.request.remote(mutation)))
         return number
 
+    def rescale(self, fewest: int, most: int) -> int:
+        """Asks for another number of fetch actors.  Returns the number of that, see `RunState.rescalings_over`."""
+        number: int = _answer(lambda: ray.get(self._coordinator.rescale.remote(fewest, most)))
+        return number
+
     def mark(self) -> int:
         """Makes a mark: `RunState.reached_mark` comes to it when what is in the buckets now is committed."""
         mark: int = _answer(lambda: ray.get(self._coordinator.mark.remote()))

@@ -55,6 +55,9 @@ class RunState:
         unfinished: source → its oldest unfinished file, as of the last epoch that is over.
         files_at_once, suspects: how many paths may be read at a time, and which, when few may; see `Admission`.
         requests_over: how many requests are: the epoch that a mutation ends is over, and that which a `Retry` begins.
+        num_fetchers: how many fetch actors own vnodes, from the last barrier on.
+        scaling: why there are so many, if that was decided by the workload.
+        rescalings_over: how many rescalings are: the epoch of the barrier that moves vnodes is over.
         failure: what ended the attempt.
     """
 
@@ -74,4 +77,7 @@ class RunState:
     files_at_once: int | None = None
     suspects: frozenset[PathKey] = frozenset()
     requests_over: int = 0
+    num_fetchers: int = 0
+    scaling: str = ""
+    rescalings_over: int = 0
     failure: Exception | None = None

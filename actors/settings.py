@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from state.errors import SettingsError
+from state.errors import SettingsError, UsageError
+from state.vnode import fetcher_bounds
 
 MIB = 1024 * 1024
 
@@ -161,7 +162,8 @@ class FetchSettings:
     """How files are read.
 
     Args:
-        num_fetchers: fetch actors; each owns an equal share of the vnodes.
+        num_fetchers: fetch actors, at most 256; each owns an equal share of the vnodes.  Two numbers, the fewest and
+            the most, let the run choose by how much there is to do.
         concurrency: requests in flight, per fetch actor.
         max_bytes_in_flight: bytes that were read and that Spark has not released yet, per fetch actor.
         piece_bytes: files are read in pieces of about this size; batches have about this size, too.
@@ -174,7 +176,7 @@ class FetchSettings:
         limits: what one file may ask for.
     """
 
-    num_fetchers: int = 2
+    num_fetchers: int | tuple[int, int] = 2
     concurrency: int = 32
     max_bytes_in_flight: int = 256 * MIB
     piece_bytes: int = 8 * MIB
@@ -186,10 +188,18 @@ class FetchSettings:
     cache: CacheSettings | None = None
     limits: ReadLimits = ReadLimits()
 
+    @property
+    def fetcher_bounds(self) -> tuple[int, int]:
+        """The fewest fetch actors and the most."""
+        return fetcher_bounds(self.num_fetchers)
+
     def __post_init__(self) -> None:
+        try:
+            fetcher_bounds(self.num_fetchers)
+        except UsageError as error:
+            raise SettingsError(f"FetchSettings(num_fetchers={self.num_fetchers!r}): {error}") from None
         require_positive(
             self,
-            "num_fetchers",
             "concurrency",
             "max_bytes_in_flight",
             "piece_bytes",

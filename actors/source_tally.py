@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from actors.file_progress import FileProgress
 from actors.reports import SourceProgress
 
 
@@ -28,6 +29,11 @@ class SourceTally:
         if status == "forgotten":
             return
         setattr(self, status, getattr(self, status) + 1)
+
+    def leave(self, progress: FileProgress) -> None:
+        """One unfinished file goes to another fetch actor."""
+        self.unfinished -= 1
+        self.reading -= progress.is_reading
 
     def as_progress(self) -> SourceProgress:
         """The counts as they are reported."""

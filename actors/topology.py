@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from actors.pipeline_definition import PipelineDefinition
 
 COORDINATOR, DISPATCHER, MERGER = "coordinator", "dispatcher", "merger"
@@ -13,11 +15,12 @@ class Topology:
 
     Args:
         definition: the pipeline.
+        fetchers: the fetch actors at the start.
     """
 
-    def __init__(self, definition: PipelineDefinition) -> None:
+    def __init__(self, definition: PipelineDefinition, fetchers: Sequence[str]) -> None:
         self.lists = {f"list-{source.name}": source.name for source in definition.sources}
-        self.fetchers = tuple(f"fetch-{index}" for index in range(definition.fetch.num_fetchers))
+        self.fetchers = tuple(fetchers)
 
     @property
     def actors(self) -> tuple[str, ...]:

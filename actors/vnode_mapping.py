@@ -2,23 +2,70 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from state.vnode import VNODES, vnode_of
 
 
+@dataclass(frozen=True)
 class VnodeMapping:
-    """An even split of the vnodes.
+    """An even split of the vnodes: no owner has more than one vnode more than another.
 
     Args:
-        owners: number of fetch actors, 1 to 256.
+        owner: of each vnode, by name.
     """
 
-    def __init__(self, owners: int) -> None:
-        self._owner = [vnode * owners // VNODES for vnode in range(VNODES)]
+    owner: tuple[str, ...]
 
-    def owner_of(self, path: str) -> int:
-        """The index of the fetch actor that reads this path."""
-        return self._owner[vnode_of(path)]
+    @classmethod
+    def even(cls, owners: Sequence[str]) -> VnodeMapping:
+        """The first split.
 
-    def vnodes_of(self, owner: int) -> frozenset[int]:
+        Args:
+            owners: 1 to 256 names.
+        """
+        return cls(tuple(owners[vnode * len(owners) // VNODES] for vnode in range(VNODES)))
+
+    @property
+    def owners(self) -> tuple[str, ...]:
+        """Every owner, in the order of its first vnode."""
+        return tuple(dict.fromkeys(self.owner))
+
+    def owner_of(self, path: str) -> str:
+        """The fetch actor that reads this path."""
+        return self.owner[vnode_of(path)]
+
+    def vnodes_of(self, owner: str) -> frozenset[int]:
         """The vnodes of one fetch actor."""
-        return frozenset(vnode for vnode, each in enumerate(self._owner) if each == owner)
+        return frozenset(vnode for vnode, each in enumerate(self.owner) if each == owner)
+
+    def rescaled(self, owners: Sequence[str]) -> VnodeMapping:
+        """An even split among other owners for which as few vnodes move as for any.
+
+        Those who stay keep all that an even split lets them have; who has most may have one more than the others.
+
+        Args:
+            owners: 1 to 256 names.
+        """
+        kept = {name: sorted(self.vnodes_of(name)) for name in owners}
+        floor, larger = divmod(VNODES, len(owners))
+        by_size = sorted(owners, key=lambda name: -len(kept[name]))
+        quota = {name: floor + (place < larger) for place, name in enumerate(by_size)}
+        after = {vnode: name for name in owners for vnode in kept[name][: quota[name]]}
+        short = (name for name in owners for _ in range(quota[name] - len(kept[name])))
+        after |= zip(sorted(set(range(VNODES)) - after.keys()), short, strict=True)
+        return VnodeMapping(tuple(after[vnode] for vnode in range(VNODES)))
+
+    def moves_from(self, owner: str, after: VnodeMapping) -> dict[int, str]:
+        """Vnode → its next owner, of what one owner has and loses."""
+        return {vnode: after.owner[vnode] for vnode in self.vnodes_of(owner) if after.owner[vnode] != owner}
+
+    def givers_to(self, owner: str, after: VnodeMapping) -> frozenset[str]:
+        """From whom one owner gets vnodes."""
+        return frozenset(self.owner[vnode] for vnode in after.vnodes_of(owner)) - {owner}
+
+
+def fetcher_names(first: int, count: int) -> tuple[str, ...]:
+    """Names of fetch actors, numbered from `first` on."""
+    return tuple(f"fetch-{number}" for number in range(first, first + count))

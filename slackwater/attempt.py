@@ -124,6 +124,10 @@ class Attempt:
         """Puts a mutation on the next barrier.  Returns its number, see `RunState.requests_over`."""
         return self._client.request(mutation)
 
+    def rescale(self, fewest: int, most: int) -> int:
+        """Asks for another number of fetch actors.  Returns the number of that, see `RunState.rescalings_over`."""
+        return self._client.rescale(fewest, most)
+
     def mark(self) -> int:
         """Makes a mark, see `RunClient.mark`."""
         return self._client.mark()

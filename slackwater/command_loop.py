@@ -18,6 +18,7 @@ from state.command import (
     ForgetCommand,
     PauseCommand,
     ReingestCommand,
+    RescaleCommand,
     ResumeCommand,
     RetryCommand,
     StopCommand,
@@ -120,6 +121,9 @@ class CommandLoop:
         if isinstance(command, ThrottleCommand):
             requests.throttle(Throttle(command.files_per_second, command.bytes_per_second, command.rows_per_second))
             return self._settled(_limits(command))
+        if isinstance(command, RescaleCommand):
+            requests.rescale(command.fewest, command.most)
+            return Answer(True, _fetchers(command))
         if isinstance(command, StopCommand):
             return self._stop()
         if isinstance(command, RetryCommand):
@@ -188,6 +192,12 @@ def vacuumed(gone: Vacuumed) -> Answer:
     """What a `vacuum` has done."""
     text = f"{gone.versions:,} versions and {gone.datasets:,} datasets are gone, {gone.bytes:,} bytes"
     return Answer(True, text, asdict(gone))
+
+
+def _fetchers(command: RescaleCommand) -> str:
+    if command.fewest < command.most:
+        return f"{command.fewest} to {command.most} fetch actors, by how much there is to do"
+    return f"{command.fewest} {'fetch actor' if command.fewest == 1 else 'fetch actors'}"
 
 
 def _limits(command: ThrottleCommand) -> str:

@@ -16,6 +16,7 @@ from slackwater.run_status import RunReport, RunStatus, SourceStatus
 from spark_bridge.view_definition import ViewDefinition, ViewOptions
 from state.command import ThrottleCommand
 from state.errors import SettingsError
+from state.vnode import fetcher_bounds
 
 __all__ = ["Run", "RunReport", "RunStatus", "SourceStatus"]
 
@@ -56,6 +57,8 @@ class Run:
             message=recovering or self._message(state),
             caught_up=self._control.has_caught_up,
             recoveries=self._control.recoveries,
+            fetchers=state.num_fetchers,
+            scaling=state.scaling,
         )
 
     def wait(self, until: str | None = None, timeout_s: float | None = None) -> bool:
@@ -114,6 +117,21 @@ class Run:
         self._control.requests.throttle(
             Throttle(limits.files_per_second, limits.bytes_per_second, limits.rows_per_second)
         )
+
+    def rescale(self, *, fetchers: int | tuple[int, int]) -> None:
+        """Takes the run to another number of fetch actors, without stopping it.
+
+        Returns when they share the work and the epoch of the barrier that made it so is over.  It stays so when the
+        run recovers from a failure; the next start begins with its settings.
+
+        Args:
+            fetchers: 1 to 256; or the fewest and the most, between which the run chooses by how much there is to do.
+
+        Raises:
+            UsageError: there is no such number.
+            CommandRefusedError: the run ends.
+        """
+        self._control.requests.rescale(*fetcher_bounds(fetchers))
 
     def retry(self, source: str | None = None, file: str | None = None) -> int:
         """Reads quarantined files again, each behind the rows that were read.

@@ -252,6 +252,8 @@ class RunControl:
             files_at_once=following.files_at_once,
             poisoned=following.poisoned,
             spent={**plan.spent, **{each.source: each.spent for each in state.lists}},
+            num_fetchers=state.num_fetchers or None,
+            fetcher_bounds=self.requests.fetcher_bounds,
         )
 
     def _clean_up(self) -> None:
@@ -296,6 +298,8 @@ class RunControl:
             self.news.notify_all()
         if state.phase != before.phase and state.phase in _SHOWN_PHASES:
             self._ownership.update(phase=state.phase)
+        if (state.num_fetchers, state.scaling) != (before.num_fetchers, before.scaling):
+            self._ownership.update(fetchers=state.num_fetchers, scaling=state.scaling)
         if sum(each.listings for each in state.lists) > sum(each.listings for each in before.lists):
             self._ownership.update(last_listing=self._clock.now())
         if state.epochs > before.epochs:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from actors.messages import Mutation, PathKey, Pause, Resume, RetriedFile, Retry, Stop, Throttle
@@ -23,7 +23,7 @@ _NEVER = sys.maxsize
 class RunRequests:
     """The requests of one run.
 
-    A pause and a throttle are remembered: every attempt begins with them.
+    A pause, a throttle and a number of fetch actors are remembered: every attempt begins with them.
 
     Args:
         root: where the ledger is.
@@ -38,6 +38,7 @@ class RunRequests:
         self._number = 0
         self._paused = False
         self._throttle = Throttle()
+        self._fetcher_bounds: tuple[int, int] | None = None
         self._retried: set[PathKey] = set()
         self.stopping = False
         self.is_over = False
@@ -53,6 +54,8 @@ class RunRequests:
             if self.stopping:
                 self._request(Stop())
                 return
+            if self._fetcher_bounds is not None:
+                self._rescale(attempt, self._fetcher_bounds)
             if self._throttle != Throttle():
                 self._request(self._throttle)
             if self._paused:
@@ -88,6 +91,27 @@ class RunRequests:
             self._throttle = throttle
             self._request(throttle)
 
+    @property
+    def fetcher_bounds(self) -> tuple[int, int] | None:
+        """The fewest and the most fetch actors that were asked for; None if none were."""
+        return self._fetcher_bounds
+
+    def rescale(self, fewest: int, most: int) -> None:
+        """Changes the number of fetch actors, see `Run.rescale`."""
+        bounds = fewest, most
+        with self._asking:
+            self._fetcher_bounds = bounds
+        while True:
+            attempt = self.running_attempt()
+            with self._asking:
+                number = self._rescale(attempt, bounds)
+            if self._await(attempt, lambda: attempt.state.rescalings_over >= number):  # noqa: B023
+                return
+            # The next attempt begins with what was asked for last.
+            with self._asking:
+                if self._fetcher_bounds != bounds:
+                    return
+
     def stop(self) -> None:
         with self._asking:
             self.stopping = True
@@ -97,7 +121,7 @@ class RunRequests:
         """Waits until what was asked so far is in force.  Returns False if the next attempt begins with it instead."""
         with self._asking, self._news:
             attempt, number = self._attempt, self._number
-        return attempt is not None and self._await(attempt, number)
+        return attempt is not None and self._await_request(attempt, number)
 
     def retry(self, source: str | None = None, file: str | None = None) -> int:
         """Puts quarantined files back into the queue, see `Run.retry`."""
@@ -144,7 +168,7 @@ class RunRequests:
                 if self._attempt is not attempt:
                     return False
             number = self._request(mutation)
-        return self._await(attempt, number)
+        return self._await_request(attempt, number)
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
@@ -167,12 +191,17 @@ class RunRequests:
             self._number = number
         return number
 
-    def _await(self, attempt: Attempt, number: int) -> bool:
-        """Waits until a request is over, or the attempt.  Returns whether the request is."""
+    def _rescale(self, attempt: Attempt, bounds: tuple[int, int]) -> int:
+        try:
+            return attempt.rescale(*bounds)
+        except RunFailedError:
+            return _NEVER
 
-        def is_carried_out() -> bool:
-            return attempt.state.requests_over >= number
+    def _await_request(self, attempt: Attempt, number: int) -> bool:
+        return self._await(attempt, lambda: attempt.state.requests_over >= number)
 
+    def _await(self, attempt: Attempt, is_carried_out: Callable[[], bool]) -> bool:
+        """Waits until something that was asked for is over, or the attempt.  Returns whether the former is."""
         with self._news:
             self._news.wait_for(lambda: is_carried_out() or self._attempt is not attempt)
             return is_carried_out()

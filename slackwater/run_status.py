@@ -60,6 +60,8 @@ class RunStatus:
         message: what the run waits for or recovers from, if anything.
         caught_up: every object of a listing that began after the start is finished and committed.
         recoveries: failures that the run has survived.
+        fetchers: how many fetch actors there are.
+        scaling: the last decision about that by the workload, with its reason; empty if there was none.
     """
 
     phase: str = "starting"
@@ -72,6 +74,8 @@ class RunStatus:
     message: str = ""
     caught_up: bool = False
     recoveries: int = 0
+    fetchers: int = 0
+    scaling: str = ""
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import Any, Union
 from state.errors import UsageError
 from state.location import Location
 from state.tags import check_tag_name
+from state.vnode import fetcher_bounds
 
 _EPOCH = re.compile(r"[0-9]{1,18}")
 _MOST_SHOWN = 80
@@ -44,6 +45,21 @@ class ThrottleCommand:
             rate = getattr(self, name)
             if rate is not None and not (math.isfinite(rate) and rate > 0):
                 raise UsageError(f"throttle: {name}={rate}: give a number above zero")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RescaleCommand:
+    """There are to be other numbers of fetch actors.
+
+    Args:
+        fewest, most: the same, or the run chooses between them by how much there is to do.
+    """
+
+    fewest: int
+    most: int
+
+    def __post_init__(self) -> None:
+        fetcher_bounds((self.fewest, self.most))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,6 +171,7 @@ Command = Union[
     ResumeCommand,
     StopCommand,
     ThrottleCommand,
+    RescaleCommand,
     RetryCommand,
     ReingestCommand,
     ForgetCommand,
@@ -201,6 +218,7 @@ _KINDS: Mapping[str, tuple[type[Any], Mapping[str, Callable[[Any], Any]]]] = {
         ThrottleCommand,
         {"files_per_second": _number, "bytes_per_second": _number, "rows_per_second": _number},
     ),
+    "rescale": (RescaleCommand, {"fewest": _whole, "most": _whole}),
     "retry": (RetryCommand, {"source": _text, "file": _text}),
     "reingest": (ReingestCommand, {"source": _text, "file": _text}),
     "forget": (ForgetCommand, {"source": _text, "file": _text}),

@@ -44,6 +44,8 @@ class Owner:
         term: the term it holds, 0 before it has one.
         last_listing: when a listing last ended.
         last_error: one line, or None.
+        fetchers: how many fetch actors there are.
+        scaling: why, if the run has decided it by how much there is to do.
         released: whether the run has ended and let go of the root.
     """
 
@@ -58,6 +60,8 @@ class Owner:
     term: int = 0
     last_listing: datetime | None = None
     last_error: str | None = None
+    fetchers: int = 0
+    scaling: str = ""
     released: bool = False
 
     def is_dead(self) -> bool:
@@ -176,20 +180,31 @@ class Ownership:
         term: int | None = None,
         last_listing: datetime | None = None,
         last_error: str | None = None,
+        fetchers: int | None = None,
+        scaling: str | None = None,
     ) -> None:
-        """Changes what the next renewal writes; a new phase or term is written at once.
+        """Changes what the next renewal writes; a new phase, term or number of fetch actors is written at once.
 
         Args:
             phase: what the run is doing now.
             term: the term that it holds.
             last_listing: when a listing last ended.
             last_error: one line; the empty text clears it.
+            fetchers: how many fetch actors there are.
+            scaling: why, or the empty text.
         """
-        changes: dict[str, Any] = {"phase": phase, "term": term, "last_listing": last_listing, "last_error": last_error}
+        changes: dict[str, Any] = {
+            "phase": phase,
+            "term": term,
+            "last_listing": last_listing,
+            "last_error": last_error,
+            "fetchers": fetchers,
+            "scaling": scaling,
+        }
         changes = {name: value for name, value in changes.items() if value is not None}
         with self._lock:
             self._owner = replace(self._owner, **changes)
-        if phase is not None or term is not None:
+        if phase is not None or term is not None or fetchers is not None:
             self._wake.set()
 
     def renew(self) -> None:

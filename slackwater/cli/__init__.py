@@ -23,7 +23,7 @@ Invariants:
     progress.py   how far a run is, as a live table or as log lines
     quarantine.py bad records: shown, exported, cleared
     bad_record_file.py bad records for other programs
-    commands.py   what is asked of the owner of a root: pause, resume, stop, throttle, retry, reingest, forget
+    commands.py   what is asked of the owner of a root: pause, resume, stop, throttle, rescale, retry, reingest, forget
     upkeep.py     vacuum and tags, likewise
     output.py     tables for people, for pipes and for programs
     edge.py       errors → lines and exit codes

@@ -400,6 +400,24 @@ def throttle(
 
 @app.command()
 @reports_errors
+def rescale(
+    root: Root,
+    fetchers: Annotated[str, typer.Argument(metavar="N|N-M", help="how many; or the fewest and the most")],
+    timeout: Timeout = 60,
+    option: StorageOptions = None,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Take a running pipeline to another number of fetch actors; with `1-8` it chooses by how much there is to do."""
+    from slackwater.cli.commands import parsed_fetchers
+    from state.command import RescaleCommand
+
+    fewest, most = parsed_fetchers(fetchers)
+    ask_owner(root, option, RescaleCommand(fewest=fewest, most=most), timeout, json)
+
+
+@app.command()
+@reports_errors
 def retry(
     root: Root,
     source: Source = None,

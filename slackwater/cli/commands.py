@@ -1,4 +1,4 @@
-"""`slackwater pause`, `resume`, `stop`, `throttle` and `retry`: what is asked of whoever owns a root."""
+"""`slackwater pause`, `resume`, `stop`, `throttle`, `rescale` and `retry`: what is asked of whoever owns a root."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from slackwater.commands import TIMEOUT_S, ask
 from state.clock import SystemClock
 from state.command import Command
 from state.command_inbox import Answer
+from state.errors import UsageError
 from state.location import Location
+from state.vnode import VNODES, fetcher_bounds
 
 
 def carry_out(
@@ -30,6 +32,19 @@ def carry_out(
         timeout_s=timeout_s,
         takeover=takeover,
     )
+
+
+def parsed_fetchers(text: str) -> tuple[int, int]:
+    """The fewest and the most fetch actors that `4` or `1-8` stands for.
+
+    Raises:
+        UsageError: it stands for none.
+    """
+    fewest, dash, most = text.partition("-")
+    numbers = (fewest, most if dash else fewest)
+    if not all(number.isascii() and number.isdigit() for number in numbers):
+        raise UsageError(f"{text!r} is no number of fetch actors: give one from 1 to {VNODES}, or two as in 1-8")
+    return fetcher_bounds(tuple(int(number) for number in numbers))
 
 
 def print_outcome(answer: Answer, output: Output) -> None:

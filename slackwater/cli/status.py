@@ -55,6 +55,8 @@ def print_status(store: Store, output: Output) -> None:
     else:
         error = f"; last error: {owner.last_error}" if owner.last_error else ""
         output.text(f"owner: {owner.phase}, process {owner.pid} on {owner.host}, pipeline {owner.pipeline}{error}")
+        if owner.fetchers and not owner.released:
+            output.text(f"fetch actors: {owner.fetchers}{f' ({owner.scaling})' if owner.scaling else ''}")
     output.text("epoch: none yet" if last is None else f"epoch: {last['epoch']}, committed at {last['committed_at']}")
     output.rows(sources, list(sources[0]) if sources else ["name"], title="sources")
     output.rows(views, _VIEW_COLUMNS, title="views: any Lance reader opens a path at its tag `committed`")

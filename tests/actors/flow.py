@@ -58,6 +58,7 @@ def fetcher(
     return FetchExecutor(
         actor="fetch-0",
         settings=settings,
+        num_fetchers=settings.fetcher_bounds[0],
         outlet=Outlet("fetch-0", credit_bytes),
         queue=FileQueue(unfinished, without_rows),
         known_schemas=known_schemas,

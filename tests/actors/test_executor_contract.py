@@ -19,7 +19,7 @@ from actors.reports import CollectReport, FetchProgress
 from actors.request_budget import RequestBudget
 from actors.seen_index import SeenIndex
 from actors.topology import MATERIALIZER, MERGER
-from actors.vnode_mapping import VnodeMapping
+from actors.vnode_mapping import VnodeMapping, fetcher_names
 from state.delta import Delta, DeltaBuilder
 from state.errors import ProtocolError, StorageUnavailableError
 from state.records import EpochCounts, EpochRecord, EpochSeconds
@@ -48,7 +48,7 @@ def list_feed() -> Feed:
 
 
 def dispatch_feed() -> Feed:
-    executor = DispatchExecutor(actor="dispatcher", edges=["list-s"], mapping=VnodeMapping(2))
+    executor = DispatchExecutor(actor="dispatcher", edges=["list-s"], mapping=VnodeMapping.even(fetcher_names(0, 2)))
     return lambda message: executor.on_message("list-s", message)
 
 
@@ -105,7 +105,7 @@ def test_ends_after_passing_a_stop_and_not_before(feed: Feed) -> None:
 
 def test_a_step_with_two_inputs_passes_a_barrier_when_both_have_delivered_it() -> None:
     merge = MergeExecutor(actor="merger", edges=["a", "b"])
-    dispatch = DispatchExecutor(actor="dispatcher", edges=["a", "b"], mapping=VnodeMapping(2))
+    dispatch = DispatchExecutor(actor="dispatcher", edges=["a", "b"], mapping=VnodeMapping.even(fetcher_names(0, 2)))
     for on_message in (merge.on_message, dispatch.on_message):
         assert on_message("a", INITIAL) == []
         assert len(passed(on_message("b", INITIAL))) == 1

@@ -49,6 +49,7 @@ def fetch_actor(root: Path, receiver: Receiver, sources: Sequence[SourceDefiniti
         coordinator=receiver,
         root=Location(str(root)),
         settings=FetchSettings(),
+        num_fetchers=1,
         sources=sources,
         schemas={},
         unfinished=[],
@@ -57,7 +58,7 @@ def fetch_actor(root: Path, receiver: Receiver, sources: Sequence[SourceDefiniti
         poisoned={},
         stored={"s": PATH},
     )
-    actor._outlets = [(receiver, actor.outlet())]
+    actor._outlets = {"merger": (receiver, actor.outlet())}
     return actor
 
 

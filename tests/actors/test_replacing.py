@@ -55,6 +55,7 @@ def executor(
     return FetchExecutor(
         actor="fetch-0",
         settings=FetchSettings(**settings),  # type: ignore[arg-type]
+        num_fetchers=1,
         outlet=Outlet("fetch-0", None),
         queue=FileQueue(unfinished, without_rows, appending, replacing, held),
         known_schemas=["s"],

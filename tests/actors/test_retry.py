@@ -7,7 +7,7 @@ from actors.fetch_executor import FetchExecutor
 from actors.file_progress import Ending, FileProgress
 from actors.instructions import Send
 from actors.messages import Barrier, ChangedFile, ChangedFiles, FileVersion, RetriedFile, RetriedFiles, Retry, Vanished
-from actors.vnode_mapping import VnodeMapping
+from actors.vnode_mapping import VnodeMapping, fetcher_names
 from state.errors import StorageUnavailableError
 from state.keys import encode_key
 from state.tables import DELETE, PUT
@@ -34,15 +34,15 @@ def key(version: FileVersion) -> bytes:
 
 def test_each_owner_gets_its_files_right_behind_the_barrier() -> None:
     paths = [f"f{number}" for number in range(20)]
-    mapping = VnodeMapping(3)
+    mapping = VnodeMapping.even(fetcher_names(0, 3))
     dispatch = DispatchExecutor(actor="dispatcher", edges=["list-s"], mapping=mapping)
     dispatch.on_message("list-s", INITIAL)
     message = barrier(1, Retry(tuple(retried(file(path)) for path in paths)))
     passed, *behind = of(Send, dispatch.on_message("list-s", message))
-    assert (passed.message, passed.to) == (message, None)
+    assert (passed.message, passed.to) == (message, mapping.owners)
     assert all(isinstance(each.message, RetriedFiles) for each in behind)
     owners = {each.path: send.to for send in behind for each in send.message.files}
-    assert owners == {path: mapping.owner_of(path) for path in paths}
+    assert owners == {path: (mapping.owner_of(path),) for path in paths}
 
 
 def test_the_ledger_row_goes_and_the_file_is_queued_in_one_epoch() -> None:

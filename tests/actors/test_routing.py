@@ -6,7 +6,7 @@ from actors.dispatch_executor import DispatchExecutor
 from actors.instructions import Deliver, Grant, Send
 from actors.merge_executor import MergeExecutor
 from actors.messages import Block, NewFiles
-from actors.vnode_mapping import VnodeMapping
+from actors.vnode_mapping import VnodeMapping, fetcher_names
 from state.errors import ProtocolError
 from state.vnode import VNODES
 from tests.actors.flow import INITIAL, barrier, files, of
@@ -14,20 +14,20 @@ from tests.actors.flow import INITIAL, barrier, files, of
 
 @pytest.mark.parametrize("owners", [1, 2, 3, 7, 256])
 def test_every_vnode_has_one_owner_and_shares_are_even(owners: int) -> None:
-    mapping = VnodeMapping(owners)
-    shares = [mapping.vnodes_of(owner) for owner in range(owners)]
+    mapping = VnodeMapping.even(fetcher_names(0, owners))
+    shares = [mapping.vnodes_of(owner) for owner in mapping.owners]
     assert sum(len(share) for share in shares) == VNODES == len(frozenset().union(*shares))
     assert max(map(len, shares)) - min(map(len, shares)) <= 1
 
 
 def test_each_file_goes_to_the_owner_of_its_path_and_to_nobody_else() -> None:
-    mapping = VnodeMapping(4)
+    mapping = VnodeMapping.even(fetcher_names(0, 4))
     executor = DispatchExecutor(actor="dispatcher", edges=["list-s"], mapping=mapping)
     message = files(*(f"f{n}" for n in range(100)))
     sends = of(Send, executor.on_message("list-s", message))
     routed = [(each.to, file) for each in sends for file in each.message.files]
     assert sorted(file.path for _, file in routed) == sorted(file.path for file in message.files)
-    assert all(to == mapping.owner_of(file.path) for to, file in routed)
+    assert all(to == (mapping.owner_of(file.path),) for to, file in routed)
     assert all(isinstance(each.message, NewFiles) for each in sends)
 
 

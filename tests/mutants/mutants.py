@@ -48,8 +48,8 @@ MUTANTS = (
         "actors/fetch_executor.py",
         (
             (
-                "        self._buffer(Piece(progress, rows, Ending",
-                "        self._queue.quarantine(progress, rows.bad)\n        self._buffer(Piece(progress, rows, Ending",
+                "        self._buffer(piece)\n        if not last",
+                "        self._queue.quarantine(progress, rows.bad)\n        self._buffer(piece)\n        if not last",
             ),
         ),
     ),
@@ -73,10 +73,10 @@ MUTANTS = (
         "actors/epoch_collector.py",
         (
             (
-                "if not self._open or len(self._open[0].reports) < len(self._actors):",
-                "complete = (n for n, e in enumerate(self._open) if len(e.reports) == len(self._actors))\n"
+                "if not self._open or len(self._open[0].reports) < len(self._open[0].actors):",
+                "complete = (n for n, e in enumerate(self._open) if len(e.reports) == len(e.actors))\n"
                 "        self._open.rotate(-next(complete, 0))\n"
-                "        if not self._open or len(self._open[0].reports) < len(self._actors):",
+                "        if not self._open or len(self._open[0].reports) < len(self._open[0].actors):",
             ),
         ),
     ),
@@ -175,8 +175,8 @@ MUTANTS = (
     ),
     Mutant(
         "admission is not looked at",
-        "actors/fetch_executor.py",
-        (("not is_held and (self._admitted is None or progress.key in self._admitted)", "not is_held"),),
+        "actors/file_reads.py",
+        (("return self.admitted is None or progress.key in self.admitted", "return True"),),
     ),
     Mutant(
         "a poison file is never given up",
@@ -387,5 +387,73 @@ MUTANTS = (
         "a message that is none is deleted at once",
         "actors/event_feed.py",
         (("if self.tracker.receive(message, (), now_s, epoch):", "if self.tracker.receive(message, (), now_s):"),),
+    ),
+    Mutant(
+        "a handover forgets the row of a half-read file",
+        "actors/file_queue.py",
+        (
+            (
+                "            each.settle(is_interrupted=each.key in active)\n",
+                "            each.settle(is_interrupted=each.key in active)\n"
+                "            each.row_offset, each.read_to = 0, Offset()\n",
+            ),
+            ("from actors.rows import BadRecord, Rows\n", "from actors.rows import BadRecord, Offset, Rows\n"),
+        ),
+    ),
+    Mutant(
+        "what was read and not emitted is not read again behind a handover",
+        "actors/file_progress.py",
+        (("        if is_interrupted or not self.replaces:\n", "        if is_interrupted and self.replaces:\n"),),
+    ),
+    Mutant(
+        "the next owner does not wait for the handover",
+        "actors/fetch_executor.py",
+        (("        if self._arrivals.is_waiting:\n", "        if False:\n"),),
+    ),
+    Mutant(
+        "a handover leaves the later versions behind",
+        "actors/file_queue.py",
+        (("                successors=tuple(successors.get(name, ())),\n", ""),),
+    ),
+    Mutant(
+        "a handover leaves behind which versions had no row",
+        "actors/file_queue.py",
+        (("                without_rows=frozenset(without_rows.get(name, ())),\n", ""),),
+    ),
+    Mutant(
+        "vnodes move in the dispatcher one barrier late",
+        "actors/dispatch_executor.py",
+        (
+            (
+                "                self._mapping = message.mutation.after\n",
+                "                before, self._mapping = self._mapping, message.mutation.after\n",
+            ),
+            (
+                "            instructions = pass_on(message, ",
+                "            elif hasattr(self, '_next'):\n"
+                "                self._mapping = self._next\n"
+                "            instructions = pass_on(message, ",
+            ),
+            (
+                "receivers)\n",
+                "receivers)\n"
+                "            if isinstance(message.mutation, Update):\n"
+                "                self._mapping, self._next = before, message.mutation.after\n",
+            ),
+        ),
+    ),
+    Mutant(
+        "rows of a fetch actor that begins with a barrier do not wait for it",
+        "actors/barrier_aligner.py",
+        (
+            (
+                "            self._early.setdefault(edge, deque()).append(message)\n            return []\n",
+                "            self._early.setdefault(edge, deque())\n"
+                "            if not isinstance(message, Barrier):\n"
+                "                return [message]\n"
+                "            self._early[edge].append(message)\n"
+                "            return []\n",
+            ),
+        ),
     ),
 )

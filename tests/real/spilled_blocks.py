@@ -10,6 +10,7 @@ import json
 import os
 import sys
 import tempfile
+from collections.abc import Iterable
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -47,7 +48,7 @@ class Fetcher(FetchActor):
         self._stagers: dict[str, RowStager] = {}
         self._sent: list[Any] = []
 
-    def send(self, message: Any, to: int | None = None) -> None:
+    def send(self, message: Any, to: Iterable[str] | None = None) -> None:
         self._sent.append(message)
 
     def emit(self, blocks: int) -> str:

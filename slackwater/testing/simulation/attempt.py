@@ -117,6 +117,7 @@ class SimulatedAttempt(Life):
             or len(latest.schemas) != len(last.schemas)
             or latest.files_in_flight != last.files_in_flight
             or latest.suspects != last.suspects
+            or latest.num_fetchers != last.num_fetchers
         )
 
     def _latest_state(self) -> RunState:
@@ -124,9 +125,9 @@ class SimulatedAttempt(Life):
         return self.coordinator.executor.state
 
     def _make_actors(self, recovered: RecoveredState) -> None:
-        topology = Topology(self.definition)
-        mapping = VnodeMapping(self.definition.fetch.num_fetchers)
         assert self.coordinator.executor is not None
+        mapping = self.coordinator.executor.mapping
+        topology = Topology(self.definition, mapping.owners)
         open_sources = self.coordinator.executor.open_schemas
         self.lists = {
             source.name: ListHost(
@@ -146,25 +147,48 @@ class SimulatedAttempt(Life):
             for name, source in zip(topology.lists, self.definition.sources, strict=True)
         }
         dispatcher = DispatchHost(self, DISPATCHER, list(topology.lists), mapping=mapping)
+        self._dispatcher = dispatcher
         self.fetchers = {
             name: FetchHost(
                 self,
                 name,
                 [DISPATCHER],
+                num_fetchers=len(mapping.owners),
                 schemas=open_sources,
-                unfinished=[each for each in recovered.unfinished if mapping.owner_of(each.file.path) == index],
-                without_rows=[key for key in recovered.without_rows if mapping.owner_of(key[1]) == index],
-                held=[path for path in recovered.held if mapping.owner_of(path[1]) == index],
+                unfinished=[each for each in recovered.unfinished if mapping.owner_of(each.file.path) == name],
+                without_rows=[key for key in recovered.without_rows if mapping.owner_of(key[1]) == name],
+                held=[path for path in recovered.held if mapping.owner_of(path[1]) == name],
                 poisoned=self.plan.poisoned,
                 stored=self.coordinator.executor.stored_paths,
             )
-            for index, name in enumerate(topology.fetchers)
+            for name in mapping.owners
         }
         self.merger = MergeHost(self, MERGER, list(topology.fetchers), senders=self.fetchers)
         for fetcher in self.fetchers.values():
             fetcher.connect([self.merger])
-        dispatcher.connect(list(self.fetchers.values()))
+        dispatcher.connect(self.fetchers.values())
         for host in self.lists.values():
             host.connect([dispatcher])
         for each in (*self.lists.values(), dispatcher, *self.fetchers.values(), self.merger):
             self._hosts[each.name] = each
+
+    def add_fetchers(self, before: VnodeMapping, after: VnodeMapping) -> None:
+        """Makes the fetch actors that vnodes will move to, and opens all edges that this needs."""
+        assert self.coordinator.executor is not None
+        for name in after.owners:
+            if name not in self.fetchers:
+                new = self._hosts[name] = self.fetchers[name] = FetchHost(
+                    self,
+                    name,
+                    [DISPATCHER],
+                    num_fetchers=len(after.owners),
+                    schemas=self.coordinator.executor.open_schemas,
+                    poisoned=self.plan.poisoned,
+                    stored=self.coordinator.executor.stored_paths,
+                )
+                new.connect([self.merger])
+                self.merger.add_sender(new)
+                self._dispatcher.connect([new])
+            for giver in sorted(before.givers_to(name, after)):
+                self.fetchers[name].meet(self.fetchers[giver])
+                self.fetchers[giver].meet(self.fetchers[name])

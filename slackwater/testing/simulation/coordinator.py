@@ -13,12 +13,15 @@ from actors.coordinate_executor import CoordinateExecutor
 from actors.edge import Outlet
 from actors.instructions import (
     Commit,
+    Connect,
     DecideSchema,
     End,
+    EndFetchers,
     Inject,
     Instruction,
     MarkListings,
     MoveTags,
+    PrepareMove,
     ProposeSchema,
     TellCommitted,
     TellLeftOut,
@@ -78,6 +81,7 @@ class CoordinatorHost(Host):
             recovered=recovered,
             next_epoch=partial(next_epoch, self._world.clock),
             now_s=self.now_s,
+            patience_s=self._world.patience_s,
         )
 
     def start(self) -> None:
@@ -109,6 +113,9 @@ class CoordinatorHost(Host):
 
     def request(self, mutation: Mutation) -> None:
         self.do(self._running.on_request(mutation, self.now_s))
+
+    def rescale(self, num_fetchers: int) -> None:
+        self.do(self._running.on_rescale(num_fetchers, num_fetchers, self.now_s))
 
     def mark(self) -> int:
         """Makes a mark, see `Watermark`."""
@@ -156,6 +163,16 @@ class CoordinatorHost(Host):
         elif isinstance(instruction, TellCommitted):
             for host in attempt.lists.values():
                 host.tell(host.committed, instruction.epoch)
+        elif isinstance(instruction, Connect):
+            self.soon(self._connect, instruction)
+        elif isinstance(instruction, PrepareMove):
+            for name in instruction.before.owners:
+                vnodes = instruction.before.moves_from(name, instruction.after).keys()
+                fetcher = attempt.fetchers[name]
+                fetcher.tell(fetcher.on_moving, instruction.number, vnodes, instruction.rest)
+        elif isinstance(instruction, EndFetchers):
+            for name in instruction.names:
+                attempt.fetchers[name].end_when_over()
         elif not isinstance(instruction, (End, TellLeftOut)):
             raise ProtocolError(f"the coordinator cannot perform {type(instruction).__name__}")
 
@@ -165,6 +182,13 @@ class CoordinatorHost(Host):
     def _tell_list(self, source: str, *, found: bool) -> None:
         host = self._attempt.lists[source]
         host.tell(host.schema, found)
+
+    def _connect(self, connect: Connect) -> None:
+        self._attempt.add_fetchers(connect.before, connect.after)
+        self.soon(self._connected)
+
+    def _connected(self) -> None:
+        self.do(self._running.on_connected(self.now_s))
 
     def _commit(self, commit: Commit) -> None:
         record = self._store.commit(

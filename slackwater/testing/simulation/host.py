@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from actors.edge import Inlet, Outlet
@@ -36,17 +36,17 @@ class Host(Life):
         super().__init__(name, attempt)
         self._attempt, self._world = attempt, attempt.world
         self._inlet = Inlet(edges)
-        self._outlets: list[tuple[Host, Outlet]] = []
+        self._outlets: dict[str, tuple[Host, Outlet]] = {}
         self._wake_s: float | None = None
         self._report_due = False
         self._reported: Progress | None = None
         self._reports = 0
-        self._leaving, self._has_stopped = 0, False
+        self._leaving, self._has_stopped, self._ends_when_over = 0, False, False
         self.over = False
 
-    def connect(self, receivers: Sequence[Host]) -> None:
-        """Opens the edges out, in the order by which the executor names them."""
-        self._outlets = [(receiver, self.outlet()) for receiver in receivers]
+    def connect(self, receivers: Iterable[Host]) -> None:
+        """Opens edges out, by the names that the executor has for them."""
+        self._outlets |= {receiver.name: (receiver, self.outlet()) for receiver in receivers}
 
     def outlet(self) -> Outlet:
         """A new edge out of this actor."""
@@ -96,9 +96,9 @@ class Host(Life):
             self._report_due = True
             self.soon(self._report)
 
-    def send(self, message: Message, to: int | None = None) -> None:
-        """Sends on one edge out, or on all."""
-        for receiver, outlet in self._outlets if to is None else [self._outlets[to]]:
+    def send(self, message: Message, to: Iterable[str] | None = None) -> None:
+        """Sends on some edges out, or on all."""
+        for receiver, outlet in [self._outlets[name] for name in (self._outlets if to is None else to)]:
             receiver.tell(receiver.receive, outlet.send(message))
 
     @property
@@ -140,6 +140,12 @@ class Host(Life):
             self.end()
             self._attempt.coordinator.tell(self._attempt.coordinator.fail, error)
 
+    def end_when_over(self) -> None:
+        """Nobody needs this actor any more when its work is over."""
+        self._ends_when_over = True
+        if self.over:
+            self.end()
+
     def _leave(self, action: Callable[..., None], *arguments: Any) -> None:
         action(*arguments)
         self._leaving -= 1
@@ -149,6 +155,8 @@ class Host(Life):
         if self._has_stopped and not self._leaving:
             self._report()
             self.over = True
+            if self._ends_when_over:
+                self.end()
 
     def _wake_at(self, monotonic_s: float) -> None:
         if self._wake_s != monotonic_s:

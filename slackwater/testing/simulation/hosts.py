@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import pickle
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,7 @@ from actors.instructions import (
     ExtendMessages,
     FindGone,
     Grant,
+    HandOver,
     InferSchema,
     Instruction,
     LookAt,
@@ -229,6 +231,7 @@ class FetchHost(Host):
     """The fetch step of one share of the vnodes.  Each request is conditional, so a file may change between two.
 
     Args:
+        num_fetchers: how many fetch actors there are.
         schemas: of the sources, as far as they are decided; of one that adds columns every file has one of three.
         unfinished, without_rows, held: see `FileQueue`.
         poisoned: see `FetchExecutor`.
@@ -243,10 +246,11 @@ class FetchHost(Host):
         name: str,
         edges: Sequence[str],
         *,
+        num_fetchers: int,
         schemas: Mapping[str, pa.Schema],
-        unfinished: Iterable[FileProgress],
-        without_rows: Iterable[FileKey],
-        held: Iterable[PathKey],
+        unfinished: Iterable[FileProgress] = (),
+        without_rows: Iterable[FileKey] = (),
+        held: Iterable[PathKey] = (),
         poisoned: Mapping[PathKey, str],
         stored: Mapping[str, str],
     ) -> None:
@@ -257,12 +261,14 @@ class FetchHost(Host):
         self._edge = Outlet(name, settings.max_bytes_in_flight)
         self._piece_rows = max(1, settings.piece_bytes // ROW_BYTES)
         self._open: dict[FileVersion, int] = {}
+        self._peers: dict[str, tuple[FetchHost, Outlet]] = {}
         self._schemas = dict(schemas)
         sources = attempt.definition.sources
         self._adding = {source.name for source in sources if source.schema_evolution == "add_columns"}
         self.executor = FetchExecutor(
             actor=name,
             settings=settings,
+            num_fetchers=num_fetchers,
             outlet=self._edge,
             queue=FileQueue(unfinished, without_rows, appending(sources), replacing(sources), held),
             known_schemas=schemas,
@@ -272,6 +278,15 @@ class FetchHost(Host):
 
     def outlet(self) -> Outlet:
         return self._edge
+
+    def meet(self, peer: FetchHost) -> None:
+        """Opens edges to and from another fetch actor, with which vnodes are exchanged."""
+        self._peers.setdefault(peer.name, (peer, Outlet(self.name)))
+        self._inlet.add(peer.name)
+
+    def on_moving(self, number: int, vnodes: Set[int], rest: bool) -> None:
+        """Vnodes of this fetch actor are about to move."""
+        self.do(self.executor.on_moving(number, vnodes, self.now_s, rest=rest))
 
     def on_message(self, edge: str, message: Message) -> list[Instruction]:
         return self.executor.on_message(message, self.now_s)
@@ -311,6 +326,12 @@ class FetchHost(Host):
         elif isinstance(instruction, ProposeColumns):
             coordinator = self._attempt.coordinator
             coordinator.tell(coordinator.propose_columns, instruction.source, instruction.columns)
+        elif isinstance(instruction, HandOver):
+            receiver, outlet = self._peers[instruction.to]
+            # What travels is a copy.
+            handover = pickle.loads(pickle.dumps(instruction.handover))
+            self.soon_leaving(receiver.deliver, outlet.send(handover))
+            self._world.interruptions.planned(f"{self.name} hands over")
         elif isinstance(instruction, CloseFile):
             self._open.pop(instruction.file, None)
         elif isinstance(instruction, CloseFiles):
@@ -318,9 +339,13 @@ class FetchHost(Host):
         else:
             super().perform(instruction)
 
+    def deliver(self, envelope: Envelope) -> None:
+        """Somebody else waits until a message is here."""
+        self.tell_now(self.receive, envelope)
+
     def _send_staged(self, envelope: Envelope, block: Block) -> None:
         stored = self._stored_block(block.source, block.ref)
-        [(receiver, _)] = self._outlets
+        [(receiver, _)] = self._outlets.values()
         receiver.tell(receiver.receive, replace(envelope, message=replace(block, stored=stored)))
 
     def _stage_piece(self, piece: Piece) -> None:
@@ -396,12 +421,17 @@ class MergeHost(Host):
         self, attempt: SimulatedAttempt, name: str, edges: Sequence[str], *, senders: Mapping[str, FetchHost]
     ) -> None:
         super().__init__(attempt, name, edges)
-        self._senders = senders
+        self._senders = dict(senders)
         self.executor = MergeExecutor(actor=name, edges=edges)
         self.epochs: list[EpochBlocks] = []
 
     def on_message(self, edge: str, message: Message) -> list[Instruction]:
         return self.executor.on_message(edge, message)
+
+    def add_sender(self, sender: FetchHost) -> None:
+        """Opens a further edge in."""
+        self._senders[sender.name] = sender
+        self._inlet.add(sender.name)
 
     def release(self, epoch: int) -> None:
         """Spark has read the epoch's blocks: their bytes are free again."""

@@ -66,6 +66,14 @@ class SimulatedProcess(Life):
         self._paused = False
         self._request(Resume())
 
+    def rescale(self, num_fetchers: int) -> None:
+        """From some barrier on there are so many fetch actors."""
+        bounds = num_fetchers, num_fetchers
+        self._plan = replace(self._plan, fetcher_bounds=bounds)
+        attempt = self.attempt
+        if attempt is not None and attempt.is_running:
+            attempt.coordinator.tell_now(attempt.coordinator.rescale, num_fetchers)
+
     def stop(self) -> None:
         """Ends the run after a last epoch."""
         self.is_stopping = True
@@ -140,6 +148,7 @@ class SimulatedProcess(Life):
             so_far=RunTotals(state.epoch, state.epochs, state.totals),
             files_at_once=following.files_at_once,
             poisoned=following.poisoned,
+            num_fetchers=state.num_fetchers or None,
             spent={**self._plan.spent, **{each.source: each.spent for each in state.lists}},
         )
         self._is_pausing = True

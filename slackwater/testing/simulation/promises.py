@@ -130,7 +130,9 @@ class Promises:
         for path, file in objects.items():
             rows = finished.get(path, [])
             own = [(row["status"], row["rows_read"]) for row in rows if row["version"] == file.version]
-            may_be_noted = self._on_change == "ignore" and any(row["changed_epoch"] is not None for row in rows)
+            may_be_noted = self._on_change == "ignore" and any(
+                row["changed_epoch"] is not None and row["rows_read"] for row in rows
+            )
             if not own and not may_be_noted:
                 raise PromiseBroken("G4", f"caught up, and {path[1]} is not finished")
             if own == [("vanished", 0)] and is_settled:

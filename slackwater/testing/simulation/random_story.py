@@ -18,6 +18,7 @@ from slackwater.testing.simulation.steps import (
     FREEZE,
     KILL,
     PAUSE,
+    RESCALE,
     RESUME,
     SECONDS,
     SILENCE,
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
     from random import Random  # noqa: TID251 - as an argument
 
 _PATHS = "abcdef"
+_RESCALED = 0.35
+_NUMBERS_OF_FETCHERS = (1, 1, 2, 3, 4, 7, 16)
+_FETCHERS_NAMED = 6
 _AT_ROOT = ("commit", "view", "restore", "tag", "vacuum")
 
 
@@ -93,7 +97,37 @@ class RandomStory:
         if not scenario.must_settle and random.random() < 0.35:
             listing_s, loses = pick((60.0, 600.0)), random.random() < 0.3
             scenario = replace(scenario, notifications=True, listing_s=listing_s, loses_events=loses)
-        return scenario
+        # Last of all: what comes before is the same with it and without.
+        return self._rescaled(scenario) if random.random() < _RESCALED else scenario
+
+    def _rescaled(self, scenario: Scenario) -> Scenario:
+        """The same with more files, and other numbers of fetch actors on the way, some of which die of it."""
+        random, steps = self._random, list(scenario.story)
+        first = steps.index(START) + 1 if START in steps else 0
+        for _ in range(random.choice((1, 2, 2, 3))):
+            added = [self._put() for _ in range(random.choice((0, 2, 4)))]
+            if random.random() < 0.7:
+                added.append(EVENTS(random.choice((5, 10, 20, 30, 50, 80))))
+            fetcher = f"fetch-{random.randrange(_FETCHERS_NAMED)}"
+            kind = random.random()
+            if kind < 0.15:
+                added.append(AT(f"{fetcher} {random.choice(('hands over', 'collects'))}", self._death(fetcher)))
+            added.append(RESCALE(random.choice(_NUMBERS_OF_FETCHERS)))
+            if 0.15 < kind < 0.35:
+                added += [EVENTS(random.choice((2, 5, 10, 20, 40))), self._death(fetcher)]
+            elif kind < 0.8:
+                added += [*(self._put() for _ in range(random.choice((0, 0, 1, 2)))), *self._wait()]
+            at = random.randint(first, len(steps))
+            steps[at:at] = added
+        return replace(
+            scenario,
+            story=tuple(steps),
+            patience_s=random.choice((10.0, 10.0, 0.5, 0.0, 0.0)),
+            slow=scenario.slow or random.choice(("", "", "fetch-0", "fetch-1")),
+        )
+
+    def _death(self, fetcher: str) -> Step:
+        return CRASH(self._random.choice((fetcher, fetcher, "fetch-0", DISPATCHER, MERGER, COORDINATOR)))
 
     def _story(self) -> list[Step]:
         random = self._random

@@ -36,6 +36,7 @@ class Scenario:
         late_view: whether every process but the first declares a further view, of all rows of all sources.
         notifications: whether queues of events tell of files, too.
         loses_events: whether some events never come.
+        patience_s: seconds for which a rescaling waits for what is being read.
         slow: the name of an actor that is slower than everybody else; empty for none.
     """
 
@@ -59,6 +60,7 @@ class Scenario:
     late_view: bool = False
     notifications: bool = False
     loses_events: bool = False
+    patience_s: float = 10.0
     slow: str = ""
 
     @property

@@ -170,6 +170,11 @@ STOP = _request("STOP", lambda process: process.stop())
 """The user stops it; `STOPPED` waits for the end."""
 
 
+def RESCALE(fetchers: int) -> Step:
+    """The user wants so many fetch actors."""
+    return _request(f"RESCALE({fetchers})", lambda process: process.rescale(fetchers))
+
+
 def CLOCK(seconds: float) -> Step:
     """The wall clock is set forth, or back."""
     return Step(f"CLOCK({seconds:g})", lambda world: world.clock.set_wall(seconds))
@@ -179,7 +184,8 @@ def AT(moment: str, step: Step) -> Step:
     """Something happens not now but the next time that a moment comes.
 
     The moments at the root: `before` and `after` each of `commit`, `view`, `restore`, `tag` and `vacuum`, and `before
-    read`.  Those of any actor: `fetch-0 collects`: it has sealed an epoch and told so, and not passed the barrier on.
+    read`.  Those of any actor: `fetch-0 collects`: it has sealed an epoch and told so, and not passed the barrier on;
+    `fetch-0 hands over`: what it hands over with its vnodes is on the way.
     """
 
     def begin(world: World) -> None:

@@ -64,6 +64,7 @@ class World:
         self.recovery = RecoverySettings()
         self.keeps_house = scenario.keep_epochs is not None
         self.must_settle = scenario.must_settle
+        self.patience_s = scenario.patience_s
         self.views: tuple[ModelView, ...] = (
             EveryRow("rows", frozenset(scenario.sources)),
             GroupedRows("groups", frozenset(scenario.sources[:1])),

@@ -1,0 +1,125 @@
+"""How many fetch actors the work needs, by what they report."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from itertools import pairwise
+
+_LOOK_S = 5.0
+_OVERLOADED_S = 15.0
+_QUIET_S = 300.0
+_TARGET_S = 30.0
+_SPARE = 0.5
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What there is to do, at a moment.
+
+    Args:
+        num_fetchers: how many fetch actors there are.
+        waiting: files that are listed, and that nobody has begun to read.
+        finished: files that have ended so far.
+        is_held_back: whether it is not for the fetch actors to read faster: the run is paused or throttled, Spark
+            takes no more, or vnodes are moving.
+    """
+
+    num_fetchers: int
+    waiting: int
+    finished: int
+    is_held_back: bool
+
+
+@dataclass(frozen=True)
+class _Look:
+    at_s: float
+    waiting: int
+    finished: int
+
+
+@dataclass(frozen=True)
+class ScalingDecision:
+    """There should be another number of fetch actors."""
+
+    num_fetchers: int
+    reason: str
+
+
+class Autoscaler:
+    """Doubles the fetch actors when what waits would take them long, and halves them after a quiet time.
+
+    Twice as many are asked for when for 15 seconds more has waited than is read in 30, and nothing but the fetch actors
+    has been the reason.  Half as many are when for 5 minutes next to nothing has waited, and half as many would have
+    had time to spare at any moment of these, by what each of them could read when it was last busy.  After a decision
+    both times begin anew.
+
+    Args:
+        fewest, most: fetch actors.
+    """
+
+    def __init__(self, fewest: int, most: int) -> None:
+        self._fewest, self._most = fewest, most
+        self._looked_s = float("-inf")
+        self._looks: deque[_Look] = deque()
+        self._busy_rate: float | None = None
+
+    @property
+    def is_on(self) -> bool:
+        """Whether there is anything to decide."""
+        return self._fewest < self._most
+
+    def wake_s(self, now_s: float) -> float | None:
+        """When it should look again."""
+        return max(now_s, self._looked_s + _LOOK_S) if self.is_on else None
+
+    def on_workload(self, now_s: float, workload: Workload) -> ScalingDecision | None:
+        """Looks at the work; a look within five seconds of the last one is none.
+
+        Args:
+            now_s: of the monotonic clock.
+            workload: as of now.
+        """
+        if not self.is_on or now_s < self._looked_s + _LOOK_S:
+            return None
+        self._looked_s = now_s
+        if workload.is_held_back:
+            self._looks.clear()
+            return None
+        self._looks.append(_Look(now_s, workload.waiting, workload.finished))
+        while len(self._looks) > 1 and self._looks[1].at_s <= now_s - _QUIET_S:
+            self._looks.popleft()
+        decision = self._grown(workload) or self._shrunk(workload)
+        if decision is not None:
+            self._looks.clear()
+        return decision
+
+    def _grown(self, workload: Workload) -> ScalingDecision | None:
+        last = self._looks[-1]
+        recent = [look for look in self._looks if look.at_s >= last.at_s - _OVERLOADED_S - _LOOK_S]
+        seconds = last.at_s - recent[0].at_s
+        if seconds < _OVERLOADED_S:
+            return None
+        rate = (last.finished - recent[0].finished) / seconds
+        if any(look.waiting <= rate * _TARGET_S for look in recent):
+            return None
+        self._busy_rate = rate / workload.num_fetchers
+        wanted = min(self._most, 2 * workload.num_fetchers)
+        if wanted <= workload.num_fetchers:
+            return None
+        return ScalingDecision(wanted, f"{workload.waiting:,} files wait, and {rate:,.1f} are read each second")
+
+    def _shrunk(self, workload: Workload) -> ScalingDecision | None:
+        wanted = max(self._fewest, workload.num_fetchers // 2)
+        seconds = self._looks[-1].at_s - self._looks[0].at_s
+        if seconds < _QUIET_S or wanted >= workload.num_fetchers:
+            return None
+        most_read = 0.0
+        for before, look in pairwise(self._looks):
+            read = look.finished - before.finished
+            if look.waiting > read:
+                return None
+            most_read = max(most_read, read / (look.at_s - before.at_s))
+        if self._busy_rate is not None and most_read > _SPARE * wanted * self._busy_rate:
+            return None
+        return ScalingDecision(wanted, f"for {seconds:,.0f} seconds next to no file has waited")
