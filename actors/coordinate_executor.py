@@ -261,7 +261,7 @@ class CoordinateExecutor:
         self._views = epoch.views_after(self._views)
         if self._admission.on_committed(epoch.delta):
             self._scheduler.on_declared()
-        return [MoveTags(changed), *self._on_over(epoch), *self._go_on(now_s)]
+        return [TellCommitted(record.epoch), MoveTags(changed), *self._on_over(epoch), *self._go_on(now_s)]
 
     # -- what the user says --------------------------------------------------------------------------------------
 
@@ -357,7 +357,7 @@ class CoordinateExecutor:
         self._watermark.on_epoch_over(epoch.epoch, epoch.reports, self._closed)
         self._last_over = epoch.epoch
         self._note_unfinished(epoch)
-        instructions = [TellCommitted(epoch.epoch), *self._rescaling.on_epoch_over(epoch.epoch)]
+        instructions = self._rescaling.on_epoch_over(epoch.epoch)
         self._publish(requests_over=self._requests_of.pop(epoch.epoch, self._state.requests_over))
         if not epoch.barrier.is_stop:
             return instructions

@@ -120,7 +120,7 @@ class ListActor(ActorShell):
             self.do(self._executor.on_mark(mark, self.now_s()))
 
     async def committed(self, epoch: int) -> None:
-        """All epochs up to this one are committed, if they have changed anything."""
+        """All epochs up to this one are committed."""
         with self._guard():
             self.do(self._executor.on_committed(epoch, self.now_s()))
 

@@ -105,7 +105,6 @@ class ListExecutor:
         self._absent = AbsentNames(source)
         self._marked_in = 0
         self._vanished: dict[bytes, tuple[bytes, int]] = {}
-        self._vanished_in = 0
         self._settled: dict[str, bytes] = {}
         self._settling: dict[str, bytes] = {}
         self._unsettled: set[str] = set()
@@ -126,7 +125,6 @@ class ListExecutor:
         for vanished in barrier.vanished:
             if vanished.source == self._source:
                 self._forget(vanished.path, vanished.version)
-                self._vanished_in = barrier.epoch.prev
         if barrier.is_stop:
             self._stopped = True
             return [*instructions, *(self._events.release() if self._events else []), End()]
@@ -211,7 +209,7 @@ class ListExecutor:
         return [*self._send_changed(changed), *self._go_on(now_s)]
 
     def on_committed(self, epoch: int, now_s: float) -> list[Instruction]:
-        """All epochs up to this one are committed, if they have changed anything."""
+        """All epochs up to this one are committed."""
         if self._events is None:
             return []
         self._events.on_committed(epoch)
@@ -290,7 +288,10 @@ class ListExecutor:
             if before is not None:
                 self._absent.add(key, before, self._marked_in, path)
             elif path not in self._held:
-                self._settle(path, self._vanished_in)
+                # Who has taken the root over may know it: that nobody has, the commit of this epoch shows.
+                self._settle(path, self._current_epoch)
+                self._marked = True
+                self._activity += 1
             return []
         self._absent.discard([key])
         is_back = self._removes and self._seen.take_back(key)
