@@ -48,6 +48,7 @@ from actors.reports import CollectReport, Progress
 from actors.rescaling import PATIENCE_S, Rescaling
 from actors.run_state import RunState, Unfinished
 from actors.schema_sample import SchemaSample
+from actors.source import orders
 from actors.topology import MATERIALIZER, MERGER, Topology
 from actors.vnode_mapping import VnodeMapping
 from actors.watermark import Watermark
@@ -81,7 +82,8 @@ class CoordinateExecutor:
         patience_s: float = PATIENCE_S,
     ) -> None:
         num_fetchers, fewest, most = plan.fetchers(definition.fetch)
-        self._rescaling, self._autoscaler = Rescaling(num_fetchers, patience_s), Autoscaler(fewest, most)
+        self._rescaling = Rescaling(num_fetchers, patience_s, orders(definition.sources))
+        self._autoscaler = Autoscaler(fewest, most)
         topology = Topology(definition, self._rescaling.mapping.owners)
         head = recovered.head
         self._definition, self._next_epoch = definition, next_epoch

@@ -96,6 +96,7 @@ class ListActor(ActorShell):
             must_list=wait_s is None,
             listed_at=None if listed is None else listed.listed_at,
             removes=source.policy.on_change == "replace",
+            order=source.order,
         )
 
     def on_message(self, edge: str, message: Message) -> list[Instruction]:
