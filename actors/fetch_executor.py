@@ -215,10 +215,10 @@ class FetchExecutor:
             return [CloseFile(file), *self._go_on(now_s)]
         progress = self._queue.get(file)
         self._reads.end(progress, 0)
-        if file.source in self._schemas:
-            self._reads.read_on(progress)
-            return self._go_on(now_s)
         self._reads.await_schema(progress)
+        if file.source in self._schemas:
+            self._reads.on_schema(file.source)
+            return self._go_on(now_s)
         return [*self._shown.show(progress, schema), *self._go_on(now_s)]
 
     def on_new_columns(

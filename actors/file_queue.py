@@ -202,6 +202,7 @@ class FileQueue:
         del self._files[progress.key]
         self.begun.pop(progress.key, None)
         self._touched.pop(progress.key, None)
+        self.waiting.end(progress)
         self._withdraw(progress)
         self._tally(progress.file.source).unfinished -= 1
         anew = FileProgress(progress.file, listed_epoch=progress.listed_epoch, replaces=True, stored=progress.stored)
@@ -296,7 +297,6 @@ class FileQueue:
 
     def end_reading(self, progress: FileProgress) -> None:
         """A file has been read to its end, or nothing more of it is read."""
-        self.waiting.end(progress)
         if progress.is_reading:
             progress.is_reading = False
             self._tally(progress.file.source).reading -= 1
@@ -306,6 +306,7 @@ class FileQueue:
         if progress.file.source not in self._orders or progress.read_to.row:
             return False
         self.end_reading(progress)
+        self.waiting.end(progress)
         del self.begun[progress.key]
         self._line_up(progress)
         return True
@@ -409,6 +410,7 @@ class FileQueue:
         return row if progress.kept_row is None else progress.kept_row | {"error": ending.error}
 
     def _end(self, progress: FileProgress, row: Mapping[str, object]) -> None:
+        self.waiting.end(progress)
         self._drop(progress)
         self._delta.put("ledger", progress.state_key, progress.vnode, **row)
 
