@@ -18,6 +18,7 @@ BENCHMARKS = (
     "late_view",
     "catching_up",
     "growing_view",
+    "rescaling",
     "long_life",
 )
 
