@@ -20,6 +20,10 @@ from state.errors import SettingsError
         (BarrierSettings, "max_epoch_bytes", "128 MiB"),
         (BarrierSettings, "idle_interval_s", 2.0),
         (FetchSettings, "num_fetchers", 0),
+        (FetchSettings, "num_fetchers", 257),
+        (FetchSettings, "num_fetchers", True),
+        (FetchSettings, "num_fetchers", (4, 2)),
+        (FetchSettings, "num_fetchers", (1, 2, 3)),
         (FetchSettings, "concurrency", True),
         (FetchSettings, "max_attempts", None),
         (ReadLimits, "max_nesting", 0),
@@ -43,3 +47,8 @@ def test_settings_are_keyword_only_and_frozen() -> None:
         BarrierSettings(1.0)  # type: ignore[call-arg]
     with pytest.raises(AttributeError):
         BarrierSettings().interval_s = 2.0  # type: ignore[misc]
+
+
+def test_one_number_of_fetch_actors_is_the_fewest_and_the_most() -> None:
+    assert FetchSettings(num_fetchers=3).fetcher_bounds == (3, 3)
+    assert FetchSettings(num_fetchers=(1, 8)).fetcher_bounds == (1, 8)
