@@ -465,6 +465,7 @@ class FetchExecutor:
         """Whether an answer is about what was given up; what it cost counts."""
         if not self._reads.is_dropped((file.source, file.path, file.version)):
             return False
+        self._queue.note_cost(file.source, requests=requests, bytes_read=bytes_read)
         self._requests += requests
         self._bytes += bytes_read
         return True

@@ -250,9 +250,9 @@ class FileQueue:
         held = self._grouped(self._held, receivers, lambda path: path)
         for each in (each for group in files.values() for each in group):
             del self._files[each.key]
-            self.begun.pop(each.key, None)
             self._tally(each.file.source).leave(each)
-            each.settle(is_interrupted=each.key in active)
+            if self.begun.pop(each.key, None) is not None:
+                each.settle(is_interrupted=each.key in active)
             self.moved -= 1
             self.waiting.end(each)
         waiting, self._aside = [*self.waiting.take_all(), *self._aside], []
@@ -340,10 +340,14 @@ class FileQueue:
         progress = self._touch(self.get(file))
         progress.requests += requests
         progress.bytes_read += bytes_read
-        tally = self._tally(file.source)
+        self.note_cost(file.source, requests=requests, bytes_read=bytes_read)
+        return progress
+
+    def note_cost(self, source: str, *, requests: int, bytes_read: int) -> None:
+        """Something was asked of a source, for whatever file."""
+        tally = self._tally(source)
         tally.requests += requests
         tally.bytes += bytes_read
-        return progress
 
     def advance(self, progress: FileProgress, rows: Rows, epoch: int) -> int:
         """These rows are emitted, and those that do not fit are quarantined.  Returns how many do fit."""
