@@ -30,6 +30,7 @@ from state.store import StateStore
 from state.tables import REMOVED_STATUSES
 
 _BACK = "It is back, and is read again: its rows come into the views when all of it is read."
+_IN_PLACE = "It is read again, and its rows of now come in place of these when that is done."
 _EPOCHS = ("listed_epoch", "first_epoch", "done_epoch", "changed_epoch", "gone_epoch", "removed_epoch")
 
 
@@ -124,10 +125,11 @@ def _of_listed(candidate: _Candidate, versions: list[dict[str, Any]], store: Sta
         " ".join(filter(None, (_version_line(candidate.url, version), first and f"The first bad record is {first}.")))
         for version, first in zip(versions, bad, strict=True)
     ]
-    if _took_its_rows_along(latest):
-        lines.append(_BACK if is_read_again else "When it is back, it is read again.")
-    elif is_read_again:
-        lines.append("It is read again, and its rows of now come in place of these when that is done.")
+    if is_read_again:
+        finished = [version for version in versions if version["status"] != "waiting"]
+        lines.append(_BACK if finished and _took_its_rows_along(finished[-1]) else _IN_PLACE)
+    elif _took_its_rows_along(latest):
+        lines.append("When it is back, it is read again.")
     if len(versions) > 1:
         lines.append(f"{len(versions)} versions of it were listed; the last line is about the latest.")
     epochs = {name: latest[name] for name in _EPOCHS if latest[name] is not None}
