@@ -93,9 +93,9 @@ class ActorGroup:
                 name=name,
                 num_fetchers=len(mapping.owners),
                 schemas=open_sources,
-                unfinished=[each for each in recovered.unfinished if mapping.owner_of(each.file.path) == name],
-                without_rows=[key for key in recovered.without_rows if mapping.owner_of(key[1]) == name],
-                held=[path for path in recovered.held if mapping.owner_of(path[1]) == name],
+                unfinished=[each for each in recovered.unfinished if mapping.owner_of(*each.path_key) == name],
+                without_rows=[key for key in recovered.without_rows if mapping.owner_of(*key[:2]) == name],
+                held=[path for path in recovered.held if mapping.owner_of(*path) == name],
             )
             for name in mapping.owners
         }

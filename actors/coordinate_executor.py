@@ -48,6 +48,7 @@ from actors.reports import CollectReport, Progress
 from actors.rescaling import PATIENCE_S, Rescaling
 from actors.run_state import RunState, Unfinished
 from actors.schema_sample import SchemaSample
+from actors.source import orders
 from actors.topology import MATERIALIZER, MERGER, Topology
 from actors.vnode_mapping import VnodeMapping
 from actors.watermark import Watermark
@@ -81,7 +82,8 @@ class CoordinateExecutor:
         patience_s: float = PATIENCE_S,
     ) -> None:
         num_fetchers, fewest, most = plan.fetchers(definition.fetch)
-        self._rescaling, self._autoscaler = Rescaling(num_fetchers, patience_s), Autoscaler(fewest, most)
+        self._rescaling = Rescaling(num_fetchers, patience_s, orders(definition.sources))
+        self._autoscaler = Autoscaler(fewest, most)
         topology = Topology(definition, self._rescaling.mapping.owners)
         head = recovered.head
         self._definition, self._next_epoch = definition, next_epoch
@@ -261,7 +263,7 @@ class CoordinateExecutor:
         self._views = epoch.views_after(self._views)
         if self._admission.on_committed(epoch.delta):
             self._scheduler.on_declared()
-        return [MoveTags(changed), *self._on_over(epoch), *self._go_on(now_s)]
+        return [TellCommitted(record.epoch), MoveTags(changed), *self._on_over(epoch), *self._go_on(now_s)]
 
     # -- what the user says --------------------------------------------------------------------------------------
 
@@ -357,7 +359,7 @@ class CoordinateExecutor:
         self._watermark.on_epoch_over(epoch.epoch, epoch.reports, self._closed)
         self._last_over = epoch.epoch
         self._note_unfinished(epoch)
-        instructions = [TellCommitted(epoch.epoch), *self._rescaling.on_epoch_over(epoch.epoch)]
+        instructions = self._rescaling.on_epoch_over(epoch.epoch)
         self._publish(requests_over=self._requests_of.pop(epoch.epoch, self._state.requests_over))
         if not epoch.barrier.is_stop:
             return instructions

@@ -77,5 +77,5 @@ class DispatchExecutor:
     def _scatter(self, files: Sequence[_File], message: Callable[[tuple[_File, ...]], Message]) -> list[Instruction]:
         shares: dict[str, list[_File]] = {}
         for file in files:
-            shares.setdefault(self._mapping.owner_of(file.path), []).append(file)
+            shares.setdefault(self._mapping.owner_of(file.source, file.path), []).append(file)
         return [Send(message(tuple(share)), to=(owner,)) for owner, share in shares.items()]

@@ -40,7 +40,7 @@ from actors.reports import FetchProgress
 from actors.row_stager import RowStager, with_files
 from actors.rows import Offset
 from actors.settings import FetchSettings
-from actors.source import SourceDefinition, appending, replacing
+from actors.source import SourceDefinition, appending, orders, replacing
 from actors.source_reader import SourceReader
 from actors.vnode_mapping import VnodeMapping
 from state.errors import AccessDeniedError, SchemaError, StorageFullError, StorageUnavailableError
@@ -97,7 +97,7 @@ class FetchActor(ActorShell):
             settings=settings,
             num_fetchers=num_fetchers,
             outlet=self._edge,
-            queue=FileQueue(unfinished, without_rows, appending(sources), replacing(sources), held),
+            queue=FileQueue(unfinished, without_rows, appending(sources), replacing(sources), held, orders(sources)),
             known_schemas=schemas,
             poisoned=poisoned,
             policies={source.name: source.policy for source in sources},

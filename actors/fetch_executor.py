@@ -386,7 +386,7 @@ class FetchExecutor:
 
     def _hand_over(self, epoch: int, update: Update) -> list[Instruction]:
         receivers = update.before.moves_from(self._actor, update.after)
-        going = [each for each in self._queue.begun.values() if each.vnode in receivers]
+        going = [each for each in self._queue.begun.values() if self._queue.vnode_of(each.path_key) in receivers]
         instructions = self._let_go(going)
         handovers = self._queue.hand_over(receivers, self._actor, epoch, self._reads.active)
         samples = dict(self._shown.samples)

@@ -10,8 +10,8 @@ its end they come in place of all that the views hold of the object.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Container, Iterable, Mapping
+from types import MappingProxyType
 from typing import TypeVar
 
 from actors.file_progress import Ending, FileProgress
@@ -29,6 +29,8 @@ from actors.messages import (
 from actors.reports import CorrectedFile
 from actors.rows import BadRecord, Rows
 from actors.source_tally import SourceTally
+from actors.vnode_mapping import vnode_of_file
+from actors.waiting_files import WaitingFiles
 from state.delta import Delta, DeltaBuilder
 from state.errors import ProtocolError
 from state.keys import encode_key
@@ -52,6 +54,7 @@ class FileQueue:
         appending: sources whose later versions are read whatever became of the earlier ones.
         replacing: sources whose later versions replace the earlier ones.
         held: objects of which a version was to replace others, and could not be read: the next one replaces them, too.
+        orders: source → the order in which its files are read, of the sources that have one.
     """
 
     def __init__(
@@ -61,11 +64,13 @@ class FileQueue:
         appending: Iterable[str] = (),
         replacing: Iterable[str] = (),
         held: Iterable[PathKey] = (),
+        orders: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        self.waiting: deque[FileProgress] = deque()
+        self._orders = orders
+        self.waiting = WaitingFiles(orders)
         self.begun: dict[FileKey, FileProgress] = {}
         self.moved = 0
-        self._aside: deque[FileProgress] = deque()
+        self._aside: list[FileProgress] = []
         self._stays: Callable[[FileProgress], bool] | None = None
         self.tallies: dict[str, SourceTally] = {}
         self._files: dict[FileKey, FileProgress] = {}
@@ -207,9 +212,9 @@ class FileQueue:
         self._enqueue(self._touch(anew))
 
     def _withdraw(self, progress: FileProgress) -> None:
-        for files in (self.waiting, self._aside):
-            if progress in files:
-                files.remove(progress)
+        self.waiting.remove(progress)
+        if progress in self._aside:
+            self._aside.remove(progress)
 
     def _by_path(self) -> dict[PathKey, FileProgress]:
         return {each.path_key: each for each in self._files.values()}
@@ -218,10 +223,10 @@ class FileQueue:
 
     def set_aside(self, stays: Callable[[FileProgress], bool] | None) -> None:
         """Only those that stay are in `waiting` from now on; None: all."""
-        files = [*self.waiting, *self._aside]
-        self._stays = stays
-        self.waiting = deque(each for each in files if stays is None or stays(each))
-        self._aside = deque(each for each in files if stays is not None and not stays(each))
+        files = [*self.waiting.take_all(), *self._aside]
+        self._stays, self._aside = stays, []
+        for each in files:
+            self._line_up(each)
 
     def hand_over(
         self, receivers: Mapping[int, str], giver: str, epoch: int, active: Container[FileKey]
@@ -238,19 +243,21 @@ class FileQueue:
             Next owner → what it gets.
         """
         assert not self._touched, "what was touched is sealed, so that it is stored"
-        files = _grouped(self._files.values(), receivers, lambda each: each.file.path)
-        successors = _grouped(self._successors.values(), receivers, lambda each: each.file.path)
-        without_rows = _grouped(self._without_rows, receivers, lambda key: key[1])
-        held = _grouped(self._held, receivers, lambda key: key[1])
+        files = self._grouped(self._files.values(), receivers, lambda each: each.path_key)
+        successors = self._grouped(self._successors.values(), receivers, lambda each: each.path_key)
+        without_rows = self._grouped(self._without_rows, receivers, lambda key: key[:2])
+        held = self._grouped(self._held, receivers, lambda path: path)
         for each in (each for group in files.values() for each in group):
             del self._files[each.key]
             self.begun.pop(each.key, None)
             self._tally(each.file.source).leave(each)
             each.settle(is_interrupted=each.key in active)
             self.moved -= 1
-        self.waiting, self._aside = (
-            deque(each for each in waiting if each.key in self._files) for waiting in (self.waiting, self._aside)
-        )
+            self.waiting.end(each)
+        waiting, self._aside = [*self.waiting.take_all(), *self._aside], []
+        for each in waiting:
+            if each.key in self._files:
+                self._line_up(each)
         for path in [each.path_key for group in successors.values() for each in group]:
             del self._successors[path]
         self._without_rows.difference_update(*without_rows.values())
@@ -273,11 +280,9 @@ class FileQueue:
             self._note(each)
             if each.ending is not None:
                 self.begun[each.key] = each
-            elif each.has_begun:
-                # What is half read is read on first.
-                self._line_of(each).appendleft(each)
             else:
-                self._line_of(each).append(each)
+                # What is half read is read on first.
+                self._line_up(each, first=each.has_begun)
         self.moved += len(handover.files)
         self._successors |= {each.path_key: each for each in handover.successors}
         self._without_rows |= handover.without_rows
@@ -291,9 +296,34 @@ class FileQueue:
 
     def end_reading(self, progress: FileProgress) -> None:
         """A file has been read to its end, or nothing more of it is read."""
+        self.waiting.end(progress)
         if progress.is_reading:
             progress.is_reading = False
             self._tally(progress.file.source).reading -= 1
+
+    def put_back(self, progress: FileProgress) -> bool:
+        """A file that was opened to see a schema waits for its turn again, if its source has an order."""
+        if progress.file.source not in self._orders or progress.read_to.row:
+            return False
+        self.end_reading(progress)
+        del self.begun[progress.key]
+        self._line_up(progress)
+        return True
+
+    def _grouped(
+        self, items: Iterable[_Item], receivers: Mapping[int, str], path_of: Callable[[_Item], PathKey]
+    ) -> dict[str, list[_Item]]:
+        """Next owner → those of the items whose vnode it gets."""
+        groups: dict[str, list[_Item]] = {}
+        for item in items:
+            receiver = receivers.get(self.vnode_of(path_of(item)))
+            if receiver is not None:
+                groups.setdefault(receiver, []).append(item)
+        return groups
+
+    def vnode_of(self, file: PathKey) -> int:
+        """The vnode whose owner reads an object."""
+        return vnode_of_file(*file, self._orders)
 
     def note_gone(self, files: Iterable[GoneFile], epoch: int) -> None:
         """Finished versions whose objects are not there any more; one that is read again will say so at its end."""
@@ -425,10 +455,13 @@ class FileQueue:
 
     def _enqueue(self, progress: FileProgress) -> None:
         self._note(progress)
-        self._line_of(progress).append(progress)
+        self._line_up(progress)
 
-    def _line_of(self, progress: FileProgress) -> deque[FileProgress]:
-        return self.waiting if self._stays is None or self._stays(progress) else self._aside
+    def _line_up(self, progress: FileProgress, *, first: bool = False) -> None:
+        if self._stays is None or self._stays(progress):
+            self.waiting.add(progress, first=first)
+        else:
+            self._aside.append(progress)
 
     def _note(self, progress: FileProgress) -> None:
         if progress.key in self._files:
@@ -447,15 +480,3 @@ class FileQueue:
 
     def _tally(self, source: str) -> SourceTally:
         return self.tallies.setdefault(source, SourceTally())
-
-
-def _grouped(
-    items: Iterable[_Item], receivers: Mapping[int, str], path_of: Callable[[_Item], str]
-) -> dict[str, list[_Item]]:
-    """Next owner → those of the items whose vnode it gets."""
-    groups: dict[str, list[_Item]] = {}
-    for item in items:
-        receiver = receivers.get(vnode_of(path_of(item)))
-        if receiver is not None:
-            groups.setdefault(receiver, []).append(item)
-    return groups

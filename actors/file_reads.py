@@ -105,7 +105,9 @@ class FileReads:
     def on_schema(self, source: str) -> None:
         """A schema is decided, or has got columns."""
         for key in [key for key in self._undecided if key[0] == source]:
-            self._open.append(self._undecided.pop(key))
+            progress = self._undecided.pop(key)
+            if not self._queue.put_back(progress):
+                self._open.append(progress)
         self._set_aside()
 
     def on_time(self, now_s: float) -> None:
@@ -152,7 +154,7 @@ class FileReads:
     def may_move(self) -> bool:
         """Whether no file of a moving vnode would have to be read again somewhere else."""
         begun = self._queue.begun.values()
-        return all(each.vnode not in self._moving or self._is_at_rest(each) for each in begun)
+        return all(not self._moves(each) or self._is_at_rest(each) for each in begun)
 
     def _is_at_rest(self, progress: FileProgress) -> bool:
         if progress.key in self._active or progress.key in self._undecided:
@@ -165,28 +167,36 @@ class FileReads:
         self._queue.set_aside(self._stays if self._moving else None)
 
     def _stays(self, progress: FileProgress) -> bool:
-        return progress.vnode not in self._moving or progress.file.source not in self._decided
+        return not self._moves(progress) or progress.file.source not in self._decided
+
+    def _moves(self, progress: FileProgress) -> bool:
+        return self._queue.vnode_of(progress.path_key) in self._moving
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
     def _next(self, now_s: float) -> FileProgress | None:
         """The file that is read on or opened next."""
-        if (progress := self._pop(self._open)) is not None:
+        if (progress := self._pop_open()) is not None:
             return progress
         if self._limits.opened.wait_s(now_s):
             return None
-        if (progress := self._pop(self._queue.waiting)) is not None:
+        may_be_read = None if self._may_all_be_read else self._may_be_read
+        if (progress := self._queue.waiting.pop(self._decided, may_be_read)) is not None:
             self._limits.opened.take(1)
             self._queue.begin(progress)
         return progress
 
-    def _pop(self, files: deque[FileProgress]) -> FileProgress | None:
-        if self.admitted is None and not self._corrected and not self._abandoned and not self._rest_moving:
-            return files.popleft() if files else None
-        progress = next((each for each in files if self._may_be_read(each)), None)
+    def _pop_open(self) -> FileProgress | None:
+        if self._may_all_be_read:
+            return self._open.popleft() if self._open else None
+        progress = next(filter(self._may_be_read, self._open), None)
         if progress is not None:
-            files.remove(progress)
+            self._open.remove(progress)
         return progress
+
+    @property
+    def _may_all_be_read(self) -> bool:
+        return self.admitted is None and not self._corrected and not self._abandoned and not self._rest_moving
 
     def _may_be_read(self, progress: FileProgress) -> bool:
         if progress.path_key in self._corrected or progress.key in self._abandoned:

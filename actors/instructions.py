@@ -238,7 +238,7 @@ class Commit:
 
 @dataclass(frozen=True)
 class TellCommitted:
-    """Tells the list actors that an epoch is committed, or has changed nothing."""
+    """Tells the list actors that an epoch is committed."""
 
     epoch: int
 

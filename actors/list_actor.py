@@ -97,6 +97,7 @@ class ListActor(ActorShell):
             listed_at=None if listed is None else listed.listed_at,
             found=0 if listed is None else listed.found,
             removes=source.policy.on_change == "replace",
+            order=source.order,
         )
 
     def on_message(self, edge: str, message: Message) -> list[Instruction]:
@@ -121,7 +122,7 @@ class ListActor(ActorShell):
             self.do(self._executor.on_mark(mark, self.now_s()))
 
     async def committed(self, epoch: int) -> None:
-        """All epochs up to this one are committed, if they have changed anything."""
+        """All epochs up to this one are committed."""
         with self._guard():
             self.do(self._executor.on_committed(epoch, self.now_s()))
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from itertools import islice
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +18,7 @@ import pyarrow as pa
 from actors.absent_names import AbsentNames
 from actors.event_watch import EventWatch
 from actors.gone_files import GoneFound
+from actors.held_files import HeldFiles
 from actors.instructions import End, Fail, Instruction, ReadPage, Receive, Send, WakeAt, pass_on
 from actors.known_chunks import Chunk, KnownChunks
 from actors.listing_marks import ListingMarks
@@ -41,6 +41,7 @@ from actors.path_filter import PathFilter
 from actors.reports import CollectReport, ListProgress
 from actors.schema_sample import SAMPLE_FILES
 from actors.seen_index import SeenIndex, Sight
+from actors.young_files import YoungFiles
 from state.delta import DeltaBuilder
 from state.errors import ProtocolError, RunFailedError
 from state.fingerprint import path_fingerprint, path_fingerprints, version_fingerprints
@@ -71,6 +72,7 @@ class ListExecutor:
         listed_at: when the last listing ended, if that is known.
         found: new and changed files that it found.
         removes: whether the rows of files that are gone leave the views: then they are read when they are back.
+        order: in which files are handed on, when a listing has ended: see `SourceDefinition`.
     """
 
     def __init__(
@@ -90,16 +92,17 @@ class ListExecutor:
         listed_at: datetime | None = None,
         found: int = 0,
         removes: bool = False,
+        order: str | None = None,
     ) -> None:
         self._actor, self._source = actor, source
         self._filter, self._pace, self._seen = path_filter, pace, seen
         self._schema_known, self._must_settle, self._not_before_us = schema_known, must_settle, not_before_us
-        self._events, self._must_list, self._removes = events, must_list, removes
+        self._events, self._must_list, self._removes, self._order = events, must_list, removes, order
         self._probing, self._sampled = bool(sampled) and not schema_known, sampled
         self._epoch: int | None = None
         self._paused = self._stopped = self._is_busy = False
         self._budget = 0
-        self._held: dict[str, FileVersion] = {}
+        self._held = HeldFiles(order)
         self._listing = self._page_asked = self._is_last = False
         self._chunks = KnownChunks()
         # Names that were looked at since the listing began: its pages may show what was there before.
@@ -107,10 +110,7 @@ class ListExecutor:
         self._absent = AbsentNames(source)
         self._marked_in = 0
         self._vanished: dict[bytes, tuple[bytes, int]] = {}
-        self._vanished_in = 0
-        self._settled: dict[str, bytes] = {}
-        self._settling: dict[str, bytes] = {}
-        self._unsettled: set[str] = set()
+        self._young = YoungFiles()
         self._marks, self._complete_mark = ListingMarks(), 0
         self._delta = DeltaBuilder()
         self._marked = False
@@ -128,7 +128,6 @@ class ListExecutor:
         for vanished in barrier.vanished:
             if vanished.source == self._source:
                 self._forget(vanished.path, vanished.version)
-                self._vanished_in = barrier.epoch.prev
         if barrier.is_stop:
             self._stopped = True
             return [*instructions, *(self._events.release() if self._events else []), End()]
@@ -168,10 +167,8 @@ class ListExecutor:
         self._listed, self._listed_now = self._listed_now, 0
         self._found, self._found_now = self._found_now, 0
         self._must_list = False
-        self._settled, self._settling = self._settling, {}
-        self._marks.end_listing(self._unsettled)
-        self._unsettled = set()
-        self._pace.end(now_s, _SETTLE_S if self._settled else None, is_busy=self._is_busy)
+        self._marks.end_listing(self._young.end_listing())
+        self._pace.end(now_s, _SETTLE_S if self._young else None, is_busy=self._is_busy)
         return [*self._find_gone(), *self._go_on(now_s)]
 
     def on_gone(self, found: GoneFound) -> list[Instruction]:
@@ -213,7 +210,7 @@ class ListExecutor:
         return [*self._send_changed(changed), *self._go_on(now_s)]
 
     def on_committed(self, epoch: int, now_s: float) -> list[Instruction]:
-        """All epochs up to this one are committed, if they have changed anything."""
+        """All epochs up to this one are committed."""
         if self._events is None:
             return []
         self._events.on_committed(epoch)
@@ -268,17 +265,13 @@ class ListExecutor:
                     "another name: rename it"
                 )
             is_new = sights[at] == Sight.NEW
-            is_young = self._must_settle and self._settled.get(path) != version
-            if is_young and sights[at] != Sight.BACK:
-                self._settling[path] = version
-                if is_new or path not in self._settled:
-                    # What was read and changes in every listing is waited for once, not for ever.
-                    self._unsettled.add(path)
+            may_be_young = self._must_settle and sights[at] != Sight.BACK
+            if may_be_young and self._young.is_young(path, version, is_new=is_new):
                 continue
             file = FileVersion(self._source, path, version, row["etag"], row["size"], time_of(row["modified_us"]))
             self._found_now += 1
             if is_new:
-                self._held[path] = file
+                self._held.add(file)
             else:
                 (before,) = self._seen.lookup([keys[at]])
                 assert before is not None, "its sight was not NEW"
@@ -292,14 +285,17 @@ class ListExecutor:
             if before is not None:
                 self._absent.add(key, before, self._marked_in, path)
             elif path not in self._held:
-                self._settle(path, self._vanished_in)
+                # Who has taken the root over may know it: that nobody has, the commit of this epoch shows.
+                self._settle(path, self._current_epoch)
+                self._marked = True
+                self._activity += 1
             return []
         self._absent.discard([key])
         is_back = self._removes and self._seen.take_back(key)
         if before is None:
             limit = self._not_before_us
             if path in self._held or limit is None or microseconds_of(file.last_modified) >= limit:
-                self._held[path] = file
+                self._held.add(file)
             else:
                 self._settle(path, 0)
             return []
@@ -372,7 +368,8 @@ class ListExecutor:
             instructions += self._events.ask(now_s, mark, may_go_on=may_go_on)
             instructions += self._absent.ask_for_paths()
             wakes += self._events.wakes(mark, may_go_on=may_go_on)
-        if not self._paused and not self._page_asked and not self._held:
+        may_list = not self._held or (self._order is not None and self._listing)
+        if not self._paused and not self._page_asked and may_list:
             instructions += self._list_on(now_s, wakes)
         self._complete_marks()
         return [*instructions, WakeAt(min(wakes))] if wakes else instructions
@@ -395,11 +392,13 @@ class ListExecutor:
 
     def _complete_marks(self) -> None:
         """With events, a mark is complete also when all is handed on that the queue had."""
+        if self._held:
+            return
         complete = self._marks.complete
         if self._events is not None:
             if not self._must_list and self._events.is_complete(self._marks.last):
                 complete = self._marks.last
-            elif self._events.is_looking or self._held:
+            elif self._events.is_looking:
                 # A page made it look at something again.
                 return
         if complete > self._complete_mark:
@@ -407,14 +406,13 @@ class ListExecutor:
             self._activity += 1
 
     def _send_held(self) -> list[Instruction]:
-        if self._stopped or self._paused or self._probing:
+        if self._stopped or self._paused or self._probing or (self._order is not None and self._listing):
             return []
         allowed = min(len(self._held), self._budget if self._schema_known else min(SAMPLE_FILES, self._budget))
         if allowed <= 0:
             return []
-        files = tuple(islice(self._held.values(), allowed))
+        files = self._held.take(allowed)
         for file in files:
-            del self._held[file.path]
             self._mark_seen(file.path, file.version)
         self._budget -= allowed
         self._sent += allowed

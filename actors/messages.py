@@ -153,6 +153,10 @@ class RetriedFile:
     bytes_read: int
 
     @property
+    def source(self) -> str:
+        return self.file.source
+
+    @property
     def path(self) -> str:
         return self.file.path
 
@@ -203,6 +207,10 @@ class ChangedFile:
 
     version: bytes
     now: FileVersion
+
+    @property
+    def source(self) -> str:
+        return self.now.source
 
     @property
     def path(self) -> str:

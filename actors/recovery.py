@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,9 +17,11 @@ from actors.ledger_corrections import num_ignored
 from actors.listing_state import ListedState
 from actors.messages import FileKey, FileVersion, PathKey
 from actors.pipeline_definition import PipelineDefinition
+from actors.reading_order import place
 from actors.reports import SourceProgress
 from actors.rows import Offset
 from actors.seen_index import SeenIndex
+from actors.source import orders
 from state.catalog import Catalog
 from state.errors import CommitRefusedError, FencedError, StoreNotFoundError
 from state.fingerprint import path_fingerprint, path_fingerprints
@@ -125,7 +129,8 @@ def recover(definition: PipelineDefinition, plan: AttemptPlan, root: Root) -> Re
         views=views,
         seen=_seen(store.scan("seen"), definition, vanished, ledger.filter(pc.is_valid(ledger["gone_epoch"]))),
         unfinished=sorted(
-            map(_progress, queue.filter(_is_of(declared, queue)).to_pylist()), key=FileProgress.reading_order
+            map(_progress, queue.filter(_is_of(declared, queue)).to_pylist()),
+            key=partial(_reading_order, orders(definition.sources)),
         ),
         without_rows=without_rows,
         held=held,
@@ -210,6 +215,12 @@ def _seen(
             [key for key, seen, own in zip(keys, versions, own["version"].to_pylist(), strict=True) if seen == own]
         )
     return indexes
+
+
+def _reading_order(orders: Mapping[str, str], progress: FileProgress) -> tuple[bool, int, datetime, str]:
+    is_new, listed_epoch, last_modified, path = progress.reading_order()
+    order = orders.get(progress.file.source)
+    return (is_new, listed_epoch, last_modified, path) if order is None else (is_new, 0, *place(progress.file, order))
 
 
 def _progress(row: Mapping[str, object]) -> FileProgress:

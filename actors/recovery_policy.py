@@ -67,7 +67,7 @@ class RecoveryPolicy:
     def __init__(self, settings: RecoverySettings) -> None:
         self._settings = settings
         self._failures = 0
-        self._finished_files = 0
+        self._finished_files = self._epochs = 0
         self._recent: deque[float] = deque(maxlen=_OFTEN)
         self._files_at_once: int | None = None
         self._alone: dict[PathKey, int] = {}
@@ -87,6 +87,10 @@ class RecoveryPolicy:
         """
         if isinstance(error, _FINAL):
             return None
+        if state.epochs > self._epochs:
+            # What was given up is committed as that; later versions of it are not to blame.
+            self._epochs = state.epochs
+            self._poisoned.clear()
         if state.totals.files > self._finished_files:
             self._finished_files = state.totals.files
             self._failures = self._poisoned_in_a_row = 0

@@ -40,13 +40,14 @@ class Rescaling:
     Args:
         num_fetchers: how many there are at the start.
         patience_s: for so long a barrier waits for what is being read, and half of it before open files have to rest.
+        ordered: see `VnodeMapping`.
 
     `asked` counts what was asked for, `over` what of that is done: whoever asked later has the last word.
     """
 
-    def __init__(self, num_fetchers: int, patience_s: float = PATIENCE_S) -> None:
+    def __init__(self, num_fetchers: int, patience_s: float = PATIENCE_S, ordered: Iterable[str] = ()) -> None:
         self._patience_s = patience_s
-        self.mapping = VnodeMapping.even(fetcher_names(0, num_fetchers))
+        self.mapping = VnodeMapping.even(fetcher_names(0, num_fetchers), ordered)
         self._num_names = num_fetchers
         self._wanted = num_fetchers
         self._move: _Move | None = None

@@ -279,6 +279,8 @@ class SourceDefinition:
         policy: what becomes of files that are not as they should be.
         schema_evolution: what becomes of columns that the schema does not have: `strict`, `add_columns` or `widen`.
         metadata: columns that tell where a row is from, see `METADATA`.
+        order: in which its files are read, one after the other: by `name`, or by `last_modified` and then name; None
+            for many at a time, in any order.
         materialize: whether its rows are kept in a dataset of their own.
     """
 
@@ -291,9 +293,12 @@ class SourceDefinition:
     policy: FilePolicy = FilePolicy()
     schema_evolution: str = "strict"
     metadata: tuple[str, ...] = ()
+    order: str | None = None
     materialize: bool = False
 
     def __post_init__(self) -> None:
+        if self.order is not None:
+            require_one_of("order", self.order, ("name", "last_modified"))
         require_one_of("schema_evolution", self.schema_evolution, ("strict", "add_columns", "widen"))
         for name in self.metadata:
             require_one_of("metadata", name, METADATA)
@@ -334,6 +339,11 @@ class SourceDefinition:
             metadata=tuple(recorded.get("metadata", ())),
             materialize=recorded.get("materialize", False),
         )
+
+
+def orders(sources: Iterable[SourceDefinition]) -> dict[str, str]:
+    """Source → the order in which its files are read, of those that have one."""
+    return {source.name: source.order for source in sources if source.order is not None}
 
 
 def appending(sources: Iterable[SourceDefinition]) -> frozenset[str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from state.vnode import VNODES, vnode_of
 
@@ -14,27 +14,30 @@ class VnodeMapping:
 
     Args:
         owner: of each vnode, by name.
+        ordered: the sources all of whose files are read by one owner.
     """
 
     owner: tuple[str, ...]
+    ordered: frozenset[str] = frozenset()
 
     @classmethod
-    def even(cls, owners: Sequence[str]) -> VnodeMapping:
+    def even(cls, owners: Sequence[str], ordered: Iterable[str] = ()) -> VnodeMapping:
         """The first split.
 
         Args:
             owners: 1 to 256 names.
+            ordered: see `VnodeMapping`.
         """
-        return cls(tuple(owners[vnode * len(owners) // VNODES] for vnode in range(VNODES)))
+        return cls(tuple(owners[vnode * len(owners) // VNODES] for vnode in range(VNODES)), frozenset(ordered))
 
     @property
     def owners(self) -> tuple[str, ...]:
         """Every owner, in the order of its first vnode."""
         return tuple(dict.fromkeys(self.owner))
 
-    def owner_of(self, path: str) -> str:
-        """The fetch actor that reads this path."""
-        return self.owner[vnode_of(path)]
+    def owner_of(self, source: str, path: str) -> str:
+        """The fetch actor that reads this path of a source."""
+        return self.owner[vnode_of_file(source, path, self.ordered)]
 
     def vnodes_of(self, owner: str) -> frozenset[int]:
         """The vnodes of one fetch actor."""
@@ -55,7 +58,7 @@ class VnodeMapping:
         after = {vnode: name for name in owners for vnode in kept[name][: quota[name]]}
         short = (name for name in owners for _ in range(quota[name] - len(kept[name])))
         after |= zip(sorted(set(range(VNODES)) - after.keys()), short, strict=True)
-        return VnodeMapping(tuple(after[vnode] for vnode in range(VNODES)))
+        return replace(self, owner=tuple(after[vnode] for vnode in range(VNODES)))
 
     def moves_from(self, owner: str, after: VnodeMapping) -> dict[int, str]:
         """Vnode → its next owner, of what one owner has and loses."""
@@ -64,6 +67,11 @@ class VnodeMapping:
     def givers_to(self, owner: str, after: VnodeMapping) -> frozenset[str]:
         """From whom one owner gets vnodes."""
         return frozenset(self.owner[vnode] for vnode in after.vnodes_of(owner)) - {owner}
+
+
+def vnode_of_file(source: str, path: str, orders: Container[str]) -> int:
+    """The vnode whose owner reads a file: that of its path, or that of its source if this has an order."""
+    return vnode_of(source if source in orders else path)
 
 
 def fetcher_names(first: int, count: int) -> tuple[str, ...]:

@@ -112,6 +112,7 @@ class Pipeline:
         on_bad_record: str = "quarantine",
         schema_evolution: str = "strict",
         metadata: Sequence[str] = (),
+        order: str | None = None,
         materialize: bool = False,
     ) -> None:
         """Declares a prefix of a bucket, or a directory, whose files are read once each.
@@ -134,6 +135,10 @@ class Pipeline:
                 it, `"widen"` keeps numbers in the widest type of their kind.
             metadata: columns that tell where each row is from: any of `path`, `size`, `last_modified`, `etag`, `row`
                 and `epoch`; they are called `_path`, `_size` and so on.
+            order: `"name"`, or `"last_modified"` (and by name where times are equal): files are read one after the
+                other, by one reader.  Whenever a file is opened, no file comes before it in this order of all that
+                the listings that have ended, and the events that have come, had shown; one that is found later is read
+                next.  None reads many at a time.
             materialize: keep all rows of the source, with all columns, in a Lance dataset of their own; see
                 `Snapshot.rows`.  It is decided when the source is first declared.
 
@@ -159,6 +164,7 @@ class Pipeline:
             policy=FilePolicy(on_change=on_change, on_bad_record=on_bad_record),
             schema_evolution=schema_evolution,
             metadata=tuple(metadata),
+            order=order,
             materialize=materialize,
         )
 

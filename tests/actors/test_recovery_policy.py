@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from actors.recovery_policy import NextAttempt, RecoveryPolicy
@@ -112,3 +114,14 @@ def test_failures_that_come_often_are_suspicious_whatever_is_finished_between_th
         assert often.goes_on(files=files).files_at_once is None
     assert seldom.goes_on(files=5).files_at_once is None
     assert often.goes_on(files=5).files_at_once == 4
+
+
+def test_a_later_version_of_a_poisoned_file_is_not_to_blame() -> None:
+    policy = RecoveryPolicy(RecoverySettings())
+    for now_s in (0.0, 1.0, 2.0):
+        following = policy.on_failure(DEATH, state(at_once=1, suspects=(A,)), now_s)
+    assert following is not None and following.poisoned.keys() == {A}
+    following = policy.on_failure(StorageUnavailableError("503"), state(at_once=1), 3.0)
+    assert following is not None and following.poisoned.keys() == {A}, "that it is given up is not committed yet"
+    following = policy.on_failure(StorageUnavailableError("503"), replace(state(files=1), epochs=1), 4.0)
+    assert following is not None and not following.poisoned

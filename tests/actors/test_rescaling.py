@@ -22,8 +22,8 @@ from tests.actors.flow import INITIAL, barrier, delta_rows, emitted, file, files
 ONE = VnodeMapping.even(fetcher_names(0, 1))
 TWO = ONE.rescaled(fetcher_names(0, 2))
 NAMES = [f"f{number}" for number in range(40)]
-MOVING = [name for name in NAMES if TWO.owner_of(name) == "fetch-1"]
-STAYING = [name for name in NAMES if TWO.owner_of(name) == "fetch-0"]
+MOVING = [name for name in NAMES if TWO.owner_of("s", name) == "fetch-1"]
+STAYING = [name for name in NAMES if TWO.owner_of("s", name) == "fetch-0"]
 
 
 def fetcher(name: str = "fetch-0", *, num_fetchers: int = 1, concurrency: int = 32) -> FetchExecutor:
@@ -204,7 +204,7 @@ def test_a_dispatcher_sends_the_barrier_to_old_and_new_owners_and_what_follows_t
         for send in of(Send, dispatch.on_message("list-s", files(*NAMES)))
         for each in send.message.files
     }
-    assert routed == {name: (three.owner_of(name),) for name in NAMES}
+    assert routed == {name: (three.owner_of("s", name),) for name in NAMES}
     (passed,) = of(Send, dispatch.on_message("list-s", barrier(2)))
     assert set(passed.to) == set(three.owners)
 

@@ -42,7 +42,7 @@ def test_each_owner_gets_its_files_right_behind_the_barrier() -> None:
     assert (passed.message, passed.to) == (message, mapping.owners)
     assert all(isinstance(each.message, RetriedFiles) for each in behind)
     owners = {each.path: send.to for send in behind for each in send.message.files}
-    assert owners == {path: (mapping.owner_of(path),) for path in paths}
+    assert owners == {path: (mapping.owner_of("s", path),) for path in paths}
 
 
 def test_the_ledger_row_goes_and_the_file_is_queued_in_one_epoch() -> None:

@@ -27,7 +27,7 @@ def test_each_file_goes_to_the_owner_of_its_path_and_to_nobody_else() -> None:
     sends = of(Send, executor.on_message("list-s", message))
     routed = [(each.to, file) for each in sends for file in each.message.files]
     assert sorted(file.path for _, file in routed) == sorted(file.path for file in message.files)
-    assert all(to == (mapping.owner_of(file.path),) for to, file in routed)
+    assert all(to == (mapping.owner_of("s", file.path),) for to, file in routed)
     assert all(isinstance(each.message, NewFiles) for each in sends)
 
 

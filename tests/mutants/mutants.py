@@ -379,6 +379,16 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "a run that was replaced deletes messages about what it does not know",
+        "actors/list_executor.py",
+        (
+            (
+                "                self._settle(path, self._current_epoch)\n                self._marked",
+                "                self._settle(path, 0)\n                self._marked",
+            ),
+        ),
+    ),
+    Mutant(
         "an event about a file that is gone is settled at once",
         "actors/list_executor.py",
         (("            elif path not in self._held:", "            if path not in self._held:"),),

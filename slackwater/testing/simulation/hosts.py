@@ -54,7 +54,7 @@ from actors.reports import EpochBlocks, FetchProgress, ListProgress
 from actors.request_budget import RequestBudget
 from actors.rows import Offset
 from actors.seen_index import SeenIndex
-from actors.source import SourceDefinition, appending, replacing
+from actors.source import SourceDefinition, appending, orders, replacing
 from actors.vnode_mapping import VnodeMapping
 from slackwater.testing.simulation.bucket import Content
 from slackwater.testing.simulation.event_queue import BUCKET, VISIBILITY_S, EventQueue
@@ -126,6 +126,7 @@ class ListHost(Host):
             must_list=wait_s is None,
             listed_at=None if listed is None else listed.listed_at,
             removes=source.policy.on_change == "replace",
+            order=source.order,
         )
 
     def on_message(self, edge: str, message: Message) -> list[Instruction]:
@@ -270,7 +271,7 @@ class FetchHost(Host):
             settings=settings,
             num_fetchers=num_fetchers,
             outlet=self._edge,
-            queue=FileQueue(unfinished, without_rows, appending(sources), replacing(sources), held),
+            queue=FileQueue(unfinished, without_rows, appending(sources), replacing(sources), held, orders(sources)),
             known_schemas=schemas,
             poisoned=poisoned,
             policies={source.name: source.policy for source in attempt.definition.sources},

@@ -97,6 +97,8 @@ class RandomStory:
         if not scenario.must_settle and random.random() < 0.35:
             listing_s, loses = pick((60.0, 600.0)), random.random() < 0.3
             scenario = replace(scenario, notifications=True, listing_s=listing_s, loses_events=loses)
+        if random.random() < 0.15:
+            scenario = replace(scenario, order=pick(("name", "last_modified")))
         # Last of all: what comes before is the same with it and without.
         return self._rescaled(scenario) if random.random() < _RESCALED else scenario
 

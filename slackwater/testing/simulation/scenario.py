@@ -34,6 +34,7 @@ class Scenario:
         clock_stands: whether the wall clock stands still, as a coarse one does for a while.
         materialize: whether the rows of the sources are kept, too; they are if changed files are replaced.
         late_view: whether every process but the first declares a further view, of all rows of all sources.
+        order: in which the files of every source are read; None for none.
         notifications: whether queues of events tell of files, too.
         loses_events: whether some events never come.
         patience_s: seconds for which a rescaling waits for what is being read.
@@ -58,6 +59,7 @@ class Scenario:
     clock_stands: bool = False
     materialize: bool = False
     late_view: bool = False
+    order: str | None = None
     notifications: bool = False
     loses_events: bool = False
     patience_s: float = 10.0

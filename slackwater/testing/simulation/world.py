@@ -125,6 +125,7 @@ def _definition(scenario: Scenario) -> PipelineDefinition:
                 discovery=Listing(interval_s=scenario.listing_s),
                 policy=FilePolicy(on_change=scenario.on_change),
                 schema_evolution="add_columns" if scenario.adds_columns else "strict",
+                order=scenario.order,
                 materialize=scenario.stores_rows,
             )
             for name in scenario.sources

@@ -1,0 +1,14 @@
+"""In which order the files of a source are read, where one is asked for."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+
+from actors.messages import FileVersion
+
+_ANY_TIME = datetime.min.replace(tzinfo=timezone.utc)
+
+
+def place(file: FileVersion, order: str) -> tuple[datetime, str]:
+    """What files are sorted by: their time, and then their name; or their name alone."""
+    return (file.last_modified if order == "last_modified" else _ANY_TIME), file.path
