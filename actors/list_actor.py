@@ -95,6 +95,7 @@ class ListActor(ActorShell):
             events=None if self._events is None else self._events.watch(self._filter),
             must_list=wait_s is None,
             listed_at=None if listed is None else listed.listed_at,
+            found=0 if listed is None else listed.found,
             removes=source.policy.on_change == "replace",
             order=source.order,
         )

@@ -70,8 +70,9 @@ class ListExecutor:
         events: what else tells of files; None if listings alone do.
         must_list: whether a listing must have ended before events can have told of everything.
         listed_at: when the last listing ended, if that is known.
-        order: in which files are handed on, when a listing has ended: see `SourceDefinition`.
+        found: new and changed files that it found.
         removes: whether the rows of files that are gone leave the views: then they are read when they are back.
+        order: in which files are handed on, when a listing has ended: see `SourceDefinition`.
     """
 
     def __init__(
@@ -89,6 +90,7 @@ class ListExecutor:
         events: EventWatch | None = None,
         must_list: bool = True,
         listed_at: datetime | None = None,
+        found: int = 0,
         removes: bool = False,
         order: str | None = None,
     ) -> None:
@@ -113,7 +115,7 @@ class ListExecutor:
         self._delta = DeltaBuilder()
         self._marked = False
         self._activity = self._sent = self._listings = self._listed = self._listed_now = self._requests = 0
-        self._found = self._found_now = 0
+        self._found, self._found_now = found, 0
         self._now_s = 0.0
         self._listed_at = listed_at
         self._ended_at: datetime | None = None

@@ -16,15 +16,20 @@ class ListedState:
     Args:
         listed_at: when it ended; None if none has.
         queue: URL of the queue that has told of everything since; None if none has.
+        found: new and changed files that it found.
     """
 
     listed_at: datetime | None
     queue: str | None
+    found: int = 0
 
     @classmethod
     def of_rows(cls, rows: Iterable[Mapping[str, object]]) -> dict[str, ListedState]:
         """Source → what the table `list_state` says of it."""
-        return {str(row["source"]): cls(row["listed_at"], row["queue"]) for row in rows}  # type: ignore[arg-type]
+        return {
+            str(row["source"]): cls(row["listed_at"], row["queue"], row["found"] or 0)  # type: ignore[arg-type]
+            for row in rows
+        }
 
 
 def wait_for_listing_s(listed: ListedState | None, source: SourceDefinition, queue: str, now: datetime) -> float | None:

@@ -30,8 +30,10 @@ Invariants:
     corrections.py and which files it reads again or forgets
     command_loop.py what other processes ask of it, through the store
     run_status.py RunStatus, RunReport: what a run says of itself
+    run_progress.py how far its sources are; discovery_totals.py and how their files are found
     store.py      open, Store: epochs, files, quarantine, why, owner, watch
-    file_table.py the table of files, quarantine_table.py that of bad records
+    file_table.py the table of files, quarantine_table.py that of bad records, source_table.py that of sources
+    source_discovery.py how the files of a source are found, as the owner and the store say
     explanation.py ViewExplanation: how a view is kept up to date; rows_touched.py: by how much an epoch changes it
     snapshot.py   Snapshot: one epoch
     story.py      what happened to one object

@@ -278,4 +278,10 @@ class Run:
             for name, source in sources.items()
             if source.rows_bad
         ]
+        notes += [
+            f"source {name}: its queue had {source.messages.poison:,} poison messages, which are quarantined; see "
+            "slackwater quarantine ROOT"
+            for name, source in sources.items()
+            if source.messages is not None and source.messages.poison
+        ]
         return notes

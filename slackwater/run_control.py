@@ -16,6 +16,7 @@ from actors.pipeline_definition import PipelineDefinition
 from actors.recovery_policy import RecoveryPolicy
 from actors.run_client import connect_ray, disconnect_ray
 from actors.run_state import RunState
+from actors.source import Notifications
 from slackwater.attempt import Attempt
 from slackwater.command_loop import CommandLoop
 from slackwater.corrections import Corrections
@@ -74,7 +75,12 @@ class RunControl:
         self._mark = 1
         self.news = threading.Condition()
         self.state = RunState(version=0, phase="starting", term=0, epoch=0)
-        self.progress = RunProgress((source.name for source in definition.sources), clock)
+        queues = {
+            source.name: source.discovery.queue_url
+            for source in definition.sources
+            if isinstance(source.discovery, Notifications)
+        }
+        self.progress = RunProgress((source.name for source in definition.sources), clock, queues)
         self.recovering = ""
         self.recoveries = 0
         self.failure: Exception | None = None
@@ -300,8 +306,8 @@ class RunControl:
             self._ownership.update(phase=state.phase)
         if (state.num_fetchers, state.scaling) != (before.num_fetchers, before.scaling):
             self._ownership.update(fetchers=state.num_fetchers, scaling=state.scaling)
-        if sum(each.listings for each in state.lists) > sum(each.listings for each in before.lists):
-            self._ownership.update(last_listing=self._clock.now())
+        if state.lists != before.lists:
+            self._ownership.update(sources=self.progress.discovery(state))
         if state.epochs > before.epochs:
             rows, files = state.totals.rows - before.totals.rows, state.totals.files - before.totals.files
             _log.info("committed", epoch=state.epoch, rows=rows, files=files, epochs=state.epochs - before.epochs)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 
-from actors.reports import SourceProgress
+from actors.reports import ListProgress, SourceProgress
 from actors.run_state import Recovered, RunState
-from slackwater.run_status import SourceStatus
+from slackwater.discovery_totals import DiscoveryTotals
+from slackwater.run_status import MessageStatus, SourceStatus
 from state.clock import Clock
+from state.discovery_progress import DiscoveryProgress
 from state.epoch import epoch_time
 
 _COUNTS = tuple(each.name for each in fields(SourceProgress))
@@ -23,10 +25,12 @@ class RunProgress:
     Args:
         sources: the names of all sources.
         clock: tells how old an epoch is.
+        queues: source → URL of its queue of events, if it has one.
     """
 
-    def __init__(self, sources: Iterable[str], clock: Clock) -> None:
+    def __init__(self, sources: Iterable[str], clock: Clock, queues: Mapping[str, str]) -> None:
         self._sources, self._clock = tuple(sources), clock
+        self._discovery = DiscoveryTotals(queues)
         self._at_start: Mapping[str, SourceProgress] | None = None
         self._before: Mapping[str, SourceProgress] = {}
         self._requests: dict[str, int] = {}
@@ -35,6 +39,7 @@ class RunProgress:
         """An attempt begins; `last` is how far the one before it came."""
         for source, counts in _sums(last).items():
             self._requests[source] = self._requests.get(source, 0) + counts["requests"]
+        self._discovery.begin(last)
         self._before = recovered.finished
         if self._at_start is None:
             self._at_start = recovered.finished
@@ -47,7 +52,7 @@ class RunProgress:
             before, at_start = self._of(self._before, lister.source), self._of(self._at_start or {}, lister.source)
             counts = {name: counts[name] + getattr(before, name) - getattr(at_start, name) for name in _COUNTS}
             counts["requests"] += self._requests.get(lister.source, 0)
-            unfinished = state.unfinished.get(lister.source)
+            unfinished, found = state.unfinished.get(lister.source), self._discovery.of(lister)
             statuses[lister.source] = SourceStatus(
                 listed=lister.listed,
                 listings=lister.listings,
@@ -56,9 +61,31 @@ class RunProgress:
                 stretched_by=lister.stretched_by,
                 oldest_unfinished_s=0.0 if unfinished is None else self._seconds_since(unfinished.listed_epoch),
                 oldest_unfinished_epochs=0 if unfinished is None else unfinished.epochs,
+                listed_at=found.listed_at,
+                found=found.found,
+                messages=self._messages(found),
                 **counts,
             )
         return statuses
+
+    def discovery(self, state: RunState) -> dict[str, DiscoveryProgress]:
+        """How files are found, of each source whose list actor has said something."""
+        return self._discovery.progress(state)
+
+    def _messages(self, lister: ListProgress) -> MessageStatus | None:
+        messages, queue = lister.messages, self._discovery.queue(lister.source)
+        if messages is None or queue is None:
+            return None
+        oldest_s = messages.oldest_sent_s
+        return MessageStatus(
+            queue=queue,
+            in_flight=messages.tracked,
+            oldest_s=0.0 if oldest_s is None else max(0.0, self._clock.now().timestamp() - oldest_s),
+            received=messages.received,
+            redelivered=messages.redelivered,
+            poison=messages.poison,
+            deleted=messages.deleted,
+        )
 
     def _seconds_since(self, epoch: int) -> float:
         return max(0.0, (self._clock.now() - epoch_time(epoch)).total_seconds())

@@ -4,8 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from actors.reports import SourceProgress
+
+
+@dataclass(frozen=True)
+class MessageStatus:
+    """The messages of a source's queue of events, over the life of the run.
+
+    Args:
+        queue: its URL.
+        in_flight: messages that are being worked on.
+        oldest_s: for how long the oldest of them has been in the queue; 0 if there is none.
+        received: messages; what comes again after a failure of the run counts again.
+        redelivered: deliveries of messages that had been received before, by whomever.
+        poison: messages that say nothing of the source's bucket; they are in quarantine.
+        deleted: messages that are done with.
+    """
+
+    queue: str
+    in_flight: int = 0
+    oldest_s: float = 0.0
+    received: int = 0
+    redelivered: int = 0
+    poison: int = 0
+    deleted: int = 0
 
 
 @dataclass(frozen=True)
@@ -21,6 +45,9 @@ class SourceStatus(SourceProgress):
             or None.
         oldest_unfinished_s: for how long the oldest file that was listed has not been finished; 0 if all are.
         oldest_unfinished_epochs: and how many epochs this attempt has committed meanwhile.
+        listed_at: when the last listing ended; None if none has.
+        found: new and changed files that it found; with a queue, those of which no event had told.
+        messages: of the queue of events; None if there is none, or before it was asked.
     """
 
     listed: int = 0
@@ -30,6 +57,9 @@ class SourceStatus(SourceProgress):
     stretched_by: str | None = None
     oldest_unfinished_s: float = 0.0
     oldest_unfinished_epochs: int = 0
+    listed_at: datetime | None = None
+    found: int = 0
+    messages: MessageStatus | None = None
 
 
 @dataclass(frozen=True)

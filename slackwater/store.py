@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from slackwater.file_table import file_table, ignored_changes, source_url
+from slackwater.file_table import file_table
 from slackwater.quarantine_table import quarantine_table
 from slackwater.snapshot import Snapshot
+from slackwater.source_table import source_table
 from slackwater.story import Story, tell
 from slackwater.view import View
 from slackwater.view_changes import ViewChange, ViewChanges
@@ -66,27 +67,6 @@ _VIEWS = pa.schema(
     ]
 )
 _LATE_VIEWS = pa.schema([("name", pa.string()), ("class", pa.string()), ("fraction", pa.float64())])
-_LEFT_OUT = pa.struct([("column", pa.string()), ("path", pa.string()), ("epoch", pa.int64())])
-_LISTING = pa.schema(
-    [
-        ("listed_at", _TIME),
-        ("requests_last_hour", pa.int64()),
-        ("period_s", pa.float64()),
-        ("stretched_by", pa.string()),
-    ]
-)
-_SOURCES = pa.schema(
-    [
-        ("name", pa.string()),
-        ("url", pa.string()),
-        ("format", pa.string()),
-        ("pattern", pa.string()),
-        ("schema", pa.string()),
-        ("left_out", pa.list_(_LEFT_OUT)),
-        ("changes_ignored", pa.int64()),
-        *_LISTING,
-    ]
-)
 
 
 def open(root: str | os.PathLike[str], storage_options: Mapping[str, str] | None = None) -> Store:
@@ -152,6 +132,9 @@ class Store:
     def quarantine(self, source: str | None = None) -> pa.Table:
         """One row for every record that does not fit its source: the views hold the rows around it.
 
+        A poison message of a queue of events has a row, too: its `path` is the queue's URL with `#` and the message's
+        id, its `row` is null, and `raw` is its body.
+
         The columns: `source`; `path`, the whole URL of the file as in `files`; `row`, the position in the file, counted
         from 0 as in the metadata column `_row` (messages for people count from 1); `raw`, the bytes of the record, or
         the first 64 KiB of them, for Parquet the row as JSON; `reason`; `epoch`, the one that quarantined it.
@@ -174,7 +157,7 @@ class Store:
             path: its whole URL, or its path below a source.
         """
         state = self._latest()
-        return tell(path, self._root, state, _catalog(state), self.owner())
+        return tell(path, self._root, state, _catalog(state), self.owner(), self._clock.now())
 
     def owner(self) -> Owner | None:
         """The process that runs on this root, or that ran last; None if there was none.
@@ -188,33 +171,16 @@ class Store:
         """One row per source.
 
         `left_out` has the columns of files that it does not have, each with its first file; `changes_ignored` counts
-        the files that have changed since they were read, and were not read again.
+        the files that have changed since they were read, and were not read again; `listed_at` says when the last
+        listing ended, as far as that is known.
+
+        `queue` is null unless events tell of the files.  It has the `url` of the queue; `in_flight`, the messages that
+        a run works on, and `oldest_s`, for how long the oldest of them has been in the queue; how many were `received`
+        and `redelivered` since the start of the run that is, or was last; `poison`, the messages in the quarantine; and
+        `found_by_listing`, the files that the last listing found and no event had told of.
         """
         state = self._latest()
-        catalog = _catalog(state)
-        ignored = ignored_changes(state)
-        listings = {row["source"]: row for row in state.scan("list_state").to_pylist()}
-        rows = []
-        for source in catalog.sources.values():
-            definition = json.loads(source.definition)
-            url = source_url(source.definition)
-            rows.append(
-                {
-                    "name": source.name,
-                    "url": url,
-                    "format": definition["format"]["name"],
-                    "pattern": definition["pattern"],
-                    "schema": None if source.schema is None else _schema_text(source.schema),
-                    "left_out": [
-                        {"column": each.column, "path": f"{url}/{each.path}", "epoch": each.epoch}
-                        for each in catalog.left_out
-                        if each.source == source.name
-                    ],
-                    "changes_ignored": ignored.get(source.name, 0),
-                    **{name: listings.get(source.name, {}).get(name) for name in _LISTING.names},
-                }
-            )
-        return pa.Table.from_pylist(rows, _SOURCES)
+        return source_table(state, _catalog(state), self.owner(), self._clock.now())
 
     def views(self) -> pa.Table:
         """One row per view, with where its dataset is; a view without a version has not been committed yet.
@@ -442,8 +408,3 @@ def _epoch_row(record: EpochRecord) -> dict[str, object]:
         "spark_s": seconds.spark,
         "collect_s": seconds.collect,
     }
-
-
-def _schema_text(schema: bytes) -> str:
-    fields = pa.ipc.read_schema(pa.py_buffer(schema))
-    return ", ".join(f"{field.name} {field.type}" for field in fields)

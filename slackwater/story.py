@@ -15,6 +15,7 @@ from actors.path_filter import PathFilter
 from actors.read_errors import ObjectVanished
 from actors.store_errors import ask_store
 from slackwater.file_table import read_files, source_url
+from slackwater.source_discovery import SourceDiscovery
 from state.catalog import Catalog
 from state.epoch import epoch_time
 from state.errors import SlackwaterError
@@ -28,6 +29,8 @@ from state.records import CatalogSource
 from state.store import StateStore
 from state.tables import REMOVED_STATUSES
 
+_BACK = "It is back, and is read again: its rows come into the views when all of it is read."
+_IN_PLACE = "It is read again, and its rows of now come in place of these when that is done."
 _EPOCHS = ("listed_epoch", "first_epoch", "done_epoch", "changed_epoch", "gone_epoch", "removed_epoch")
 
 
@@ -71,7 +74,7 @@ class _Candidate:
         return f"{source_url(self.source.definition)}/{self.relative}"
 
 
-def tell(path: str, root: Location, store: StateStore, catalog: Catalog, owner: Owner | None) -> Story:
+def tell(path: str, root: Location, store: StateStore, catalog: Catalog, owner: Owner | None, now: datetime) -> Story:
     """The story of one object.
 
     Args:
@@ -79,7 +82,8 @@ def tell(path: str, root: Location, store: StateStore, catalog: Catalog, owner: 
         root: the root; its options reach the sources of the same scheme.
         store: a handle on the store.
         catalog: the sources.
-        owner: who runs on the root, for the time of the last listing.
+        owner: who runs on the root, or ran last: it says how files are found.
+        now: the time of the wall clock.
     """
     candidates = _candidates(path, catalog)
     if not candidates:
@@ -93,7 +97,10 @@ def tell(path: str, root: Location, store: StateStore, catalog: Catalog, owner: 
         versions = files.filter(mask).sort_by("listed_epoch").to_pylist()
         if versions:
             return _of_listed(candidate, versions, store)
-    stories = [_of_unlisted(candidate, root, store, owner) for candidate in candidates]
+    stories = [
+        _of_unlisted(candidate, root, SourceDiscovery.read(candidate.source.name, store, owner), now)
+        for candidate in candidates
+    ]
     return next((story for story in stories if story.status == "not_listed"), stories[0])
 
 
@@ -112,19 +119,27 @@ def _candidates(path: str, catalog: Catalog) -> list[_Candidate]:
 
 
 def _of_listed(candidate: _Candidate, versions: list[dict[str, Any]], store: StateStore) -> Story:
-    latest = versions[-1]
+    latest, is_read_again = versions[-1], _is_read_again(candidate, store)
     bad = [_first_bad(candidate, version, store) for version in versions]
     lines = [
         " ".join(filter(None, (_version_line(candidate.url, version), first and f"The first bad record is {first}.")))
         for version, first in zip(versions, bad, strict=True)
     ]
-    if _is_read_again(candidate, store):
-        lines.append("It is read again, and its rows of now come in place of these when that is done.")
+    if is_read_again:
+        finished = [version for version in versions if version["status"] != "waiting"]
+        lines.append(_BACK if finished and _took_its_rows_along(finished[-1]) else _IN_PLACE)
+    elif _took_its_rows_along(latest):
+        lines.append("When it is back, it is read again.")
     if len(versions) > 1:
         lines.append(f"{len(versions)} versions of it were listed; the last line is about the latest.")
     epochs = {name: latest[name] for name in _EPOCHS if latest[name] is not None}
     text, rows_bad = "\n".join(lines), latest["rows_bad"] or 0
     return Story(candidate.url, candidate.source.name, latest["status"], text, epochs, rows_bad, bad[-1])
+
+
+def _took_its_rows_along(version: Mapping[str, Any]) -> bool:
+    """Whether its rows left the views because the object was gone, as those of a source that replaces do."""
+    return bool(version["status"] == "forgotten" and version["gone_epoch"] == version["removed_epoch"])
 
 
 def _is_read_again(candidate: _Candidate, store: StateStore) -> bool:
@@ -157,9 +172,13 @@ def _version_line(url: str, version: Mapping[str, Any]) -> str:
     if status == "reading":
         return f"{url} is being read: {kept}. It was listed at {listed}."
     if status in REMOVED_STATUSES:
-        instead = " by those of a later reading" if status == "replaced" else " and is not read again by itself"
         was = f"{rows:,} rows of it were in the views" if rows else "none of its rows was in the views"
-        return f"{url} was {status} at {_at(version['removed_epoch'])}{instead}; {was}."
+        if _took_its_rows_along(version):
+            left = ", and its rows left the views with it" if rows else ""
+            return f"{url} was gone at {_at(version['gone_epoch'])}{left}; {was}."
+        instead = " by those of a later reading" if status == "replaced" else " and is not read again by itself"
+        gone = "" if version["gone_epoch"] is None else f" It is gone since {_at(version['gone_epoch'])}."
+        return f"{url} was {status} at {_at(version['removed_epoch'])}{instead}; {was}.{gone}"
     if status == "done":
         text = f"{url} was read to its end at {_at(version['done_epoch'])}: {rows:,} rows"
         text += f", {bad} quarantined." if bad else "."
@@ -174,7 +193,7 @@ def _version_line(url: str, version: Mapping[str, Any]) -> str:
     return f"{url} was listed at {listed} and had vanished at {_at(gone)}, before all of it was read; {kept}."
 
 
-def _of_unlisted(candidate: _Candidate, root: Location, store: StateStore, owner: Owner | None) -> Story:
+def _of_unlisted(candidate: _Candidate, root: Location, discovery: SourceDiscovery, now: datetime) -> Story:
     url, name = candidate.url, candidate.source.name
     pattern = json.loads(candidate.source.definition)["pattern"]
     reason = PathFilter(pattern).reason(candidate.relative)
@@ -183,27 +202,21 @@ def _of_unlisted(candidate: _Candidate, root: Location, store: StateStore, owner
         return Story(url, name, reason, text)
     if reason is not None:
         return Story(url, name, reason, f"{url} does not match the pattern {pattern!r} of source {name}.")
-    listing = _last_listing(name, store, owner)
+    how, never, not_yet = discovery.text(now), "was never listed", "no listing has found it yet"
+    if discovery.progress.queue is not None:
+        never += ", no event has told of it"
+        not_yet = "neither a listing nor an event has told of it yet"
     modified, trouble = _modified_now(candidate, root)
     if trouble is not None:
-        return Story(url, name, "unknown", f"{url} was never listed; {listing}. Whether it is there: {trouble}.")
+        return Story(url, name, "unknown", f"{url} {never}; {how}. Whether it is there: {trouble}.")
     if modified is None:
-        return Story(url, name, "absent", f"{url} was never listed, and it is not there now; {listing}.")
+        return Story(url, name, "absent", f"{url} {never}, and it is not there now; {how}.")
     written, limit = f"written {modified:%Y-%m-%d %H:%M:%S} UTC", candidate.source.not_before
     if limit is not None and modified < limit:
         text = f"{url} is there ({written}); source {name} leaves out what is older than {limit:%Y-%m-%d %H:%M:%S} UTC."
         return Story(url, name, "too_old", text)
-    text = f"{url} is there ({written}), but no listing has found it yet; {listing}."
+    text = f"{url} is there ({written}), but {not_yet}; {how}."
     return Story(url, name, "not_listed", text)
-
-
-def _last_listing(source: str, store: StateStore, owner: Owner | None) -> str:
-    times = [row["listed_at"] for row in store.scan("list_state").to_pylist() if row["source"] == source]
-    if owner is not None and owner.last_listing is not None:
-        times.append(owner.last_listing)
-    times = [time for time in times if time is not None]
-    last = f"the last listing ended at {max(times):%Y-%m-%d %H:%M:%S} UTC" if times else "nothing was listed yet"
-    return last if owner is not None and not owner.released else f"{last}, and no pipeline runs on this root now"
 
 
 def _modified_now(candidate: _Candidate, root: Location) -> tuple[datetime | None, str | None]:

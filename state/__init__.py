@@ -58,13 +58,14 @@ Map of files:
     view_dataset.py  creating, fencing and tagging the datasets of views
     object_client.py an obstore client for a location
     owner.py         owner.json: who runs on this root
+    discovery_progress.py  how the files of a source are being found, as it and `list_state` say
     command.py       what can be asked of an owner
     command_inbox.py commands/: what was asked, and the answers
     fold_plan.py     which neighbours are folded into one
     fold.py          folding state.lance
     retention.py     which epochs stay readable
     tags.py          names for epochs
-    quarantine.py    bad records, and what clearing leaves of them
+    quarantine.py    bad records and poison messages, and what clearing leaves of them
     vacuum.py        what no retained epoch names goes
     housekeeping.py  all of these, beside the commits of an owner
 """

@@ -8,7 +8,7 @@ import os
 import socket
 import threading
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import datetime
 from typing import Any
 
@@ -17,6 +17,7 @@ import psutil
 from obstore.exceptions import AlreadyExistsError, BaseError, NotFoundError, PreconditionError
 
 from state.clock import Clock
+from state.discovery_progress import DiscoveryProgress
 from state.errors import BucketNotFoundError, OwnedError, StorageError
 from state.location import Location
 from state.object_client import object_client
@@ -25,7 +26,7 @@ from state.storage_error import storage_error
 _NAME = "owner.json"
 _POLL_S = 0.5
 _runs = itertools.count(1)
-_TIMES = ("since", "renewed_at", "last_listing")
+_TIMES = ("since", "renewed_at")
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Owner:
         renewed_at: when this was written, by the owner's clock.
         phase: what the run is doing, or how it ended.
         term: the term it holds, 0 before it has one.
-        last_listing: when a listing last ended.
+        sources: how the files of each are being found, as far as this run or the one before has said that.
         last_error: one line, or None.
         fetchers: how many fetch actors there are.
         scaling: why, if the run has decided it by how much there is to do.
@@ -58,7 +59,7 @@ class Owner:
     renewed_at: datetime
     phase: str = "starting"
     term: int = 0
-    last_listing: datetime | None = None
+    sources: Mapping[str, DiscoveryProgress] = field(default_factory=dict)
     last_error: str | None = None
     fetchers: int = 0
     scaling: str = ""
@@ -163,6 +164,9 @@ class Ownership:
         found = _read(self._root)
         if found is not None and not (takeover or found.owner.released or found.owner.is_dead()):
             found = self._watch(found)
+        if found is not None:
+            # What the run before has said of them holds until this one has something to say.
+            self.update(sources={name: each.at_rest() for name, each in found.owner.sources.items()})
         try:
             self._write(None if found is None else found.version)
         except (AlreadyExistsError, PreconditionError):
@@ -178,7 +182,7 @@ class Ownership:
         *,
         phase: str | None = None,
         term: int | None = None,
-        last_listing: datetime | None = None,
+        sources: Mapping[str, DiscoveryProgress] | None = None,
         last_error: str | None = None,
         fetchers: int | None = None,
         scaling: str | None = None,
@@ -188,7 +192,7 @@ class Ownership:
         Args:
             phase: what the run is doing now.
             term: the term that it holds.
-            last_listing: when a listing last ended.
+            sources: how the files of each are being found; of those that are not named it is as it was.
             last_error: one line; the empty text clears it.
             fetchers: how many fetch actors there are.
             scaling: why, or the empty text.
@@ -196,14 +200,14 @@ class Ownership:
         changes: dict[str, Any] = {
             "phase": phase,
             "term": term,
-            "last_listing": last_listing,
             "last_error": last_error,
             "fetchers": fetchers,
             "scaling": scaling,
         }
         changes = {name: value for name, value in changes.items() if value is not None}
         with self._lock:
-            self._owner = replace(self._owner, **changes)
+            known = {**self._owner.sources, **(sources or {})}
+            self._owner = replace(self._owner, sources=known, **changes)
         if phase is not None or term is not None or fetchers is not None:
             self._wake.set()
 
@@ -233,7 +237,8 @@ class Ownership:
             self._thread.join()
             self._thread = None
         with self._lock:
-            self._owner = replace(self._owner, phase=phase, released=True)
+            sources = {name: each.at_rest() for name, each in self._owner.sources.items()}
+            self._owner = replace(self._owner, phase=phase, sources=sources, released=True)
         try:
             self.renew()
         except StorageError:
@@ -311,12 +316,11 @@ def _read(root: Location) -> _Found | None:
 
 
 def _to_json(owner: Owner) -> bytes:
-    fields = {
-        name: value.isoformat() if isinstance(value, datetime) else value for name, value in asdict(owner).items()
-    }
-    return json.dumps(fields, indent=1).encode()
+    return json.dumps(asdict(owner), indent=1, default=datetime.isoformat).encode()
 
 
-def _from_json(fields: dict[str, Any]) -> Owner:
-    times = {name: datetime.fromisoformat(fields[name]) for name in _TIMES if fields.get(name)}
-    return Owner(**{**fields, **times})
+def _from_json(recorded: dict[str, Any]) -> Owner:
+    known = {each.name: recorded[each.name] for each in fields(Owner) if each.name in recorded}
+    times = {name: datetime.fromisoformat(recorded[name]) for name in _TIMES}
+    sources = {name: DiscoveryProgress.of_json(each) for name, each in recorded.get("sources", {}).items()}
+    return Owner(**{**known, **times, "sources": sources})

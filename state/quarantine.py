@@ -1,6 +1,9 @@
 """Bad records that are kept: where in which file they were, and what they were until that is cleared.
 
 A cleared record leaves its position behind: without it nobody could tell again which rows of a file the views hold.
+
+Poison messages are kept among them.  Such a row has no position in a file: its path is the URL of the queue with the
+message's id, and nothing is left of it when it is cleared.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from state.keys import encode_key
 from state.store import StateStore
 
 _AFTER_EVERY_PART = b"\xff"
+_URL = "http"
 _POSITION = ("source", "path", "version", "row")
 
 
@@ -33,8 +37,21 @@ def bad_records(
     return store.scan("quarantine", start=start, end=start + _AFTER_EVERY_PART, state_version=state_version)
 
 
+def is_message(records: pa.Table) -> pa.ChunkedArray:
+    """Whether each of these rows is a poison message, and no record of a file."""
+    return pc.is_null(records["row"])
+
+
+def poison_messages(store: StateStore, source: str) -> pa.Table:
+    """The poison messages of a source that were not cleared, as rows of the table `quarantine`."""
+    # Without the byte that ends a text: all paths count that begin so.
+    start = encode_key(source, _URL)[:-1]
+    records = store.scan("quarantine", start=start, end=start + _AFTER_EVERY_PART)
+    return records.filter(is_message(records))
+
+
 def clear_quarantine(store: StateStore, source: str | None, epoch: int) -> int:
-    """Forgets what bad records were, and keeps where they were.
+    """Forgets what bad records were, and keeps where they were; of messages nothing.
 
     Args:
         store: the owner's handle.
@@ -42,7 +59,7 @@ def clear_quarantine(store: StateStore, source: str | None, epoch: int) -> int:
         epoch: what was quarantined later stays.
 
     Returns:
-        How many records.
+        How many records and messages.
 
     Raises:
         FencedError, CommitRefusedError, CommitUnknownError: as `StateStore.commit`.
@@ -51,7 +68,10 @@ def clear_quarantine(store: StateStore, source: str | None, epoch: int) -> int:
     records = records.filter(pc.and_(pc.less_equal(records["epoch"], epoch), pc.is_valid(records["reason"])))
     if records.num_rows:
         delta = DeltaBuilder()
-        positions = {name: records[name].combine_chunks() for name in _POSITION}
-        delta.put_many("quarantine", records["key"].to_pylist(), records["vnode"].to_pylist(), positions)
+        messages, kept = records.filter(is_message(records)), records.filter(pc.is_valid(records["row"]))
+        for key, vnode in zip(messages["key"].to_pylist(), messages["vnode"].to_pylist(), strict=True):
+            delta.delete("quarantine", key, vnode)
+        positions = {name: kept[name].combine_chunks() for name in _POSITION}
+        delta.put_many("quarantine", kept["key"].to_pylist(), kept["vnode"].to_pylist(), positions)
         store.amend(delta.build())
     return int(records.num_rows)

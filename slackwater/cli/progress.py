@@ -16,7 +16,7 @@ from actors.visible_text import visible
 from state.clock import Clock
 
 if TYPE_CHECKING:
-    from slackwater.run_status import RunStatus
+    from slackwater.run_status import MessageStatus, RunStatus
 
 _LOG_INTERVAL_S = 2.0
 _UNITS = ("B", "kB", "MB", "GB", "TB")
@@ -81,6 +81,9 @@ class Progress:
         table.add_column("source")
         for column in ("listed", "waiting", "reading", "done", "quarantined", "rows", "bad rows", "bytes", "requests"):
             table.add_column(column, justify="right")
+        has_queue = any(source.messages is not None for source in status.sources.values())
+        if has_queue:
+            table.add_column("messages")
         for name, source in status.sources.items():
             table.add_row(
                 name,
@@ -93,6 +96,7 @@ class Progress:
                 Text(f"{source.rows_bad:,}", style="red" if source.rows_bad else ""),
                 human_bytes(source.bytes),
                 f"{source.requests:,}",
+                *([_messages(source.messages)] if has_queue else []),
             )
         return Group(self._spinner, table)
 
@@ -116,4 +120,28 @@ class Progress:
                 rows_bad=source.rows_bad,
                 bytes=source.bytes,
                 requests=source.requests,
+                **_logged(source.messages),
             )
+
+
+def _messages(messages: MessageStatus | None) -> Text:
+    """In few words; of a source without a queue nothing."""
+    if messages is None:
+        return Text("")
+    text = Text(f"{messages.in_flight:,} in flight")
+    if messages.in_flight:
+        text.append(f", oldest {messages.oldest_s:,.0f} s")
+    if messages.poison:
+        text.append(f", {messages.poison:,} poison", style="red")
+    return text
+
+
+def _logged(messages: MessageStatus | None) -> dict[str, object]:
+    if messages is None:
+        return {}
+    return {
+        "messages_in_flight": messages.in_flight,
+        "oldest_message_s": round(messages.oldest_s, 1),
+        "redelivered": messages.redelivered,
+        "poison": messages.poison,
+    }

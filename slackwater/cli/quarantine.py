@@ -1,10 +1,11 @@
-"""`slackwater quarantine`: the bad records on a terminal or in a file, and clearing what was exported."""
+"""`slackwater quarantine`: what was kept of bad records and messages, on a terminal or in a file; and clearing it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from slackwater.cli.bad_record_file import as_values, export
@@ -24,7 +25,7 @@ def print_quarantine(root: str, options: Mapping[str, str], source: str | None, 
         output.document(list(as_values(records)))
         return
     shown = [{**record, "raw": _beginning(record["raw"], output.console.is_terminal)} for record in records.to_pylist()]
-    output.rows(shown, _COLUMNS, title=f"bad records: {len(shown):,}; `row` is the position in the file, from 0")
+    output.rows(shown, _COLUMNS, title=_title(records))
 
 
 def export_quarantine(
@@ -68,6 +69,12 @@ def export_quarantine(
         output.text("nothing to clear")
     if output.json:
         output.document(said)
+
+
+def _title(records: pa.Table) -> str:
+    messages = records["row"].null_count
+    poison = f", {messages:,} of them poison messages, without a row" if messages else ""
+    return f"bad records: {records.num_rows:,}{poison}; `row` is the position in the file, from 0"
 
 
 def _beginning(raw: bytes, is_short: bool) -> str:

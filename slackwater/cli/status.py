@@ -32,6 +32,7 @@ def print_status(store: Store, output: Output) -> None:
     declared = store.sources().to_pylist()
     now = SystemClock().now()
     sources = [_source(row, files, epochs, now) for row in declared]
+    queues = [_queue(row) for row in declared if row["queue"] is not None]
     left_out = [{"source": row["name"], **column} for row in declared for column in row["left_out"]]
     views, late = store.views().to_pylist(), store.late_views().to_pylist()
     quarantined = [row for row in files.select(["source", "path", "status", "error"]).to_pylist() if _is_bad(row)]
@@ -42,6 +43,7 @@ def print_status(store: Store, output: Output) -> None:
                 "owner": asdict(owner) if owner else None,
                 "epoch": last,
                 "sources": sources,
+                "queues": queues,
                 "left_out": left_out,
                 "views": views,
                 "late_views": late,
@@ -59,6 +61,12 @@ def print_status(store: Store, output: Output) -> None:
             output.text(f"fetch actors: {owner.fetchers}{f' ({owner.scaling})' if owner.scaling else ''}")
     output.text("epoch: none yet" if last is None else f"epoch: {last['epoch']}, committed at {last['committed_at']}")
     output.rows(sources, list(sources[0]) if sources else ["name"], title="sources")
+    if queues:
+        output.rows(queues, list(queues[0]), title="queues: messages that are worked on now, and since the last start")
+    for queue in queues:
+        if queue["poison"]:
+            said = f"{queue['poison']:,} poison messages are quarantined"
+            output.text(f"source {queue['source']}: {said}; `slackwater quarantine ROOT` shows them")
     output.rows(views, _VIEW_COLUMNS, title="views: any Lance reader opens a path at its tag `committed`")
     if late:
         output.rows(late, ("name", "class", "fraction"), title="views that catch up, and are shown when they have")
@@ -99,6 +107,20 @@ def _source(source: Mapping[str, Any], files: pa.Table, epochs: pa.Table, now: d
         "requests_per_hour": source["requests_last_hour"],
         "listing_period_s": source["period_s"],
         "stretched_by": source["stretched_by"],
+    }
+
+
+def _queue(source: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The queue of a source, with what the last listing has found that no event had told of."""
+    queue = source["queue"]
+    oldest_s = None if queue["oldest_s"] is None else round(queue["oldest_s"], 1)
+    return {
+        "source": source["name"],
+        **{name: queue[name] for name in ("url", "in_flight")},
+        "oldest_s": oldest_s,
+        **{name: queue[name] for name in ("received", "redelivered", "poison")},
+        "listed_at": source["listed_at"],
+        "found_by_listing": queue["found_by_listing"],
     }
 
 

@@ -14,7 +14,7 @@ from actors.source import SourceDefinition
 from slackwater.file_table import read_files
 from state.fingerprint import version_fingerprint
 from state.location import Location
-from state.quarantine import bad_records
+from state.quarantine import bad_records, is_message
 from state.records import CatalogSource
 from state.store import StateStore
 from state.tables import REMOVED_STATUSES
@@ -96,7 +96,8 @@ def recorded_sources(
     found = {}
     for definition in definitions:
         own = files.filter(pc.equal(files["source"], definition.name)).to_pylist()
-        bad = _positions(bad_records(store, definition.name, state_version=state_version))
+        records = bad_records(store, definition.name, state_version=state_version)
+        bad = _positions(records.filter(pc.invert(is_message(records))))
         found[definition.name] = RecordedSource(definition, tuple(_ingested(row, bad) for row in own))
     return found
 

@@ -9,6 +9,7 @@ from actors.instructions import Fail, FindGone, Instruction, ReadPage, WakeAt
 from actors.list_executor import ListExecutor
 from actors.listing_pace import ListingPace
 from actors.listing_page import microseconds_of
+from actors.listing_state import ListedState
 from actors.messages import ChangedFiles, GoneFile, GoneFiles, NewFiles, Pause, Resume, Vanished
 from actors.page_reader import SIDE_BY_SIDE
 from actors.path_filter import PathFilter
@@ -236,6 +237,18 @@ def test_the_time_of_the_last_listing_goes_with_what_it_found() -> None:
     executor.on_listing_end(0.0, AT)
     (row,) = delta_rows(executor.on_barrier(barrier(1), 0.0), "list_state")
     assert (row["source"], row["listed_at"], row["requests"]) == ("s", AT, 1)
+
+
+def test_what_the_last_listing_found_is_known_until_the_next_one_has_ended() -> None:
+    state = ListedState.of_rows([{"source": "s", "listed_at": AT, "queue": None, "found": 7}])["s"]
+    assert ListedState.of_rows([{"source": "s", "listed_at": AT, "queue": None, "found": None}])["s"].found == 0
+    executor = lister(listed_at=state.listed_at, found=state.found)
+    executor.on_barrier(INITIAL, 0.0)
+    executor.on_page(page("a"), 0.0)
+    (row,) = delta_rows(executor.on_barrier(barrier(1), 0.0), "list_state")
+    assert (row["listed_at"], row["found"], executor.progress().found) == (AT, 7, 7)
+    executor.on_listing_end(0.0, AT)
+    assert executor.progress().found == 1
 
 
 def test_an_idle_epoch_writes_nothing() -> None:

@@ -6,13 +6,16 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 
 from actors.edge import Outlet
+from actors.event_feed import PoisonMessage
 from actors.fetch_executor import FetchExecutor
 from actors.file_progress import Ending, FileProgress
 from actors.file_queue import FileQueue
 from actors.instructions import CloseFile, Commit, Instruction, Send, StagePiece
 from actors.ledger_corrections import corrected_delta, num_ignored
+from actors.message_tracker import QueueMessage
 from actors.messages import (
     ChangedFile,
     ChangedFiles,
@@ -34,7 +37,7 @@ from actors.rows import BadRecord, Rows
 from actors.settings import FetchSettings
 from actors.source import FilePolicy
 from state.clock import SystemClock
-from state.delta import Delta
+from state.delta import Delta, DeltaBuilder
 from state.lance_root import LanceRoot
 from state.location import Location
 from state.records import EpochCounts, EpochSeconds
@@ -250,10 +253,10 @@ class Store:
         self.store = LanceRoot(Location(str(root)), clock).create_or_open()
         self.store.take_over("test")
 
-    def commit(self, epoch: int, sealed: list[Instruction]) -> None:
+    def commit(self, epoch: int, sealed: list[Instruction], *others: Delta) -> None:
         collected = report(sealed)
         counts, seconds = EpochCounts(), EpochSeconds()
-        commit = Commit(epoch, Delta.merge([collected.delta]), {}, counts, seconds, collected.corrected)
+        commit = Commit(epoch, Delta.merge([collected.delta, *others]), {}, counts, seconds, collected.corrected)
         delta = corrected_delta(self.store, commit)
         self.store.commit(epoch=epoch, delta=delta, views={}, counts=counts, seconds=seconds)
 
@@ -286,6 +289,24 @@ def test_the_commit_says_which_versions_were_replaced_and_forgotten(tmp_path: Pa
     store.commit(5, fetch.on_message(barrier(5), 0.0))
     assert store.ledger() == {"1": ("replaced", 3, 2, None), "2": ("forgotten", 4, 5, "gone")}
     assert store.store.rows("quarantine") == []
+
+
+@pytest.mark.parametrize("count", [1, 40])
+def test_no_correction_touches_a_poison_message(tmp_path: Path, count: int) -> None:
+    """Whether files are looked up one by one or, when there are many, among all of their source."""
+    names = [f"f{number:02}" for number in range(count)]
+    store, fetch = Store(tmp_path / "root"), started()
+    fetch.on_message(files(*names), 0.0)
+    for name in names:
+        piece(fetch, file(name), Rows(rows(2).table, 0, (BadRecord(2, b"x", "no number"),)))
+    delta = DeltaBuilder()
+    PoisonMessage(QueueMessage("m1", "r", "[]", 0.0), "https://sqs/raw", "no event").quarantine(delta, "s")
+    store.commit(1, fetch.on_message(barrier(1), 0.0), delta.build())
+    assert len(store.store.rows("quarantine")) == count + 1
+    fetch.on_message(ForgottenFiles(tuple(ForgottenFile("s", name) for name in names)), 0.0)
+    store.commit(2, fetch.on_message(barrier(2), 0.0))
+    assert {row["status"] for row in store.store.rows("ledger")} == {"forgotten"}
+    assert [row["path"] for row in store.store.rows("quarantine")] == ["https://sqs/raw#m1"]
 
 
 def test_what_is_replaced_and_forgotten_in_one_epoch_is_forgotten(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import structlog
 from rich.console import Console
 
 from slackwater.cli.progress import Progress, human_bytes
-from slackwater.run_status import RunStatus, SourceStatus
+from slackwater.run_status import MessageStatus, RunStatus, SourceStatus
 from state.clock import ManualClock
 
 _STATUS = RunStatus(
@@ -37,6 +37,37 @@ def test_a_terminal_shows_each_source_and_what_the_run_waits_for() -> None:
     shown = stream.getvalue()
     for expected in ("demo", "running", "3 epochs", "Spark ready", "flights", "41", "12,345", "1.5 kB", "[flights]"):
         assert expected in shown
+
+
+def _with_messages(messages: MessageStatus) -> RunStatus:
+    """Beside the source without a queue one that has one."""
+    return replace(_STATUS, sources={**_STATUS.sources, "told": SourceStatus(done=3, messages=messages)})
+
+
+def test_a_terminal_shows_messages_in_few_words_if_there_is_a_queue() -> None:
+    for messages, expected in (
+        (MessageStatus("https://sqs/raw", received=9), "0 in flight"),
+        (MessageStatus("https://sqs/raw", 1_204, 37.4, poison=2), "1,204 in flight, oldest 37 s, 2 poison"),
+    ):
+        console, stream = _terminal()
+        with Progress("demo", ManualClock(), console) as progress:
+            progress.show(_with_messages(messages))
+        lines = [line.rstrip() for line in stream.getvalue().splitlines()]
+        assert any(line.endswith(expected) and "told" in line for line in lines)
+    console, stream = _terminal()
+    with Progress("demo", ManualClock(), console) as progress:
+        progress.show(_STATUS)
+    assert "messages" not in stream.getvalue() and "in flight" not in stream.getvalue()
+
+
+def test_a_line_has_messages_if_there_is_a_queue() -> None:
+    with structlog.testing.capture_logs() as logs:
+        progress = Progress("demo", ManualClock(), Console(file=io.StringIO(), force_terminal=False))
+        progress.show(_with_messages(MessageStatus("https://sqs/raw", 12, 3.21, redelivered=4, poison=2)))
+    flights, told = logs[1:]
+    counts = ("messages_in_flight", "oldest_message_s", "redelivered", "poison")
+    assert [told[name] for name in counts] == [12, 3.2, 4, 2]
+    assert not flights.keys() & set(counts)
 
 
 def test_a_file_gets_a_line_only_when_something_has_changed_and_not_too_often() -> None:

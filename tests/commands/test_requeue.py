@@ -11,6 +11,7 @@ from state.clock import SystemClock
 from state.errors import NotFoundError
 from state.location import Location
 from tests.commands.bad_files import BAD, DONE, RAW, BadFiles, progress, version
+from tests.reading.told_root import QUEUE, poisoned
 
 
 @pytest.fixture
@@ -84,6 +85,15 @@ def test_without_a_run_they_move_into_the_queue_in_one_epoch_with_what_they_have
     expected = {"row_offset": 4, "attempts": 2, "requests": 3, "bytes_read": 70, "listed_epoch": 1, "first_epoch": 1}
     assert half | expected == half
     assert before.scan("ledger", state_version=before.version).num_rows == 2, "time travel keeps what was"
+
+
+def test_a_poison_message_is_no_file_to_be_read_again(bad: BadFiles) -> None:
+    bad.ended(BAD, progress("a"))
+    poisoned(bad.root.location, ("m1", "[]"), source="s")
+    with pytest.raises(NotFoundError, match="single bad records, which `quarantine` shows, are not retried"):
+        chosen(bad, file=f"{QUEUE}#m1")
+    assert requeue(bad.root.open(), SystemClock()) == 1
+    assert (bad.paths("queue"), bad.paths("quarantine")) == (["a"], [f"{QUEUE}#m1"])
 
 
 def test_nothing_to_retry_commits_nothing(bad: BadFiles) -> None:

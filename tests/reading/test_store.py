@@ -133,6 +133,7 @@ def test_views_and_sources_are_told_with_their_places(written: WrittenRoot) -> N
             "requests_last_hour": None,
             "period_s": None,
             "stretched_by": None,
+            "queue": None,
         }
     ]
 

@@ -12,12 +12,13 @@ from slackwater.story import tell
 from state.catalog import Catalog
 from state.clock import ManualClock
 from state.delta import DeltaBuilder
+from state.discovery_progress import DiscoveryProgress
 from state.keys import encode_key
 from state.lance_store import LanceStateStore
 from state.location import Location
 from state.owner import Ownership
 from state.records import EpochCounts, EpochSeconds
-from tests.reading.written_root import WrittenRoot
+from tests.reading.written_root import START, WrittenRoot
 
 
 @pytest.fixture
@@ -91,7 +92,7 @@ def test_a_running_pipeline_tells_when_it_listed_last(store: Store, written: Wri
     assert store.why("day=3/unseen.csv").text.endswith("12:00:00 UTC, and no pipeline runs on this root now.")
     ownership = Ownership(written.root, ManualClock(), run_id="r", pipeline="flights", interval_s=3600)
     ownership.acquire()
-    ownership.update(last_listing=datetime(2026, 2, 1, tzinfo=timezone.utc))
+    ownership.update(sources={"flights": DiscoveryProgress(listed_at=datetime(2026, 2, 1, tzinfo=timezone.utc))})
     ownership.renew()
     assert store.why("day=3/unseen.csv").text.endswith("the last listing ended at 2026-02-01 00:00:00 UTC.")
     ownership.release()
@@ -103,7 +104,7 @@ def test_an_object_from_before_the_sources_time_is_too_old(written: WrittenRoot)
     catalog = Catalog.of(state.scan("catalog"))
     limit = datetime(2100, 1, 1, tzinfo=timezone.utc)
     sources = {name: replace(each, not_before=limit) for name, each in catalog.sources.items()}
-    story = tell("day=3/unseen.csv", written.root, state, replace(catalog, sources=sources), None)
+    story = tell("day=3/unseen.csv", written.root, state, replace(catalog, sources=sources), None, limit)
     assert story.status == "too_old" and story.text.endswith("leaves out what is older than 2100-01-01 00:00:00 UTC.")
 
 
@@ -123,7 +124,7 @@ def test_of_an_object_that_cannot_be_reached_nothing_is_claimed(written_s3: Writ
     state = LanceStateStore.open(written_s3.root, ManualClock())
     wrong = {**written_s3.root.storage_options, "secret_access_key": "planted-secret-value"}
     catalog = Catalog.of(state.scan("catalog"))
-    story = tell("day=3/unseen.csv", Location(written_s3.root.url, wrong), state, catalog, None)
+    story = tell("day=3/unseen.csv", Location(written_s3.root.url, wrong), state, catalog, None, START)
     assert story.status == "unknown"
     assert "was never listed" in story.text
     assert "access is denied" in story.text

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import random
 import socket
@@ -8,6 +9,7 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -17,6 +19,7 @@ import pytest
 
 from slackwater.testing.s3_server import S3Server
 from state.clock import ManualClock
+from state.discovery_progress import DiscoveryProgress, QueueProgress
 from state.errors import AccessDeniedError, BucketNotFoundError, OwnedError
 from state.location import Location
 from state.object_client import object_client
@@ -24,6 +27,8 @@ from state.owner import Owner, Ownership, _to_json, read_owner
 
 MOMENT = datetime(2026, 1, 31, 12, tzinfo=timezone.utc)
 NEVER_S = 3600.0
+LISTED = DiscoveryProgress(MOMENT, found=3, period_s=60.0)
+TOLD = DiscoveryProgress(MOMENT, queue=QueueProgress("https://sqs/raw", 2, MOMENT, received=9, redelivered=1))
 
 
 class WatchingClock(ManualClock):
@@ -148,14 +153,46 @@ def test_a_pid_that_another_process_uses_now_is_dead(root: Location) -> None:
     assert not write_foreign(root, host=socket.gethostname(), pid=os.getpid(), pid_started=me).is_dead()
 
 
+def test_what_is_said_of_sources_is_kept_from_run_to_run_without_what_was_being_worked_on(root: Location) -> None:
+    first = ownership(root, "first")
+    first.acquire()
+    first.update(sources={"a": LISTED, "b": TOLD})
+    first.update(sources={"a": replace(LISTED, found=4)})
+    first.renew()
+    owner = read_owner(root)
+    assert owner is not None and owner.sources == {"a": replace(LISTED, found=4), "b": TOLD}
+    write_foreign(root, run_id="killed", sources=owner.sources, host=socket.gethostname(), pid=2**22)
+    second = ownership(root, "second")
+    second.acquire()
+    kept = {"a": replace(LISTED, found=4), "b": TOLD.at_rest()}
+    owner = read_owner(root)
+    assert owner is not None and (owner.run_id, owner.sources) == ("second", kept)
+    assert TOLD.at_rest().queue == QueueProgress("https://sqs/raw", 0, None, received=9, redelivered=1)
+    second.update(sources={"b": TOLD})
+    second.release()
+    owner = read_owner(root)
+    assert owner is not None and owner.sources == kept
+
+
+def test_what_other_versions_say_of_an_owner_is_no_obstacle(root: Location) -> None:
+    owner = write_foreign(root, sources={"b": TOLD})
+    recorded = json.loads(_to_json(owner))
+    recorded["sources"]["b"]["queue"]["later"] = recorded["sources"]["b"]["later"] = recorded["later"] = 1
+    obstore.put(object_client(root), "owner.json", json.dumps(recorded).encode())
+    assert read_owner(root) == owner
+    del recorded["sources"]
+    obstore.put(object_client(root), "owner.json", json.dumps({**recorded, "last_listing": None}).encode())
+    assert read_owner(root) == replace(owner, sources={})
+
+
 def test_renewals_write_what_changed_and_a_new_phase_at_once(root: Location) -> None:
     mine = ownership(root, "mine")
     mine.acquire()
-    mine.update(last_listing=MOMENT, last_error="bucket is slow")
+    mine.update(sources={"flights": LISTED}, last_error="bucket is slow")
     mine.renew()
     owner = read_owner(root)
     assert owner is not None
-    assert (owner.last_listing, owner.last_error, owner.phase) == (MOMENT, "bucket is slow", "starting")
+    assert (owner.sources, owner.last_error, owner.phase) == ({"flights": LISTED}, "bucket is slow", "starting")
     mine.update(phase="running", term=4)
     arrived = threading.Event()
     for _ in range(500):

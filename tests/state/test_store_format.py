@@ -33,7 +33,8 @@ from state.object_client import object_client
 from state.records import EpochCounts, EpochSeconds, Head
 from state.store_format import FORMAT_VERSION, check_format
 from state.tables import TABLES
-from tests.reading.written_root import write_root
+from tests.reading.told_root import QUEUE, handed_on, poisoned
+from tests.reading.written_root import START, write_root
 
 CLOCK = ManualClock()
 STORES = Path(__file__).parent / "stores"
@@ -123,6 +124,26 @@ def test_the_take_over_upgrades_and_loses_nothing(old_root: Location, written: d
     assert fresh.head == store.head == Head(head.term + 1, head.epoch + 1, head.views, "ours")
     assert fresh.get("queue", b"after") == store.get("queue", b"after") is not None
     assert latest(old_root).count_rows("`table` = 'head'") == 1
+
+
+@pytest.mark.parametrize("format_version", FORMATS)
+def test_after_a_take_over_a_store_of_any_format_takes_what_is_new(
+    format_version: int, tmp_path: Path, written: dict[str, Any]
+) -> None:
+    root = copied(format_version, tmp_path)
+    (source,) = sw.open(root.url).sources().to_pylist()
+    assert (source["listed_at"], source["queue"]) == (START, None)
+    LanceStateStore.open(root, CLOCK).take_over("ours")
+    assert check_format(latest(root).schema, root) == FORMAT_VERSION
+    assert content(root) == written
+    (source,) = sw.open(root.url).sources().to_pylist()
+    assert (source["listed_at"], source["queue"]) == (START, None), "what was never said is not made up"
+    handed_on(root)
+    poisoned(root, ("m1", "{}"))
+    (source,) = sw.open(root.url).sources().to_pylist()
+    told = source["queue"]
+    assert (told["url"], told["received"], told["poison"], told["found_by_listing"]) == (QUEUE, 40, 1, 2)
+    assert sw.open(root.url).files("flights").to_pylist() == written["files"]
 
 
 def test_a_program_of_format_1_finds_that_it_must_not_go_on(tmp_path: Path) -> None:

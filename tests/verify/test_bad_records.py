@@ -16,6 +16,7 @@ import pytest
 from actors.source import Csv, Format, Json, Parquet, Text
 from slackwater.verification import Outcome, ViewCheck
 from spark_bridge.view_definition import ViewDefinition
+from tests.reading.told_root import poisoned
 from tests.verify.committed_root import CommittedRoot
 
 ENGINES = ("duckdb", "spark")
@@ -141,6 +142,14 @@ def test_what_was_cleared_changes_nothing(root: CommittedRoot, engine: str) -> N
     root.put("more", b"k,n,day\nz,1,2026-01-01\n")
     root.ingest({"more": 1})
     assert bad_rows(root) == []
+    assert root.verify(engine=engine).all_equal
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_poison_messages_are_nothing_to_compare(root: CommittedRoot, engine: str) -> None:
+    written(root)
+    poisoned(root.root, ("m1", "[]"), ("m2", "{}"), source="t")
+    assert sorted(map(str, bad_rows(root))) == sorted(map(str, (*CSV_BAD, None, None)))
     assert root.verify(engine=engine).all_equal
 
 
