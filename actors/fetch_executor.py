@@ -40,7 +40,6 @@ from actors.messages import (
     FileVersion,
     ForgottenFile,
     ForgottenFiles,
-    GoneFile,
     GoneFiles,
     Message,
     NewFiles,
@@ -144,7 +143,7 @@ class FetchExecutor:
                     return [Fail(bad_input(changed.now, "it has changed since it was handed on", "on_change"))]
                 self._queue.change(changed, self._epoch)
         elif isinstance(message, GoneFiles):
-            instructions = self._note_gone(message.files)
+            instructions = self._forget(self._queue.note_gone(message.files, self._epoch))
         elif isinstance(message, RetriedFiles):
             self._queue.retry(message.files)
         elif isinstance(message, ForgottenFiles):
@@ -441,11 +440,6 @@ class FetchExecutor:
         instructions = self._abandon(self._queue.forget(files, self._current_epoch))
         self._replacing.corrected.update((file.source, file.path) for file in files)
         return [*instructions, *(Send(Correction(file.source, file.path)) for file in files)]
-
-    def _note_gone(self, files: Sequence[GoneFile]) -> list[Instruction]:
-        self._queue.note_gone(files, self._current_epoch)
-        objects = dict.fromkeys(ForgottenFile(each.source, each.path) for each in files)
-        return self._forget([each for each in objects if self._policies[each.source].on_change == "replace"])
 
     def _abandon(self, files: Collection[FileProgress]) -> list[Instruction]:
         """No row of these comes any more; what is being read or stored of them is waited for."""

@@ -10,7 +10,7 @@ its end they come in place of all that the views hold of the object.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TypeVar
 
@@ -326,14 +326,20 @@ class FileQueue:
         """The vnode whose owner reads an object."""
         return vnode_of_file(*file, self._orders)
 
-    def note_gone(self, files: Iterable[GoneFile], epoch: int) -> None:
-        """Finished versions whose objects are not there any more; one that is read again will say so at its end."""
+    def note_gone(self, files: Sequence[GoneFile], epoch: int) -> list[ForgottenFile]:
+        """Finished versions whose objects are not there any more; one that is read again will say so at its end.
+
+        Returns:
+            The objects whose rows leave the views: where changed files replace.
+        """
         for file in files:
             key = file.source, file.path, file.version
             if key in self._files:
                 self._files[key].gone_epoch = epoch
             else:
                 self._delta.patch("ledger", encode_key(*key), vnode_of(file.path), gone_epoch=epoch)
+        objects = (ForgottenFile(each.source, each.path) for each in files if each.source in self._replacing)
+        return list(dict.fromkeys(objects))
 
     def account(self, file: FileVersion, *, requests: int, bytes_read: int) -> FileProgress:
         """Reading a file has cost something."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import slackwater as sw
-from tests.real.events import events, write
+from tests.real.events import events, parquet, write
 from tests.real.test_run import FAST
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]
@@ -17,10 +17,9 @@ _SETTINGS = sw.Settings(fetch=sw.FetchSettings(num_fetchers=3, max_files_per_epo
 
 
 def test_files_are_read_by_name_and_a_late_one_next(tmp_path: Path) -> None:
-    (tmp_path / "in").mkdir()
     names = [f"{number:02}" for number in range(0, 12, 2)]
     for number, name in enumerate(reversed(names)):
-        write(tmp_path / "in" / f"{name}.parquet", events(number))
+        write(tmp_path / "in", f"{name}.parquet", parquet(events(number)))
     pipeline = sw.Pipeline("ordered", tmp_path / "root", settings=_SETTINGS)
     pipeline.source("events", tmp_path / "in", format="parquet", discovery=FAST, order="name", metadata=["path", "row"])
     pipeline.view("seen", "SELECT _path, _row FROM events")
@@ -28,7 +27,7 @@ def test_files_are_read_by_name_and_a_late_one_next(tmp_path: Path) -> None:
         run.wait(until="caught_up")
         late = ["05", "01", "13", "12"]
         for number, name in enumerate(late):
-            write(tmp_path / "in" / f"{name}.parquet", events(20 + number))
+            write(tmp_path / "in", f"{name}.parquet", parquet(events(20 + number)))
         run.wait(until="caught_up")
     store = sw.open(tmp_path / "root")
     files = store.files("events").sort_by("done_epoch").to_pylist()
