@@ -23,4 +23,6 @@ def quarantine_table(store: StateStore, catalog: Catalog, state_version: int | N
     records = bad_records(store, source, state_version=state_version)
     records = records.filter(pc.is_valid(records["reason"])).select(_COLUMNS)
     records = records.sort_by([(name, "ascending") for name in ("source", "path", "epoch", "row")])
-    return records.set_column(1, "path", whole_urls(records, catalog))
+    # What has no row is a message, and its place is a whole URL already.
+    urls = pc.if_else(pc.is_null(records["row"]), records["path"], whole_urls(records, catalog))
+    return records.set_column(1, "path", urls)
