@@ -44,6 +44,13 @@ class ToldBucket:
         """Puts messages into the queue."""
         self.sqs.send_batch(self.queue_url, bodies)
 
+    def read(self, url: str) -> bytes:
+        """The content of an object."""
+        content: bytes = self.client.get_object(Bucket=self.name, Key=url.removeprefix(f"s3://{self.name}/"))[
+            "Body"
+        ].read()
+        return content
+
     @property
     def depth(self) -> QueueDepth:
         """How many messages the queue holds."""
