@@ -291,7 +291,7 @@ class ListExecutor:
                 self._activity += 1
             return []
         self._absent.discard([key])
-        is_back = self._removes and self._seen.take_back(key)
+        is_back = self._seen.take_back(key) and self._removes
         if before is None:
             limit = self._not_before_us
             if path in self._held or limit is None or microseconds_of(file.last_modified) >= limit:
