@@ -183,8 +183,8 @@ class FetchExecutor:
             return [CloseFile(file), *self._go_on(now_s)]
         progress = self._read(file, requests, bytes_read)
         if ending.is_gone and progress.row_offset and self._policies[file.source].on_change == "replace":
-            progress.gone_epoch = self._current_epoch
-            return [*self._forget([ForgottenFile(file.source, file.path)]), *self._go_on(now_s)]
+            gone = self._queue.remove(progress, self._current_epoch)
+            return [*self._forget([gone]), *self._go_on(now_s)]
         if ending.status == "quarantined" and self._policies[file.source].on_bad_record == "fail":
             return [Fail(bad_input(file, ending.error or "it cannot be read"))]
         if progress.replaces:

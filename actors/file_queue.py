@@ -341,6 +341,12 @@ class FileQueue:
         objects = (ForgottenFile(each.source, each.path) for each in files if each.source in self._replacing)
         return list(dict.fromkeys(objects))
 
+    def remove(self, progress: FileProgress, epoch: int) -> ForgottenFile:
+        """An object is gone of which rows were ingested, and must leave the views: its other versions go with it."""
+        progress.gone_epoch = epoch
+        self._vanished.append(Vanished(*progress.key, is_removed=True))
+        return ForgottenFile(*progress.path_key)
+
     def account(self, file: FileVersion, *, requests: int, bytes_read: int) -> FileProgress:
         """Reading a file has cost something."""
         progress = self._touch(self.get(file))

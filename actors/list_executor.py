@@ -31,15 +31,14 @@ from actors.messages import (
     ChangedFiles,
     FileVersion,
     GoneFiles,
-    NewFiles,
     Pause,
     Reread,
     Resume,
+    Vanished,
 )
 from actors.page_reader import SIDE_BY_SIDE
 from actors.path_filter import PathFilter
 from actors.reports import CollectReport, ListProgress
-from actors.schema_sample import SAMPLE_FILES
 from actors.seen_index import SeenIndex, Sight
 from actors.young_files import YoungFiles
 from state.delta import DeltaBuilder
@@ -63,8 +62,7 @@ class ListExecutor:
         path_filter: which paths the source takes.
         pace: when pages may be asked for.
         seen: what was handed on before.
-        schema_known: False until the first files have shown the schema; until then only so many are out.
-        sampled: how many of those are out already.
+        schema_known, sampled, order: see `HeldFiles`.
         must_settle: whether a file is taken only when two listings show the same version of it (local files).
         not_before_us: what was written earlier, in microseconds since 1970, is left out; None for nothing.
         events: what else tells of files; None if listings alone do.
@@ -72,7 +70,6 @@ class ListExecutor:
         listed_at: when the last listing ended, if that is known.
         found: new and changed files that it found.
         removes: whether the rows of files that are gone leave the views: then they are read when they are back.
-        order: in which files are handed on, when a listing has ended: see `SourceDefinition`.
     """
 
     def __init__(
@@ -96,13 +93,11 @@ class ListExecutor:
     ) -> None:
         self._actor, self._source = actor, source
         self._filter, self._pace, self._seen = path_filter, pace, seen
-        self._schema_known, self._must_settle, self._not_before_us = schema_known, must_settle, not_before_us
-        self._events, self._must_list, self._removes, self._order = events, must_list, removes, order
-        self._probing, self._sampled = bool(sampled) and not schema_known, sampled
+        self._must_settle, self._not_before_us = must_settle, not_before_us
+        self._events, self._must_list, self._removes = events, must_list, removes
         self._epoch: int | None = None
         self._paused = self._stopped = self._is_busy = False
-        self._budget = 0
-        self._held = HeldFiles(order)
+        self._held = HeldFiles(order, schema_known=schema_known, sampled=sampled)
         self._listing = self._page_asked = self._is_last = False
         self._chunks = KnownChunks()
         # Names that were looked at since the listing began: its pages may show what was there before.
@@ -128,7 +123,7 @@ class ListExecutor:
         self._epoch = barrier.epoch.curr
         for vanished in barrier.vanished:
             if vanished.source == self._source:
-                self._forget(vanished.path, vanished.version)
+                self._forget(vanished)
         if barrier.is_stop:
             self._stopped = True
             return [*instructions, *(self._events.release() if self._events else []), End()]
@@ -139,7 +134,7 @@ class ListExecutor:
             for file in barrier.mutation.files:
                 if file.source == self._source:
                     self._mark_seen(file.path, file.version)
-        self._budget = barrier.list_budget.get(self._source, 0)
+        self._held.budget = barrier.list_budget.get(self._source, 0)
         self._is_busy = barrier.backlog >= _BUSY_FILES
         return [*instructions, *self._go_on(now_s)]
 
@@ -224,8 +219,7 @@ class ListExecutor:
 
     def on_schema(self, found: bool, now_s: float) -> list[Instruction]:
         """The files that were sent ahead have shown the schema, or none could be read: then the next ones go ahead."""
-        self._schema_known = self._schema_known or found
-        self._probing = False
+        self._held.on_schema(found)
         return self._go_on(now_s)
 
     def on_time(self, now_s: float) -> list[Instruction]:
@@ -328,12 +322,19 @@ class ListExecutor:
                 self._chunks.put(chunk, int(np.count_nonzero(is_seen[at:end])))
             at = end
 
-    def _forget(self, path: str, version: bytes) -> None:
+    def _forget(self, vanished: Vanished) -> None:
         """The name is new again, if this is its version.
 
         What is listed again and again and is never there has a name that cannot be read, like one that ends in `/`.
         """
+        path, version = vanished.path, vanished.version
         key = path_fingerprint(self._source, path)
+        if vanished.is_removed:
+            if self._seen.lookup([key]) == [version]:
+                self._seen.set_gone([key])
+                self._chunks.forget()
+                self._look_again(path)
+            return
         before, times = self._vanished.get(key, (version, 0))
         self._vanished[key] = version, 1 if before != version else times + 1
         if self._vanished[key][1] < _VANISHES and self._seen.forget(key, version):
@@ -368,7 +369,7 @@ class ListExecutor:
             instructions += self._events.ask(now_s, mark, may_go_on=may_go_on)
             instructions += self._absent.ask_for_paths()
             wakes += self._events.wakes(mark, may_go_on=may_go_on)
-        may_list = not self._held or (self._order is not None and self._listing)
+        may_list = not self._held or (self._held.may_grow and self._listing)
         if not self._paused and not self._page_asked and may_list:
             instructions += self._list_on(now_s, wakes)
         self._complete_marks()
@@ -409,21 +410,13 @@ class ListExecutor:
             self._activity += 1
 
     def _send_held(self) -> list[Instruction]:
-        if self._stopped or self._paused or self._probing or (self._order is not None and self._listing):
+        if self._stopped or self._paused or (new := self._held.take(is_listing=self._listing)) is None:
             return []
-        allowed = min(len(self._held), self._budget if self._schema_known else min(SAMPLE_FILES, self._budget))
-        if allowed <= 0:
-            return []
-        files = self._held.take(allowed)
-        for file in files:
+        for file in new.files:
             self._mark_seen(file.path, file.version)
-        self._budget -= allowed
-        self._sent += allowed
-        self._activity += allowed
-        self._probing = not self._schema_known
-        if self._probing:
-            self._sampled += allowed
-        return [Send(NewFiles(files, self._sampled if self._probing else 0))]
+        self._sent += len(new.files)
+        self._activity += len(new.files)
+        return [Send(new)]
 
     def _mark_seen(self, path: str, version: bytes) -> None:
         key = path_fingerprint(self._source, path)

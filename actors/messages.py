@@ -96,11 +96,15 @@ FileKey = tuple[str, str, bytes]
 
 @dataclass(frozen=True)
 class Vanished:
-    """A version that was not there any more when it was to be read, and of which no row was."""
+    """A version that was not there any more when it was to be read, and of which no row is in the views.
+
+    `is_removed` says that some were, and have left them.
+    """
 
     source: str
     path: str
     version: bytes
+    is_removed: bool = False
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ BENCHMARKS = (
     "stored_rows",
     "relisting",
     "discovery_cost",
+    "notifications",
     "point_lookup",
     "view_costs",
     "late_view",

@@ -139,7 +139,7 @@ class Pipeline:
             order: `"name"`, or `"last_modified"` (and by name where times are equal): files are read one after the
                 other, by one reader.  Whenever a file is opened, no file comes before it in this order of all that
                 the listings that have ended, and the events that have come, had shown; one that is found later is read
-                next.  None reads many at a time.
+                next.  (A run that looks for a file that kills it reads by suspicion.)  None reads many at a time.
             materialize: keep all rows of the source, with all columns, in a Lance dataset of their own; see
                 `Snapshot.rows`.  It is decided when the source is first declared.
 

@@ -89,6 +89,9 @@ class Promises:
 
     def on_state(self, run: str, state: RunState) -> None:
         """A run says how far it is."""
+        if state.files_at_once is not None:
+            # It looks for a file that kills: what may be read is not in the hands of an order.
+            self._order = None
         if state.epoch < self._told.get(run, 0) or (state.epoch and state.epoch not in self._recorded):
             raise PromiseBroken("G3", f"{run} was at epoch {self._told.get(run, 0)} and is at {state.epoch}")
         self._told[run] = state.epoch
