@@ -375,3 +375,13 @@ def test_a_listing_completes_no_mark_while_what_it_has_shown_is_looked_at_again(
     assert mark(executor, 2) == 1, "a may be new"
     executor.on_looked({"a": file("a")}, 13.0)
     assert mark(executor, 3) == 2
+
+
+def test_a_queue_is_known_to_have_told_of_everything_from_the_end_of_the_first_listing_on() -> None:
+    executor = told()
+    executor.on_page(page("a"), 1.0)
+    [row] = delta_rows(executor.on_barrier(barrier(1), 2.0), "list_state")
+    assert row["queue"] is None, "whoever comes next must list"
+    listed(executor, "b")
+    [row] = delta_rows(executor.on_barrier(barrier(2), 2.0), "list_state")
+    assert row["queue"] == "https://sqs/raw"
