@@ -21,6 +21,8 @@ Invariants:
 * The stored rows of a block are durable before the block arrives at the merger, and the two travel together.
 * Every edge numbers its messages; the receiver puts them in order.  References travel nested, rows never travel.
 * Names are limited by the list budget of each barrier, rows by credit in bytes; barriers by neither.
+* Who owns a vnode changes at one barrier.  The owner before hands over what it knows behind it, and the next one takes
+  nothing that came behind it before that.
 * Epochs are committed strictly in their order, by the coordinator alone.
 * Handles belong to one attempt: nothing of an old attempt can write into a new one.
 
@@ -33,14 +35,20 @@ The executors and what they are made of:
     dispatch_executor.py   who reads them                vnode_mapping.py    who owns what
     fetch_executor.py      reading, buffering, emitting  file_queue.py       files and their rows of state
                                                          file_progress.py    one file
-                                                         read_buffer.py      rows that wait to be emitted
+                                                         file_reads.py       what is being read, and what is next
+                                                         shown_schemas.py    what files show of their source
+                                                         read_buffers.py     rows that wait, read_buffer.py: of a source
                                                          replacing_files.py   files that come in place of others
                                                          left_out.py          columns that sources do not have
                                                          row_stager.py       rows that are kept, with their lineage
-                                                         token_bucket.py     a throttle
+                                                         fetch_limits.py     its share of them, by token_bucket.py
+                                                         handover.py         what goes with vnodes to others
+                                                         arrivals.py         what comes with vnodes from others
     merge_executor.py      one epoch's blocks            barrier_aligner.py  no data crosses a barrier
     ledger_corrections.py  what the commit notes of files whose rows were taken out
     barrier_scheduler.py   when a barrier is due         epoch_collector.py  who has collected what
+    rescaling.py           who is to own what, step by step
+    autoscaler.py          how many fetch actors are needed
     catalog_changes.py     what a declaration may change
     schema_sample.py       what the first files show     merged_schema.py    types that hold those of all of them
     kept_schema.py         the schema that is kept

@@ -12,6 +12,8 @@ from actors.reports import MessageProgress
 
 _PER_REQUEST = 10
 _LONG_POLL_S = 20.0
+# SQS asks all of its servers only where it may wait: an answer without any wait may miss messages.
+_SHORT_POLL_S = 1.0
 _AGAIN_S = 1.0
 _LOOKED_AT_ONCE = 256
 
@@ -169,7 +171,7 @@ class EventWatch:
         if mark > self._drained_mark and not self._asks_for_mark and now_s >= self._again_s:
             # Those that wait for messages began before the mark, and may wait for long.
             self._asks_for_mark = True
-            instructions.append(Receive(mark, 0.0, is_extra=True))
+            instructions.append(Receive(mark, _SHORT_POLL_S, is_extra=True))
         while self._receiving < self._pollers and self._feed.room >= _PER_REQUEST * (self._receiving + 1):
             self._receiving += 1
             instructions.append(Receive(mark, _LONG_POLL_S))

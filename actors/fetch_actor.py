@@ -169,7 +169,8 @@ class FetchActor(ActorShell):
             self._coordinator.propose_columns.options(num_returns=0).remote(instruction.source, instruction.columns)
         elif isinstance(instruction, HandOver):
             receiver, outlet = self._peers[instruction.to]
-            self.run_leaving(_received(receiver, outlet.send(instruction.handover)))
+            # Now, before what follows takes the time of this actor; it is lost with its sender, and so waited for.
+            self.run_leaving(_arrived(receiver.receive.remote(outlet.send(instruction.handover))))
         elif isinstance(instruction, CloseFile):
             self._open.pop(instruction.file, None)
         elif isinstance(instruction, CloseFiles):
@@ -275,9 +276,8 @@ class FetchActor(ActorShell):
             raise error
 
 
-async def _received(receiver: Any, envelope: Envelope) -> None:
-    """Sends a message that is lost with its sender, and so is waited for."""
-    await receiver.receive.remote(envelope)
+async def _arrived(call: Any) -> None:
+    await call
 
 
 def _cache(settings: FetchSettings, num_fetchers: int, root: Location, name: str) -> RangeCache | None:

@@ -40,7 +40,6 @@ from actors.messages import (
     FileVersion,
     ForgottenFile,
     ForgottenFiles,
-    GoneFile,
     GoneFiles,
     Message,
     NewFiles,
@@ -144,7 +143,7 @@ class FetchExecutor:
                     return [Fail(bad_input(changed.now, "it has changed since it was handed on", "on_change"))]
                 self._queue.change(changed, self._epoch)
         elif isinstance(message, GoneFiles):
-            instructions = self._note_gone(message.files)
+            instructions = self._forget(self._queue.note_gone(message.files, self._epoch))
         elif isinstance(message, RetriedFiles):
             self._queue.retry(message.files)
         elif isinstance(message, ForgottenFiles):
@@ -215,10 +214,10 @@ class FetchExecutor:
             return [CloseFile(file), *self._go_on(now_s)]
         progress = self._queue.get(file)
         self._reads.end(progress, 0)
-        if file.source in self._schemas:
-            self._reads.read_on(progress)
-            return self._go_on(now_s)
         self._reads.await_schema(progress)
+        if file.source in self._schemas:
+            self._reads.on_schema(file.source)
+            return self._go_on(now_s)
         return [*self._shown.show(progress, schema), *self._go_on(now_s)]
 
     def on_new_columns(
@@ -442,11 +441,6 @@ class FetchExecutor:
         self._replacing.corrected.update((file.source, file.path) for file in files)
         return [*instructions, *(Send(Correction(file.source, file.path)) for file in files)]
 
-    def _note_gone(self, files: Sequence[GoneFile]) -> list[Instruction]:
-        self._queue.note_gone(files, self._current_epoch)
-        objects = dict.fromkeys(ForgottenFile(each.source, each.path) for each in files)
-        return self._forget([each for each in objects if self._policies[each.source].on_change == "replace"])
-
     def _abandon(self, files: Collection[FileProgress]) -> list[Instruction]:
         """No row of these comes any more; what is being read or stored of them is waited for."""
         for progress in files:
@@ -465,6 +459,7 @@ class FetchExecutor:
         """Whether an answer is about what was given up; what it cost counts."""
         if not self._reads.is_dropped((file.source, file.path, file.version)):
             return False
+        self._queue.note_cost(file.source, requests=requests, bytes_read=bytes_read)
         self._requests += requests
         self._bytes += bytes_read
         return True

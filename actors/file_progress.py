@@ -55,7 +55,7 @@ class FileProgress:
     stored: bool = False
 
     def __post_init__(self) -> None:
-        self.read_to = replace(self.anchor, row=self.row_offset)
+        self.read_to = self._emitted_to
         self.is_reading = False
         # Whether it has answered for what its source looks like.
         self.has_shown = False
@@ -81,9 +81,22 @@ class FileProgress:
         )
 
     @property
+    def _emitted_to(self) -> Offset:
+        anchor = self.anchor
+        return anchor if anchor.row == self.row_offset else replace(anchor, row=self.row_offset)
+
+    @property
     def has_begun(self) -> bool:
         """Whether something of it has been read that counts."""
         return bool(self.row_offset or self.staged)
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether it is in the queue as it was listed, and nothing else is known of it."""
+        touched = (
+            self.requests or self.attempts or self.unanswered or self.row_offset or self.first_epoch or self.gone_epoch
+        )
+        return self.stored and not (touched or self.replaces or self.has_shown or self.staged)
 
     def settle(self, *, is_interrupted: bool) -> None:
         """Forgets what was read and will not be emitted, so that another fetch actor can go on.
@@ -93,7 +106,7 @@ class FileProgress:
         """
         self.is_reading = False
         if is_interrupted or not self.replaces:
-            self.read_to = replace(self.anchor, row=self.row_offset)
+            self.read_to = self._emitted_to
             self.staged, self.bad, self.ending = [], [], None
 
     @property

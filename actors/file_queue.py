@@ -10,7 +10,7 @@ its end they come in place of all that the views hold of the object.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TypeVar
 
@@ -202,6 +202,7 @@ class FileQueue:
         del self._files[progress.key]
         self.begun.pop(progress.key, None)
         self._touched.pop(progress.key, None)
+        self.waiting.end(progress)
         self._withdraw(progress)
         self._tally(progress.file.source).unfinished -= 1
         anew = FileProgress(progress.file, listed_epoch=progress.listed_epoch, replaces=True, stored=progress.stored)
@@ -249,9 +250,9 @@ class FileQueue:
         held = self._grouped(self._held, receivers, lambda path: path)
         for each in (each for group in files.values() for each in group):
             del self._files[each.key]
-            self.begun.pop(each.key, None)
             self._tally(each.file.source).leave(each)
-            each.settle(is_interrupted=each.key in active)
+            if self.begun.pop(each.key, None) is not None:
+                each.settle(is_interrupted=each.key in active)
             self.moved -= 1
             self.waiting.end(each)
         waiting, self._aside = [*self.waiting.take_all(), *self._aside], []
@@ -296,7 +297,6 @@ class FileQueue:
 
     def end_reading(self, progress: FileProgress) -> None:
         """A file has been read to its end, or nothing more of it is read."""
-        self.waiting.end(progress)
         if progress.is_reading:
             progress.is_reading = False
             self._tally(progress.file.source).reading -= 1
@@ -306,6 +306,7 @@ class FileQueue:
         if progress.file.source not in self._orders or progress.read_to.row:
             return False
         self.end_reading(progress)
+        self.waiting.end(progress)
         del self.begun[progress.key]
         self._line_up(progress)
         return True
@@ -325,24 +326,34 @@ class FileQueue:
         """The vnode whose owner reads an object."""
         return vnode_of_file(*file, self._orders)
 
-    def note_gone(self, files: Iterable[GoneFile], epoch: int) -> None:
-        """Finished versions whose objects are not there any more; one that is read again will say so at its end."""
+    def note_gone(self, files: Sequence[GoneFile], epoch: int) -> list[ForgottenFile]:
+        """Finished versions whose objects are not there any more; one that is read again will say so at its end.
+
+        Returns:
+            The objects whose rows leave the views: where changed files replace.
+        """
         for file in files:
             key = file.source, file.path, file.version
             if key in self._files:
                 self._files[key].gone_epoch = epoch
             else:
                 self._delta.patch("ledger", encode_key(*key), vnode_of(file.path), gone_epoch=epoch)
+        objects = (ForgottenFile(each.source, each.path) for each in files if each.source in self._replacing)
+        return list(dict.fromkeys(objects))
 
     def account(self, file: FileVersion, *, requests: int, bytes_read: int) -> FileProgress:
         """Reading a file has cost something."""
         progress = self._touch(self.get(file))
         progress.requests += requests
         progress.bytes_read += bytes_read
-        tally = self._tally(file.source)
+        self.note_cost(file.source, requests=requests, bytes_read=bytes_read)
+        return progress
+
+    def note_cost(self, source: str, *, requests: int, bytes_read: int) -> None:
+        """Something was asked of a source, for whatever file."""
+        tally = self._tally(source)
         tally.requests += requests
         tally.bytes += bytes_read
-        return progress
 
     def advance(self, progress: FileProgress, rows: Rows, epoch: int) -> int:
         """These rows are emitted, and those that do not fit are quarantined.  Returns how many do fit."""
@@ -409,6 +420,7 @@ class FileQueue:
         return row if progress.kept_row is None else progress.kept_row | {"error": ending.error}
 
     def _end(self, progress: FileProgress, row: Mapping[str, object]) -> None:
+        self.waiting.end(progress)
         self._drop(progress)
         self._delta.put("ledger", progress.state_key, progress.vnode, **row)
 

@@ -75,7 +75,7 @@ class ListActor(ActorShell):
             self._events = EventSource(source, source.discovery, store, root)
             wait_s = wait_for_listing_s(listed, source, source.discovery.queue_url, self._clock.now())
         self._unreadable: set[str] = set()
-        self._has_warned = False
+        self._has_warned = self._has_stopped = False
         # A directory costs nothing to list.
         per_hour = None if source.location.is_local else source.discovery.max_requests_per_hour
         self._executor = ListExecutor(
@@ -126,6 +126,11 @@ class ListActor(ActorShell):
         with self._guard():
             self.do(self._executor.on_committed(epoch, self.now_s()))
 
+    def end(self) -> None:
+        """What a request receives from now on is for whoever comes next: it waits while the last epoch is committed."""
+        self._has_stopped = True
+        super().end()
+
     def perform(self, instruction: Instruction) -> None:
         if isinstance(instruction, ReadPage):
             self.run_guarded(self._read_page(instruction))
@@ -142,7 +147,7 @@ class ListActor(ActorShell):
         elif isinstance(instruction, LookAt):
             self.run_guarded(self._look_at(events, instruction))
         elif isinstance(instruction, DeleteMessages):
-            self.run_guarded(events.delete(instruction.messages))
+            self.run_leaving(events.delete(instruction.messages))
         elif isinstance(instruction, ExtendMessages):
             self.run_guarded(events.extend(instruction.messages))
         elif isinstance(instruction, ReleaseMessages):
@@ -154,7 +159,13 @@ class ListActor(ActorShell):
         if self._claimed is None:
             self._claimed = self.run_guarded(self._claim(events))
         await self._claimed
+        if self._failure is not None:
+            # The queue may be somebody else's.
+            return
         messages, depth = await events.receive(receive)
+        if self._has_stopped:
+            await events.release(messages)
+            return
         self.do(self._executor.on_messages(receive, messages, depth, self.now_s()))
 
     async def _claim(self, events: EventSource) -> None:

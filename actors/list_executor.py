@@ -118,6 +118,7 @@ class ListExecutor:
         self._found, self._found_now = found, 0
         self._now_s = 0.0
         self._listed_at = listed_at
+        self._ended_at: datetime | None = None
 
     def on_barrier(self, barrier: Barrier, now_s: float) -> list[Instruction]:
         """Seals the epoch, passes the barrier on, and goes on with the budget it brings."""
@@ -161,12 +162,11 @@ class ListExecutor:
 
     def on_listing_end(self, now_s: float, now: datetime) -> list[Instruction]:
         """The last page of this listing has been taken."""
-        self._listed_at = now
+        self._ended_at = now
         self._page_asked = self._listing = self._is_last = False
         self._listings += 1
         self._listed, self._listed_now = self._listed_now, 0
         self._found, self._found_now = self._found_now, 0
-        self._must_list = False
         self._marks.end_listing(self._young.end_listing())
         self._pace.end(now_s, _SETTLE_S if self._young else None, is_busy=self._is_busy)
         return [*self._find_gone(), *self._go_on(now_s)]
@@ -291,7 +291,7 @@ class ListExecutor:
                 self._activity += 1
             return []
         self._absent.discard([key])
-        is_back = self._removes and self._seen.take_back(key)
+        is_back = self._seen.take_back(key) and self._removes
         if before is None:
             limit = self._not_before_us
             if path in self._held or limit is None or microseconds_of(file.last_modified) >= limit:
@@ -394,6 +394,9 @@ class ListExecutor:
         """With events, a mark is complete also when all is handed on that the queue had."""
         if self._held:
             return
+        if self._ended_at is not None:
+            # All that the listing has found is handed on: a restart need not find it once more.
+            self._listed_at, self._ended_at, self._must_list = self._ended_at, None, False
         complete = self._marks.complete
         if self._events is not None:
             if not self._must_list and self._events.is_complete(self._marks.last):

@@ -141,13 +141,14 @@ class SeenIndex:
         return {keys[16 * row : 16 * (row + 1)]: versions[8 * row : 8 * (row + 1)] for row in range(len(at))}
 
     def take_back(self, key: bytes) -> bool:
-        """This name is there again; returns whether it was gone."""
+        """This name is there, whatever a listing has shown; returns whether the ledger says that it was gone."""
         (at,) = self._find([key])
-        if key in self._recent or at < 0 or not self._flags[at] & _GONE:
+        if key in self._recent or at < 0 or not self._flags[at] & (_ABSENT | _GONE):
             return False
+        was_gone = bool(self._flags[at] & _GONE)
         self._own_flags()
         self._flags[at] = _SHOWN
-        return True
+        return was_gone
 
     def set_gone(self, keys: Sequence[bytes]) -> None:
         """These names are absent, and the ledger says so."""

@@ -14,8 +14,8 @@ from actors.reading_order import place
 class WaitingFiles:
     """Files that are to be opened.
 
-    Of a source with an order the first of all that wait is opened when the one before has been read to its end; those
-    of other sources are opened as they come.
+    Of a source with an order the first of all that wait is opened when the one before is finished; those of other
+    sources are opened as they come.
 
     Args:
         orders: source → its order, of the sources that have one.
@@ -68,7 +68,7 @@ class WaitingFiles:
         return found
 
     def end(self, progress: FileProgress) -> None:
-        """A file has been read to its end, or is read no more."""
+        """A file is finished, or is read no more."""
         if self._reading.get(progress.file.source) == progress.key:
             del self._reading[progress.file.source]
 

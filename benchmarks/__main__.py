@@ -19,6 +19,7 @@ BENCHMARKS = (
     "late_view",
     "catching_up",
     "growing_view",
+    "rescaling",
     "long_life",
 )
 

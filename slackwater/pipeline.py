@@ -16,6 +16,7 @@ from typing_extensions import Unpack
 
 from actors.ddl import parse_schema
 from actors.logging import configure_default
+from actors.message_queue import MessageQueue
 from actors.object_store import ObjectStore
 from actors.path_filter import PathFilter
 from actors.pipeline_definition import PipelineDefinition
@@ -257,6 +258,9 @@ class Pipeline:
             list(threads.map(lambda source: ObjectStore(source.location).check(), definition.sources))
         root = LanceRoot(self.root, self._clock)
         check(definition, root)
+        for source in definition.sources:
+            if isinstance(source.discovery, Notifications):
+                MessageQueue(source.discovery, source.location).claim(self.root.url)
         ownership = Ownership(self.root, self._clock, run_id=new_run_id(self._clock), pipeline=self.name)
         ownership.acquire(takeover=takeover)
         try:

@@ -26,6 +26,10 @@ _QUEUE = "https://sqs.eu-central-1.amazonaws.com/111122223333/raw-events"
         (BarrierSettings, "max_epoch_bytes", "128 MiB"),
         (BarrierSettings, "idle_interval_s", 2.0),
         (FetchSettings, "num_fetchers", 0),
+        (FetchSettings, "num_fetchers", 257),
+        (FetchSettings, "num_fetchers", True),
+        (FetchSettings, "num_fetchers", (4, 2)),
+        (FetchSettings, "num_fetchers", (1, 2, 3)),
         (FetchSettings, "concurrency", True),
         (FetchSettings, "max_attempts", None),
         (ReadLimits, "max_nesting", 0),
@@ -114,3 +118,8 @@ def test_how_files_are_found_may_change_over_the_life_of_a_root() -> None:
         ).to_json()
 
     assert recorded(Listing()) == recorded(Notifications(queue_url=_QUEUE))
+
+
+def test_one_number_of_fetch_actors_is_the_fewest_and_the_most() -> None:
+    assert FetchSettings(num_fetchers=3).fetcher_bounds == (3, 3)
+    assert FetchSettings(num_fetchers=(1, 8)).fetcher_bounds == (1, 8)

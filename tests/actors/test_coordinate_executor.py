@@ -11,11 +11,22 @@ import pytest
 
 from actors.attempt_plan import AttemptPlan
 from actors.coordinate_executor import CoordinateExecutor
-from actors.instructions import Commit, DecideSchema, Inject, Instruction, ProposeSchema, TellLeftOut, TryNextFile
+from actors.instructions import (
+    Commit,
+    Connect,
+    DecideSchema,
+    Inject,
+    Instruction,
+    ProposeSchema,
+    TellLeftOut,
+    TellScaling,
+    TryNextFile,
+)
 from actors.messages import Barrier, Mutation, Pause, Resume, RetriedFile, Retry, Throttle
 from actors.recovery import recover
-from actors.reports import CollectReport
+from actors.reports import CollectReport, FetchProgress, SourceProgress
 from actors.run_state import Unfinished
+from actors.settings import FetchSettings
 from state.catalog import Catalog
 from state.clock import SystemClock
 from state.delta import DeltaBuilder
@@ -226,3 +237,23 @@ def test_stored_rows_stay_where_they_are_and_new_ones_get_a_place_of_their_own(t
     assert all(place.keys() == {"s"} for place in places)
     assert places[0] == places[1] != places[2], "no attempt takes the place of another"
     assert places[3] == {"s": "views/s.rows-7.lance"}
+
+
+def test_the_workload_decides_between_two_numbers_and_says_why(flow: Coordination) -> None:
+    flow.executor.on_rescale(1, 8, 100.0)
+    assert (flow.executor.rescalings, flow.executor.state.rescalings_over) == (1, 1), "two are within the bounds"
+    waiting = FetchProgress("fetch-0", activity=1, sources={"s": SourceProgress(waiting=1_000)})
+    told: list[Instruction] = flow.executor.on_progress(waiting, 1, 100.0)
+    for now_s in range(105, 140, 5):
+        told += flow.executor.on_time(float(now_s))
+    (scaling,), (connect,) = of(TellScaling, told), of(Connect, told)
+    assert (scaling.before, scaling.decision.num_fetchers, len(connect.after.owners)) == (2, 4, 4)
+    assert flow.executor.state.scaling == "2 to 4: 1,000 files wait, and 0.0 are read each second"
+    assert flow.executor.state.num_fetchers == 2, "until the barrier"
+
+
+def test_an_attempt_begins_with_as_many_fetch_actors_as_the_last_one_had() -> None:
+    settings = FetchSettings(num_fetchers=(2, 6))
+    assert AttemptPlan("run").fetchers(settings) == (2, 2, 6)
+    assert AttemptPlan("run", num_fetchers=4).fetchers(settings) == (4, 2, 6)
+    assert AttemptPlan("run", num_fetchers=4, fetcher_bounds=(3, 3)).fetchers(settings) == (3, 3, 3)

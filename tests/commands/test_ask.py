@@ -25,6 +25,7 @@ from state.command import (
     ClearQuarantineCommand,
     Command,
     PauseCommand,
+    RescaleCommand,
     ResumeCommand,
     RetryCommand,
     StopCommand,
@@ -45,7 +46,7 @@ from state.location import Location
 from state.object_client import object_client
 from state.owner import Owner, Ownership, _to_json, read_owner
 from tests.commands.bad_files import BAD, BadFiles, progress
-from tests.commands.test_run_requests import Requested, at_once
+from tests.commands.test_run_requests import Requested, ScriptedAttempt, at_once
 
 MOMENT = datetime(2026, 1, 31, 12, tzinfo=timezone.utc)
 NEVER_S = 3_600.0
@@ -92,6 +93,10 @@ def test_the_run_carries_out_what_is_asked_at_a_barrier_and_says_so(run: Served)
         assert asked(run.location, ResumeCommand()) == "goes on"
         assert asked(run.location, ThrottleCommand(bytes_per_second=5e6)) == "at most 5e+06 bytes a second"
         assert asked(run.location, ThrottleCommand()) == "not throttled"
+        attempt.rescale_meets = ScriptedAttempt.moves_vnodes
+        assert asked(run.location, RescaleCommand(fewest=4, most=4)) == "4 fetch actors"
+        assert asked(run.location, RescaleCommand(fewest=1, most=8)).startswith("1 to 8 fetch actors")
+    assert attempt.rescalings == [(4, 4), (1, 8)]
     assert attempt.asked[0] == Pause() and attempt.asked[2:] == [Throttle(bytes_per_second=5e6), Throttle()]
 
 

@@ -28,11 +28,26 @@ class ScriptedAttempt:
         self.run, self.meet = run, meet
         self.state = RunState(version=0, phase="running", term=1, epoch=1)
         self.asked: list[Mutation] = []
+        self.rescalings: list[tuple[int, int]] = []
+        self.was_rescaled = threading.Event()
+        self.rescale_meets: Callable[[ScriptedAttempt], None] = lambda attempt: None
 
     def request(self, mutation: Mutation) -> int:
         self.asked.append(mutation)
         self.meet(self, mutation)
         return len(self.asked)
+
+    def rescale(self, fewest: int, most: int) -> int:
+        self.rescalings.append((fewest, most))
+        self.was_rescaled.set()
+        self.rescale_meets(self)
+        return len(self.rescalings)
+
+    def moves_vnodes(self) -> None:
+        """Every rescaling is over."""
+        with self.run.news:
+            self.state = replace(self.state, rescalings_over=len(self.rescalings))
+            self.run.news.notify_all()
 
     def carries_out(self) -> None:
         """Everything that was asked is over."""
@@ -183,3 +198,29 @@ def test_what_cannot_be_retried_is_said(run: Requested) -> None:
         run.requests.retry("t")
     with pytest.raises(NotFoundError, match="no file x is quarantined"):
         run.requests.retry(file="x")
+
+
+def test_a_rescaling_is_waited_for_across_attempts_and_every_attempt_begins_with_it(run: Requested) -> None:
+    first = run.attempt(later)
+    asking = threading.Thread(target=run.requests.rescale, args=(3, 3))
+    asking.start()
+    first.was_rescaled.wait(10)
+    run.requests.end()
+    assert run.requests.fetcher_bounds == (3, 3), "the next attempt is planned with it"
+    second = ScriptedAttempt(run, later)
+    second.rescale_meets = ScriptedAttempt.moves_vnodes
+    run.requests.begin(cast(Attempt, second))
+    asking.join(10)
+    assert not asking.is_alive()
+    assert set(second.rescalings) == {(3, 3)}
+
+
+def test_without_a_rescaling_the_settings_count(run: Requested) -> None:
+    assert run.requests.fetcher_bounds is None
+    assert run.attempt(later).rescalings == []
+
+
+def test_a_rescaling_of_a_run_that_ends_is_refused(run: Requested) -> None:
+    run.requests.end(for_good=True)
+    with pytest.raises(CommandRefusedError):
+        run.requests.rescale(2, 2)

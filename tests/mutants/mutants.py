@@ -466,4 +466,24 @@ MUTANTS = (
             ),
         ),
     ),
+    Mutant(
+        "a listing counts although not all that it found is handed on",
+        "actors/list_executor.py",
+        (("        self._ended_at = now\n", "        self._listed_at, self._must_list = now, False\n"),),
+    ),
+    Mutant(
+        "the next file of an ordered source is opened before the last one is read",
+        "actors/waiting_files.py",
+        (("            if source not in self._reading or source not in decided:", "            if True:"),),
+    ),
+    Mutant(
+        "what is found later is read last, whatever its place",
+        "actors/waiting_files.py",
+        (
+            (
+                "            insort(files, progress, key=",
+                "            files.append(progress)\n            insort([], progress, key=",
+            ),
+        ),
+    ),
 )

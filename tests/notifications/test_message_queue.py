@@ -281,7 +281,7 @@ def test_a_root_that_no_tag_can_hold_is_told_apart_all_the_same(sqs: SqsServer, 
         made.claim(root + "x")
 
 
-def _user(server: SqsServer, *actions: str) -> dict[str, str]:
+def user(server: SqsServer, *actions: str) -> dict[str, str]:
     """Credentials that may do these; from now on the server looks at them."""
     iam = server.client("iam")
     iam.create_user(UserName="reader")
@@ -309,7 +309,7 @@ def test_a_queue_whose_tags_may_not_be_read_is_used_with_a_warning_and_wrong_key
         stranger = MessageQueue(discovery, Location("s3://raw", {**server.storage_options, **_SECRETS}))
         # The server wants the batch named; AWS lets whoever may delete one delete ten.
         actions = ("sqs:ReceiveMessage", "sqs:DeleteMessageBatch", "sqs:ChangeMessageVisibilityBatch")
-        made = MessageQueue(discovery, Location("s3://raw", _user(server, *actions)))
+        made = MessageQueue(discovery, Location("s3://raw", user(server, *actions)))
         warning = made.claim("s3://lake/a")
         assert warning is not None and "sqs:ListQueueTags" in warning and "a second pipeline" in warning
         messages = made.receive(10, 1.0)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import slackwater as sw
-from slackwater.testing.s3_server import S3Server
+from slackwater.testing import S3Server, SqsServer
+from tests.cli.command import slackwater
 from tests.real.events import parquet, write
 
 
@@ -91,3 +93,53 @@ def test_declarations_that_cannot_be_meant(tmp_path: Path) -> None:
 def test_a_pipeline_without_a_source_is_refused(tmp_path: Path) -> None:
     with pytest.raises(sw.SettingsError, match="has no source"):
         sw.Pipeline("p", tmp_path).start()
+
+
+def told(s3: S3Server, bucket: str, root: Path, **options: Any) -> sw.Pipeline:
+    made = sw.Pipeline("p", root)
+    url, storage_options = f"s3://{bucket}/in", s3.storage_options
+    discovery = sw.Notifications(**{"region": "us-east-1", **options})
+    made.source("s", url, format="parquet", discovery=discovery, storage_options=storage_options)
+    made.view("v", "SELECT * FROM s")
+    return made
+
+
+def test_a_queue_that_cannot_be_used_is_named_with_the_next_step(
+    s3: S3Server, bucket: str, sqs: SqsServer, queue_url: str, tmp_path: Path
+) -> None:
+    missing = queue_url + "-not"
+    with pytest.raises(sw.QueueNotFoundError, match=f"{missing}: there is no such queue .* create it, or correct"):
+        told(s3, bucket, tmp_path / "root", queue_url=missing).start()
+    with pytest.raises(sw.QueueNotFoundError, match="correct the URL or the region"):
+        told(s3, bucket, tmp_path / "root", queue_url=queue_url, region="eu-west-1").start()
+    with pytest.raises(sw.StorageUnavailableError, match=r"cannot be reached: .* check Notifications\(endpoint="):
+        told(s3, bucket, tmp_path / "root", queue_url=queue_url, endpoint="http://127.0.0.1:1").start()
+    assert not (tmp_path / "root").exists()
+
+
+def test_a_queue_of_another_root_is_refused_with_both_roots_named(
+    s3: S3Server, bucket: str, sqs: SqsServer, queue_url: str, tmp_path: Path
+) -> None:
+    sqs.client().tag_queue(QueueUrl=queue_url, Tags={"slackwater-root": "s3://lake/other"})
+    sqs.send(queue_url, "not ours")
+    with pytest.raises(sw.SettingsError, match=f"at s3://lake/other, .* at file://{tmp_path}/root.* untag-queue"):
+        told(s3, bucket, tmp_path / "root", queue_url=queue_url).start()
+    assert sqs.depth(queue_url).visible == 1
+
+
+def test_the_command_says_in_one_line_what_is_wrong_with_a_queue(
+    s3: S3Server, bucket: str, sqs: SqsServer, queue_url: str, tmp_path: Path
+) -> None:
+    options = {name: value for name, value in s3.storage_options.items() if "access" not in name}
+    (tmp_path / "app.py").write_text(
+        "import slackwater as sw\n"
+        "p = sw.Pipeline('p', 'root')\n"
+        f"p.source('s', 's3://{bucket}/in', format='parquet', storage_options={options!r},\n"
+        f"    discovery=sw.Notifications(queue_url={queue_url + '-not'!r}, region='us-east-1'))\n"
+        "p.view('v', 'SELECT * FROM s')\n"
+    )
+    keys = {f"AWS_{name.upper()}": value for name, value in s3.storage_options.items() if "access" in name}
+    ended = slackwater("run", "app.py:p", cwd=tmp_path, environment=keys)
+    assert ended.code == 1
+    [line] = ended.err.strip().splitlines()
+    assert f"{queue_url}-not: there is no such queue" in line and "create it" in line

@@ -15,6 +15,7 @@ from slackwater.testing.simulation import (
     FREEZE,
     KILL,
     PAUSE,
+    RESCALE,
     RESUME,
     SECONDS,
     SILENCE,
@@ -36,10 +37,10 @@ from slackwater.testing.simulation import (
 SEEDS = 40
 
 
-def told(*story: Step, **settings: object) -> list[Outcome]:
+def told(*story: Step, seeds: int = SEEDS, **settings: object) -> list[Outcome]:
     """How the story ends in many orders; every promise holds in each."""
     scenario = Scenario(story, **settings)  # type: ignore[arg-type]
-    return [simulate(scenario, seed=seed) for seed in range(SEEDS)]
+    return [simulate(scenario, seed=seed) for seed in range(seeds)]
 
 
 def test_a_fetcher_that_dies_between_sealing_and_commit_repeats_no_row() -> None:
@@ -181,3 +182,34 @@ def test_a_version_that_kills_takes_the_place_of_one_that_is_never_read() -> Non
     story = (file("a", rows=1), START, EVENTS(10), file("a", rows=8, kills="fetch"))
     for outcome in told(*story, slow="merger"):
         assert outcome.statuses["s/a"][-1] == "quarantined"
+
+
+MANY = tuple(file(name, rows=8) for name in "abcdefgh")
+ALL_DONE = {f"s/{name}": ("done",) for name in "abcdefgh"}
+
+
+@pytest.mark.parametrize("patience_s", [10.0, 0.0])
+def test_one_fetch_actor_becomes_sixteen_and_one_again_and_every_row_comes_once(patience_s: float) -> None:
+    story = (*MANY, START, EVENTS(30), RESCALE(16), BARRIER, RESCALE(1), EVENTS(60), RESCALE(16), RESCALE(2))
+    for outcome in told(*story, seeds=15, fetchers=1, piece_rows=1, concurrency=2, patience_s=patience_s):
+        assert outcome.statuses == ALL_DONE
+
+
+@pytest.mark.parametrize("moment", ["fetch-0 collects", "fetch-0 hands over", "fetch-1 hands over", "fetch-3 collects"])
+@pytest.mark.parametrize("victim", ["fetch-0", "fetch-3", "dispatcher", "merger", "coordinator"])
+def test_a_death_while_vnodes_move_loses_nothing_and_doubles_nothing(moment: str, victim: str) -> None:
+    story = (*MANY, START, EVENTS(30), AT(moment, CRASH(victim)), RESCALE(4), BARRIER, RESCALE(1))
+    for outcome in told(*story, seeds=6, fetchers=2, piece_rows=2, credit_rows=3, patience_s=0.0):
+        assert outcome.statuses == ALL_DONE
+
+
+def test_vnodes_move_while_nothing_may_be_emitted() -> None:
+    story = (*MANY, START, EVENTS(40), PAUSE, EVENTS(20), RESCALE(3), EVENTS(60), CRASH("fetch-2"), RESUME)
+    for outcome in told(*story, fetchers=1, piece_rows=1):
+        assert outcome.statuses == ALL_DONE
+
+
+def test_files_that_replace_others_go_with_what_is_stored_of_them() -> None:
+    story = (*MANY, START, CAUGHT_UP, *(file(name, rows=5) for name in "abcd"), EVENTS(60), RESCALE(4), EVENTS(30))
+    for outcome in told(*story, RESCALE(2), fetchers=1, piece_rows=1, on_change="replace", patience_s=0.0):
+        assert [outcome.statuses[f"s/{name}"] for name in "abcd"] == [("replaced", "done")] * 4

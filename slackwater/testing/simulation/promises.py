@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 from actors.messages import FileKey, FileVersion, PathKey
+from actors.reading_order import place
 from actors.run_state import RunState
 from slackwater.testing.simulation.bucket import Bucket
 from slackwater.testing.simulation.late_view import history_of, taken_spans
@@ -26,7 +27,7 @@ class PromiseBroken(Exception):
     """What Slackwater promises does not hold.
 
     Args:
-        promise: which: `G1` to `G6`, `liveness` or `no bug`.
+        promise: which: `G1` to `G6`, `order`, `liveness` or `no bug`.
         why: what was seen.
     """
 
@@ -47,6 +48,7 @@ class Promises:
         views: what each view must be.
         keep_epochs: so many of the last epochs must stay readable; None for all.
         on_change: what the sources do with files that have changed.
+        order: in which the files of each source are read; None for none.
     """
 
     def __init__(
@@ -56,7 +58,9 @@ class Promises:
         views: Sequence[ModelView],
         keep_epochs: int | None = None,
         on_change: str = "ignore",
+        order: str | None = None,
     ) -> None:
+        self._order = order
         self._on_change = on_change
         self._disk, self._bucket, self._keep_epochs = disk, bucket, keep_epochs
         self._last: MemoryVersion | None = None
@@ -242,6 +246,8 @@ class Promises:
         gained = sum(len(rows) - len(before_rows.get(file, ())) for file, rows in read.items())
         if gained != new_rows:
             raise PromiseBroken("G4", f"{gained} rows are ingested, and {new_rows} are counted")
+        if self._order is not None:
+            self._check_reading_order(now, self._order)
         self._read, self._removed = read, removed
         ingested = {file: rows for file, rows in read.items() if file not in removed}
         for view in now.head.views.values():
@@ -349,6 +355,21 @@ class Promises:
             raise PromiseBroken("G4", "a file has a row, and would be handed on again")
         return read, removed
 
+    def _check_reading_order(self, now: MemoryVersion, order: str) -> None:
+        """Of what was known when a file was opened, nothing that comes before it is left."""
+        ledger, queue = now.tables.get("ledger", {}).values(), now.tables.get("queue", {}).values()
+        waiting = [row for row in queue if not row["row_offset"] and not row["replaces"]]
+        begun = [row for row in queue if row["row_offset"]]
+        for source in {row["source"] for row in begun}:
+            half_read = [row["path"] for row in begun if row["source"] == source]
+            if len(half_read) > 1:
+                raise PromiseBroken("order", f"{half_read} are half read")
+        for later in (*begun, *(row for row in ledger if row["rows_read"])):
+            for row in waiting:
+                is_earlier = place(_file_of(row), order) < place(_file_of(later), order)
+                if row["source"] == later["source"] and row["listed_epoch"] < later["listed_epoch"] and is_earlier:
+                    raise PromiseBroken("order", f"{later['path']} was read, and {row['path']} was known and is not")
+
     def _check_finished(self, row: Mapping[str, Any]) -> None:
         content = self._bucket.contents[row["source"], row["path"], row["version"]]
         status, rows = row["status"], row["rows_read"]
@@ -431,6 +452,10 @@ class Promises:
 
 def _records(version: MemoryVersion) -> list[EpochRecord]:
     return read_epochs(version.tables.get("epoch", {}).values())
+
+
+def _file_of(row: Mapping[str, Any]) -> FileVersion:
+    return FileVersion(**{name: row[name] for name in FileVersion.__dataclass_fields__})
 
 
 def _is_gone(row: Mapping[str, Any]) -> bool:

@@ -76,7 +76,9 @@ class World:
         self.late_view = EveryRow("late", frozenset(scenario.sources)) if scenario.late_view else None
         late = [] if self.late_view is None else [self.late_view]
         views: list[ModelView] = [*self.views, *self.stored_rows.values(), *late]
-        self.promises = Promises(self.disk, self.bucket, views, scenario.keep_epochs, scenario.on_change)
+        self.promises = Promises(
+            self.disk, self.bucket, views, scenario.keep_epochs, scenario.on_change, scenario.order
+        )
         self.processes: list[SimulatedProcess] = []
         self._network = Life("network")
 

@@ -1,0 +1,19 @@
+from __future__ import annotations
+
+import pytest
+
+from slackwater.testing import S3Server, SqsServer
+from tests.notifications.told_bucket import ToldBucket
+
+
+@pytest.fixture(autouse=True)
+def short_polls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A poll whose reader is gone goes on in moto, and takes messages: here not for long.  And moto is one server."""
+    monkeypatch.setattr("actors.event_watch._LONG_POLL_S", 1.0)
+    monkeypatch.setattr("actors.event_watch._SHORT_POLL_S", 0.0)
+
+
+@pytest.fixture
+def told(s3: S3Server, bucket: str, sqs: SqsServer, queue_url: str) -> ToldBucket:
+    """An empty bucket and its empty queue."""
+    return ToldBucket(s3, bucket, sqs, queue_url)
