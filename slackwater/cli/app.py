@@ -461,7 +461,8 @@ def quarantine(
 ) -> None:
     """The bad records that were kept: where in which file, what they are, and why they do not fit.
 
-    Their places in the files, and their number in the ledger, stay when they are cleared.
+    Their places in the files, and their number in the ledger, stay when they are cleared.  Poison messages of a queue
+    of events are among them, without a row.
     """
     options = storage_options(option)
     from slackwater.cli.quarantine import export_quarantine, print_quarantine

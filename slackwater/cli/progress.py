@@ -81,9 +81,6 @@ class Progress:
         table.add_column("source")
         for column in ("listed", "waiting", "reading", "done", "quarantined", "rows", "bad rows", "bytes", "requests"):
             table.add_column(column, justify="right")
-        has_queue = any(source.messages is not None for source in status.sources.values())
-        if has_queue:
-            table.add_column("messages")
         for name, source in status.sources.items():
             table.add_row(
                 name,
@@ -96,9 +93,10 @@ class Progress:
                 Text(f"{source.rows_bad:,}", style="red" if source.rows_bad else ""),
                 human_bytes(source.bytes),
                 f"{source.requests:,}",
-                *([_messages(source.messages)] if has_queue else []),
             )
-        return Group(self._spinner, table)
+        # In a column of its own they would take the room that the numbers need.
+        queues = [_messages(name, each.messages) for name, each in status.sources.items() if each.messages is not None]
+        return Group(self._spinner, table, *queues)
 
     def _log(self, status: RunStatus) -> None:
         now = self._clock.monotonic()
@@ -124,11 +122,8 @@ class Progress:
             )
 
 
-def _messages(messages: MessageStatus | None) -> Text:
-    """In few words; of a source without a queue nothing."""
-    if messages is None:
-        return Text("")
-    text = Text(f"{messages.in_flight:,} in flight")
+def _messages(source: str, messages: MessageStatus) -> Text:
+    text = Text(f"{visible(source)}: {messages.in_flight:,} messages in flight")
     if messages.in_flight:
         text.append(f", oldest {messages.oldest_s:,.0f} s")
     if messages.poison:
