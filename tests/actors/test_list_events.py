@@ -235,11 +235,14 @@ def test_a_stop_gives_back_what_is_not_committed() -> None:
     assert sent(late) == [] and deleted(late) == [] and of(Receive, late) == []
 
 
-def test_what_is_not_there_and_was_never_handed_on_is_done_with() -> None:
+def test_what_is_not_there_and_was_never_handed_on_is_done_with_when_a_commit_shows_that_the_root_is_ours() -> None:
     executor = told("z")
     comes(executor, 1, "a")
     found = executor.on_looked({"a": None}, 1.0)
-    assert sent(found) == [] and of(FindGone, found) == [] and deleted(found) == ["m1"]
+    assert sent(found) == [] and of(FindGone, found) == [] and deleted(found) == []
+    sealed = executor.on_barrier(barrier(1), 1.0)
+    assert delta_rows(sealed, "list_state"), "without it there would be nothing to commit"
+    assert deleted(executor.on_committed(1, 1.0)) == ["m1"]
 
 
 def test_what_is_gone_is_told_once_and_its_message_is_deleted_with_that() -> None:
@@ -278,7 +281,8 @@ def test_a_version_that_vanished_before_it_was_read_settles_its_removal() -> Non
     again = executor.on_barrier(replace(barrier(2), vanished=(Vanished("s", "a", file("a").version),)), 2.0)
     assert looks(again) == [("a",)]
     assert deleted(executor.on_looked({"a": None}, 2.0)) == []
-    assert deleted(executor.on_committed(2, 2.0)) == ["m2"]
+    assert deleted(executor.on_committed(2, 2.0)) == []
+    assert deleted(ends(executor, 3)) == ["m2"]
     comes(executor, 3, "a")
     assert handed_on(executor.on_looked({"a": file("a")}, 3.0)) == [file("a")], "it is new when it is back"
 

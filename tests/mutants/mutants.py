@@ -323,8 +323,8 @@ MUTANTS = (
         "actors/list_executor.py",
         (
             (
-                "                self._held[path] = file\n            else:\n                self._settle(path, 0)",
-                "                self._held[path] = file\n            self._settle(path, 0)",
+                "                self._held.add(file)\n            else:\n                self._settle(path, 0)",
+                "                self._held.add(file)\n            self._settle(path, 0)",
             ),
         ),
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pickle
+import copy
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from datetime import datetime
@@ -330,7 +330,7 @@ class FetchHost(Host):
         elif isinstance(instruction, HandOver):
             receiver, outlet = self._peers[instruction.to]
             # What travels is a copy.
-            handover = pickle.loads(pickle.dumps(instruction.handover))
+            handover = copy.deepcopy(instruction.handover)
             self.soon_leaving(receiver.deliver, outlet.send(handover))
             self._world.interruptions.planned(f"{self.name} hands over")
         elif isinstance(instruction, CloseFile):
