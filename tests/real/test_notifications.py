@@ -143,6 +143,7 @@ def test_what_is_removed_while_it_is_read_stays_as_far_as_it_was_committed_or_le
     assert (max(amounts, default=0.0) >= 2_000) == (on_change == "ignore")
 
 
+@pytest.mark.full
 def test_a_root_goes_from_listing_to_events_and_back(told: ToldBucket, tmp_path: Path) -> None:
     known, root = oracle(told, tmp_path), tmp_path / "root"
     discoveries: list[sw.Listing | sw.Notifications]
