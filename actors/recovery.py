@@ -127,7 +127,7 @@ def recover(definition: PipelineDefinition, plan: AttemptPlan, root: Root) -> Re
         head=head,
         catalog=catalog,
         views=views,
-        seen=_seen(store.scan("seen"), definition, vanished, ledger.filter(pc.is_valid(ledger["gone_epoch"]))),
+        seen=_seen(store.scan("seen"), definition, vanished, _gone(ledger, queue)),
         unfinished=sorted(
             map(_progress, queue.filter(_is_of(declared, queue)).to_pylist()),
             key=partial(_reading_order, orders(definition.sources)),
@@ -192,6 +192,12 @@ def _sum(column: pa.ChunkedArray) -> int:
 def _file_keys(rows: pa.Table) -> list[FileKey]:
     columns = [rows[name].to_pylist() for name in ("source", "path", "version")]
     return list(zip(*columns, strict=True))
+
+
+def _gone(ledger: pa.Table, queue: pa.Table) -> pa.Table:
+    """The files that are not there any more; what is in the queue is back."""
+    gone = ledger.filter(pc.is_valid(ledger["gone_epoch"]))
+    return gone.filter(pc.invert(pc.is_in(gone["key"], value_set=queue["key"].combine_chunks())))
 
 
 def _seen(
