@@ -162,7 +162,7 @@ class ListExecutor:
         self._listings += 1
         self._listed, self._listed_now = self._listed_now, 0
         self._found, self._found_now = self._found_now, 0
-        self._marks.end_listing(self._young.end_listing())
+        self._marks.end_listing(*self._young.end_listing())
         self._pace.end(now_s, _SETTLE_S if self._young else None, is_busy=self._is_busy)
         return [*self._find_gone(), *self._go_on(now_s)]
 

@@ -27,12 +27,17 @@ class ListingMarks:
         """A listing begins."""
         self._listing = self.last
 
-    def end_listing(self, unsettled: Set[str]) -> None:
-        """A listing has ended in which these paths were too young."""
+    def end_listing(self, young: Set[str], unsettled: Set[str]) -> None:
+        """A listing has ended.
+
+        Args:
+            young: paths that were too young in it.
+            unsettled: those of them that are worth waiting for once more.
+        """
         self.unsettled = len(unsettled)
         if self._pending > self.complete:
             self._waits_for &= unsettled
         elif self._listing > self.complete:
-            self._pending, self._waits_for = self._listing, unsettled
+            self._pending, self._waits_for = self._listing, young
         if not self._waits_for:
             self.complete = max(self.complete, self._pending)

@@ -25,8 +25,12 @@ class YoungFiles:
             self._waited_for.add(path)
         return True
 
-    def end_listing(self) -> set[str]:
-        """A listing has ended.  Returns the paths that are worth waiting for."""
+    def end_listing(self) -> tuple[set[str], set[str]]:
+        """A listing has ended.
+
+        Returns:
+            The paths of all young files, and of those that are worth waiting for once more.
+        """
         self._before, self._now = self._now, {}
         waited_for, self._waited_for = self._waited_for, set()
-        return waited_for
+        return set(self._before), waited_for

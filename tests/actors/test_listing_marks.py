@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+from actors.listing_marks import ListingMarks
+from actors.young_files import YoungFiles
+
+
+class Directory:
+    """Listings of one file, whose version each one finds."""
+
+    def __init__(self) -> None:
+        self.young, self.marks = YoungFiles(), ListingMarks()
+
+    def list(self, version: bytes, *, is_new: bool = False) -> int:
+        """Returns the mark that is complete."""
+        self.marks.begin_listing()
+        self.young.is_young("a", version, is_new=is_new)
+        self.marks.end_listing(*self.young.end_listing())
+        return self.marks.complete
+
+
+def test_a_change_that_was_there_at_the_mark_is_waited_for_whatever_was_there_before() -> None:
+    made = Directory()
+    assert made.list(b"1") == 0
+    assert made.list(b"1") == 1
+    assert made.list(b"2") == 1
+    made.marks.on_mark(2)
+    assert made.list(b"3") == 1, "the first listing after the mark shows it for the first time"
+    assert made.list(b"3") == 2
+
+
+def test_what_changes_in_every_listing_is_waited_for_once() -> None:
+    made = Directory()
+    assert [made.list(version) for version in (b"1", b"2", b"3")] == [0, 1, 1]
+
+
+def test_a_new_file_is_waited_for_as_long_as_it_is_young() -> None:
+    made = Directory()
+    assert [made.list(version, is_new=True) for version in (b"1", b"2", b"2")] == [0, 0, 1]
