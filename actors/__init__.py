@@ -31,9 +31,16 @@ The executors and what they are made of:
     list_executor.py       which names are new           seen_index.py       what was handed on, 25 bytes a name
                                                          known_chunks.py     what need not be looked up again
                                                          listing_pace.py     when to list, within request_budget.py
-    gone_files.py          what a listing did not show
+                                                         held_files.py       what waits to be handed on
+                                                         young_files.py      what may still be written
+                                                         listing_marks.py    until when all is handed on
+                                                         absent_names.py     what is gone, by gone_files.py
+    event_watch.py         when to ask a queue           event_feed.py       what it asks to look at
+                                                         message_tracker.py  when a message may be deleted
+                                                         bucket_event.py     what a message says
     dispatch_executor.py   who reads them                vnode_mapping.py    who owns what
     fetch_executor.py      reading, buffering, emitting  file_queue.py       files and their rows of state
+                                                         waiting_files.py    what is next, by reading_order.py
                                                          file_progress.py    one file
                                                          file_reads.py       what is being read, and what is next
                                                          shown_schemas.py    what files show of their source
@@ -61,9 +68,9 @@ The shells, which alone import ray: `actor_shell.py` and under it `list_actor.py
 `run_client.py`, for the process that runs a pipeline.  `recovery.py` is where an attempt begins.
 
 Finding files: `object_store.py`, and under it `bucket_listing.py` (`raw_listing.py` for names that obstore does not
-take) and `local_listing.py`; `listing_page.py`, `page_reader.py` (pages side by side), `path_filter.py`.  A queue
-of events: `message_queue.py` (SQS; `queue_errors.py`), `event_feed.py` (what it asks to look at), `bucket_event.py`
-(what a message says), `message_tracker.py` (when it may be deleted).
+take) and `local_listing.py`; `listing_page.py`, `page_reader.py` (pages side by side), `path_filter.py`,
+`listing_state.py` (what the store knows of the last one).  A queue of events: `event_source.py`, and under it
+`message_queue.py` (SQS; `queue_errors.py`).
 
 Reading them: `source.py` (what a source is); `object_file.py`, `range_plan.py`, `seekable.py` and `range_cache.py`
 (ranges of an object); `readers/` (formats) and `rows.py` (what they yield); `source_reader.py` and `open_file.py` (a

@@ -79,9 +79,10 @@ class BarrierScheduler:
 
     def on_collect(self, report: CollectReport) -> None:
         """An actor has sealed an epoch: what it did until then is covered."""
+        # Reports come in any order: one from before may come behind that with which its actor has left.
+        self._vanished += report.vanished
         if report.actor in self._covered:
             self._covered[report.actor] = max(self._covered[report.actor], report.activity)
-            self._vanished += report.vanished
             if report.last_progress is not None:
                 self._retire(report.last_progress)
 

@@ -11,7 +11,7 @@ from actors.fetch_executor import FetchExecutor
 from actors.file_queue import FileQueue
 from actors.handover import Handover
 from actors.instructions import CloseFile, Connect, End, EndFetchers, HandOver, Instruction, PrepareMove, Send
-from actors.messages import Barrier, ChangedFile, ChangedFiles, NewFiles, Pause, Throttle, Update
+from actors.messages import Barrier, ChangedFile, ChangedFiles, NewFiles, Pause, Throttle, Update, Vanished
 from actors.reports import CollectReport, FetchProgress, ListProgress, SourceProgress
 from actors.rescaling import Rescaling
 from actors.settings import BarrierSettings, FetchSettings
@@ -304,6 +304,10 @@ def test_what_a_fetch_actor_has_done_counts_after_it_has_left_and_what_is_on_its
     came = FetchProgress("a", received=4, moved=2, sources={"s": SourceProgress(done=6)})
     made.on_progress(came, 2)
     assert quiet(made) is True
+    gone = Vanished("s", "x", bytes(8))
+    made.on_collect(CollectReport("b", 4, vanished=(gone,)))
+    following = made.next_barrier(1.0, 11)
+    assert following is not None and following.vanished == (gone,), "a report from before it has left comes late"
     assert sum(each.sources["s"].done for each in made.fetchers) == 9
 
 
