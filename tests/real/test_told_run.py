@@ -13,7 +13,7 @@ from slackwater.testing.s3_server import S3Server
 from tests.real.events import events, parquet
 from tests.real.test_run import TOTALS, eventually
 
-pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]
+pytestmark = [pytest.mark.ray, pytest.mark.full, pytest.mark.usefixtures("session")]
 
 
 def test_messages_are_counted_and_told_wherever_somebody_looks(
