@@ -344,16 +344,6 @@ MUTANTS = (
         ),
     ),
     Mutant(
-        "a look counts although something was handed on meanwhile",
-        "actors/event_watch.py",
-        (("doubtful = frozenset(self._doubtful)", "doubtful: frozenset[str] = frozenset()"),),
-    ),
-    Mutant(
-        "a page counts although the file was looked at meanwhile",
-        "actors/list_executor.py",
-        (("if keys[at] in self._looked:\n                self._look_again(path)", "if False:\n                pass"),),
-    ),
-    Mutant(
         "what a queue tells is enough from the beginning",
         "actors/listing_state.py",
         (
