@@ -26,6 +26,7 @@ Map of files:
     errors.py        the tree of errors, and what each asks of the caller
     clock.py         wall and monotonic time
     epoch.py         how epochs are made
+    epoch_trace.py   where the time of an epoch went
     vnode.py         the vnode of a path
     location.py      a URL and the options that open it
     records.py       values: head, epoch record, view version, catalog entries

@@ -7,7 +7,7 @@ A swap ends as done, refused, or not known; then a fresh handle decides, by the 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -90,6 +90,8 @@ class HeadSwapStore(ABC):
         start: bytes | None = None,
         end: bytes | None = None,
         vnodes: Collection[int] | None = None,
+        keys: Collection[bytes] | None = None,
+        fields: Sequence[str] | None = None,
         state_version: int | None = None,
     ) -> pa.Table: ...
 
@@ -120,6 +122,7 @@ class HeadSwapStore(ABC):
         views: Mapping[str, ViewVersion],
         counts: EpochCounts,
         seconds: EpochSeconds,
+        trace: str | None = None,
     ) -> EpochRecord:
         self._check_writable()
         if epoch <= self._head.epoch:
@@ -132,6 +135,7 @@ class HeadSwapStore(ABC):
             counts=counts,
             seconds=seconds,
             views=dict(views),
+            trace=trace,
         )
         for staged in delta.staged:
             if staged.epoch != epoch:

@@ -10,6 +10,7 @@ from typing import Any
 
 import lance
 import pyarrow as pa
+import pyarrow.compute as pc
 from lance import LanceOperation, Transaction
 from lance.commit import CommitConflictError
 from lance.fragment import FragmentMetadata, write_fragments
@@ -34,10 +35,10 @@ from state.pin import Pin
 from state.record_rows import head_delta, read_head
 from state.records import Head
 from state.resolve import resolve
-from state.row_selection import RowSelection
+from state.row_selection import Clue, RowSelection
 from state.storage_error import storage_error
-from state.store_format import FORMAT_VERSION, check_format, current_rows, stamped_schema, upgraded
-from state.tables import empty_rows, row_column, state_rows
+from state.store_format import FORMAT_VERSION, check_format, current_rows, rows_of_fields, stamped_schema, upgraded
+from state.tables import PATCH, empty_rows, row_column, state_rows
 
 _COMMIT_TIMEOUT = timedelta(seconds=60)
 
@@ -111,9 +112,12 @@ class LanceStateStore(HeadSwapStore):
         start: bytes | None = None,
         end: bytes | None = None,
         vnodes: Collection[int] | None = None,
+        keys: Collection[bytes] | None = None,
+        fields: Sequence[str] | None = None,
         state_version: int | None = None,
     ) -> pa.Table:
-        return resolve(table, self._stored(table, state_version, RowSelection(start, end, vnodes)))
+        selection = RowSelection(start, end, vnodes, keys)
+        return resolve(table, self._stored(table, state_version, selection, fields))
 
     def rows(self, table: str, state_version: int | None = None) -> list[dict[str, Any]]:
         rows: list[dict[str, Any]] = self.scan(table, state_version=state_version).to_pylist()
@@ -237,16 +241,57 @@ class LanceStateStore(HeadSwapStore):
             raise reason from None
         return None if transaction is None else str(transaction.uuid)
 
-    def _stored(self, table: str, state_version: int | None, selection: RowSelection) -> pa.Table:
+    def find_keys(self, table: str, clues: Sequence[Clue], *, start: bytes, end: bytes) -> pa.ChunkedArray:
+        """The keys of rows that may fit, in no order, some twice: something was written for them that fits each clue.
+
+        Lance finds them among millions of rows without handing these out; who wants the rows asks `scan` for some of
+        the keys, and looks at what they are now.
+
+        Args:
+            table: a name of `TABLES`.
+            clues: what a row must have been written with; none lets all pass.
+            start: only keys of at least this.
+            end: only keys of less than this.
+
+        Raises:
+            StorageError: the root cannot be read.
+        """
+        if row_column(table) not in self._dataset.schema.names:
+            return pa.chunked_array([], pa.binary())
+        conditions = [clue.condition(table) for clue in clues]
+        within = RowSelection(start, end).condition(table)
+        found = self._keys_where(" AND ".join([within, *conditions]))
+        if len(clues) < 2:
+            return found
+        # What fits one clue by a patch may fit the others by what was written before.
+        patched = self._keys_where(f"{within} AND op = {PATCH} AND ({' OR '.join(conditions)})")
+        for condition in conditions if len(patched) else ():
+            patched = patched.filter(pc.is_in(patched, value_set=self._keys_where(f"{within} AND {condition}")))
+        return pa.chunked_array([*found.chunks, *patched.chunks], pa.binary())
+
+    def _keys_where(self, condition: str) -> pa.ChunkedArray:
+        try:
+            return self._dataset.to_table(columns=["key"], filter=condition)["key"]
+        except (OSError, ValueError) as error:
+            raise self._unreadable(error, self._version) from None
+
+    def _stored(
+        self, table: str, state_version: int | None, selection: RowSelection, fields: Sequence[str] | None = None
+    ) -> pa.Table:
         dataset = self._at(state_version)
         if row_column(table) not in dataset.schema.names:
-            return empty_rows(table)  # of a format that does not know the table
-        columns = ["vnode", "epoch", "op", "key", row_column(table)]
+            return empty_rows(table, fields)  # of a format that does not know the table
+        columns = {name: name for name in ("vnode", "epoch", "op", "key")}
+        if fields is None:
+            columns["row"] = row_column(table)
+        else:
+            known = {field.name for field in dataset.schema.field(row_column(table)).type}
+            columns.update({f"row.{name}": f"{row_column(table)}.{name}" for name in fields if name in known})
         try:
             rows = dataset.to_table(columns=columns, filter=selection.condition(table))
         except (OSError, ValueError) as error:
             raise self._unreadable(error, dataset.version) from None
-        return current_rows(table, rows.rename_columns(["vnode", "epoch", "op", "key", "row"]))
+        return current_rows(table, rows) if fields is None else rows_of_fields(table, fields, rows)
 
     def _at(self, state_version: int | None) -> lance.LanceDataset:
         if state_version is None or state_version == self._version:

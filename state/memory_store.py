@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -66,13 +66,16 @@ class MemoryStateStore(HeadSwapStore):
         start: bytes | None = None,
         end: bytes | None = None,
         vnodes: Collection[int] | None = None,
+        keys: Collection[bytes] | None = None,
+        fields: Sequence[str] | None = None,
         state_version: int | None = None,
     ) -> pa.Table:
+        schema = _SCHEMAS[table] if fields is None else _schema_of(table, fields)
         if not self._by_key(table, state_version):
-            return _EMPTY[table]
-        selection = RowSelection(start, end, vnodes)
+            return schema.empty_table()
+        selection = RowSelection(start, end, vnodes, keys)
         rows = [row for row in self._by_key(table, state_version).values() if selection.holds(row["key"], row["vnode"])]
-        return pa.Table.from_pylist(rows, _SCHEMAS[table])
+        return pa.Table.from_pylist(rows, schema)
 
     def rows(self, table: str, state_version: int | None = None) -> list[dict[str, Any]]:
         return [row.copy() for row in self._by_key(table, state_version).values()]
@@ -127,7 +130,10 @@ _SCHEMAS = {
     table: pa.schema([("key", pa.binary()), ("vnode", pa.uint8()), ("epoch", pa.int64()), *fields])
     for table, fields in TABLES.items()
 }
-_EMPTY = {table: schema.empty_table() for table, schema in _SCHEMAS.items()}
+
+
+def _schema_of(table: str, fields: Sequence[str]) -> pa.Schema:
+    return pa.schema([_SCHEMAS[table].field(name) for name in ("key", "vnode", "epoch", *fields)])
 
 
 def _changed(table: str, rows: Mapping[bytes, Row], changes: Changes, epoch: int) -> dict[bytes, Row]:

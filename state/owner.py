@@ -7,7 +7,7 @@ import json
 import os
 import socket
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import datetime
 from typing import Any
@@ -47,6 +47,7 @@ class Owner:
         last_error: one line, or None.
         fetchers: how many fetch actors there are.
         scaling: why, if the run has decided it by how much there is to do.
+        status: how far the run was when this was written, as JSON; None until it has said that.
         released: whether the run has ended and let go of the root.
     """
 
@@ -63,6 +64,7 @@ class Owner:
     last_error: str | None = None
     fetchers: int = 0
     scaling: str = ""
+    status: Mapping[str, Any] | None = None
     released: bool = False
 
     def is_dead(self) -> bool:
@@ -132,6 +134,7 @@ class Ownership:
         self._ended = threading.Event()
         self._lost = threading.Event()
         self._thread: threading.Thread | None = None
+        self._tell: Callable[[], Mapping[str, Any]] | None = None
         now = clock.now()
         pid = os.getpid()
         started = psutil.Process(pid).create_time()
@@ -211,6 +214,10 @@ class Ownership:
         if phase is not None or term is not None or fetchers is not None:
             self._wake.set()
 
+    def tell(self, status: Callable[[], Mapping[str, Any]]) -> None:
+        """From now on every renewal writes what this gives at that moment: how far the run is, as JSON."""
+        self._tell = status
+
     def renew(self) -> None:
         """Writes `owner.json` once, unless another run is in it: then this one is `lost`, and writes no more.
 
@@ -278,8 +285,9 @@ class Ownership:
         )
 
     def _write(self, version: Mapping[str, str | None] | None) -> None:
+        status = self._owner.status if self._tell is None else self._tell()
         with self._lock:
-            self._owner = replace(self._owner, renewed_at=self._clock.now())
+            self._owner = replace(self._owner, renewed_at=self._clock.now(), status=status)
             owner = self._owner
         body = _to_json(owner)
         try:

@@ -46,6 +46,7 @@ def epoch_delta(record: EpochRecord) -> Delta:
         "align_s": seconds.align,
         "spark_s": seconds.spark,
         "collect_s": seconds.collect,
+        "trace": record.trace,
         "views": _view_rows(record.views),
     }
     return Delta({"epoch": {encode_key(record.epoch): Change(PUT, _VNODE, fields)}})
@@ -67,6 +68,7 @@ def read_epochs(rows: Iterable[Mapping[str, Any]]) -> list[EpochRecord]:
             counts=EpochCounts(row["files"], row["rows"], row["bytes"], row["requests"]),
             seconds=EpochSeconds(row["fetch_s"], row["align_s"], row["spark_s"], row["collect_s"]),
             views=_views(row["views"]),
+            trace=row["trace"],
         )
         for row in sorted(rows, key=lambda row: int(row["epoch"]))
     ]

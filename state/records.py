@@ -85,7 +85,7 @@ class EpochSeconds:
     """How long the phases of one epoch took, in seconds.
 
     `fetch`: from the epoch's opening to its barrier; `align`: until every fetch actor had passed it;
-    `spark`: until every view was written; `collect`: until every actor had reported.
+    `spark`: until every view was written; `collect`: from the barrier until every actor had reported.
     """
 
     fetch: float = 0.0
@@ -96,7 +96,7 @@ class EpochSeconds:
 
 @dataclass(frozen=True)
 class EpochRecord:
-    """One committed epoch."""
+    """One committed epoch.  `trace` is an `EpochTrace` as JSON; None if that was before format 6."""
 
     epoch: int
     term: int
@@ -105,6 +105,7 @@ class EpochRecord:
     counts: EpochCounts
     seconds: EpochSeconds
     views: Mapping[str, ViewVersion]
+    trace: str | None = None
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from state.tables import PATCH, PUT, TABLES, row_type
+from state.tables import PATCH, PUT
 
 _FINGERPRINT = 16
 Indices = npt.NDArray[np.int64]
@@ -24,16 +24,18 @@ def resolve(table: str, rows: pa.Table) -> pa.Table:
 
     Args:
         table: a name of `TABLES`.
-        rows: columns vnode, epoch, op, key, row, in any order of epochs, one row for a key and an epoch.
+        rows: columns vnode, epoch, op, key, row, in any order of epochs, one row for a key and an epoch; `row` may
+            have some of the table's fields only.
     """
     folded = fold(table, rows)
     is_current = pc.equal(folded["op"], pa.scalar(PUT, pa.uint8()))
     # Nothing is copied that can stay: millions of rows of `seen` are all current.
     current = folded if pc.all(is_current).as_py() else folded.filter(is_current)
-    fields = dict(zip(TABLES[table].names, current["row"].flatten(), strict=True)) if current.num_rows else {}
+    row = current["row"]
+    fields = dict(zip((field.name for field in row.type), row.flatten(), strict=True)) if current.num_rows else {}
     columns = {"key": current["key"], "vnode": current["vnode"], "epoch": current["epoch"]}
     if not fields:
-        fields = {field.name: pa.array([], field.type) for field in TABLES[table]}
+        fields = {field.name: pa.array([], field.type) for field in row.type}
     return pa.table({**columns, **fields})
 
 
@@ -113,4 +115,4 @@ def _overlaid(table: str, row: pa.StructArray, order: Indices, groups: _Groups) 
         patches = pa.array(np.where(has_step, order[np.minimum(groups.base + step, groups.ends)], 0), mask=~has_step)
         fields = [pc.coalesce(value.take(patches), field) for value, field in zip(values, fields, strict=True)]
     missing = row.take(pa.array(order[groups.base])).is_null()
-    return pa.StructArray.from_arrays(fields, fields=list(row_type(table)), mask=missing)
+    return pa.StructArray.from_arrays(fields, fields=list(row.type), mask=missing)

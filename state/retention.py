@@ -38,7 +38,7 @@ class RetentionSettings:
         keep_epochs: and the last so many, however old they are.
         thin: of older ones, what these rules keep.
 
-    Example:
+    Examples:
         One a minute for a day, one an hour for thirty days:
 
         >>> RetentionSettings(thin=(

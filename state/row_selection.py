@@ -1,4 +1,4 @@
-"""Which rows of a table are asked for: a range of keys and a set of vnodes."""
+"""Which rows of a table are asked for: a range of keys, a set of vnodes, or single keys."""
 
 from __future__ import annotations
 
@@ -7,12 +7,38 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
+class Clue:
+    """What a field of a row holds: this text, in any case of letters; exactly this; or more than this.
+
+    It is about what was written at some time.  A field may have been patched since, or the row deleted.
+    """
+
+    field: str
+    contains: str | None = None
+    equals: str | None = None
+    above: int | None = None
+
+    def condition(self, table: str) -> str:
+        """The same as a filter for Lance on the rows of a table."""
+        column = f"{table}_row.{self.field}"
+        parts = []
+        if self.contains is not None:
+            parts.append(f"contains(lower({column}), lower({_quoted(self.contains)}))")
+        if self.equals is not None:
+            parts.append(f"{column} = {_quoted(self.equals)}")
+        if self.above is not None:
+            parts.append(f"{column} > {self.above}")
+        return " AND ".join(parts) or "true"
+
+
+@dataclass(frozen=True)
 class RowSelection:
-    """Rows whose key is at least `start` and less than `end`, in one of `vnodes`; what is None does not limit."""
+    """Rows with one of `keys`, at least `start` and less than `end`, in one of `vnodes`; None does not limit."""
 
     start: bytes | None = None
     end: bytes | None = None
     vnodes: Collection[int] | None = None
+    keys: Collection[bytes] | None = None
 
     @classmethod
     def of_key(cls, key: bytes) -> RowSelection:
@@ -25,6 +51,7 @@ class RowSelection:
             (self.start is None or self.start <= key)
             and (self.end is None or key < self.end)
             and (self.vnodes is None or vnode in self.vnodes)
+            and (self.keys is None or key in self.keys)
         )
 
     def condition(self, table: str) -> str:
@@ -39,4 +66,11 @@ class RowSelection:
             parts.append(f"key < X'{self.end.hex()}'")
         if self.vnodes is not None:
             parts.append(f"vnode IN ({', '.join(map(str, sorted(self.vnodes)))})" if self.vnodes else "false")
+        if self.keys is not None:
+            literals = ", ".join(f"X'{key.hex()}'" for key in self.keys)
+            parts.append(f"key IN ({literals})" if literals else "false")
         return " AND ".join(parts)
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

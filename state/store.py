@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Any, Protocol
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
 from state.delta import Delta
-from state.fold import StagedFold
 from state.records import EpochCounts, EpochRecord, EpochSeconds, Head, ViewVersion
+
+if TYPE_CHECKING:
+    from state.fold import StagedFold
 
 
 class StateStore(Protocol):
@@ -50,6 +52,7 @@ class StateStore(Protocol):
         views: Mapping[str, ViewVersion],
         counts: EpochCounts,
         seconds: EpochSeconds,
+        trace: str | None = None,
     ) -> EpochRecord:
         """Makes one epoch visible: its delta, its record and the versions of all views, or nothing of it.
 
@@ -59,6 +62,7 @@ class StateStore(Protocol):
             views: every view by name, the unchanged ones too.
             counts: what the epoch brought.
             seconds: how long its phases took.
+            trace: and what took how long in them, see `EpochRecord`.
 
         Raises:
             FencedError: another process has taken over; nothing was written.
@@ -106,6 +110,8 @@ class StateStore(Protocol):
         start: bytes | None = None,
         end: bytes | None = None,
         vnodes: Collection[int] | None = None,
+        keys: Collection[bytes] | None = None,
+        fields: Sequence[str] | None = None,
         state_version: int | None = None,
     ) -> pa.Table:
         """The current rows of a table: columns key, vnode, epoch, and the fields of `TABLES[table]`.
@@ -115,6 +121,8 @@ class StateStore(Protocol):
             start: only rows whose key is at least this.
             end: only rows whose key is less than this.
             vnodes: only rows of these.
+            keys: only rows with one of these.
+            fields: only these of the table's fields, in this order, where not all are wanted of many rows.
             state_version: an older version of the store, as an epoch record names it; otherwise this handle's.
 
         Raises:

@@ -7,6 +7,7 @@
 | 3 | before 0.1.0 | bad records and left out columns are kept; a half-read file has its bad rows and an anchor |
 | 4 | before 0.1.0 | a view may have distinct values beside it, reflect an earlier epoch, or catch up |
 | 5 | 0.1.0 | a source may have a queue of events |
+| 6 | 0.1.0 | an epoch tells where its time went |
 
 A format-1 store has no number.  A reader reads every format up to its own, and so does time travel: the versions from
 before an upgrade keep their shape.  The upgrade itself is the take-over, see `LanceStateStore`.
@@ -15,7 +16,7 @@ before an upgrade keep their shape.  The upgrade itself is the take-over, see `L
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 
 import lance
@@ -26,7 +27,7 @@ from state.errors import RootMismatchError
 from state.location import Location
 from state.tables import STATE_SCHEMA, TABLES, row_column, row_type
 
-FORMAT_VERSION = 5
+FORMAT_VERSION = 6
 _FORMAT, _WRITER = b"slackwater.format", b"slackwater.version"
 
 
@@ -58,6 +59,18 @@ def current_rows(table: str, rows: pa.Table) -> pa.Table:
     if row.type.equals(row_type(table)):
         return rows
     return rows.set_column(rows.column_names.index("row"), "row", _current_struct(table, row))
+
+
+def rows_of_fields(table: str, fields: Sequence[str], rows: pa.Table) -> pa.Table:
+    """The same with some fields only: each is a column `row.<name>` if the format knows it, and null otherwise."""
+    known = {
+        name: rows[f"row.{name}"].combine_chunks()
+        if f"row.{name}" in rows.column_names
+        else pa.nulls(rows.num_rows, TABLES[table].field(name).type)
+        for name in fields
+    }
+    row = pa.StructArray.from_arrays(list(known.values()), fields=list(row_type(table, fields)))
+    return rows.select(["vnode", "epoch", "op", "key"]).append_column("row", row)
 
 
 def upgraded(dataset: lance.LanceDataset) -> pa.RecordBatchReader:

@@ -6,7 +6,7 @@ its fields are in the struct column of its table, and the struct columns of the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 
@@ -57,6 +57,7 @@ TABLES: dict[str, pa.Schema] = {
         align_s=pa.float64(),
         spark_s=pa.float64(),
         collect_s=pa.float64(),
+        trace=pa.string(),
         views=pa.list_(_VIEW),
     ),
     "catalog": _schema(
@@ -150,9 +151,9 @@ def row_column(table: str) -> str:
     return f"{table}_row"
 
 
-def row_type(table: str) -> pa.StructType:
-    """The type of that column."""
-    return pa.struct(list(TABLES[table]))
+def row_type(table: str, fields: Sequence[str] | None = None) -> pa.StructType:
+    """The type of that column, with all fields or with these."""
+    return pa.struct(list(TABLES[table]) if fields is None else [TABLES[table].field(name) for name in fields])
 
 
 STATE_SCHEMA: pa.Schema = pa.schema(
@@ -167,14 +168,14 @@ STATE_SCHEMA: pa.Schema = pa.schema(
 )
 
 
-def empty_rows(table: str) -> pa.Table:
-    """No rows of a table as they are stored: columns vnode, epoch, op, key, row."""
+def empty_rows(table: str, fields: Sequence[str] | None = None) -> pa.Table:
+    """No rows of a table as they are stored: columns vnode, epoch, op, key, row, the last with all fields or these."""
     types = {
         "vnode": pa.uint8(),
         "epoch": pa.int64(),
         "op": pa.uint8(),
         "key": pa.binary(),
-        "row": row_type(table),
+        "row": row_type(table, fields),
     }
     return pa.schema(list(types.items())).empty_table()
 

@@ -1,0 +1,83 @@
+"""Where the time of an epoch went, in a text that is small enough for every epoch record."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+PHASES = ("fetch", "align", "spark", "collect", "commit")
+"""One after the other; see `EpochInFlight` for the last four."""
+
+_KEPT = 16
+_DIGITS = 5
+
+
+@dataclass(frozen=True)
+class Span:
+    """A stretch of an epoch's time.
+
+    Args:
+        phase: one of `PHASES`.
+        name: what took it: an actor, a view or a step; empty for the phase as a whole.
+        start_s: when it began, in seconds from the injection of the barrier; below 0 for what was before.
+        seconds: how long it took.
+    """
+
+    phase: str
+    name: str
+    start_s: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class EpochTrace:
+    """The phases of an epoch up to its commit, and the longest stretches in each.
+
+    Args:
+        spans: in the order of the phases, each phase before what it consists of.
+        left_out: phase → how many shorter spans it had.
+        commit_before: the epoch that was committed before this one, and how long that took in seconds: a commit cannot
+            hold how long it takes itself.  None for the first of an attempt.
+    """
+
+    spans: tuple[Span, ...] = ()
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    commit_before: tuple[int, float] | None = None
+
+    @classmethod
+    def of(cls, spans: Iterable[Span], commit_before: tuple[int, float] | None = None) -> EpochTrace:
+        """Keeps every phase, and of what each consists of the longest: the size does not grow with actors and views."""
+        kept: list[Span] = []
+        left_out: dict[str, int] = {}
+        of_phase: dict[str, list[Span]] = {phase: [] for phase in PHASES}
+        for span in spans:
+            of_phase[span.phase].append(span)
+        for phase, each in of_phase.items():
+            parts = sorted((span for span in each if span.name), key=lambda span: -span.seconds)
+            if len(parts) > _KEPT:
+                left_out[phase] = len(parts) - _KEPT
+            kept += (span for span in each if not span.name)
+            kept += sorted(parts[:_KEPT], key=lambda span: (span.start_s, span.name))
+        return cls(tuple(kept), left_out, commit_before)
+
+    def to_json(self) -> str:
+        """A text without what `of_json` can do without."""
+        before = self.commit_before
+        document = {
+            "spans": [[s.phase, s.name, round(s.start_s, _DIGITS), round(s.seconds, _DIGITS)] for s in self.spans],
+            **({"left_out": dict(self.left_out)} if self.left_out else {}),
+            **({"commit_before": [str(before[0]), round(before[1], _DIGITS)]} if before else {}),
+        }
+        return json.dumps(document, separators=(",", ":"), ensure_ascii=False)
+
+    @classmethod
+    def of_json(cls, text: str) -> EpochTrace:
+        """What `to_json` has made."""
+        document = json.loads(text)
+        before = document.get("commit_before")
+        return cls(
+            spans=tuple(Span(*each) for each in document["spans"]),
+            left_out=document.get("left_out", {}),
+            commit_before=(int(before[0]), before[1]) if before else None,
+        )
