@@ -41,12 +41,17 @@ Invariants:
 
 Map:
 
-    session            Java, the SparkSession on RayDP, warming it up
+    session            the SparkSession on RayDP, warming it up
+      java             which Java there is
       ray_application  the processes of an application on RayDP: start, life, end
+      app_master       the Ray actor that starts its executors; class_path of all its JVMs
+      class_archive    the classes of Spark as Java has them in memory, from one start for the next
+      borrowed_session the one that the user has started
       driver_jvm       the JVM of the session
       spark_log        what keeps Spark off the terminal
       begin_call       a call that may never come back
     spark_jobs         work on Spark that always ends
+    work_times         how long each piece of it takes
     view_definition    what a user declares
     analysis           definition -> ViewPlan, or a refusal
       operators        what can be maintained, and what to say about the rest
@@ -75,7 +80,7 @@ Map:
     view_table         its Lance dataset
       row_deletions    the rows that an upsert replaces
     result_rows        how the rows of a DataFrame come into it; staged_rows: written by Spark's tasks
-    materializer       all views, epoch by epoch
+    materializer       all views, epoch by epoch; shown_view: how far one of them is
       view_planner     what the declared views are, analysed once
       row_hand_over    the rows of an epoch, handed over once for all views
     recomputation      one view in one go, to verify it

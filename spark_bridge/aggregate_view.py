@@ -116,6 +116,11 @@ class AggregateView:
         _replace(self._table, keys, merged.result)
         return self._version(self._table)
 
+    @property
+    def num_rows(self) -> int:
+        """How many rows the view has."""
+        return 0 if self._table is None else self._table.num_rows
+
     def tidy(self) -> bool:
         """Does one bounded task that keeps the datasets fast; whether one was due."""
         return any(table.tidy() for table in (self._table, self._state, self._distinct) if table is not None)

@@ -73,6 +73,11 @@ class AppendView:
             self._table.delete_where(condition)
         return self.apply(rows.new(self._plan))
 
+    @property
+    def num_rows(self) -> int:
+        """How many rows the view has."""
+        return 0 if self._table is None else self._table.num_rows
+
     def tidy(self) -> bool:
         """Does one bounded task that keeps the dataset fast; whether one was due."""
         return self._table is not None and self._table.tidy()

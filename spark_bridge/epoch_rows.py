@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from spark_bridge.leaves import Leaves
+from state.epoch_trace import Span
 from state.records import CatalogView, ViewVersion
 
 _ONE_PARTITION_BYTES = 4 << 20
@@ -43,10 +44,10 @@ class EpochViews:
         views: every view at its version, changed or not.
         created: the views that this epoch created.
         dropped: the names of those that it ends.
-        seconds: from the first hand-over to the last commit.
+        work: what took how long; the begins count from that of the whole.
     """
 
     views: Mapping[str, ViewVersion]
     created: tuple[CatalogView, ...]
     dropped: tuple[str, ...]
-    seconds: float
+    work: tuple[Span, ...]

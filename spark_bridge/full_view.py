@@ -77,6 +77,11 @@ class FullView:
         self._table = ViewTable.open(self._root.child(version.path), version.version)
         self.version = replace(version, name=self.plan.name, pinned_epoch=None)
 
+    @property
+    def num_rows(self) -> int:
+        """How many rows the view has."""
+        return 0 if self._table is None else self._table.num_rows
+
     def is_stale(self, stored: Mapping[str, ViewVersion]) -> bool:
         """Whether rows have changed since the version was computed.
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from actors.ddl import quoted_name
 from actors.messages import Block
@@ -41,8 +42,8 @@ def frame_of_blocks(spark: SparkSession, schema: pa.Schema, blocks: Sequence[Blo
         blocks: at least one, of one source; a block may be a `pyarrow.Table` itself when there is no Ray.
 
     Raises:
-        RunFailedError: the first block's owner has died, or what Ray had spilled to a disk is not there any more.  When
-            another block's owner has died, the jobs over the frame fail.
+        RunFailedError: what Ray had spilled to a disk is not there any more.  When a block's owner has died, the jobs
+            over the frame fail.
     """
     by_columns: dict[tuple[str, ...], list[Block]] = {}
     for block in blocks:
@@ -64,15 +65,22 @@ def _frame(spark: SparkSession, schema: pa.Schema, blocks: Sequence[Block]) -> D
     if tables:
         return frame_of_table(spark, pa.concat_tables(tables).cast(schema))
     _check_spilled(blocks)
-    from ray.exceptions import ObjectLostError
-    from raydp.spark.dataset import ray_dataset_to_spark_dataframe
+    return _frame_of_objects(spark, schema, [block.ref for block in blocks])
 
-    # RayDP fetches the first block to look at its type.
-    smallest_first = sorted(blocks, key=lambda block: block.nbytes)
-    try:
-        return ray_dataset_to_spark_dataframe(spark, schema, [block.ref for block in smallest_first])
-    except ObjectLostError as error:
-        raise rows_lost(f"source {blocks[0].source!r}", "since the actor that had read them died") from error
+
+def _frame_of_objects(spark: SparkSession, schema: pa.Schema, references: Sequence[Any]) -> DataFrame:
+    """A DataFrame whose partitions are Ray objects, which Spark's tasks fetch themselves.
+
+    RayDP's function for this fetches an object to look at its type, and so draws rows to the driver's node.
+    """
+    from ray._private.worker import global_worker
+
+    jvm: Any = spark._jvm
+    owners = [global_worker.core_worker.get_owner_address(each) for each in references]
+    rdd = jvm.org.apache.spark.rdd.RayDatasetRDD(spark._jsc, [each.binary() for each in references], owners)
+    columns = from_arrow_schema(schema).json()
+    reader = jvm.org.apache.spark.sql.raydp.ObjectStoreReader
+    return DataFrame(reader.RayDatasetToDataFrame(spark._jsparkSession, rdd, columns), spark)
 
 
 def _check_spilled(blocks: Sequence[Block]) -> None:

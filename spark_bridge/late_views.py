@@ -23,7 +23,7 @@ _PIECE_S, _PIECE_ALONE_S = 0.2, 8.0
 
 A large piece touches each group once that several small ones touch again and again."""
 _ALONE_AFTER_S = 10.0
-_log = structlog.get_logger()
+_log = structlog.get_logger(actor="materializer")
 
 
 class LateViews:
@@ -154,7 +154,8 @@ class LateViews:
             if catch_up.is_blocked:
                 _log.warning(
                     "a view is not shown: files that it needs are gone or have changed",
-                    view=catch_up.plan.name, files=len(catch_up.missing), first=catch_up.missing[0],
+                    epoch=catch_up.pinned_epoch, view=catch_up.plan.name, files=len(catch_up.missing),
+                    first_file=catch_up.missing[0],
                     next_step='bring them back and start again, or declare it with on_missing="allow"',
                 )  # fmt: skip
             return catch_up.is_complete

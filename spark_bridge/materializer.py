@@ -23,13 +23,16 @@ from spark_bridge.history import OpenHistory, PutBlock, block_of_table, no_histo
 from spark_bridge.late_views import LateViews, is_narrow
 from spark_bridge.moments import epoch_time_us
 from spark_bridge.row_hand_over import RowHandOver
+from spark_bridge.shown_view import ShownView
 from spark_bridge.spark_jobs import SparkJobs
 from spark_bridge.stored_rows import StoredRows
 from spark_bridge.view import View
 from spark_bridge.view_definition import ViewDefinition
 from spark_bridge.view_plan import APPEND, FULL, ViewPlan
 from spark_bridge.view_planner import PlannedView, ViewPlanner
+from spark_bridge.work_times import WorkTimes
 from state.clock import Clock, SystemClock
+from state.epoch import epoch_time
 from state.errors import RunFailedError, ViewError
 from state.location import Location
 from state.records import CatalogView, ViewVersion
@@ -40,6 +43,8 @@ _ROWS = "over the rows of an epoch"
 _CORRECTION = "over the rows of corrected files"
 _AS_A_WHOLE = "over all rows"
 _HISTORY = "over rows that were ingested before"
+_HAND_OVER = "hand-over to Spark"
+_CORRECTED = ", corrected files"
 
 
 class Materializer:
@@ -179,7 +184,7 @@ class Materializer:
             SparkLostError: the Spark application is gone.
             RunFailedError: Spark failed, or rows came without columns that a view needs; the message names the view.
         """
-        started = self._clock.monotonic()
+        times = WorkTimes(self._clock)
         with_rows = {source: filled for source, each in blocks.items() if (filled := [b for b in each if b.rows])}
         for name in self._were_late:
             if name in self._plans and is_narrow(self._plans[name], with_rows):
@@ -188,7 +193,8 @@ class Materializer:
                     "they are read again"
                 )
         read = {source for plan in self._incremental for source in plan.sources}
-        rows = self._rows.epoch(epoch, with_rows, read, _ROWS)
+        with times.timed(_HAND_OVER):
+            rows = self._rows.epoch(epoch, with_rows, read, _ROWS)
         due = [
             plan
             for name, plan in self._plans.items()
@@ -203,14 +209,14 @@ class Materializer:
         full_work = self._full.create_work(epoch)
         late_work = self._late.work(epoch, rows, with_rows)
         begun = [each for each in self._late if each.version is None and next_name(each.plan.name) in late_work]
-        versions = self._jobs.run("view", _ROWS, {**work, **full_work, **late_work})
+        versions = self._jobs.run("view", _ROWS, times.timing("", {**work, **full_work, **late_work}))
         created = [
             self._planned[plan.name].catalog_view(plan.name, epoch) for plan in due if plan.name not in self._versions
         ]
         created += [self._planned[each.plan.name].catalog_view(next_name(each.plan.name), epoch) for each in begun]
         created += [self._planned[base_name(name)].catalog_view(name, epoch) for name in full_work]
         self._versions.update({name: versions[name] for name in work})
-        corrected = self._correct(epoch, corrections)
+        corrected = self._correct(epoch, corrections, times)
         restarted = self._late.restart(corrected)
         created = [each for each in created if each.name not in restarted]
         self._drop(self._late.take_restarted())
@@ -224,7 +230,7 @@ class Materializer:
         self._full.on_rows(corrected.union(with_rows))
         self._begin_recomputation()
         views = {**self._versions, **self._late.recorded(), **self._full.recorded(epoch)}
-        return EpochViews(views, tuple(created), dropped, self._clock.monotonic() - started)
+        return EpochViews(views, tuple(created), dropped, times.spans)
 
     @property
     def has_news(self) -> bool:
@@ -236,6 +242,26 @@ class Materializer:
     def behind(self) -> frozenset[str]:
         """The recomputed views that lack rows, but for those that wait for their interval to be over."""
         return self._full.behind
+
+    def shown(self) -> list[ShownView]:
+        """Every view that epochs show, as far as it is."""
+        views: dict[str, View | FullView | None] = {name: self._views.get(name) for name in self._plans}
+        views |= {plan.name: self._full.get(plan.name) for plan in self._full.plans}
+        return [
+            ShownView(
+                name,
+                plan.view_class,
+                None if view is None else view.num_rows,
+                self._seconds_behind(self._versions[name]),
+            )
+            for name, view in views.items()
+            if name in self._versions and (plan := self._planned[name].plan)
+        ]
+
+    def _seconds_behind(self, version: ViewVersion) -> float:
+        if version.reflects_epoch is None or version.reflects_epoch >= self._rows_epoch:
+            return 0.0
+        return (epoch_time(self._rows_epoch) - epoch_time(version.reflects_epoch)).total_seconds()
 
     @property
     def catching_up(self) -> dict[str, float]:
@@ -316,7 +342,7 @@ class Materializer:
                 rows.open(version)
         return self._stored[source]
 
-    def _correct(self, epoch: int, corrections: Sequence[Correction]) -> frozenset[str]:
+    def _correct(self, epoch: int, corrections: Sequence[Correction], times: WorkTimes) -> frozenset[str]:
         """Puts files into the views in place of what these hold of them.  Returns the sources of the files."""
         sources = corrected_sources(corrections)
         if not sources:
@@ -341,7 +367,7 @@ class Materializer:
             for name, plan in self._plans.items()
             if not sources.keys().isdisjoint(plan.sources)
         }
-        self._versions.update(self._jobs.run("view", _CORRECTION, work))
+        self._versions.update(self._jobs.run("view", _CORRECTION, times.timing(_CORRECTED, work)))
         return frozenset(sources)
 
     # -- views that come and go ------------------------------------------------------------------------------------

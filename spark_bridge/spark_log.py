@@ -1,4 +1,4 @@
-"""Where Spark, its JVM and py4j write, instead of on the terminal."""
+"""Where Spark, its JVM and py4j write, instead of on the terminal; and what the JVM does not listen to."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from pyspark.accumulators import AccumulatorServer
 
 LOG4J_FILE = "log4j2.properties"
 # Ray's library inside the JVM, and Java itself, write past our logger, and to the standard output too.
-_SPARK_ENV = 'exec >>"${SLACKWATER_SPARK_LOG:-/dev/stderr}" 2>&1\n'
+# Whoever stops a job of Ray sends SIGTERM to every process below it: the JVM is needed for the last epoch.
+_SPARK_ENV = 'exec >>"${SLACKWATER_SPARK_LOG:-/dev/stderr}" 2>&1\ntrap "" TERM\n'
 _LOG4J = """\
 rootLogger.level = error
 rootLogger.appenderRef.console.ref = console

@@ -24,5 +24,9 @@ class View(Protocol):
     def correct(self, rows: CorrectedRows) -> ViewVersion:
         """Brings the view up to date with files whose rows were replaced or taken out."""
 
+    @property
+    def num_rows(self) -> int:
+        """How many rows the view has."""
+
     def tidy(self) -> bool:
         """Does one bounded task that keeps the view's datasets fast; whether one was due."""

@@ -116,6 +116,11 @@ class ViewTable:
         return self._version
 
     @property
+    def num_rows(self) -> int:
+        """How many rows it has; known without reading any."""
+        return int(self._dataset.count_rows())
+
+    @property
     def schema(self) -> pa.Schema:
         return self._dataset.schema
 
