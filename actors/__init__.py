@@ -54,6 +54,7 @@ The executors and what they are made of:
     merge_executor.py      one epoch's blocks            barrier_aligner.py  no data crosses a barrier
     ledger_corrections.py  what the commit notes of files whose rows were taken out
     barrier_scheduler.py   when a barrier is due         epoch_collector.py  who has collected what
+                                                         epoch_times.py      and when
     rescaling.py           who is to own what, step by step
     autoscaler.py          how many fetch actors are needed
     catalog_changes.py     what a declaration may change
@@ -65,7 +66,9 @@ What they say: `messages.py` (between actors), `reports.py` (to the coordinator)
 
 The shells, which alone import ray: `actor_shell.py` and under it `list_actor.py`, `dispatcher_actor.py`,
 `fetch_actor.py`, `merger_actor.py`; `coordinator.py`, with the actors of one attempt in `actor_group.py`; and
-`run_client.py`, for the process that runs a pipeline.  `recovery.py` is where an attempt begins.
+`run_client.py` and `metric_exporter.py` (of `metrics.py`), for the process that runs a pipeline, with `lean_ray.py` for
+a Ray of its own; `placement.py` says on which nodes they are.  `recovery.py` is where an attempt begins, and
+`committed_files.py` what it finds.
 
 Finding files: `object_store.py`, and under it `bucket_listing.py` (`raw_listing.py` for names that obstore does not
 take) and `local_listing.py`; `listing_page.py`, `page_reader.py` (pages side by side), `path_filter.py`,

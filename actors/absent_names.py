@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from actors.gone_files import GoneFound
 from actors.instructions import FindGone, Instruction
@@ -92,7 +92,4 @@ class AbsentNames:
         self._asking = False
         # What was listed meanwhile is back; of what came back before, and went again, the store may know the past only.
         known = [key for key in found.files if key in self._names and self._names[key][1] <= found.epoch]
-        return self._files(known, found.files), known, self.discard(known)
-
-    def _files(self, keys: Iterable[bytes], files: Mapping[bytes, tuple[GoneFile, ...]]) -> tuple[GoneFile, ...]:
-        return tuple(file for key in keys for file in files[key])
+        return tuple(file for key in known for file in found.files[key]), known, self.discard(known)

@@ -12,18 +12,23 @@ from typing import Any
 
 import pyarrow as pa
 import ray
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from actors.dispatcher_actor import DispatcherActor
 from actors.edge import Outlet
 from actors.fetch_actor import FetchActor
 from actors.list_actor import ListActor
+from actors.listing_state import NEVER_LISTED
 from actors.merger_actor import MergerActor
-from actors.messages import Barrier, PathKey
+from actors.messages import Barrier, FileKey
 from actors.pipeline_definition import PipelineDefinition
+from actors.placement import PlacementSettings
 from actors.recovery import RecoveredState
 from actors.source import Notifications
 from actors.topology import COORDINATOR, DISPATCHER, MERGER, Topology
 from actors.vnode_mapping import VnodeMapping
+
+_ONCE = {"max_restarts": 0, "max_concurrency": 1000}
 
 
 class ActorGroup:
@@ -48,11 +53,12 @@ class ActorGroup:
         mapping: VnodeMapping,
         recovered: RecoveredState,
         open_sources: Mapping[str, pa.Schema],
-        poisoned: Mapping[PathKey, str],
+        poisoned: Mapping[FileKey, str],
         spent: Mapping[str, tuple[int, ...]],
         stored: Mapping[str, str],
     ) -> None:
         topology = Topology(definition, mapping.owners)
+        control = control_options(definition.placement, near=ray.get_runtime_context().get_node_id())
         self._told_by_events = [
             source.name for source in definition.sources if isinstance(source.discovery, Notifications)
         ]
@@ -60,6 +66,7 @@ class ActorGroup:
         self._make_fetcher = partial(
             _create,
             FetchActor,
+            fetch_options(definition.placement),
             edges=[DISPATCHER],
             coordinator=coordinator,
             root=definition.root,
@@ -71,6 +78,7 @@ class ActorGroup:
         self._lists = {
             source.name: _create(
                 ListActor,
+                control,
                 name=name,
                 edges=[COORDINATOR],
                 coordinator=coordinator,
@@ -81,12 +89,17 @@ class ActorGroup:
                 sampled=recovered.num_waiting(source.name, poisoned),
                 spent=spent.get(source.name, ()),
                 not_before=recovered.catalog.not_before[source.name],
-                listed=recovered.listed.get(source.name),
+                listed=recovered.listed.get(source.name, NEVER_LISTED),
             )
             for name, source in zip(topology.lists, definition.sources, strict=True)
         }
         self._dispatcher = _create(
-            DispatcherActor, name=DISPATCHER, edges=list(topology.lists), coordinator=coordinator, mapping=mapping
+            DispatcherActor,
+            control,
+            name=DISPATCHER,
+            edges=list(topology.lists),
+            coordinator=coordinator,
+            mapping=mapping,
         )
         self._fetchers = {
             name: self._make_fetcher(
@@ -101,6 +114,7 @@ class ActorGroup:
         }
         self.merger = _create(
             MergerActor,
+            control,
             name=MERGER,
             edges=list(topology.fetchers),
             coordinator=coordinator,
@@ -208,5 +222,19 @@ class ActorGroup:
             ray.kill(handle)
 
 
-def _create(shell: type, **arguments: Any) -> Any:
-    return ray.remote(shell).options(num_cpus=0, max_restarts=0, max_concurrency=1000).remote(**arguments)
+def control_options(placement: PlacementSettings, near: str) -> dict[str, Any]:
+    """How an actor that computes little is placed: on a node if that has what it asks for, else on another one."""
+    return {
+        **_ONCE,
+        **placement.control.options(),
+        "scheduling_strategy": NodeAffinitySchedulingStrategy(near, soft=True),
+    }
+
+
+def fetch_options(placement: PlacementSettings) -> dict[str, Any]:
+    """How a fetch actor is placed: each on the node that has the fewest."""
+    return {**_ONCE, **placement.fetch.options(), "scheduling_strategy": "SPREAD"}
+
+
+def _create(shell: type, options: Mapping[str, Any], **arguments: Any) -> Any:
+    return ray.remote(shell).options(**options).remote(**arguments)

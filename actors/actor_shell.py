@@ -16,13 +16,14 @@ import structlog
 from actors.edge import Inlet, Outlet
 from actors.instructions import Collect, End, Fail, Instruction, Send, WakeAt
 from actors.logging import configure_default
-from actors.messages import Envelope, Message
+from actors.messages import Barrier, Envelope, Message
 from actors.reports import CollectReport, Progress
 from state.clock import Clock, SystemClock
 from state.errors import ProtocolError
 from state.location import Location
 
 _REPORT_EVERY_S = 0.01
+_REPORTERS = 4
 _GAP_LIMIT_S = 60.0
 _STAGED_FROM_BYTES = 4 << 20
 
@@ -41,12 +42,15 @@ class ActorShell:
         self._name, self._coordinator, self._root = name, coordinator, root
         configure_default()
         self._log = structlog.get_logger().bind(actor=name)
+        self._follows: dict[int, int] = {}
+        self._epoch: int | None = None
         self._clock: Clock = SystemClock()
         self._inlet = Inlet(edges)
         self._outlets: dict[str, tuple[Any, Outlet]] = {}
         self._over = asyncio.Event()
         self._failure: Exception | None = None
         self._wake: asyncio.TimerHandle | None = None
+        self._report_every_s = _REPORT_EVERY_S
         self._report_due = False
         self._reported: Progress | None = None
         self._reports = 0
@@ -63,6 +67,8 @@ class ActorShell:
             return
         with self._guard():
             for message in self._inlet.receive(envelope):
+                if isinstance(message, Barrier):
+                    self._on_barrier(message)
                 self.do(self.on_message(envelope.edge, message))
             if self._inlet.gaps():
                 asyncio.get_running_loop().call_later(_GAP_LIMIT_S, self._check_gaps, self._inlet.gaps())
@@ -102,6 +108,7 @@ class ActorShell:
                 self.send(instruction.message, instruction.to)
             elif isinstance(instruction, Collect):
                 self._collect(instruction.report)
+                self._enter(self._follows.pop(instruction.report.epoch, None))
             elif isinstance(instruction, WakeAt):
                 self._wake_at(instruction.monotonic_s)
             elif isinstance(instruction, End):
@@ -123,6 +130,17 @@ class ActorShell:
     async def _end_when_all_left(self) -> None:
         await asyncio.gather(*self._leaving)
         self.end()
+
+    def _on_barrier(self, barrier: Barrier) -> None:
+        """The epoch behind it begins when the actor has collected that before it: other inputs may be still there."""
+        self._follows[barrier.epoch.prev] = barrier.epoch.curr
+        if self._epoch is None:
+            self._enter(barrier.epoch.prev)
+
+    def _enter(self, epoch: int | None) -> None:
+        if epoch is not None:
+            self._epoch = epoch
+            self._log = self._log.bind(epoch=epoch)
 
     def _collect(self, report: CollectReport) -> None:
         # What is staged cannot be changed by the commit, as a correction of the ledger is.
@@ -189,7 +207,7 @@ class ActorShell:
     def _report_soon(self) -> None:
         if not self._report_due and not self._over.is_set():
             self._report_due = True
-            asyncio.get_running_loop().call_later(_REPORT_EVERY_S, self._report)
+            asyncio.get_running_loop().call_later(self._report_every_s, self._report)
 
     def _report(self) -> None:
         self._report_due = False
@@ -204,6 +222,11 @@ class ActorShell:
         if lasting:
             edge, sequence = sorted(lasting)[0]
             self.fail(ProtocolError(f"{self._name}: message {sequence} of edge {edge} did not come"))
+
+
+def report_every_s(num_actors: int) -> float:
+    """How often each of so many actors may report: all together as often as a few, or the coordinator hears no more."""
+    return _REPORT_EVERY_S * max(1.0, num_actors / _REPORTERS)
 
 
 class _Guard:

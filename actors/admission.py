@@ -47,9 +47,9 @@ class Admission:
         return frozenset((*path, version) for path in self._admitted for version in self._versions[path])
 
     @property
-    def suspects(self) -> frozenset[PathKey]:
-        """The paths of which one is to blame if this attempt dies; none if all may be read."""
-        return frozenset() if self.files_at_once is None else frozenset(self._admitted)
+    def suspects(self) -> frozenset[FileKey]:
+        """The versions of which one is to blame if this attempt dies; none if all may be read."""
+        return self.admitted or frozenset()
 
     def close(self, sources: Set[str]) -> None:
         """The files of these sources wait for another source's schema: they must not hold back the files of that."""

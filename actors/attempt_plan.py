@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from actors.messages import PathKey
+from actors.messages import FileKey
 from actors.settings import FetchSettings
 from state.records import EpochCounts
 
@@ -34,7 +34,7 @@ class AttemptPlan:
         replaces: runs whose place this one takes: their terms do not fence it, however late they are.
         so_far: what the earlier attempts have committed.
         files_at_once: how many files may be read at a time after an epoch that killed; None for no limit.
-        poisoned: paths that are given up, with the reason.
+        poisoned: versions that are given up, with the reason.
         spent: source → LIST requests of the last hour, see `RequestBudget`.
         num_fetchers: how many fetch actors the last attempt had; None for the fewest.
         fetcher_bounds: the fewest and the most there may be; None for what the settings say.
@@ -48,7 +48,7 @@ class AttemptPlan:
     replaces: frozenset[str] = frozenset()
     so_far: RunTotals = RunTotals()
     files_at_once: int | None = None
-    poisoned: Mapping[PathKey, str] = field(default_factory=dict)
+    poisoned: Mapping[FileKey, str] = field(default_factory=dict)
     spent: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     num_fetchers: int | None = None
     fetcher_bounds: tuple[int, int] | None = None

@@ -13,6 +13,7 @@ from actors.attempt_plan import AttemptPlan, RunTotals
 from actors.autoscaler import Autoscaler
 from actors.barrier_scheduler import BarrierScheduler
 from actors.epoch_collector import CollectedEpoch, EpochCollector
+from actors.freshness import youngest_files
 from actors.instructions import (
     Commit,
     DecideSchema,
@@ -46,16 +47,19 @@ from actors.pipeline_definition import PipelineDefinition
 from actors.recovery import RecoveredState
 from actors.reports import CollectReport, Progress
 from actors.rescaling import PATIENCE_S, Rescaling
-from actors.run_state import RunState, Unfinished
+from actors.run_state import CommittedEpoch, EpochInFlight, RunState, Unfinished
 from actors.schema_sample import SchemaSample
 from actors.source import orders
 from actors.topology import MATERIALIZER, MERGER, Topology
 from actors.vnode_mapping import VnodeMapping
 from actors.watermark import Watermark
 from state.delta import Delta
+from state.epoch_trace import EpochTrace
 from state.records import EpochCounts, EpochRecord, ViewVersion
 from state.stored_rows import stored_rows_name, stored_rows_path
 
+_RECENT_EPOCHS = 32
+_RECENT_TRACES = 16
 _PHASES: Mapping[type, str] = {Pause: "paused", Resume: "running", Stop: "stopping"}
 
 
@@ -114,6 +118,8 @@ class CoordinateExecutor:
             for source in definition.sources
         }
         self._committing: CollectedEpoch | None = None
+        self._committing_since_s = now_s
+        self._commit_before: tuple[int, float] | None = None
         self._unfinished = len(recovered.unfinished)
         self._committed_files = 0
         self._committed_epochs: list[int] = []
@@ -151,6 +157,7 @@ class CoordinateExecutor:
                 schemas=dict(self._catalog.schemas),
                 reached_mark=self._watermark.reached if every_view_is_there else self._state.reached_mark,
                 closed=self._closed,
+                in_flight=self._in_flight(),
                 files_in_flight=self._unfinished + sent - self._committed_files,
                 files_at_once=self._admission.files_at_once,
                 unfinished=self._oldest_unfinished(),
@@ -258,7 +265,11 @@ class CoordinateExecutor:
         totals = _added(RunTotals(0, self._state.epochs, self._state.totals), [record])
         self._committed_files += record.counts.files
         self._committed_epochs.append(record.epoch)
-        self._publish(epoch=record.epoch, epochs=totals.epochs, totals=totals.counts)
+        committed = self._committed(record, epoch, now_s)
+        self._commit_before = (committed.epoch, committed.commit_s)
+        recent = (*self._state.recent, committed)[-_RECENT_EPOCHS:]
+        traces = dict([*self._state.traces.items(), (record.epoch, record.trace or "")][-_RECENT_TRACES:])
+        self._publish(epoch=record.epoch, epochs=totals.epochs, totals=totals.counts, recent=recent, traces=traces)
         changed = {name: view for name, view in epoch.views.items() if self._views.get(name) != view}
         self._views = epoch.views_after(self._views)
         if self._admission.on_committed(epoch.delta):
@@ -347,12 +358,30 @@ class CoordinateExecutor:
                 epoch = replace(epoch, delta=Delta.merge([epoch.delta, catalog]))
                 views = epoch.views_after(self._views)
                 if not epoch.delta.is_empty or views != self._views:
-                    self._committing = epoch
+                    self._committing, self._committing_since_s = epoch, now_s
                     corrected = tuple(each for report in epoch.reports.values() for each in report.corrected)
-                    commit = Commit(epoch.epoch, epoch.delta, views, epoch.counts, epoch.seconds, corrected)
+                    trace = EpochTrace.of(epoch.times.spans(), self._commit_before).to_json()
+                    commit = Commit(epoch.epoch, epoch.delta, views, epoch.counts, epoch.seconds, corrected, trace)
                     return [*instructions, commit]
             instructions += self._on_over(epoch)
         return instructions
+
+    def _committed(self, record: EpochRecord, epoch: CollectedEpoch, now_s: float) -> CommittedEpoch:
+        ages = {
+            source: (record.committed_at - time).total_seconds() for source, time in youngest_files(epoch.delta).items()
+        }
+        return CommittedEpoch(
+            epoch=record.epoch,
+            committed_at=record.committed_at,
+            counts=record.counts,
+            seconds=record.seconds,
+            commit_s=now_s - self._committing_since_s,
+            freshness_s={source: max(0.0, age_s) for source, age_s in ages.items()},
+        )
+
+    def _in_flight(self) -> tuple[EpochInFlight, ...]:
+        committing = [] if self._committing is None else [EpochInFlight(self._committing.epoch, "commit")]
+        return (*committing, *self._collector.in_flight())
 
     def _on_over(self, epoch: CollectedEpoch) -> list[Instruction]:
         self._scheduler.on_epoch_over(epoch.epoch)

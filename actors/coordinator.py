@@ -1,4 +1,8 @@
-"""The coordinator of one attempt on Ray: hosts a `CoordinateExecutor`, commits what it says, and watches the actors."""
+"""The coordinator of one attempt on Ray: hosts a `CoordinateExecutor`, commits what it says, and watches the actors.
+
+Whoever gets a handle of it loads this module: what the coordinator alone needs (Lance, all other actors) is loaded
+where it begins.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +10,13 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import ray
 import structlog
 
-from actors.actor_group import ActorGroup
 from actors.attempt_plan import AttemptPlan
-from actors.coordinate_executor import CoordinateExecutor
 from actors.instructions import (
     Commit,
     Connect,
@@ -34,19 +37,18 @@ from actors.instructions import (
 )
 from actors.logging import configure_default
 from actors.messages import Mutation
-from actors.owned_store import OwnedStore
 from actors.pipeline_definition import PipelineDefinition
-from actors.recovery import recover
 from actors.reports import CollectReport, Progress
 from actors.run_state import Recovered, RunState
 from state.clock import SystemClock
 from state.epoch import next_epoch
 from state.errors import NotFoundError, ProtocolError, RunFailedError, SchemaError, SlackwaterError
-from state.lance_root import LanceRoot
 from state.quarantine import clear_quarantine
 from state.records import ViewVersion
 from state.tags import delete_tag, put_tag
-from state.vacuum import Vacuumed
+
+if TYPE_CHECKING:
+    from state.vacuum import Vacuumed
 
 _WATCH_S = 1.0
 
@@ -60,6 +62,8 @@ class Coordinator:
     """
 
     def __init__(self, definition: PipelineDefinition, plan: AttemptPlan) -> None:
+        from state.lance_root import LanceRoot
+
         configure_default()
         self._log = structlog.get_logger().bind(actor="coordinator")
         self._definition = definition if plan.files_at_once is None else definition.cautious()
@@ -76,6 +80,11 @@ class Coordinator:
 
     async def start(self) -> Recovered:
         """Takes the root over, recovers what is committed, and lets the flow begin."""
+        from actors.actor_group import ActorGroup
+        from actors.coordinate_executor import CoordinateExecutor
+        from actors.owned_store import OwnedStore
+        from actors.recovery import recover
+
         recovered = await asyncio.to_thread(recover, self._definition, self._plan, self._root)
         self._store = OwnedStore(recovered.store, self._root, self._definition.retention)
         self._executor = CoordinateExecutor(
@@ -228,7 +237,10 @@ class Coordinator:
                 self._run(self._end_fetcher(name))
         elif isinstance(instruction, TellScaling):
             decision = instruction.decision
-            self._log.info("rescaling", before=instruction.before, after=decision.num_fetchers, reason=decision.reason)
+            self._log.info(
+                "rescaling", epoch=self._executor.state.epoch, before=instruction.before, after=decision.num_fetchers,
+                reason=decision.reason,
+            )  # fmt: skip
         elif isinstance(instruction, TellLeftOut):
             left_out = instruction.column
             self._log.warning(
@@ -258,7 +270,10 @@ class Coordinator:
     async def _commit(self, commit: Commit) -> None:
         started_s = self._now_s()
         record = await self._store.commit(commit)
-        self._log.info("epoch committed", epoch=record.epoch, commit_s=round(self._now_s() - started_s, 4))
+        self._log.info(
+            "epoch committed", epoch=record.epoch, files=record.counts.files, rows=record.counts.rows,
+            commit_s=round(self._now_s() - started_s, 4),
+        )  # fmt: skip
         self._do(self._executor.on_committed(record, self._now_s()))
 
     async def _move_tags(self) -> None:
@@ -271,10 +286,16 @@ class Coordinator:
                 try:
                     await asyncio.to_thread(self._root.tag_committed, view)
                 except NotFoundError:
-                    self._log.debug("a view's version went before it was tagged", view=name, version=view.version)
+                    self._log.debug(
+                        "a view's version went before it was tagged", epoch=self._executor.state.epoch, view=name,
+                        version=view.version,
+                    )  # fmt: skip
                 except Exception as error:
                     self._untagged.setdefault(name, view)
-                    self._log.warning("a view's tag stays behind until the next epoch", view=name, error=str(error))
+                    self._log.warning(
+                        "a view's tag stays behind until the next epoch", epoch=self._executor.state.epoch, view=name,
+                        error=str(error),
+                    )  # fmt: skip
             if self._executor.state.phase == "stopped" and not self._tags_due.is_set():
                 self._over.set()
                 return
@@ -319,7 +340,7 @@ class Coordinator:
     def _fail(self, error: Exception) -> None:
         if self._failure is not None or self._executor.state.phase == "stopped":
             return
-        self._log.warning("attempt failed", error=str(error))
+        self._log.warning("attempt failed", epoch=self._executor.state.epoch, error=str(error))
         if not isinstance(error, SlackwaterError):
             error = RunFailedError(f"{type(error).__name__}: {_first_line(error)}")
         self._failure = error

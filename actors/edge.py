@@ -27,6 +27,11 @@ class Outlet:
         self._credit_bytes = credit_bytes
         self._in_flight_bytes = 0
 
+    @property
+    def in_flight_bytes(self) -> int:
+        """How many bytes have credit that did not come back yet."""
+        return self._in_flight_bytes
+
     def may_send(self, nbytes: int) -> bool:
         """Whether `nbytes` have credit.  A message larger than the whole credit passes when the edge is empty."""
         if self._credit_bytes is None or self._in_flight_bytes == 0:

@@ -6,8 +6,10 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from actors.epoch_times import EpochTimes
 from actors.messages import Barrier, Update
 from actors.reports import CollectReport
+from actors.run_state import EpochInFlight
 from state.delta import Delta
 from state.errors import ProtocolError
 from state.records import CatalogView, EpochCounts, EpochSeconds, ViewVersion
@@ -21,6 +23,7 @@ class CollectedEpoch:
     delta: Delta
     counts: EpochCounts
     seconds: EpochSeconds
+    times: EpochTimes
     views: Mapping[str, ViewVersion]
     created: tuple[CatalogView, ...]
     dropped: tuple[str, ...]
@@ -42,8 +45,15 @@ class _Open:
     reports: dict[str, CollectReport]
     opened_s: float
     injected_s: float
+    collected_s: dict[str, float]
     aligned_s: float = 0.0
     materialized_s: float = 0.0
+
+    @property
+    def phase(self) -> str:
+        if not self.aligned_s:
+            return "align"
+        return "collect" if self.materialized_s else "spark"
 
 
 class EpochCollector:
@@ -62,7 +72,7 @@ class EpochCollector:
 
     def on_barrier(self, barrier: Barrier, now_s: float) -> None:
         """A barrier was injected."""
-        self._open.append(_Open(barrier, self._actors, {}, opened_s=self._opened_s, injected_s=now_s))
+        self._open.append(_Open(barrier, self._actors, {}, self._opened_s, injected_s=now_s, collected_s={}))
         self._opened_s = now_s
         if isinstance(barrier.mutation, Update):
             # Those that begin here seal nothing at this barrier.
@@ -82,6 +92,12 @@ class EpochCollector:
             epoch.aligned_s = now_s
         elif report.actor == self._materializer:
             epoch.materialized_s = now_s
+            return
+        epoch.collected_s[report.actor] = now_s - epoch.injected_s
+
+    def in_flight(self) -> list[EpochInFlight]:
+        """The epochs that somebody has not collected, and what each waits for."""
+        return [EpochInFlight(each.barrier.epoch.prev, each.phase) for each in self._open]
 
     def take_complete(self, now_s: float) -> CollectedEpoch | None:
         """The oldest epoch, if everybody has collected it."""
@@ -104,6 +120,15 @@ class EpochCollector:
                 align=epoch.aligned_s - epoch.injected_s,
                 spark=epoch.materialized_s - epoch.aligned_s,
                 collect=now_s - epoch.injected_s,
+            ),
+            times=EpochTimes(
+                opened_s=epoch.opened_s - epoch.injected_s,
+                aligned_s=epoch.aligned_s - epoch.injected_s,
+                materialized_s=epoch.materialized_s - epoch.injected_s,
+                collected_s=epoch.collected_s,
+                complete_s=now_s - epoch.injected_s,
+                work_s=materialized.work_s,
+                work=materialized.work,
             ),
             views=materialized.views or {},
             created=materialized.created,

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import ray
 
-from actors.actor_shell import ActorShell
+from actors.actor_shell import ActorShell, report_every_s
 from actors.edge import Outlet
 from actors.fetch_executor import FetchExecutor
 from actors.file_progress import Ending, FileProgress
@@ -76,11 +76,12 @@ class FetchActor(ActorShell):
         unfinished: Iterable[FileProgress],
         without_rows: Iterable[FileKey],
         held: Iterable[PathKey],
-        poisoned: Mapping[PathKey, str],
+        poisoned: Mapping[FileKey, str],
         stored: Mapping[str, str],
     ) -> None:
         super().__init__(name=name, edges=edges, coordinator=coordinator, root=root)
         self._settings, self._cache = settings, _cache(settings, num_fetchers, root, name)
+        self._report_every_s = report_every_s(num_fetchers)
         self._peers: dict[str, tuple[Any, Outlet]] = {}
         self._readers = {
             source.name: SourceReader(source, schemas.get(source.name), settings, self._cache) for source in sources
@@ -120,6 +121,7 @@ class FetchActor(ActorShell):
     def on_message(self, edge: str, message: Message) -> list[Instruction]:
         if isinstance(message, Barrier) and isinstance(message.mutation, Update):
             self._share_cache(message.mutation.after)
+            self._report_every_s = report_every_s(len(message.mutation.after.owners))
         return self._executor.on_message(message, self.now_s())
 
     def on_time(self) -> list[Instruction]:

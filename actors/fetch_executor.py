@@ -37,13 +37,13 @@ from actors.messages import (
     Barrier,
     ChangedFiles,
     Correction,
+    FileKey,
     FileVersion,
     ForgottenFile,
     ForgottenFiles,
     GoneFiles,
     Message,
     NewFiles,
-    PathKey,
     Pause,
     RereadFiles,
     Resume,
@@ -77,7 +77,7 @@ class FetchExecutor:
         outlet: the edge to the merger; its credit decides what may be emitted.
         queue: the files that were not finished at the last commit.
         known_schemas: the sources whose schema is decided.
-        poisoned: paths that are given up, with the reason.
+        poisoned: versions that are given up, with the reason.
         policies: what each source does with changed files and bad records.
     """
 
@@ -90,7 +90,7 @@ class FetchExecutor:
         outlet: Outlet,
         queue: FileQueue,
         known_schemas: Iterable[str],
-        poisoned: Mapping[PathKey, str],
+        poisoned: Mapping[FileKey, str],
         policies: Mapping[str, FilePolicy],
     ) -> None:
         self._actor, self._settings, self._outlet, self._queue = actor, settings, outlet, queue
@@ -260,7 +260,7 @@ class FetchExecutor:
         sources = {source: tally.as_progress() for source, tally in self._queue.tallies.items()}
         if self._ready < self._moving and self._reads.may_move:
             self._ready = self._moving
-        counts = self._activity, self._received, self._unsealed_bytes
+        counts = self._activity, self._received, self._unsealed_bytes, self._outlet.in_flight_bytes
         return FetchProgress(
             self._actor,
             *counts,

@@ -430,16 +430,16 @@ class FileQueue:
         self._drop(progress)
         self._delta.put("ledger", progress.state_key, progress.vnode, **row)
 
-    def give_up(self, reasons: Mapping[PathKey, str], epoch: int) -> int:
-        """Ends the waiting files of these paths as quarantined; of several versions only the last is there.
+    def give_up(self, reasons: Mapping[FileKey, str], epoch: int) -> int:
+        """Ends these waiting files as quarantined; of several versions of a path only the last is there.
 
         Returns how many.
         """
         given_up = 0
-        while (progress := next((each for each in self.waiting if each.key[:2] in reasons), None)) is not None:
+        while (progress := next((each for each in self.waiting if each.key in reasons), None)) is not None:
             self.waiting.remove(progress)
-            path = progress.key[:2]
-            ending = Ending("vanished", _REPLACED) if path in self._successors else Ending("quarantined", reasons[path])
+            is_replaced = progress.key[:2] in self._successors
+            ending = Ending("vanished", _REPLACED) if is_replaced else Ending("quarantined", reasons[progress.key])
             # What follows it waits from here on, and is next.
             self.finish(progress, ending, epoch)
             given_up += 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,7 +12,9 @@ import pyarrow.compute as pc
 from actors.messages import GoneFile
 from state.fingerprint import path_fingerprint
 from state.keys import encode_key
-from state.store import StateStore
+
+if TYPE_CHECKING:
+    from state.store import StateStore
 
 
 @dataclass(frozen=True)

@@ -234,6 +234,7 @@ class Commit:
     counts: EpochCounts
     seconds: EpochSeconds
     corrected: tuple[CorrectedFile, ...] = ()
+    trace: str | None = None
 
 
 @dataclass(frozen=True)

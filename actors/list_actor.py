@@ -62,7 +62,7 @@ class ListActor(ActorShell):
         sampled: int,
         spent: Sequence[int],
         not_before: datetime | None,
-        listed: ListedState | None,
+        listed: ListedState,
     ) -> None:
         super().__init__(name=name, edges=edges, coordinator=coordinator, root=root)
         store = ObjectStore(source.location)
@@ -94,8 +94,7 @@ class ListActor(ActorShell):
             not_before_us=None if not_before is None else microseconds_of(not_before),
             events=None if self._events is None else self._events.watch(self._filter),
             must_list=wait_s is None,
-            listed_at=None if listed is None else listed.listed_at,
-            found=0 if listed is None else listed.found,
+            listed=listed,
             removes=source.policy.on_change == "replace",
             order=source.order,
         )
@@ -173,7 +172,7 @@ class ListActor(ActorShell):
         warning = await events.claim()
         if warning is not None and not self._has_warned:
             self._has_warned = True
-            self._log.warning(warning)
+            self._log.warning("the queue cannot say who reads it", error=warning)
 
     async def _look_at(self, events: EventSource, instruction: LookAt) -> None:
         found = await events.look_at(instruction.paths)

@@ -24,6 +24,7 @@ from actors.known_chunks import Chunk, KnownChunks
 from actors.listing_marks import ListingMarks
 from actors.listing_pace import ListingPace
 from actors.listing_page import ListingPage, microseconds_of, time_of
+from actors.listing_state import NEVER_LISTED, ListedState
 from actors.message_tracker import QueueDepth, QueueMessage
 from actors.messages import (
     Barrier,
@@ -67,8 +68,7 @@ class ListExecutor:
         not_before_us: what was written earlier, in microseconds since 1970, is left out; None for nothing.
         events: what else tells of files; None if listings alone do.
         must_list: whether a listing must have ended before events can have told of everything.
-        listed_at: when the last listing ended, if that is known.
-        found: new and changed files that it found.
+        listed: the last listing, as far as it is known.
         removes: whether the rows of files that are gone leave the views: then they are read when they are back.
     """
 
@@ -86,8 +86,7 @@ class ListExecutor:
         not_before_us: int | None = None,
         events: EventWatch | None = None,
         must_list: bool = True,
-        listed_at: datetime | None = None,
-        found: int = 0,
+        listed: ListedState = NEVER_LISTED,
         removes: bool = False,
         order: str | None = None,
     ) -> None:
@@ -110,9 +109,9 @@ class ListExecutor:
         self._delta = DeltaBuilder()
         self._marked = False
         self._activity = self._sent = self._listings = self._listed = self._listed_now = self._requests = 0
-        self._found, self._found_now = found, 0
+        self._found, self._found_now = listed.found, 0
         self._now_s = 0.0
-        self._listed_at = listed_at
+        self._listed_at = listed.listed_at
         self._ended_at: datetime | None = None
 
     def on_barrier(self, barrier: Barrier, now_s: float) -> list[Instruction]:
@@ -469,7 +468,7 @@ class ListExecutor:
             activity=self._activity,
             sent=self._sent,
             held=len(self._held),
-            unsettled=self._marks.unsettled,
+            unsettled=self._young.unsettled,
             listings=self._listings,
             listed=max(self._listed, self._listed_now),
             requests=self._requests,

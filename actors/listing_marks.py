@@ -11,11 +11,10 @@ class ListingMarks:
     Attributes:
         last: the last mark that was made.
         complete: the last one that listings have completed.
-        unsettled: how many files the last listing found too young.
     """
 
     def __init__(self) -> None:
-        self.last, self.complete, self.unsettled = 1, 0, 0
+        self.last, self.complete = 1, 0
         self._listing = self._pending = 0
         self._waits_for: Set[str] = frozenset()
 
@@ -34,7 +33,6 @@ class ListingMarks:
             young: paths that were too young in it.
             unsettled: those of them that are worth waiting for once more.
         """
-        self.unsettled = len(unsettled)
         if self._pending > self.complete:
             self._waits_for &= unsettled
         elif self._listing > self.complete:

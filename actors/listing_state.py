@@ -19,8 +19,8 @@ class ListedState:
         found: new and changed files that it found.
     """
 
-    listed_at: datetime | None
-    queue: str | None
+    listed_at: datetime | None = None
+    queue: str | None = None
     found: int = 0
 
     @classmethod
@@ -32,7 +32,10 @@ class ListedState:
         }
 
 
-def wait_for_listing_s(listed: ListedState | None, source: SourceDefinition, queue: str, now: datetime) -> float | None:
+NEVER_LISTED = ListedState()
+
+
+def wait_for_listing_s(listed: ListedState, source: SourceDefinition, queue: str, now: datetime) -> float | None:
     """Seconds until the next listing of a source that has a queue of events.
 
     Args:
@@ -44,6 +47,6 @@ def wait_for_listing_s(listed: ListedState | None, source: SourceDefinition, que
     Returns:
         None if a listing must have ended before the queue can have told of everything.
     """
-    if listed is None or listed.listed_at is None or listed.queue != queue:
+    if listed.listed_at is None or listed.queue != queue:
         return None
     return max(0.0, source.discovery.relist_s - (now - listed.listed_at).total_seconds())

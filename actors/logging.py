@@ -1,5 +1,7 @@
 """Structured logs: lines for people or JSON on stderr, with the actor and the epoch, and without secrets.
 
+Every logger is made with its `actor`, or bound to it.  Who has an epoch binds, or gives, `epoch`: an actor the one that
+is open for it, the coordinator and the run the one that they speak of, else the last that was committed.
 Slackwater logs through structlog.  A program that has configured structlog itself keeps its configuration.
 """
 
@@ -72,6 +74,11 @@ def _visible_event(_logger: Any, _method: str, event: MutableMapping[str, Any]) 
     }
 
 
+def _epoch_as_text(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """In JSON: not every reader's numbers hold an epoch."""
+    return {key: str(value) if key == "epoch" and isinstance(value, int) else value for key, value in event.items()}
+
+
 def configure(level: str = "info", json: bool = False) -> None:
     """Logs from `level` on, to stderr, here and in every process that is started from here.
 
@@ -88,9 +95,12 @@ def configure(level: str = "info", json: bool = False) -> None:
     os.environ[_JSON_VARIABLE] = "1" if json else ""
     renderers: list[Any]
     if json:
-        renderers = [structlog.processors.JSONRenderer(default=str)]
+        renderers = [_epoch_as_text, structlog.processors.JSONRenderer(default=str)]
     else:
-        renderers = [_visible_event, structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), pad_event_to=0)]
+        renderers = [
+            _visible_event,
+            structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), pad_event_to=0, sort_keys=False),
+        ]
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,

@@ -50,6 +50,7 @@ class OwnedStore:
                 views=commit.views,
                 counts=commit.counts,
                 seconds=commit.seconds,
+                trace=commit.trace,
             )
         )
         self._committed.set()
@@ -84,7 +85,7 @@ class OwnedStore:
         try:
             staged = await asyncio.to_thread(self._housekeeping.stage, self._store)
         except StorageError as error:
-            self._log.warning("upkeep is put off", error=str(error))
+            self._log.warning("upkeep is put off", epoch=self._store.head.epoch, error=str(error))
             return
         if staged is None:
             return
@@ -92,9 +93,14 @@ class OwnedStore:
         if staged.expired:
             try:
                 gone = await asyncio.to_thread(self._housekeeping.vacuum)
-                self._log.info("vacuumed", versions=gone.versions, datasets=gone.datasets, bytes=gone.bytes)
+                self._log.info(
+                    "vacuumed", epoch=self._store.head.epoch, versions=gone.versions, datasets=gone.datasets,
+                    bytes=gone.bytes,
+                )  # fmt: skip
             except StorageError as error:
-                self._log.warning("what the vacuum left is deleted by the next one", error=str(error))
+                self._log.warning(
+                    "what the vacuum left is deleted by the next one", epoch=self._store.head.epoch, error=str(error)
+                )
 
     def _new_housekeeping(self, interval_s: float = UPKEEP_INTERVAL_S) -> Housekeeping:
         clock = self._root.clock

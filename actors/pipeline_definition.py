@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field, replace
 
+from actors.placement import PlacementSettings
 from actors.settings import BarrierSettings, FetchSettings
 from actors.source import SourceDefinition
 from state.location import Location
@@ -30,6 +31,7 @@ class PipelineDefinition:
     barrier: BarrierSettings
     fetch: FetchSettings
     retention: RetentionSettings = field(default_factory=RetentionSettings)
+    placement: PlacementSettings = field(default_factory=PlacementSettings)
 
     def cautious(self) -> PipelineDefinition:
         """The same with less of everything at once, for an attempt after an epoch that killed."""

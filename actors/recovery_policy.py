@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from actors.messages import PathKey
+from actors.messages import FileKey, PathKey
 from actors.run_state import RunState
 from actors.settings import RecoverySettings
 from state.errors import (
@@ -19,6 +19,7 @@ from state.errors import (
     NotFoundError,
     OwnedError,
     QueueNotFoundError,
+    SparkNotStartedError,
     StorageError,
     UsageError,
 )
@@ -33,7 +34,7 @@ _FINAL = (
     QueueNotFoundError,
     AccessDeniedError,
 )
-_NO_FILE_IS_TO_BLAME = (StorageError, CommitRefusedError, CommitUnknownError)
+_NO_FILE_IS_TO_BLAME = (StorageError, CommitRefusedError, CommitUnknownError, SparkNotStartedError)
 _TRIES_ALONE = 3
 _POISONED_IN_A_ROW = 3
 _OFTEN = 5
@@ -45,20 +46,21 @@ class NextAttempt:
 
     Args:
         pause_s: seconds to wait before it.
-        files_at_once, poisoned: see `AttemptPlan`; `poisoned` names paths.
+        files_at_once, poisoned: see `AttemptPlan`.
     """
 
     pause_s: float
     files_at_once: int | None
-    poisoned: Mapping[PathKey, str]
+    poisoned: Mapping[FileKey, str]
 
 
 class RecoveryPolicy:
     """The memory of one run's failures.
 
-    An epoch that killed twice is tried with half of its files, down to one; a file that fails alone three times is
-    poisoned.  When three files in a row are, no file is to blame and the run is over, as it is when tries of one kind
-    are used up.  Every committed file makes the count begin again, unless failures come often all the same.
+    An epoch that killed twice is tried with half of its files, down to one; a version of a file that was there alone
+    three times is poisoned, and one that comes in its place later is not.  When three files in a row are, no file is to
+    blame and the run is over, as it is when tries of one kind are used up.  Every committed file makes the count begin
+    again, unless failures come often all the same.
 
     Args:
         settings: pauses and tries.
@@ -67,11 +69,11 @@ class RecoveryPolicy:
     def __init__(self, settings: RecoverySettings) -> None:
         self._settings = settings
         self._failures = 0
-        self._finished_files = self._epochs = 0
+        self._finished_files = 0
         self._recent: deque[float] = deque(maxlen=_OFTEN)
         self._files_at_once: int | None = None
-        self._alone: dict[PathKey, int] = {}
-        self._poisoned: dict[PathKey, str] = {}
+        self._alone: dict[FileKey, int] = {}
+        self._poisoned: dict[FileKey, str] = {}
         self._poisoned_in_a_row = 0
 
     def on_failure(self, error: Exception, state: RunState, now_s: float) -> NextAttempt | None:
@@ -87,10 +89,6 @@ class RecoveryPolicy:
         """
         if isinstance(error, _FINAL):
             return None
-        if state.epochs > self._epochs:
-            # What was given up is committed as that; later versions of it are not to blame.
-            self._epochs = state.epochs
-            self._poisoned.clear()
         if state.totals.files > self._finished_files:
             self._finished_files = state.totals.files
             self._failures = self._poisoned_in_a_row = 0
@@ -106,22 +104,25 @@ class RecoveryPolicy:
 
     def forgive(self, paths: Iterable[PathKey]) -> None:
         """These are to be read again: what is known against them counts no more."""
-        for path in paths:
-            self._alone.pop(path, None)
-            self._poisoned.pop(path, None)
+        retried = set(paths)
+        self._alone = {file: count for file, count in self._alone.items() if file[:2] not in retried}
+        self._poisoned = {file: reason for file, reason in self._poisoned.items() if file[:2] not in retried}
 
     def _suspect(self, error: Exception, state: RunState, now_s: float) -> None:
         """Makes the next attempt smaller, or finds the file that is to blame."""
-        if len(state.suspects) == 1:
-            (path,) = state.suspects
+        paths = {file[:2] for file in state.suspects}
+        if len(paths) == 1:
             self._files_at_once = 1
-            self._alone[path] = self._alone.get(path, 0) + 1
-            if self._alone[path] >= _TRIES_ALONE:
-                self._poisoned[path] = f"poison: alone it ended {_TRIES_ALONE} attempts, the last with: {error}"
+            for file in state.suspects:
+                self._alone[file] = self._alone.get(file, 0) + 1
+            poisoned = [file for file in state.suspects if self._alone[file] >= _TRIES_ALONE]
+            for file in poisoned:
+                self._poisoned[file] = f"poison: alone it ended {_TRIES_ALONE} attempts, the last with: {error}"
+            if poisoned:
                 self._poisoned_in_a_row += 1
                 self._failures = 1
         elif state.files_at_once is not None:
-            self._shrink(len(state.suspects) or state.files_at_once)
+            self._shrink(len(paths) or state.files_at_once)
         elif self._failures >= 2 or self._is_often(now_s):
             self._shrink(state.files_in_flight)
 

@@ -9,6 +9,7 @@ from typing import Union
 
 from actors.messages import Barrier, Block, Correction, Vanished
 from state.delta import Delta
+from state.epoch_trace import Span
 from state.records import CatalogView, EpochCounts, LeftOutColumn, ViewVersion
 
 
@@ -41,6 +42,8 @@ class CollectReport:
         views: the materializer's: every view's version as of this epoch.
         created: the materializer's: views that begin with this epoch.
         dropped: the materializer's: names of views that end with it.
+        work_s: the materializer's: for how many seconds it had the epoch.
+        work: the materializer's: what it did in them; `start_s` counts from their begin.
     """
 
     actor: str
@@ -57,6 +60,8 @@ class CollectReport:
     views: Mapping[str, ViewVersion] | None = None
     created: tuple[CatalogView, ...] = ()
     dropped: tuple[str, ...] = ()
+    work_s: float = 0.0
+    work: tuple[Span, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -148,6 +153,7 @@ class FetchProgress:
     Args:
         received: files that came from the list actors since the start.
         unsealed_bytes: Arrow bytes emitted since the last barrier.
+        in_flight_bytes: those emitted that Spark has not released yet.
         is_full: whether no more files may end before the next one.
         is_held_back: whether it could do more than a limit, or Spark, lets it.
         moved: how many more files have come from other fetch actors than went to them.
@@ -158,6 +164,7 @@ class FetchProgress:
     activity: int = 0
     received: int = 0
     unsealed_bytes: int = 0
+    in_flight_bytes: int = 0
     sources: Mapping[str, SourceProgress] = field(default_factory=dict)
     is_full: bool = False
     is_held_back: bool = False

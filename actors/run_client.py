@@ -3,43 +3,131 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence, Set
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import pyarrow as pa
 import ray
+import structlog
 
+from actors.actor_group import control_options
 from actors.attempt_plan import AttemptPlan
 from actors.coordinator import Coordinator
+from actors.lean_ray import lean_ray
 from actors.messages import Mutation
 from actors.pipeline_definition import PipelineDefinition
+from actors.placement import without_room
 from actors.reports import CollectReport, EpochBlocks
 from actors.run_state import Recovered, RunState
-from state.errors import RunFailedError
+from actors.topology import COORDINATOR, DISPATCHER, MERGER
+from state.errors import RunFailedError, SettingsError
 from state.vacuum import Vacuumed
 
 _Answer = TypeVar("_Answer")
+_LOCAL = "local"
+_ROOM_S = 15.0
+_TASK_S = 60.0
+_log = structlog.get_logger(actor="run")
 
 
-def connect_ray(*, address: str | None, num_cpus: int, namespace: str) -> bool:
-    """Connects this process to Ray, by starting a local one if there is no address.
+def connect_ray(
+    *, address: str | None, num_cpus: int, namespace: str, runtime_env: Mapping[str, Any] | None = None
+) -> bool:
+    """Connects this process to Ray: to the cluster at the address, else at `RAY_ADDRESS`, else to one that it starts.
+
+    Args:
+        address: as `ray.init` takes it; "local" starts one whatever `RAY_ADDRESS` says.
+        num_cpus: logical CPUs of one that is started here, at least.
+        namespace: see `RaySettings`.
+        runtime_env: of its workers, as `ray.init` takes it.
 
     Returns:
         Whether the connection is new, so that whoever asked for it must `disconnect_ray`.
+
+    Raises:
+        SettingsError: the address is one that only Ray's client, or its job server, understands.
+        RunFailedError: no cluster answers there.
     """
     if ray.is_initialized():
         return False
     options: dict[str, Any] = {"namespace": namespace, "log_to_driver": False, "logging_level": "error"}
-    if address is not None:
-        ray.init(address=address, **options)
-    else:
-        ray.init(num_cpus=max(num_cpus, os.cpu_count() or 1), include_dashboard=False, **options)
+    if runtime_env:
+        options["runtime_env"] = dict(runtime_env)
+    joined = ray_address(address)
+    # What Ray itself says, of a node that died, stands in logs.
+    os.environ.setdefault("RAY_COLOR_PREFIX", "0")
+    with _own_sigterm():
+        if joined is None:
+            cpus = max(num_cpus, os.cpu_count() or 1)
+            with lean_ray():
+                ray.init(address=_LOCAL, num_cpus=cpus, include_dashboard=False, **options)
+            return True
+        try:
+            ray.init(address=joined, **options)
+        except (ConnectionError, ValueError, RuntimeError) as error:
+            raise RunFailedError(
+                f"there is no Ray cluster at {joined}: {_first_line(error)}; start it, or take RAY_ADDRESS and "
+                "RaySettings(address=...) away to run on this machine alone"
+            ) from error
     return True
+
+
+def ray_address(address: str | None) -> str | None:
+    """Of the cluster that a run joins; None if it starts one on this machine.
+
+    Args:
+        address: what its settings say.
+
+    Raises:
+        SettingsError: Ray's client, or its job server, is there: a run is a part of the cluster.
+    """
+    chosen = address or os.environ.get("RAY_ADDRESS") or _LOCAL
+    if "://" in chosen:
+        raise SettingsError(
+            f"the Ray address {chosen} is one to submit jobs to: run in the cluster, by "
+            "ray job submit --working-dir . -- python JOB.py, or give the address of the cluster itself, HOST:6379"
+        )
+    return None if chosen == _LOCAL else chosen
+
+
+@contextmanager
+def _own_sigterm() -> Iterator[None]:
+    """Ray takes SIGTERM for itself; a handler that the program has installed stays."""
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        if callable(before) and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, before)
 
 
 def disconnect_ray() -> None:
     """Ends the connection, and Ray itself if it was started for it."""
     ray.shutdown()
+
+
+def tried_task() -> dict[str, float]:
+    """Runs one task, and tells what the cluster that this process is connected to has: nodes, CPUs and bytes.
+
+    Raises:
+        ray.exceptions.RayError: no worker can be started.
+    """
+    alive = [node for node in ray.nodes() if node["Alive"]]
+    resources = ray.cluster_resources()
+    ray.get(ray.remote(_nothing).options(num_cpus=0).remote(), timeout=_TASK_S)
+    return {
+        "nodes": len(alive),
+        "cpus": resources.get("CPU", 0.0),
+        "memory": resources.get("memory", 0.0),
+        "object_store_memory": resources.get("object_store_memory", 0.0),
+    }
+
+
+def _nothing() -> None:
+    """The task that is tried."""
 
 
 class RunClient:
@@ -52,16 +140,35 @@ class RunClient:
 
     def __init__(self, definition: PipelineDefinition, plan: AttemptPlan) -> None:
         name = f"slackwater-{plan.run}-{plan.number}"
-        options = ray.remote(Coordinator).options(name=name, num_cpus=0, max_restarts=0, max_concurrency=1000)
-        self._coordinator = options.remote(definition, plan)
+        self._definition, self._plan = definition, plan
+        options = control_options(definition.placement, near=ray.get_runtime_context().get_node_id())
+        self._coordinator = ray.remote(Coordinator).options(name=name, **options).remote(definition, plan)
         self._merger: Any = None
         self._next: Any = None
 
     def start(self) -> Recovered:
         """Takes over the root, recovers, and lets the flow begin.  Errors as `actors.recovery.recover`."""
-        recovered: Recovered = _answer(lambda: ray.get(self._coordinator.start.remote()))
+        start = self._coordinator.start.remote()
+        while not ray.wait([start], timeout=_ROOM_S)[0]:
+            self._warn_without_room()
+        recovered: Recovered = _answer(lambda: ray.get(start))
         self._merger = recovered.merger
         return recovered
+
+    def _warn_without_room(self) -> None:
+        """Ray itself waits in silence for nodes with what an actor asks for."""
+        definition = self._definition
+        fetchers, _fewest, _most = self._plan.fetchers(definition.fetch)
+        said = without_room(
+            definition.placement,
+            fetchers=fetchers,
+            controls=len(definition.sources) + len((COORDINATOR, DISPATCHER, MERGER)),
+            nodes=[node["Resources"] for node in ray.nodes() if node["Alive"]],
+        )
+        if said:
+            _log.warning(
+                "no room in the Ray cluster: waiting for nodes, or ask for less in PlacementSettings", reason=said
+            )
 
     def watch(self, version: int) -> RunState:
         """The run's state when it is newer than `version`, at the latest after a second."""
@@ -155,5 +262,8 @@ def _answer(call: Callable[[], _Answer]) -> _Answer:
     except ray.exceptions.RayTaskError as error:
         raise error.cause from None
     except ray.exceptions.RayActorError as error:
-        reason = (str(error).strip().splitlines() or ["no reason given"])[0]
-        raise RunFailedError(f"the coordinator died: {reason}") from error
+        raise RunFailedError(f"the coordinator died: {_first_line(error)}") from error
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or ["no reason given"])[0]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
 
-from actors.messages import PathKey
+from actors.messages import FileKey
 from actors.reports import FetchProgress, ListProgress, SourceProgress
-from state.records import CatalogView, EpochCounts, ViewVersion
+from state.records import CatalogView, EpochCounts, EpochSeconds, ViewVersion
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,38 @@ class Unfinished:
 
 
 @dataclass(frozen=True)
+class EpochInFlight:
+    """An epoch between its barrier and its commit.
+
+    Args:
+        phase: `align` until every fetch actor has passed the barrier, `spark` until every view is written, `collect`
+            until every actor has reported, then `commit`.
+    """
+
+    epoch: int
+    phase: str
+
+
+@dataclass(frozen=True)
+class CommittedEpoch:
+    """An epoch that this attempt has committed.
+
+    Args:
+        commit_s: how long the commit itself took, in seconds.
+        freshness_s: source → how old its youngest file was by then that the epoch finished: seconds from the time that
+            the object store has for the file to the commit, so that both clocks count.  Sources of which the epoch
+            finished no file, or more than fit into a report, are missing.
+    """
+
+    epoch: int
+    committed_at: datetime
+    counts: EpochCounts
+    seconds: EpochSeconds
+    commit_s: float = 0.0
+    freshness_s: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class RunState:
     """How far a run is.  `version` grows with every change; `totals` are those of the epochs that this run committed.
 
@@ -51,9 +84,12 @@ class RunState:
         closed: sources whose files wait for the schema of another source.
         phase: `running`, `paused`, `stopping` or `stopped`.
         epoch: the last committed one.
+        in_flight: the epochs whose barrier was injected, the oldest first.
+        recent: the last epochs that this attempt committed, the oldest first.
+        traces: where the time of the very last of them went: epoch → `EpochTrace` as JSON.
         files_in_flight: files that are listed and not finished in a committed epoch.
         unfinished: source → its oldest unfinished file, as of the last epoch that is over.
-        files_at_once, suspects: how many paths may be read at a time, and which, when few may; see `Admission`.
+        files_at_once, suspects: how many paths may be read at a time when few may, and which versions, see `Admission`.
         requests_over: how many requests are: the epoch that a mutation ends is over, and that which a `Retry` begins.
         num_fetchers: how many fetch actors own vnodes, from the last barrier on.
         scaling: why there are so many, if that was decided by the workload.
@@ -72,10 +108,13 @@ class RunState:
     schemas: Mapping[str, pa.Schema] = field(default_factory=dict)
     reached_mark: int = 0
     closed: frozenset[str] = frozenset()
+    in_flight: tuple[EpochInFlight, ...] = ()
+    recent: tuple[CommittedEpoch, ...] = ()
+    traces: Mapping[int, str] = field(default_factory=dict)
     files_in_flight: int = 0
     unfinished: Mapping[str, Unfinished] = field(default_factory=dict)
     files_at_once: int | None = None
-    suspects: frozenset[PathKey] = frozenset()
+    suspects: frozenset[FileKey] = frozenset()
     requests_over: int = 0
     num_fetchers: int = 0
     scaling: str = ""

@@ -153,16 +153,13 @@ class SeenIndex:
     def set_gone(self, keys: Sequence[bytes]) -> None:
         """These names are absent, and the ledger says so."""
         if keys:
-            self._merge_if_recent(keys)
+            if any(key in self._recent for key in keys):
+                self._merge()
             self._own_flags()
             at = self._find(keys)
             self._flags[at[at >= 0]] |= _ABSENT | _GONE
 
     # -- inside ---------------------------------------------------------------------------------------------------
-
-    def _merge_if_recent(self, keys: Sequence[bytes]) -> None:
-        if any(key in self._recent for key in keys):
-            self._merge()
 
     def _find(self, keys: Sequence[bytes]) -> _Positions:
         """Where each key is in the arrays; -1 where it is not."""

@@ -10,6 +10,12 @@ class YoungFiles:
         self._before: dict[str, bytes] = {}
         self._now: dict[str, bytes] = {}
         self._waited_for: set[str] = set()
+        self._unsettled: set[str] = set()
+
+    @property
+    def unsettled(self) -> int:
+        """How many files of the last listing are waited for, and have not been shown once more yet."""
+        return len(self._unsettled)
 
     def __bool__(self) -> bool:
         """Whether the last listing has found any."""
@@ -18,6 +24,7 @@ class YoungFiles:
     def is_young(self, path: str, version: bytes, *, is_new: bool) -> bool:
         """Whether a file that a listing shows must be shown once more."""
         if self._before.get(path) == version:
+            self._unsettled.discard(path)
             return False
         self._now[path] = version
         if is_new or path not in self._before:
@@ -33,4 +40,5 @@ class YoungFiles:
         """
         self._before, self._now = self._now, {}
         waited_for, self._waited_for = self._waited_for, set()
+        self._unsettled = set(waited_for)
         return set(self._before), waited_for

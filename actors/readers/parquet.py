@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from actors.conform import conform, require_common_column, require_fitting_columns
 from actors.object_file import Fetched, ObjectFile
+from actors.range_plan import range_plan
 from actors.read_errors import UnreadableFile, one_line
 from actors.readers.expansion import Expansion
 from actors.readers.parquet_bounds import ParquetBounds
@@ -62,6 +63,17 @@ class ParquetReader:
             num_bad += len(rows.bad)
             expansion.add(rows.table.nbytes)
             yield from replace(rows, others=others).cut(piece_bytes)
+
+    def planned_gets(self, file: ObjectFile) -> int:
+        """How many GETs it takes to read all columns of a file; of a large one the footer is asked for.
+
+        Raises:
+            UnreadableFile: it is no Parquet file, or asks for more than the limits.
+        """
+        if file.is_whole:
+            return 1
+        parquet = self._footer(file)
+        return 1 + _Reading(file, parquet, parquet.schema_arrow.names, self).num_gets()
 
     def _footer(self, file: ObjectFile) -> pq.ParquetFile:
         last_bytes = file.fetch([(max(0, file.size - file.settings.footer_bytes), file.size)])
@@ -132,6 +144,19 @@ class _Reading:
                     start += table.num_rows
             groups, content = following, ahead
 
+    def num_gets(self) -> int:
+        """How many GETs `tables` takes."""
+        settings = self._file.settings
+        gets = 0
+        for groups in self._stretches(0):
+            ranges = self._bounds.ranges(groups)
+            if self._is_too_large(groups):
+                gets += ParquetWindows(self._file, ranges, settings.max_held_bytes, _unwatched).num_windows
+            else:
+                gap_bytes, span_bytes = settings.max_gap_bytes, settings.max_span_bytes
+                gets += len(range_plan(ranges, max_gap_bytes=gap_bytes, max_span_bytes=span_bytes))
+        return gets
+
     def _stretches(self, offset_rows: int) -> Iterator[list[int]]:
         """Yields row groups that are fetched together; those before the offset are left out."""
         ends = itertools.accumulate(self._num_rows)
@@ -178,6 +203,10 @@ class _Reading:
         batches = parquet.iter_batches(rows, row_groups=groups, columns=self._columns, use_threads=True)
         while (batch := _ask(lambda: next(batches, None), place)) is not None:
             yield pa.Table.from_batches([batch])
+
+
+def _unwatched(stream: pa.NativeFile, start: int, end: int) -> None:
+    """For windows that are only counted."""
 
 
 def _together(groups: Iterable[int], nbytes: Callable[[int], int], most_bytes: int) -> Iterator[list[int]]:

@@ -37,6 +37,11 @@ class ParquetWindows:
         self.window_bytes = min(max(nbytes, _LEAST_WINDOW_BYTES), _MOST_WINDOW_BYTES)
         self._chunks = [_ChunkWindows(file, each, self.window_bytes) for each in sorted(chunks)]
 
+    @property
+    def num_windows(self) -> int:
+        """In how many requests all of the chunks are fetched."""
+        return sum(-(-(each.end - each.start) // self.window_bytes) for each in self._chunks)
+
     def stream(self) -> pa.NativeFile:
         """A seekable file over the whole content; errors as `ObjectFile.stream`, and what `on_bytes` raises."""
         return seekable(self._file.size, self._read_at)

@@ -1,0 +1,57 @@
+"""What the coordinator knows of the times of one epoch, as the spans of its trace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from state.epoch_trace import Span
+
+WAITING = "waiting for its turn"
+"""The step between two phases: what comes next is busy with the epoch before."""
+
+_NOTICED_S = 0.001
+
+
+@dataclass(frozen=True)
+class EpochTimes:
+    """When the phases of an epoch ended, in seconds from the injection of its barrier.
+
+    Args:
+        opened_s: when the epoch was opened: 0 or below.
+        aligned_s: when every fetch actor had passed the barrier.
+        materialized_s: when every view was written.
+        collected_s: actor → when it had finished the epoch, without the materializer.
+        complete_s: when the turn of its commit had come.
+        work_s: for how long the materializer had the epoch, by its own clock.
+        work: what it did in that time; `start_s` counts from its begin.
+    """
+
+    opened_s: float
+    aligned_s: float
+    materialized_s: float
+    collected_s: Mapping[str, float]
+    complete_s: float
+    work_s: float = 0.0
+    work: Sequence[Span] = ()
+
+    def spans(self) -> list[Span]:
+        """The phases up to the commit, and what each consists of."""
+        # Reports of several actors may arrive in another order than they were sent.
+        materialized_s = max(self.materialized_s, self.aligned_s)
+        last_s = max([materialized_s, *self.collected_s.values()])
+        began_s = max(self.aligned_s, materialized_s - self.work_s) if self.work_s else self.aligned_s
+        return [
+            Span("fetch", "", self.opened_s, -self.opened_s),
+            Span("align", "", 0.0, self.aligned_s),
+            *(Span("align", actor, 0.0, at_s) for actor, at_s in self.collected_s.items()),
+            Span("spark", "", self.aligned_s, materialized_s - self.aligned_s),
+            *_waiting("spark", self.aligned_s, began_s),
+            *(replace(span, start_s=began_s + span.start_s) for span in self.work),
+            Span("collect", "", materialized_s, max(last_s, self.complete_s) - materialized_s),
+            *_waiting("collect", last_s, self.complete_s),
+        ]
+
+
+def _waiting(phase: str, start_s: float, end_s: float) -> list[Span]:
+    return [Span(phase, WAITING, start_s, end_s - start_s)] if end_s - start_s >= _NOTICED_S else []
