@@ -19,7 +19,7 @@ Invariants:
 * A name is imported when it is first used (PEP 562): `import slackwater` alone loads none of them.
 * Every error on purpose is a `SlackwaterError`; see `state/errors.py` for the tree.
 
-    pipeline.py   Pipeline: sources, views, run, start, explain
+    pipeline.py   Pipeline: sources, views, run, start, explain, dry_run
     run.py        Run: a run in the background
     run_control.py its control thread: attempts, and recovery between them
     attempt.py    one attempt: a coordinator with its actors, and the thread that takes epochs to Spark
@@ -29,14 +29,21 @@ Invariants:
     run_requests.py what is asked of a run: pause, resume, throttle, stop, retry
     corrections.py and which files it reads again or forgets
     command_loop.py what other processes ask of it, through the store
-    run_status.py RunStatus, RunReport: what a run says of itself
+    run_status.py RunStatus, RunReport: what a run says of itself; startup_steps.py the steps of its start
+    flow_meter.py how fast it is, and where it waits
+    run_events.py what happens in it, for programs
     run_progress.py how far its sources are; discovery_totals.py and how their files are found
+    observability/ what it shows to Prometheus, Grafana and OpenTelemetry
+    root_watcher.py a run watched from elsewhere; stored_status.py what the store alone tells of it
     store.py      open, Store: epochs, files, quarantine, why, owner, watch
     file_table.py the table of files, quarantine_table.py that of bad records, source_table.py that of sources
+    file_search.py files in a ledger of millions, a page.py at a time
     source_discovery.py how the files of a source are found, as the owner and the store say
+    dry_run/      DryRun: what a run would do and cost; shown_schema.py: the schema that files show
     explanation.py ViewExplanation: how a view is kept up to date; rows_touched.py: by how much an epoch changes it
     snapshot.py   Snapshot: one epoch
     story.py      what happened to one object
+    trace.py      Trace: where the time of one epoch went
     view.py       a view at one epoch: to_arrow, to_pandas, to_polars, to_spark, to_ray, lance, get, scan
     selection.py  which columns and rows of it are asked for
     view_reader.py one version of its dataset, as all of these read it
@@ -44,10 +51,14 @@ Invariants:
     view_changes.py a view that is followed; view_difference.py what two versions of it differ in
     verification/ Store.verify: every view, computed again and compared
     settings.py   Settings
+    foreground.py a run that its process waits for, and the signals that end it
+    shipped_code.py what the workers of a cluster import
     commands.py   ask: a command to the owner of a root, or done here if there is none
     retry.py      which quarantined files may be read again
     maintenance.py as the owner of a root that nobody runs on
+    json_values.py values for programs that read JSON
     cli/          the command `slackwater`
+    ui/           `slackwater ui`: a root as a web page
     demo/         `slackwater demo`
     testing/      the S3 and SQS servers and the guards that our tests use
 """
@@ -60,6 +71,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from actors.placement import ActorResources, PlacementSettings
     from actors.settings import (
         BarrierSettings,
         CacheSettings,
@@ -69,17 +81,21 @@ if TYPE_CHECKING:
         RequestSettings,
     )
     from actors.source import Csv, Json, Listing, Notifications, Parquet, Text
+    from slackwater.dry_run import DryRun, Prices
     from slackwater.explanation import ViewExplanation
+    from slackwater.page import Page
     from slackwater.pipeline import Pipeline
     from slackwater.run import Run
-    from slackwater.run_status import RunReport, RunStatus, SourceStatus
+    from slackwater.run_status import RunReport, RunStatus, SourceStatus, StartupStep, ViewStatus
     from slackwater.settings import RaySettings, Settings
     from slackwater.snapshot import Snapshot
     from slackwater.store import Store, open
     from slackwater.story import Story
+    from slackwater.trace import Trace
     from slackwater.view import View
     from slackwater.view_changes import ViewChange
     from spark_bridge.session import SparkSettings
+    from state.epoch_trace import Span
     from state.errors import (
         AccessDeniedError,
         BadInputError,
@@ -103,6 +119,7 @@ if TYPE_CHECKING:
         SettingsError,
         SlackwaterError,
         SparkLostError,
+        SparkNotStartedError,
         StorageError,
         StorageFullError,
         StorageUnavailableError,
@@ -114,15 +131,20 @@ if TYPE_CHECKING:
     from state.retention import RetentionSettings, Thinning
 
 _MODULES = {
+    "ActorResources": "actors.placement",
     "BarrierSettings": "actors.settings",
     "CacheSettings": "actors.settings",
     "Csv": "actors.source",
+    "DryRun": "slackwater.dry_run",
     "FetchSettings": "actors.settings",
     "Json": "actors.source",
     "Listing": "actors.source",
     "Notifications": "actors.source",
+    "Page": "slackwater.page",
     "Parquet": "actors.source",
     "Pipeline": "slackwater.pipeline",
+    "PlacementSettings": "actors.placement",
+    "Prices": "slackwater.dry_run",
     "RaySettings": "slackwater.settings",
     "ReadLimits": "actors.settings",
     "RecoverySettings": "actors.settings",
@@ -135,18 +157,23 @@ _MODULES = {
     "Snapshot": "slackwater.snapshot",
     "SourceStatus": "slackwater.run_status",
     "SparkSettings": "spark_bridge.session",
+    "StartupStep": "slackwater.run_status",
     "Store": "slackwater.store",
     "Story": "slackwater.story",
+    "Span": "state.epoch_trace",
     "Text": "actors.source",
     "Thinning": "state.retention",
+    "Trace": "slackwater.trace",
     "View": "slackwater.view",
     "ViewChange": "slackwater.view_changes",
     "ViewExplanation": "slackwater.explanation",
+    "ViewStatus": "slackwater.run_status",
     "open": "slackwater.store",
 }
 
 __all__ = [
     "AccessDeniedError",
+    "ActorResources",
     "BadInputError",
     "BarrierSettings",
     "BucketNotFoundError",
@@ -157,6 +184,7 @@ __all__ = [
     "CommitUnknownError",
     "Csv",
     "DefinitionChangedError",
+    "DryRun",
     "EpochExpiredError",
     "EpochNotFoundError",
     "FencedError",
@@ -167,8 +195,11 @@ __all__ = [
     "NotIncrementalError",
     "Notifications",
     "OwnedError",
+    "Page",
     "Parquet",
     "Pipeline",
+    "PlacementSettings",
+    "Prices",
     "ProtocolError",
     "QueueNotFoundError",
     "RaySettings",
@@ -187,8 +218,11 @@ __all__ = [
     "SlackwaterError",
     "Snapshot",
     "SourceStatus",
+    "Span",
     "SparkLostError",
+    "SparkNotStartedError",
     "SparkSettings",
+    "StartupStep",
     "StorageError",
     "StorageFullError",
     "StorageUnavailableError",
@@ -197,12 +231,14 @@ __all__ = [
     "Story",
     "Text",
     "Thinning",
+    "Trace",
     "UsageError",
     "View",
     "ViewChange",
     "ViewError",
     "ViewExplanation",
     "ViewNotFoundError",
+    "ViewStatus",
     "__version__",
     "open",
 ]

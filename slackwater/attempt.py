@@ -14,7 +14,7 @@ from actors.run_client import RunClient
 from actors.run_state import Recovered, RunState
 from actors.source import replacing
 from slackwater.materializer_loop import MaterializerLoop
-from slackwater.run_status import LateView
+from slackwater.run_status import LateView, ViewStatus
 from slackwater.spark_application import SparkApplication
 from slackwater.view_history import view_history
 from spark_bridge.history import History
@@ -59,9 +59,9 @@ class Attempt:
         return self._loop is not None
 
     @property
-    def view_classes(self) -> Mapping[str, str]:
-        """The class of each view that is maintained."""
-        return {} if self._loop is None else dict(self._loop.view_classes)
+    def views(self) -> Mapping[str, ViewStatus]:
+        """The views that are maintained."""
+        return {} if self._loop is None else self._loop.views
 
     @property
     def late_views(self) -> Mapping[str, LateView]:

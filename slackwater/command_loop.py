@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from slackwater.corrections import Corrections
 
 POLL_S = 2.0
-_log = structlog.get_logger()
+_log = structlog.get_logger(actor="run")
 
 
 class CommandLoop:

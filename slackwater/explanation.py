@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,17 +12,15 @@ from actors.messages import FileVersion
 from actors.object_store import ObjectStore
 from actors.path_filter import PathFilter
 from actors.pipeline_definition import PipelineDefinition
-from actors.read_errors import EmptyFile, ObjectChanged, ObjectVanished, UnreadableFile
 from actors.recovery import check
-from actors.schema_sample import SAMPLE_FILES, SchemaSample
 from actors.source import SourceDefinition
-from actors.source_reader import SourceReader
 from slackwater.rows_touched import RowsTouched
+from slackwater.shown_schema import shown_schema
 from spark_bridge.analysis import SourceWithoutSchemaError, analyse
 from spark_bridge.session import SparkSettings, start_local_session
 from spark_bridge.view_definition import ViewDefinition
 from state.clock import Clock
-from state.errors import NotIncrementalError, SchemaError
+from state.errors import NotIncrementalError
 from state.fingerprint import version_fingerprint
 from state.lance_root import LanceRoot
 
@@ -57,7 +55,8 @@ def explain(
     root = LanceRoot(definition.root, clock)
     schemas, touched = check(definition, root), RowsTouched(root)
     found = {
-        source.name: schemas.get(source.name) or _shown_schema(source, definition) for source in definition.sources
+        source.name: schemas.get(source.name) or shown_schema(source, definition.fetch, _listed(source))[0]
+        for source in definition.sources
     }
     spark = start_local_session(spark_settings, f"slackwater-explain-{definition.name}")
     try:
@@ -84,26 +83,11 @@ def _explain(
     return ViewExplanation(view.name, plan.view_class, text.partition("\n")[2])
 
 
-def _shown_schema(source: SourceDefinition, definition: PipelineDefinition) -> pa.Schema | None:
-    """The schema as a run would take it."""
+def _listed(source: SourceDefinition) -> Iterator[FileVersion]:
+    """The files that a source takes, in the order of their listing."""
     accepts = PathFilter(source.pattern).accepts
-    reader = SourceReader(source, None, definition.fetch)
     for page in ObjectStore(source.location).list_pages():
-        objects = [each for each in page.objects() if accepts(each[0])]
-        for start in range(0, len(objects), SAMPLE_FILES):
-            sample = SchemaSample(source, 0)
-            for path, etag, size, last_modified in objects[start : start + SAMPLE_FILES]:
+        for path, etag, size, last_modified in page.objects():
+            if accepts(path):
                 version = version_fingerprint(etag, size, last_modified)
-                sample.add(path, _shown(reader, FileVersion(source.name, path, version, etag, size, last_modified)))
-            if sample.shows_something:
-                return sample.schema()
-    return None
-
-
-def _shown(reader: SourceReader, file: FileVersion) -> pa.Schema | SchemaError | None:
-    try:
-        return reader.open(file).infer_schema()
-    except SchemaError as error:
-        return error
-    except (EmptyFile, ObjectChanged, ObjectVanished, UnreadableFile):
-        return None
+                yield FileVersion(source.name, path, version, etag, size, last_modified)

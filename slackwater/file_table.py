@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -41,26 +43,47 @@ def source_url(definition: str) -> str:
     return str(json.loads(definition)["url"])
 
 
-def read_files(store: StateStore, state_version: int | None) -> pa.Table:
-    """Every file version that the ledger or a queue knows, with paths relative to their sources.
+def read_files(
+    store: StateStore,
+    state_version: int | None,
+    *,
+    columns: Sequence[str] = _COLUMNS,
+    start: bytes | None = None,
+    end: bytes | None = None,
+    keys: Collection[bytes] | None = None,
+) -> pa.Table:
+    """Every file version that the ledger or a queue knows, with its key, and its path relative to its source.
 
-    Columns as in the public table.  A version that is queued again counts as queued; one that is read again in place of
-    its own rows is what it was until then.
+    A version that is queued again counts as queued; one that is read again in place of its own rows is what it was
+    until then.
+
+    Args:
+        store: a handle on the store.
+        state_version: an older version of it; None for the handle's.
+        columns: of the public table.
+        start: only keys of at least this.
+        end: only keys of less than this.
+        keys: only these.
     """
-    ledger = store.scan("ledger", state_version=state_version)
-    queue = store.scan("queue", state_version=state_version)
+    asked: Mapping[str, Any] = {"start": start, "end": end, "keys": keys, "state_version": state_version}
+    ledger = store.scan("ledger", fields=columns, **asked)
+    queue = store.scan("queue", fields=_of_queue(columns), **asked)
     if queue.num_rows:
         replaces = pc.fill_null(queue["replaces"], False)
         is_known = pc.is_in(queue["key"], value_set=ledger["key"].combine_chunks())
         queue = queue.filter(pc.invert(pc.and_(replaces, is_known)))
         ledger = ledger.filter(pc.invert(pc.is_in(ledger["key"], value_set=queue["key"].combine_chunks())))
-    return pa.concat_tables([ledger.select(_COLUMNS), _as_files(queue)])
+    return pa.concat_tables([ledger.select(["key", *columns]), _as_files(queue, columns)])
 
 
 def ignored_changes(store: StateStore) -> dict[str, int]:
     """Source → how many of its files have changed since they were read, and were not read again."""
-    ledger, queue = store.scan("ledger"), store.scan("queue")
-    sources = ledger["source"].filter(pc.is_valid(ledger["changed_epoch"])).unique().to_pylist()
+    changes = store.scan("ledger", fields=["source", "changed_epoch"])
+    sources = changes["source"].filter(pc.is_valid(changes["changed_epoch"])).unique().to_pylist()
+    if not sources:
+        return {}
+    fields = ["source", "path", "listed_epoch"]
+    ledger, queue = store.scan("ledger", fields=[*fields, "changed_epoch"]), store.scan("queue", fields=fields)
     return {
         source: num_ignored(*(each.filter(pc.equal(each["source"], source)) for each in (ledger, queue)))
         for source in sources
@@ -79,7 +102,7 @@ def file_table(
     require_source(source, catalog)
     if status is not None and status not in STATUSES:
         raise UsageError(f"{status!r} is no status of a file; take one of {', '.join(STATUSES)}")
-    files = read_files(store, state_version)
+    files = read_files(store, state_version).drop_columns("key")
     if source is not None:
         files = files.filter(pc.equal(files["source"], source))
     if status is not None:
@@ -106,19 +129,25 @@ def whole_urls(files: pa.Table, catalog: Catalog) -> pa.ChunkedArray:
     return pc.binary_join_element_wise(prefixes, files["path"].combine_chunks(), "/")
 
 
-def _as_files(queue: pa.Table) -> pa.Table:
+def _of_queue(columns: Sequence[str]) -> list[str]:
+    """The fields of a queue that these columns, and what a file's status is, are made of."""
+    known = [name for name in columns if name in TABLES["queue"].names]
+    return [*known, "row_offset", "replaces"]
+
+
+def _as_files(queue: pa.Table, columns: Sequence[str]) -> pa.Table:
     reading = pc.greater(pc.coalesce(queue["row_offset"], 0), 0)
     known = {
         "status": pc.if_else(reading, "reading", "waiting"),
         "rows_read": pc.coalesce(queue["row_offset"], 0),
     }
     types = TABLES["ledger"]
-    columns = {}
-    for name in _COLUMNS:
+    values = {"key": queue["key"]}
+    for name in columns:
         if name in known:
-            columns[name] = known[name]
+            values[name] = known[name]
         elif name in queue.column_names:
-            columns[name] = queue[name]
+            values[name] = queue[name]
         else:
-            columns[name] = pa.nulls(queue.num_rows, types.field(name).type)
-    return pa.table(columns, schema=pa.schema([types.field(name) for name in _COLUMNS]))
+            values[name] = pa.nulls(queue.num_rows, types.field(name).type)
+    return pa.table(values, schema=pa.schema([("key", pa.binary()), *(types.field(name) for name in columns)]))

@@ -6,6 +6,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +17,11 @@ from actors.reports import CollectReport, EpochBlocks
 from actors.run_client import RunClient
 from actors.run_state import Recovered
 from actors.topology import MATERIALIZER
-from slackwater.run_status import LateView
+from slackwater.run_status import LateView, ViewStatus
 from slackwater.selection import hidden
 from spark_bridge.materializer import Materializer
 from spark_bridge.view_definition import ViewDefinition
+from spark_bridge.work_times import WorkTimes
 from state.clock import Clock
 from state.errors import RunFailedError, SlackwaterError, ViewError, ViewNotFoundError
 from state.location import Location
@@ -33,6 +35,8 @@ _RECORD_EVERY_S = 1.0
 """What is written and not recorded is written again after a crash."""
 _REFERENCE_FROM_BYTES = 1 << 20
 """Fewer bytes reach Spark sooner without Ray."""
+_LOOK_EVERY_S = 0.5
+_STARTED, _WAITED, _DECLARED = "start of Spark", "news of a schema", "analysis of views"
 
 
 class MaterializerLoop:
@@ -80,7 +84,9 @@ class MaterializerLoop:
         self._recorded_s = float("-inf")
         self._told_catching_up = False
         self._ended = threading.Event()
-        self.view_classes: Mapping[str, str] = {}
+        self._view_classes: Mapping[str, str] = {}
+        self._must_look, self._looked_s = False, float("-inf")
+        self.views: Mapping[str, ViewStatus] = {}
         self.late_views: Mapping[str, LateView] = {}
         self.failure: Exception | None = None
         self._thread = threading.Thread(target=self._run, name="materializer", daemon=True)
@@ -122,6 +128,8 @@ class MaterializerLoop:
                 epoch = self._client.next_epoch(0 if is_busy else _POLL_S)
                 if epoch is None:
                     is_busy = self._catch_up()
+                    if self._must_look:
+                        self._look_at_views()
                     continue
                 report = self._materialize(epoch)
                 if report is None:
@@ -131,6 +139,9 @@ class MaterializerLoop:
                 if epoch.barrier.is_stop:
                     return
                 self._tell_if_changed()
+                self._must_look = True
+                if self._clock.monotonic() >= self._looked_s + _LOOK_EVERY_S:
+                    self._look_at_views()
                 if self._materializer is not None:
                     self._materializer.tidy()
         except Exception as error:
@@ -152,7 +163,8 @@ class MaterializerLoop:
         declaration = self._started().declare(list(definitions.values()), schemas, self._known)
         self._definitions = dict(definitions)
         self._is_waiting = bool(declaration.waiting)
-        self.view_classes = {name: plan.view_class for name, plan in declaration.plans.items()}
+        self._view_classes = {name: plan.view_class for name, plan in declaration.plans.items()}
+        self._look_at_views()
 
     def _carry_out_changes(self) -> None:
         while self._changes:
@@ -220,6 +232,13 @@ class MaterializerLoop:
             name: LateView(fraction, blocked.get(name, ())) for name, fraction in self._materializer.catching_up.items()
         }
 
+    def _look_at_views(self) -> None:
+        """How far the views are, for those who watch."""
+        self._must_look, self._looked_s = False, self._clock.monotonic()
+        shown = [] if self._materializer is None else self._materializer.shown()
+        declared = {name: ViewStatus(view_class) for name, view_class in self._view_classes.items()}
+        self.views = declared | {each.name: ViewStatus(each.view_class, each.rows, each.behind_s) for each in shown}
+
     @property
     def _is_catching_up(self) -> bool:
         behind = frozenset[str]() if self._materializer is None else self._materializer.behind
@@ -269,14 +288,26 @@ class MaterializerLoop:
             self._materializer is None and not epoch.blocks and not epoch.corrections
         ):
             return CollectReport(MATERIALIZER, epoch.epoch)
-        while not self._spark.done() or not self._is_known(epoch):
-            if self._ended.wait(_POLL_S):
-                return None
-        self._declare()
+        times = WorkTimes(self._clock)
+        with times.timed(_WAITED if self._spark.done() else _STARTED):
+            while not self._spark.done() or not self._is_known(epoch):
+                if self._ended.wait(_POLL_S):
+                    return None
+        with times.timed(_DECLARED):
+            self._declare()
+        began_s = times.seconds
         done = self._started().run_epoch(epoch.epoch, epoch.blocks, epoch.corrections)
         self._known = {name: view for name, view in self._known.items() if name not in done.dropped}
         self._known |= {view.name: view for view in done.created}
-        return CollectReport(MATERIALIZER, epoch.epoch, views=done.views, created=done.created, dropped=done.dropped)
+        return CollectReport(
+            MATERIALIZER,
+            epoch.epoch,
+            views=done.views,
+            created=done.created,
+            dropped=done.dropped,
+            work_s=times.seconds,
+            work=(*times.spans, *(replace(span, start_s=began_s + span.start_s) for span in done.work)),
+        )
 
     def _is_known(self, epoch: EpochBlocks) -> bool:
         """Whether this process has heard of every column that the epoch's rows have."""

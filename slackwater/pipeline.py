@@ -35,7 +35,10 @@ from actors.source import (
     Text,
     format_type,
 )
+from slackwater.dry_run import DryRun, Prices, dry_run
 from slackwater.explanation import ViewExplanation, explain
+from slackwater.foreground import run_in_foreground
+from slackwater.observability.run_observer import RunObserver
 from slackwater.run import Run, RunReport
 from slackwater.run_control import RunControl
 from slackwater.settings import Settings
@@ -63,7 +66,7 @@ class Pipeline:
     Raises:
         SettingsError: a name or URL cannot be used.
 
-    Example:
+    Examples:
         >>> pipeline = Pipeline("flights", root="/data/flights")
         >>> pipeline.source("flights", "/data/raw", format="parquet")
         >>> pipeline.view("by_carrier", "SELECT carrier, count(*) AS n FROM flights GROUP BY carrier")
@@ -230,7 +233,10 @@ class Pipeline:
         self._views[definition.name] = definition
 
     def run(self, until: str | None = None, *, takeover: bool = False) -> RunReport:
-        """Runs in the foreground; Ctrl-C ends it after a last epoch.
+        """Runs in the foreground.
+
+        In the main thread SIGINT (Ctrl-C) and SIGTERM end it after a last epoch, and the report is returned; a second
+        signal ends the process at once.
 
         Args:
             until: `"caught_up"` to end when every file that was there is committed; None runs for ever.
@@ -243,12 +249,7 @@ class Pipeline:
             FencedError: another process has taken the root over.
             RunFailedError: a part of the run died; start it again.
         """
-        with self.start(takeover=takeover) as run:
-            try:
-                run.wait(until=until)
-            except KeyboardInterrupt:
-                pass
-            return run.stop()
+        return run_in_foreground(partial(self.start, takeover=takeover), until)
 
     def start(self, *, takeover: bool = False) -> Run:
         """Runs in the background.  Arguments and errors as `run`; those of the run itself are raised by `Run.wait`."""
@@ -272,7 +273,10 @@ class Pipeline:
                 replaces=current_head(root),
                 clock=self._clock,
             )
-            return Run(definition, control)
+            run = Run(definition, control)
+            ownership.tell(lambda: run.status().to_json())
+            control.observer = RunObserver.of(self.name, run.status, self._clock)
+            return run
         except BaseException:
             ownership.release("failed")
             raise
@@ -285,6 +289,33 @@ class Pipeline:
         """
         configure_default()
         return explain(self._definition(), tuple(self._views.values()), self.settings.spark, self._clock)
+
+    def dry_run(
+        self, *, prices: Prices | None = None, on_sources: Callable[[DryRun], None] = lambda found: None
+    ) -> DryRun:
+        """What a run would do and, in requests, cost.  Writes nothing, and works beside a running pipeline.
+
+        Each source is listed once; of one without a schema the first files are read, and of one with large Parquet
+        files a footer.  The views are analysed by a Spark of their own.
+
+        Args:
+            prices: of requests; by default AWS's list prices.
+            on_sources: is called with what is known before Spark starts, without views.
+
+        Raises:
+            UsageError: the declaration does not fit the root.  A view that is refused is so in the answer.
+            StorageError: the root cannot be read.  What is wrong with a source is in the answer.
+            RunFailedError: Spark cannot be started.
+        """
+        configure_default()
+        return dry_run(
+            self._definition(),
+            tuple(self._views.values()),
+            spark_settings=self.settings.spark,
+            prices=prices or Prices(),
+            on_sources=on_sources,
+            clock=self._clock,
+        )
 
     def _definition(self) -> PipelineDefinition:
         if not self._sources:
@@ -307,6 +338,7 @@ class Pipeline:
             barrier=self.settings.barrier,
             fetch=self.settings.fetch,
             retention=self.settings.retention,
+            placement=self.settings.placement,
         )
 
 

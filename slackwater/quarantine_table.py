@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from slackwater.file_table import require_source, whole_urls
+from slackwater.page import Page, page_of
 from state.catalog import Catalog
+from state.keys import encode_key
+from state.lance_store import LanceStateStore
 from state.quarantine import bad_records, is_message
 from state.store import StateStore
 
@@ -22,9 +27,29 @@ def quarantine_table(store: StateStore, catalog: Catalog, state_version: int | N
         NotFoundError: there is no such source.
     """
     require_source(source, catalog)
-    records = bad_records(store, source, state_version=state_version)
-    records = records.filter(pc.is_valid(records["reason"])).select(_COLUMNS)
-    records = records.sort_by([(name, "ascending") for name in ("source", "path", "epoch", "row")])
+    records = _kept(bad_records(store, source, state_version=state_version), catalog).select(_COLUMNS)
+    return records.sort_by([(name, "ascending") for name in ("source", "path", "epoch", "row")])
+
+
+def find_bad_records(
+    store: LanceStateStore, catalog: Catalog, source: str | None, after: str | None, limit: int
+) -> Page:
+    """A page of them, ordered by source, path and row, see `Store.find_bad_records`.
+
+    Raises:
+        NotFoundError: there is no such source.
+        UsageError: `after` or `limit` is not understood.
+    """
+    require_source(source, catalog)
+    start = b"" if source is None else encode_key(source)
+    keys = store.find_keys("quarantine", [], start=start, end=start + b"\xff")
+    page = page_of([keys], lambda some: _kept(store.scan("quarantine", keys=some), catalog), after, limit)
+    return replace(page, rows=page.rows.select(_COLUMNS))
+
+
+def _kept(records: pa.Table, catalog: Catalog) -> pa.Table:
+    """Those that were not cleared, with whole URLs."""
+    records = records.filter(pc.is_valid(records["reason"]))
     # The place of a message is a whole URL already.
     places = pc.if_else(is_message(records), records["path"], whole_urls(records, catalog))
-    return records.set_column(1, "path", places)
+    return records.set_column(records.column_names.index("path"), "path", places)

@@ -44,21 +44,29 @@ class Run:
     def status(self) -> RunStatus:
         """How far the run is, as of a moment ago."""
         with self._control.news:
-            state, recovering = self._control.state, self._control.recovering
+            state, recovering, recoveries = self._control.state, self._control.recovering, self._control.recoveries
         phase = "recovering" if recovering and state.phase not in ("stopping", "stopped") else state.phase
         return RunStatus(
             phase="failed" if self._control.failure is not None else phase,
             epoch=state.epoch,
             epochs=state.epochs,
-            sources=self._control.progress.sources(state),
-            views=self._control.view_classes,
+            sources={
+                name: self._control.meter.measured(name, source)
+                for name, source in self._control.progress.sources(state).items()
+            },
+            views=self._control.views,
             late_views=self._control.late_views,
             spark="ready" if self._control.spark_is_ready else "starting",
             message=recovering or self._message(state),
             caught_up=self._control.has_caught_up,
-            recoveries=self._control.recoveries,
+            recoveries=recoveries,
             fetchers=state.num_fetchers,
             scaling=state.scaling,
+            in_flight=self._control.meter.in_flight(state),
+            recent=state.recent,
+            edges=self._control.meter.edges(state),
+            seconds=self._control.seconds,
+            startup=self._control.startup.all(),
         )
 
     def wait(self, until: str | None = None, timeout_s: float | None = None) -> bool:
@@ -247,6 +255,8 @@ class Run:
         self._control.join()
 
     def _message(self, state: RunState) -> str:
+        if starting := self._control.startup.waits_for():
+            return starting
         waiting = [source.name for source in self._definition.sources if source.name not in state.schemas]
         if not waiting or state.phase != "running" or any(lister.sent for lister in state.lists):
             return ""

@@ -14,17 +14,21 @@ import structlog
 from actors.attempt_plan import AttemptPlan, RunTotals
 from actors.pipeline_definition import PipelineDefinition
 from actors.recovery_policy import RecoveryPolicy
-from actors.run_client import connect_ray, disconnect_ray
+from actors.run_client import connect_ray, disconnect_ray, ray_address
 from actors.run_state import RunState
 from actors.source import Notifications
 from slackwater.attempt import Attempt
 from slackwater.command_loop import CommandLoop
 from slackwater.corrections import Corrections
+from slackwater.flow_meter import FlowMeter
+from slackwater.observability.run_observer import RunObserver
 from slackwater.run_progress import RunProgress
 from slackwater.run_requests import RunRequests
-from slackwater.run_status import LateView
+from slackwater.run_status import LateView, ViewStatus
 from slackwater.settings import Settings
+from slackwater.shipped_code import runtime_environment
 from slackwater.spark_application import SparkApplication
+from slackwater.startup_steps import StartupSteps
 from spark_bridge.session import prepare_java
 from spark_bridge.view_definition import ViewDefinition
 from state.clock import Clock
@@ -38,13 +42,13 @@ _NEXT_ATTEMPT = sys.maxsize
 _SHOWN_PHASES = ("running", "paused", "stopping")
 # Ray and Spark are started by fork and exec: nothing of Lance runs in between.
 warnings.filterwarnings("ignore", message="lance is not fork-safe")
-_log = structlog.get_logger()
+_log = structlog.get_logger(actor="run")
 
 
 class RunControl:
     """Starts Ray and Spark if there is none, runs attempts, recovers between them, and ends what it started.
 
-    Everything public is as of a moment ago; `news` is notified of every change.
+    Everything public is as of a moment ago; `news` is notified of every change, and so is the `observer`, if any.
 
     Args:
         definition: the pipeline.
@@ -72,6 +76,7 @@ class RunControl:
         self._seconds: float | None = None
         self._attempt: Attempt | None = None
         self._late_views: Mapping[str, LateView] = {}
+        self._views_seen: Mapping[str, ViewStatus] = {}
         self._mark = 1
         self.news = threading.Condition()
         self.state = RunState(version=0, phase="starting", term=0, epoch=0)
@@ -81,22 +86,19 @@ class RunControl:
             if isinstance(source.discovery, Notifications)
         }
         self.progress = RunProgress((source.name for source in definition.sources), clock, queues)
+        self.meter = FlowMeter(definition.barrier, definition.fetch, clock)
         self.recovering = ""
         self.recoveries = 0
         self.failure: Exception | None = None
         self.is_over = False
+        self.observer: RunObserver | None = None
         sources = (source.name for source in definition.sources)
         self.requests = RunRequests(LanceRoot(definition.root, clock), sources, self.news)
         self.corrections = Corrections(LanceRoot(definition.root, clock), definition.sources, self.requests)
         prepare_java()
-        spark = settings.spark
-        self._spark = SparkApplication(spark, f"slackwater-{ownership.run_id}")
-        self._owns_ray = connect_ray(
-            address=settings.ray.address,
-            num_cpus=settings.ray.num_cpus or spark.num_executors * spark.executor_cores + 1,
-            namespace=settings.ray.namespace,
-        )
-        self._spark.start()
+        self.startup = StartupSteps(clock, self._tell)
+        self._spark = SparkApplication(settings.spark, f"slackwater-{ownership.run_id}", self.startup)
+        self._owns_ray = self._start_ray(settings)
         inbox = CommandInbox(definition.root, clock)
         self._commands = CommandLoop(inbox, ownership, self.requests, self.corrections, lambda: self.failure)
         self._thread = threading.Thread(target=self._control, name="run", daemon=True)
@@ -118,11 +120,10 @@ class RunControl:
         return self._spark.session.done()
 
     @property
-    def view_classes(self) -> dict[str, str]:
-        """The class of each view that is maintained now."""
+    def views(self) -> Mapping[str, ViewStatus]:
+        """The views that are maintained, now or when the last attempt ended."""
         with self.news:
-            attempt = self._attempt
-        return {} if attempt is None else dict(attempt.view_classes)
+            return self._views_seen if self._attempt is None else self._attempt.views
 
     @property
     def late_views(self) -> Mapping[str, LateView]:
@@ -203,6 +204,33 @@ class RunControl:
         finally:
             self._clean_up()
 
+    def _start_ray(self, settings: Settings) -> bool:
+        """Ray, while the JVM of Spark starts beside it.  Returns whether it is ours to end.
+
+        In the thread of the caller, whose SIGTERM Ray turns into a graceful end.
+        """
+        self._spark.start()
+        ray, spark = settings.ray, settings.spark
+        try:
+            with self.startup.step("Ray"):
+                is_ours = connect_ray(
+                    address=ray.address,
+                    num_cpus=ray.num_cpus or spark.num_executors * spark.executor_cores + 1,
+                    namespace=ray.namespace,
+                    runtime_env=runtime_environment(
+                        ray.runtime_env, joins_cluster=ray_address(ray.address) is not None
+                    ),
+                )
+        except BaseException:
+            self._spark.end()
+            raise
+        self._spark.ray_is_up()
+        return is_ours
+
+    def _tell(self) -> None:
+        with self.news:
+            self.news.notify_all()
+
     def _try(self, plan: AttemptPlan) -> Exception | None:
         """Runs one attempt to its end.  Returns what it failed with; None if it stopped gracefully."""
         attempt = Attempt(
@@ -213,7 +241,8 @@ class RunControl:
             clock=self._clock,
         )
         try:
-            recovered = attempt.start()
+            with self.startup.step("coordinator and actors"):
+                recovered = attempt.start()
             self.progress.begin(recovered, self.state)
             self._publish(attempt.state)
             self._ownership.update(term=recovered.term, phase="running")
@@ -228,7 +257,7 @@ class RunControl:
             return error
         finally:
             with self.news:
-                self._attempt, self._late_views = None, attempt.late_views
+                self._attempt, self._late_views, self._views_seen = None, attempt.late_views, attempt.views
                 self.news.notify_all()
             self.requests.end()
             attempt.end()
@@ -240,15 +269,18 @@ class RunControl:
         following = self._policy.on_failure(error, state, self._clock.monotonic())
         if following is None or self.requests.stopping:
             raise error
-        self.recoveries += 1
         lost = self._spark.replace_if_lost()
         reason = f"{error}; {'a new Spark application starts; ' if lost else ''}going on from epoch {state.epoch}"
-        _log.warning("recovering", reason=str(error), attempt=plan.number + 1, pause_s=following.pause_s)
+        _log.warning(
+            "recovering", epoch=state.epoch, attempt=plan.number + 1, pause_s=following.pause_s, error=str(error)
+        )
         self._ownership.update(phase="recovering", last_error=str(error))
         with self.news:
-            self.recovering = reason
+            self.recovering, self.recoveries = reason, self.recoveries + 1
             # The listing that the next attempt begins with is younger than every mark so far.
             self._mark, self.state = 1, replace(state, reached_mark=0)
+        self._observe(at_once=True)
+        with self.news:
             self.news.wait_for(lambda: self.requests.stopping, following.pause_s)
         return replace(
             plan,
@@ -265,6 +297,7 @@ class RunControl:
     def _clean_up(self) -> None:
         """Ends whatever was started, in the reverse order; the run is over only then."""
         self.requests.end(for_good=True)
+        self._observe(at_once=True)
         steps: list[Callable[[], None]] = [self._spark.end]
         if self._owns_ray:
             steps.append(disconnect_ray)
@@ -274,21 +307,25 @@ class RunControl:
                     step()
                 except Exception as error:
                     # What is dead already cannot be ended; what comes after must be.
-                    _log.debug("could not be ended", step=step.__name__, error=str(error))
+                    _log.debug("could not be ended", epoch=self.state.epoch, step=step.__name__, error=str(error))
         finally:
             self._commands.join()
             if self.failure is not None:
                 self._ownership.update(last_error=str(self.failure))
-            self._ownership.release()
+            self._ownership.release("stopped" if self.failure is None else "failed")
             with self.news:
                 self._seconds = self._clock.monotonic() - self._started_s
                 self.is_over = True
                 self.news.notify_all()
 
+    def _observe(self, *, at_once: bool = False) -> None:
+        if self.observer is not None:
+            self.observer.observe(self.state, at_once=at_once)
+
     def _fail(self, error: Exception) -> None:
         if not isinstance(error, SlackwaterError):
             error = RunFailedError(f"{type(error).__name__}: {error}; start the run again, it goes on where it stopped")
-        _log.debug("run failed", error=str(error))
+        _log.debug("run failed", epoch=self.state.epoch, error=str(error))
         with self.news:
             self.failure = error
             self.news.notify_all()
@@ -299,9 +336,11 @@ class RunControl:
                 f"{self._definition.root} was taken over by another process; this run has stopped for good"
             )
         before = self.state
+        self.meter.observe(state, self.progress.sources(state))
         with self.news:
             self.state = state
             self.news.notify_all()
+        self._observe()
         if state.phase != before.phase and state.phase in _SHOWN_PHASES:
             self._ownership.update(phase=state.phase)
         if (state.num_fetchers, state.scaling) != (before.num_fetchers, before.scaling):
@@ -310,4 +349,6 @@ class RunControl:
             self._ownership.update(sources=self.progress.discovery(state))
         if state.epochs > before.epochs:
             rows, files = state.totals.rows - before.totals.rows, state.totals.files - before.totals.files
-            _log.info("committed", epoch=state.epoch, rows=rows, files=files, epochs=state.epochs - before.epochs)
+            _log.info(
+                "epochs committed", epoch=state.epoch, epochs=state.epochs - before.epochs, files=files, rows=rows
+            )

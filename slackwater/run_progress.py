@@ -47,8 +47,9 @@ class RunProgress:
     def sources(self, state: RunState) -> dict[str, SourceStatus]:
         """Every source, as of the state of the attempt that runs."""
         statuses = {name: SourceStatus() for name in self._sources}
+        sums = _sums(state)
         for lister in state.lists:
-            counts = _sums(state)[lister.source]
+            counts = sums[lister.source]
             before, at_start = self._of(self._before, lister.source), self._of(self._at_start or {}, lister.source)
             counts = {name: counts[name] + getattr(before, name) - getattr(at_start, name) for name in _COUNTS}
             counts["requests"] += self._requests.get(lister.source, 0)

@@ -1,12 +1,14 @@
-"""What a run says of itself."""
+"""What a run says of itself: to its own process, and in `owner.json` to everybody who can read the root."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
+from typing import Any
 
 from actors.reports import SourceProgress
+from actors.run_state import CommittedEpoch
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,11 @@ class SourceStatus(SourceProgress):
         listed_at: when the last listing ended; None if none has.
         found: new and changed files that it found; with a queue, those of which no event had told.
         messages: of the queue of events; None if there is none, or before it was asked.
+        files_per_s: finished each second, over the last seconds.
+        rows_per_s: emitted, likewise.
+        bytes_per_s: read.
+        requests_per_s: made.
+        freshness_s: see `CommittedEpoch`, of the last epoch that tells it; None if none has.
     """
 
     listed: int = 0
@@ -60,6 +67,11 @@ class SourceStatus(SourceProgress):
     listed_at: datetime | None = None
     found: int = 0
     messages: MessageStatus | None = None
+    files_per_s: float = 0.0
+    rows_per_s: float = 0.0
+    bytes_per_s: float = 0.0
+    requests_per_s: float = 0.0
+    freshness_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -76,6 +88,71 @@ class LateView:
 
 
 @dataclass(frozen=True)
+class ViewStatus:
+    """A view that is maintained.
+
+    Args:
+        view_class: `append`, `aggregate` or `full`.
+        rows: how many it has; None until this attempt has opened it.
+        behind_s: how much older than the latest rows those are that it shows: only a `full` view lags.
+    """
+
+    view_class: str
+    rows: int | None = None
+    behind_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class EpochStatus:
+    """An epoch between its barrier and its commit, and for how many seconds it has been in its phase."""
+
+    epoch: int
+    phase: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class EdgeStatus:
+    """An edge of the flow, all actors of a kind together.
+
+    Args:
+        sender, receiver: `list`, `dispatcher`, `fetch`, `merger`, `materializer` or `views`.
+        unit: what passes: `files`, `bytes`, `epochs` or `rows`.
+        per_s: how much of it in the last seconds.
+        waiting: how much of it is on its way, or waits at the receiver.
+        limit: how much may; beyond it the sender waits.  None: the sender waits for something else.
+    """
+
+    sender: str
+    receiver: str
+    unit: str
+    per_s: float
+    waiting: int
+    limit: int | None = None
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the sender waits for the receiver."""
+        return self.limit is not None and self.waiting >= self.limit
+
+
+@dataclass(frozen=True)
+class StartupStep:
+    """A step of the start of a run; several are taken side by side.
+
+    Args:
+        name: what it waits for: `Ray`, `Java`, `coordinator and actors`, `Spark's master on Ray`, `Spark's session`,
+            `executor`, `first job`.
+        seconds: how long it took, or has been taking.
+        done: whether it is over.
+    """
+
+    name: str
+    seconds: float
+    done: bool
+
+
+@dataclass(frozen=True)
 class RunStatus:
     """How far a run is.
 
@@ -84,7 +161,7 @@ class RunStatus:
         epoch: the last committed one, 0 before the first.
         epochs: committed by this run.
         sources: by name.
-        views: name → class, of the views that are being maintained.
+        views: by name: those that are being maintained.
         late_views: name → how far it is, of the views that catch up and are not shown yet.
         spark: `starting` or `ready`.
         message: what the run waits for or recovers from, if anything.
@@ -92,13 +169,18 @@ class RunStatus:
         recoveries: failures that the run has survived.
         fetchers: how many fetch actors there are.
         scaling: the last decision about that by the workload, with its reason; empty if there was none.
+        in_flight: the epochs between barrier and commit, the oldest first.
+        recent: the last epochs that were committed, the oldest first.
+        edges: how much passes between the actors, and where it waits.
+        seconds: since the start of the run.
+        startup: the steps of the start so far; a Spark application that is replaced takes its own again.
     """
 
     phase: str = "starting"
     epoch: int = 0
     epochs: int = 0
     sources: Mapping[str, SourceStatus] = field(default_factory=dict)
-    views: Mapping[str, str] = field(default_factory=dict)
+    views: Mapping[str, ViewStatus] = field(default_factory=dict)
     late_views: Mapping[str, LateView] = field(default_factory=dict)
     spark: str = "starting"
     message: str = ""
@@ -106,6 +188,26 @@ class RunStatus:
     recoveries: int = 0
     fetchers: int = 0
     scaling: str = ""
+    in_flight: tuple[EpochStatus, ...] = ()
+    recent: tuple[CommittedEpoch, ...] = ()
+    edges: tuple[EdgeStatus, ...] = ()
+    seconds: float = 0.0
+    startup: tuple[StartupStep, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as what `json.dumps` takes, with times as ISO text."""
+        document: dict[str, Any] = _plain(asdict(self))
+        return document
+
+    @classmethod
+    def of_json(cls, document: Mapping[str, Any]) -> RunStatus | None:
+        """What `to_json` has made, by this version or another; None if that is not understood."""
+        from pydantic import TypeAdapter, ValidationError  # 0.1 s, for those who read only
+
+        try:
+            return TypeAdapter(cls).validate_python(document)
+        except ValidationError:
+            return None
 
 
 @dataclass(frozen=True)
@@ -121,3 +223,11 @@ class RunReport:
     quarantined: int
     recoveries: int = 0
     notes: tuple[str, ...] = ()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _plain(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(each) for each in value]
+    return value.isoformat() if isinstance(value, datetime) else value

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from actors.placement import ActorResources, PlacementSettings
 from actors.settings import BarrierSettings, FetchSettings, RecoverySettings, require_positive
 from state.errors import SettingsError
 from state.retention import RetentionSettings, Thinning
@@ -13,8 +15,10 @@ if TYPE_CHECKING:
     from spark_bridge.session import SparkSettings
 
 __all__ = [
+    "ActorResources",
     "BarrierSettings",
     "FetchSettings",
+    "PlacementSettings",
     "RaySettings",
     "RecoverySettings",
     "RetentionSettings",
@@ -28,14 +32,19 @@ class RaySettings:
     """Which Ray cluster to run on.
 
     Args:
-        address: of a running cluster, as `ray.init` takes it (`"auto"`); None starts one on this machine.
+        address: of a running cluster, as `ray.init` takes it (`"auto"`, `"HOST:6379"`); None takes that of the
+            environment variable `RAY_ADDRESS`, which Ray sets in a job, and where there is none starts a cluster on
+            this machine; `"local"` always starts one.
         num_cpus: logical CPUs of a cluster started here; None takes all of the machine.
         namespace: where the named coordinator of each root is found.
+        runtime_env: what the workers of the cluster get before they start, as `ray.init` takes it
+            (`{"py_modules": ["my_formats"]}`).  Outside of a job this project's own packages are added.
     """
 
     address: str | None = None
     num_cpus: int | None = None
     namespace: str = "slackwater"
+    runtime_env: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.num_cpus is not None:
@@ -47,6 +56,11 @@ class RaySettings:
                 )
         if not self.namespace:
             raise SettingsError("RaySettings(namespace=''): give a name")
+        if not isinstance(self.runtime_env, Mapping) or not all(isinstance(name, str) for name in self.runtime_env):
+            raise SettingsError(
+                f"RaySettings(runtime_env={self.runtime_env!r}): give a mapping, as "
+                '{"py_modules": ["my_formats"], "env_vars": {"TZ": "UTC"}}'
+            )
 
 
 def _default_spark() -> SparkSettings:
@@ -65,6 +79,7 @@ class Settings:
         fetch: how files are read.
         spark: the Spark session.
         ray: the Ray cluster.
+        placement: which of its nodes the actors take.
         recovery: what follows a failure.
         retention: which epochs stay readable.
     """
@@ -73,5 +88,6 @@ class Settings:
     fetch: FetchSettings = field(default_factory=FetchSettings)
     spark: SparkSettings = field(default_factory=_default_spark)
     ray: RaySettings = field(default_factory=RaySettings)
+    placement: PlacementSettings = field(default_factory=PlacementSettings)
     recovery: RecoverySettings = field(default_factory=RecoverySettings)
     retention: RetentionSettings = field(default_factory=RetentionSettings)

@@ -103,7 +103,7 @@ class Snapshot:
             EpochExpiredError: the epoch is no longer retained.
             StorageError: the root cannot be read.
 
-        Example:
+        Examples:
             >>> snapshot.sql("SELECT carrier, n FROM by_carrier ORDER BY n DESC LIMIT 10")  # doctest: +SKIP
         """
         views = {name: ViewReader(self._root, self._record.views[name]) for name in self.views}

@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from slackwater.file_search import count_files, find_files
 from slackwater.file_table import file_table
-from slackwater.quarantine_table import quarantine_table
+from slackwater.page import Page
+from slackwater.quarantine_table import find_bad_records, quarantine_table
 from slackwater.snapshot import Snapshot
 from slackwater.source_table import source_table
 from slackwater.story import Story, tell
+from slackwater.trace import Trace, trace_of
 from slackwater.view import View
 from slackwater.view_changes import ViewChange, ViewChanges
 from state.catalog import Catalog
@@ -23,7 +26,7 @@ from state.errors import EpochExpiredError, EpochNotFoundError, NotFoundError, U
 from state.lance_store import LanceStateStore
 from state.location import Location
 from state.owner import Owner, read_owner
-from state.records import EpochRecord
+from state.records import CatalogView, EpochRecord, ViewVersion
 from state.view_name import base_name, is_view
 
 if TYPE_CHECKING:
@@ -58,10 +61,12 @@ _VIEWS = pa.schema(
         ("name", pa.string()),
         ("class", pa.string()),
         ("definition", pa.string()),
+        ("sources", pa.list_(pa.string())),
         ("key", pa.list_(pa.string())),
         ("rows", pa.int64()),
         ("path", pa.string()),
         ("version", pa.int64()),
+        ("reflects_epoch", pa.int64()),
         ("frozen", pa.bool_()),
         ("missing", pa.list_(pa.string())),
     ]
@@ -80,7 +85,7 @@ def open(root: str | os.PathLike[str], storage_options: Mapping[str, str] | None
         StoreNotFoundError: no pipeline has written there.
         StorageError: the root cannot be read.
 
-    Example:
+    Examples:
         >>> store = open("s3://lake/flights")  # doctest: +SKIP
         >>> store.snapshot().view("by_carrier").to_arrow()  # doctest: +SKIP
     """
@@ -103,9 +108,18 @@ class Store:
     def __repr__(self) -> str:
         return f"Store({str(self._root)!r})"
 
+    @property
+    def root(self) -> str:
+        """Its URL, without user information."""
+        return self._root.url
+
     def epochs(self) -> pa.Table:
         """The retained epochs, oldest first, with counts, view versions, and the seconds of each phase."""
         return pa.Table.from_pylist([_epoch_row(record) for record in self._latest().epochs()], _EPOCHS)
+
+    def latest_epoch(self) -> int:
+        """The last epoch that was committed, 0 before the first; the cheapest question that there is."""
+        return self._latest().head.epoch
 
     def tags(self) -> dict[str, int]:
         """The epoch of each tag."""
@@ -129,6 +143,41 @@ class Store:
         state = self._latest()
         return file_table(state, _catalog(state), None, source=source, status=status)
 
+    def find_files(
+        self,
+        text: str = "",
+        *,
+        source: str | None = None,
+        status: str | None = None,
+        after: str | None = None,
+        limit: int = 100,
+    ) -> Page:
+        """A page of the files whose URL has this text in it: rows as `files` has them, ordered by source and path.
+
+        For ledgers that are too long for `files`: of a million rows only a page is read.
+
+        Args:
+            text: a part of the path, in any case of letters; or a whole URL, or one that the URL begins with.
+            source: only this source's.
+            status: only in this status, as for `files`.
+            after: what the page before this one says; None for the first.
+            limit: rows of a page.
+
+        Raises:
+            NotFoundError: there is no such source.
+            UsageError: there is no such status, or `after` or `limit` is not understood.
+
+        Example:
+            >>> page = store.find_files("2013-02", status="quarantined")  # doctest: +SKIP
+            >>> following = store.find_files("2013-02", status="quarantined", after=page.after)  # doctest: +SKIP
+        """
+        state = self._latest()
+        return find_files(state, _catalog(state), text, source=source, status=status, after=after, limit=limit)
+
+    def count_files(self) -> pa.Table:
+        """How many `files` of each `source` there are in each `status`, and the sums of `rows_read` and `rows_bad`."""
+        return count_files(self._latest())
+
     def quarantine(self, source: str | None = None) -> pa.Table:
         """One row for every record that does not fit its source: the views hold the rows around it.
 
@@ -149,6 +198,38 @@ class Store:
         """
         state = self._latest()
         return quarantine_table(state, _catalog(state), None, source)
+
+    def find_bad_records(self, source: str | None = None, *, after: str | None = None, limit: int = 100) -> Page:
+        """A page of what `quarantine` has, where that is too much to be read as a whole.
+
+        Args:
+            source: only this source's.
+            after: what the page before this one says; None for the first.
+            limit: rows of a page.
+
+        Raises:
+            NotFoundError: there is no such source.
+            UsageError: `after` or `limit` is not understood.
+        """
+        state = self._latest()
+        return find_bad_records(state, _catalog(state), source, after, limit)
+
+    def trace(self, epoch: int | str | None = None) -> Trace:
+        """Where the time of one epoch went: the phases, and in each the actors, views and steps that took longest.
+
+        Args:
+            epoch: as for `snapshot`.
+
+        Raises:
+            EpochNotFoundError, UsageError: as `snapshot`.
+
+        Example:
+            >>> for span in store.trace("latest").spans:  # doctest: +SKIP
+            ...     print(span.phase, span.name, span.start_s, span.seconds)
+        """
+        state = self._latest()
+        record = self._find(state, _parsed(epoch, state.head.tags))
+        return trace_of(record, state.epochs(), self.owner())
 
     def why(self, path: str) -> Story:
         """What happened to one object, and why its rows are in the views or not.
@@ -185,6 +266,7 @@ class Store:
     def views(self) -> pa.Table:
         """One row per view, with where its dataset is; a view without a version has not been committed yet.
 
+        `reflects_epoch` is the epoch whose rows it shows: the latest, unless it is recomputed as a whole or frozen.
         `missing` are the files that were ingested, were gone when a late view would have read them, and are not in it.
         """
         state = self._latest()
@@ -196,12 +278,14 @@ class Store:
                     "name": view.name,
                     "class": view.view_class,
                     "definition": view.definition,
+                    "sources": list(view.sources),
                     "key": list(view.key),
                     "rows": None
                     if version is None
                     else View(self._root, version, view.key, state.head.epoch).count_rows(),
                     "path": None if version is None else str(self._root.child(version.path)),
                     "version": None if version is None else version.version,
+                    "reflects_epoch": None if version is None else _reflected(view, version, state.head.epoch),
                     "frozen": view.frozen_epoch is not None,
                     "missing": list(view.missing),
                 }
@@ -312,7 +396,7 @@ class Store:
             EpochNotFoundError, UsageError: as `snapshot`; or `poll_s` is negative.
             StorageError: the root cannot be read now; go on with the last epoch as `since`.
 
-        Example:
+        Examples:
             >>> for change in store.watch("by_carrier"):  # doctest: +SKIP
             ...     for key in change.removed.to_pylist():
             ...         table.pop(tuple(key.values()), None)
@@ -386,6 +470,12 @@ def _parsed(epoch: int | str | None, tags: Mapping[str, int]) -> int | datetime 
 
 def _catalog(state: LanceStateStore) -> Catalog:
     return Catalog.of(state.scan("catalog"))
+
+
+def _reflected(view: CatalogView, version: ViewVersion, epoch: int) -> int:
+    if view.frozen_epoch is not None:
+        return view.frozen_epoch
+    return epoch if version.reflects_epoch is None else version.reflects_epoch
 
 
 def _epoch_row(record: EpochRecord) -> dict[str, object]:

@@ -91,10 +91,9 @@ def tell(path: str, root: Location, store: StateStore, catalog: Catalog, owner: 
         return Story(
             path, None, "outside", f"{path} is under no source's URL; the sources are: {sources or 'none yet'}."
         )
-    files = read_files(store, None)
     for candidate in candidates:
-        mask = pc.and_(pc.equal(files["source"], candidate.source.name), pc.equal(files["path"], candidate.relative))
-        versions = files.filter(mask).sort_by("listed_epoch").to_pylist()
+        start = encode_key(candidate.source.name, candidate.relative)
+        versions = read_files(store, None, start=start, end=start + b"\xff").sort_by("listed_epoch").to_pylist()
         if versions:
             return _of_listed(candidate, versions, store)
     stories = [

@@ -95,10 +95,19 @@ class View:
             EpochExpiredError: the version is no longer retained.
             StorageError: the root cannot be read.
 
-        Example:
+        Examples:
             >>> snapshot.view("by_carrier").to_arrow(columns=["carrier"], filter="n > 100")  # doctest: +SKIP
         """
         return self._reader.selected(self._reader.selection(columns, filter))
+
+    def head(self, limit: int = 20) -> pa.Table:
+        """Some rows, as an Arrow table: so many of those that Lance has first; the others are not read.
+
+        Raises:
+            EpochExpiredError: the version is no longer retained.
+            StorageError: the root cannot be read.
+        """
+        return self._reader.table(self.schema.names, limit=limit)
 
     def to_pandas(self, *, columns: Sequence[str] | None = None, filter: str | None = None) -> pd.DataFrame:
         """A pandas frame; arguments and errors as `to_arrow`; needs pandas."""
@@ -191,7 +200,7 @@ class View:
         Raises:
             UsageError: the view has no key, other columns are needed, or a value is not of its column's type.
 
-        Example:
+        Examples:
             >>> snapshot.view("by_carrier").get(carrier="AA")  # doctest: +SKIP
         """
         self._require_key()
@@ -213,7 +222,7 @@ class View:
         Raises:
             UsageError: the view has no key, the columns are not its first ones, or a value is not of its column's type.
 
-        Example:
+        Examples:
             >>> snapshot.view("by_carrier_and_day").scan(carrier="AA")  # doctest: +SKIP
         """
         self._require_key()

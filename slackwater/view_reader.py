@@ -71,18 +71,19 @@ class ViewReader:
             except ValueError as error:
                 raise (selection.refused(self.name, error) or error) from None
 
-    def table(self, columns: Sequence[str], condition: str | None = None) -> pa.Table:
+    def table(self, columns: Sequence[str], condition: str | None = None, limit: int | None = None) -> pa.Table:
         """Rows of the dataset; hidden columns may be named.
 
         Args:
             columns: of the dataset.
             condition: what the rows fulfil, in Lance's SQL.
+            limit: no more rows than this.
 
         Raises:
             EpochExpiredError, StorageError: as `dataset`.
         """
         with self.errors():
-            return self.dataset.to_table(columns=list(columns), filter=condition)
+            return self.dataset.to_table(columns=list(columns), filter=condition, limit=limit)
 
     @contextmanager
     def errors(self) -> Iterator[None]:

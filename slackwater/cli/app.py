@@ -1,18 +1,18 @@
-"""The commands of `slackwater`."""
+"""The command `slackwater`: what runs, explains, checks and keeps a root; the other commands are added to it."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
 
-from slackwater.cli.correcting import ask_owner, correcting
+from slackwater.cli.doctor import diagnosis
 from slackwater.cli.edge import reports_errors
+from slackwater.cli.observing import observing
 from slackwater.cli.options import (
     AtEpoch,
     Debug,
@@ -20,14 +20,13 @@ from slackwater.cli.options import (
     LogJson,
     LogLevel,
     Root,
-    Source,
     StorageOptions,
-    Timeout,
     opened_store,
     storage_options,
 )
 from slackwater.cli.output import Output
 from slackwater.cli.reading import reading
+from slackwater.cli.steering import steering
 
 app = typer.Typer(
     name="slackwater",
@@ -38,8 +37,10 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.add_typer(observing)
 app.add_typer(reading)
-app.add_typer(correcting)
+app.add_typer(steering)
+app.add_typer(diagnosis)
 
 Target = Annotated[str, typer.Argument(metavar="APP:PIPELINE", help="e.g. app.py:pipeline or package.module:pipeline")]
 Takeover = Annotated[bool, typer.Option("--takeover", help="take the root over from a living process")]
@@ -49,24 +50,6 @@ class Until(str, Enum):
     """When `run` ends by itself."""
 
     CAUGHT_UP = "caught_up"
-
-
-class FileStatus(str, Enum):
-    """What the ledger says of a file."""
-
-    WAITING = "waiting"
-    READING = "reading"
-    DONE = "done"
-    QUARANTINED = "quarantined"
-    VANISHED = "vanished"
-    REPLACED = "replaced"
-    FORGOTTEN = "forgotten"
-
-
-class Off(str, Enum):
-    """How `throttle` lifts its limits."""
-
-    OFF = "off"
 
 
 class Engine(str, Enum):
@@ -108,97 +91,43 @@ def run(
         typer.Option("--until", help="end when everything that was listed is committed; by default run for ever"),
     ] = None,
     takeover: Takeover = False,
-    json: Json = False,
-    log_level: LogLevel = "info",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="only say what would be read, what it costs, and what would be refused")
+    ] = False,
+    list_price: Annotated[
+        Optional[float],  # noqa: UP045
+        typer.Option("--list-price", min=0, help="for --dry-run: dollars for 1,000 LIST requests; by default 0.005"),
+    ] = None,
+    get_price: Annotated[
+        Optional[float],  # noqa: UP045
+        typer.Option("--get-price", min=0, help="for --dry-run: dollars for 1,000 GET requests; by default 0.0004"),
+    ] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="events, one JSON document a line; the last is the report")
+    ] = False,
+    log_level: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--log-level", help="debug, info, warning or error; by default info, with a live display warning"),
+    ] = None,
     log_json: LogJson = False,
     debug: Debug = False,
 ) -> None:
     """Run a pipeline.  Ctrl-C ends it after a last epoch; a new start goes on where it stopped."""
     from actors.logging import configure
-    from slackwater.cli.session import print_report, run_in_foreground
+    from slackwater.cli.dry_run import parsed_prices, print_dry_run
+    from slackwater.cli.session import has_display, print_report, show_run
     from slackwater.cli.target import load_pipeline
 
-    configure(log_level, log_json)
-    report = run_in_foreground(load_pipeline(target), until.value if until else None, takeover)
-    print_report(report, Output(json))
-
-
-@app.command()
-@reports_errors
-def status(root: Root, option: StorageOptions = None, json: Json = False, debug: Debug = False) -> None:
-    """Who runs, how far the sources are, where the views are, and what is quarantined."""
-    from slackwater.cli.status import print_status
-
-    print_status(opened_store(root, option), Output(json))
-
-
-@app.command()
-@reports_errors
-def epochs(
-    root: Root,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="the last so many")] = 1_000,
-    option: StorageOptions = None,
-    json: Json = False,
-    debug: Debug = False,
-) -> None:
-    """The retained epochs: when, how many files and rows, and the seconds of each phase."""
-    table = opened_store(root, option).epochs()
-    Output(json).table(table.slice(max(0, table.num_rows - limit)))
-
-
-@app.command()
-@reports_errors
-def files(
-    root: Root,
-    source: Source = None,
-    status: Annotated[
-        Optional[FileStatus],  # noqa: UP045
-        typer.Option("--status", help="only files in this status"),
-    ] = None,
-    option: StorageOptions = None,
-    json: Json = False,
-    debug: Debug = False,
-) -> None:
-    """The ledger: one row for each version of each file."""
-    Output(json).table(opened_store(root, option).files(source, status=status.value if status else None))
-
-
-@app.command()
-@reports_errors
-def why(
-    root: Root,
-    path: Annotated[str, typer.Argument(help="an object: its whole URL or path")],
-    option: StorageOptions = None,
-    json: Json = False,
-    debug: Debug = False,
-) -> None:
-    """One object's story: why its rows are in the views, or why not."""
     output = Output(json)
-    story = opened_store(root, option).why(path)
-    if json:
-        output.document(asdict(story))
-    else:
-        output.text(story.text)
-
-
-@app.command()
-@reports_errors
-def show(
-    root: Root,
-    view: Annotated[str, typer.Argument(help="the view's name")],
-    limit: Annotated[int, typer.Option("--limit", min=0, help="rows")] = 20,
-    epoch: AtEpoch = None,
-    option: StorageOptions = None,
-    json: Json = False,
-    debug: Debug = False,
-) -> None:
-    """The rows of a view at an epoch."""
-    output = Output(json)
-    snapshot = opened_store(root, option).snapshot(epoch)
-    rows = snapshot.view(view).to_arrow()
-    output.table(rows.slice(0, limit), title=f"{view} at epoch {snapshot.epoch}")
-    if rows.num_rows > limit:
-        output.text(f"{limit:,} of {rows.num_rows:,} rows; --limit shows more")
+    configure(log_level or ("warning" if has_display(output) else "info"), log_json)
+    prices = parsed_prices(list_price, get_price, is_dry=dry_run)
+    if dry_run:
+        if print_dry_run(load_pipeline(target), prices, output).is_refused:
+            sys.exit(1)
+        return
+    report = show_run(load_pipeline(target), until.value if until else None, takeover, output)
+    if not json:
+        print_report(report, output)
 
 
 @app.command()
@@ -326,151 +255,3 @@ def demo(
 
     if not run_demo(local=local, directory=directory):
         sys.exit(1)
-
-
-@app.command()
-@reports_errors
-def pause(
-    root: Root, timeout: Timeout = 60, option: StorageOptions = None, json: Json = False, debug: Debug = False
-) -> None:
-    """Have a running pipeline list and read nothing more, until `resume`."""
-    from state.command import PauseCommand
-
-    ask_owner(root, option, PauseCommand(), timeout, json)
-
-
-@app.command()
-@reports_errors
-def resume(
-    root: Root, timeout: Timeout = 60, option: StorageOptions = None, json: Json = False, debug: Debug = False
-) -> None:
-    """Take a `pause` back."""
-    from state.command import ResumeCommand
-
-    ask_owner(root, option, ResumeCommand(), timeout, json)
-
-
-@app.command()
-@reports_errors
-def stop(
-    root: Root, timeout: Timeout = 60, option: StorageOptions = None, json: Json = False, debug: Debug = False
-) -> None:
-    """End a running pipeline after a last epoch."""
-    from state.command import StopCommand
-
-    ask_owner(root, option, StopCommand(), timeout, json)
-
-
-@app.command()
-@reports_errors
-def throttle(
-    root: Root,
-    off: Annotated[Optional[Off], typer.Argument(help="lift every limit")] = None,  # noqa: UP045
-    files_per_second: Annotated[
-        Optional[float],  # noqa: UP045
-        typer.Option("--files-per-second", help="open no more files than this each second"),
-    ] = None,
-    bytes_per_second: Annotated[
-        Optional[float],  # noqa: UP045
-        typer.Option("--bytes-per-second", help="read no more bytes than this each second"),
-    ] = None,
-    rows_per_second: Annotated[
-        Optional[float],  # noqa: UP045
-        typer.Option("--rows-per-second", help="emit no more rows than this each second"),
-    ] = None,
-    timeout: Timeout = 60,
-    option: StorageOptions = None,
-    json: Json = False,
-    debug: Debug = False,
-) -> None:
-    """Limit how fast a running pipeline reads.  A new limit replaces those before."""
-    from state.command import ThrottleCommand
-    from state.errors import UsageError
-
-    rates = {
-        "files_per_second": files_per_second,
-        "bytes_per_second": bytes_per_second,
-        "rows_per_second": rows_per_second,
-    }
-    if (off is None) == (set(rates.values()) == {None}):
-        raise UsageError("give --files-per-second, --bytes-per-second or --rows-per-second, one or more; or else `off`")
-    command = ThrottleCommand(**rates)
-    ask_owner(root, option, command, timeout, json)
-
-
-@app.command()
-@reports_errors
-def rescale(
-    root: Root,
-    fetchers: Annotated[str, typer.Argument(metavar="N|N-M", help="how many; or the fewest and the most")],
-    timeout: Timeout = 60,
-    option: StorageOptions = None,
-    json: Json = False,
-    debug: Debug = False,
-) -> None:
-    """Take a running pipeline to another number of fetch actors; with `1-8` it chooses by how much there is to do."""
-    from slackwater.cli.commands import parsed_fetchers
-    from state.command import RescaleCommand
-
-    fewest, most = parsed_fetchers(fetchers)
-    ask_owner(root, option, RescaleCommand(fewest=fewest, most=most), timeout, json)
-
-
-@app.command()
-@reports_errors
-def retry(
-    root: Root,
-    source: Source = None,
-    file: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option("--file", metavar="GLOB", help="only these: a whole URL or path, or a glob below a source"),
-    ] = None,
-    timeout: Timeout = 60,
-    option: StorageOptions = None,
-    json: Json = False,
-    debug: Debug = False,
-) -> None:
-    """Read quarantined files again, each from the row where it ended.
-
-    Single bad records, which `quarantine` shows, are not retried: the views hold the rows around them.  Export them,
-    mend them, and put them as a new file.  A file that is mended in place is read again as a whole if its source has
-    on_change="append": leave the rows out that were read.
-    """
-    from state.command import RetryCommand
-
-    ask_owner(root, option, RetryCommand(source=source, file=file), timeout, json)
-
-
-@app.command()
-@reports_errors
-def quarantine(
-    root: Root,
-    source: Annotated[Optional[str], typer.Option("--source", help="only records of this source")] = None,  # noqa: UP045
-    export: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Option("--export", help="write all of them into a new file: .parquet, .csv, or .json with one a line"),
-    ] = None,
-    clear: Annotated[
-        bool, typer.Option("--clear", help="forget what they were, after the export or with --yes")
-    ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="clear without an export")] = False,
-    timeout: Timeout = 60,
-    option: StorageOptions = None,
-    json: Json = False,
-    debug: Debug = False,
-) -> None:
-    """The bad records that were kept: where in which file, what they are, and why they do not fit.
-
-    Their places in the files, and their number in the ledger, stay when they are cleared.  Poison messages of a queue
-    of events are among them, without a row.
-    """
-    options = storage_options(option)
-    from slackwater.cli.quarantine import export_quarantine, print_quarantine
-    from state.errors import UsageError
-
-    if clear and export is None and not yes:
-        raise UsageError("--clear forgets what the bad records were: give --export FILE as well, or --yes")
-    if export is None and not clear:
-        print_quarantine(root, options, source, Output(json))
-    else:
-        export_quarantine(root, options, source, Output(json), file=export, clear=clear, timeout_s=timeout)

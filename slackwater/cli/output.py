@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import date, datetime, time, timedelta
+from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +14,10 @@ from rich.table import Table
 from rich.text import Text
 
 from actors.visible_text import visible, visible_json
+from slackwater.json_values import jsonable
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-_LARGEST_EXACT = 2**53  # beyond it a program that reads JSON numbers as doubles is wrong in silence
 
 
 class Output:
@@ -51,12 +49,12 @@ class Output:
 
     def document(self, value: Any) -> None:
         """Prints one JSON document.  Epochs are text, since they do not fit the numbers of every reader."""
-        document = json.dumps(_jsonable(value), ensure_ascii=False, indent=2, allow_nan=False)
+        document = json.dumps(jsonable(value), ensure_ascii=False, indent=2, allow_nan=False)
         sys.stdout.write(visible_json(document) + "\n")
 
     def line(self, value: Any) -> None:
         """Prints one JSON document as a line, at once."""
-        document = json.dumps(_jsonable(value), ensure_ascii=False, allow_nan=False)
+        document = json.dumps(jsonable(value), ensure_ascii=False, allow_nan=False)
         sys.stdout.write(visible_json(document) + "\n")
         sys.stdout.flush()
 
@@ -93,7 +91,7 @@ def _plain(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, (dict, list)):
-        return visible_json(json.dumps(_jsonable(value), ensure_ascii=False, allow_nan=False))
+        return visible_json(json.dumps(jsonable(value), ensure_ascii=False, allow_nan=False))
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, bool):
@@ -101,29 +99,3 @@ def _plain(value: Any) -> str:
     if isinstance(value, datetime):
         return value.isoformat()
     return visible(str(value).replace("\\", "\\\\"))
-
-
-def _jsonable(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(k): _epoch_text(v) if _is_epoch(str(k)) else _jsonable(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_jsonable(item) for item in value]
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value if abs(value) <= _LARGEST_EXACT else str(value)
-    if isinstance(value, (datetime, date, time)):
-        return value.isoformat()
-    if isinstance(value, bytes):
-        return value.hex()
-    if isinstance(value, (Decimal, timedelta)):
-        return str(value)
-    return value
-
-
-def _is_epoch(name: str) -> bool:
-    return name == "epoch" or name.endswith("_epoch")
-
-
-def _epoch_text(value: Any) -> Any:
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else _jsonable(value)

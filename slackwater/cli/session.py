@@ -2,82 +2,79 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import structlog
+from rich.console import Console
 
-from slackwater.cli.edge import INTERRUPTED, error_line
+from slackwater.cli.event_lines import EventLines
+from slackwater.cli.live_display import LiveDisplay
 from slackwater.cli.output import Output
-from slackwater.cli.progress import Progress
+from slackwater.cli.run_display import RunDisplay
+from slackwater.cli.run_log import RunLog
+from slackwater.foreground import run_in_foreground
 from state.clock import SystemClock
 
 if TYPE_CHECKING:
     from slackwater.pipeline import Pipeline
+    from slackwater.run import Run
     from slackwater.run_status import RunReport
 
-_POLL_S = 0.25
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+def has_display(output: Output) -> bool:
+    """Whether a run is shown as a picture on stderr: it is a terminal, and no JSON goes to it at the same time."""
+    console = Console(stderr=True)
+    is_shared = output.json and sys.stdout.isatty()
+    return console.is_terminal and not console.is_dumb_terminal and not is_shared
 
 
-class _Interruption:
-    """The first signal asks for a last epoch.  The second ends the process at once, which a root is built to bear."""
+def show_run(pipeline: Pipeline, until: str | None, takeover: bool, output: Output) -> RunReport:
+    """Runs a pipeline until it has caught up, it fails, or a signal comes.
 
-    def __init__(self) -> None:
-        self.asked = threading.Event()
-
-    def __call__(self, number: int, _frame: Any) -> None:
-        if self.asked.is_set():
-            sys.stderr.write(error_line(KeyboardInterrupt()) + "\n")
-            sys.stderr.flush()
-            os._exit(INTERRUPTED)
-        self.asked.set()
-        structlog.get_logger().warning("stopping after a last epoch; once more to stop now", signal=number)
-
-    @contextmanager
-    def installed(self) -> Iterator[_Interruption]:
-        before = {number: signal.getsignal(number) for number in _SIGNALS}
-        self.listen()
-        try:
-            yield self
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-
-    def listen(self) -> None:
-        """Takes the signals.  Called again after the start, since Ray takes SIGTERM for itself."""
-        for number in _SIGNALS:
-            signal.signal(number, self)
-
-
-def run_in_foreground(pipeline: Pipeline, until: str | None, takeover: bool) -> RunReport:
-    """Runs a pipeline with its progress on stderr, until it has caught up, it fails, or a signal comes.
+    Meanwhile it is shown on stderr, and with `--json` its events are printed as they happen.
 
     Args:
         pipeline: what to run.
         until: "caught_up", or None for ever.
         takeover: take the root over from a living process.
+        output: of the command.
 
     Raises:
         SlackwaterError: whatever ended the run.
     """
-    with _Interruption().installed() as interruption, Progress(pipeline.name, SystemClock()) as progress:
-        with pipeline.start(takeover=takeover) as run:
-            interruption.listen()
-            while not interruption.asked.is_set() and not run.wait(until=until, timeout_s=_POLL_S):
-                progress.show(run.status())
-            report = run.stop()
-            progress.show(run.status())
-        return report
+    from slackwater.run_status import RunStatus
+
+    clock = SystemClock()
+    events = EventLines(output, clock)
+    is_live = has_display(output)
+    display = LiveDisplay(RunDisplay(pipeline.name), Console(stderr=True), clock) if is_live else RunLog(clock)
+    started: list[Run] = []
+
+    def start() -> Run:
+        started.append(pipeline.start(takeover=takeover))
+        events.started(pipeline)
+        return started[0]
+
+    def show(status: RunStatus) -> None:
+        display.show(status)
+        events.show(status)
+
+    with display:
+        if is_live:
+            display.show(RunStatus(message="the buckets and the root are looked at, and Ray starts"))
+        try:
+            return run_in_foreground(start, until, show)
+        except Exception as error:
+            events.failed(error)
+            raise
+        finally:
+            for run in started:
+                show(run.status())
+                events.reported(run.report())
 
 
 def print_report(report: RunReport, output: Output) -> None:
-    """Prints what a run did."""
+    """Prints what a run did, for people."""
     values = {
         "epochs": report.epochs,
         "files": report.files,
@@ -87,9 +84,8 @@ def print_report(report: RunReport, output: Output) -> None:
         "seconds": round(report.seconds, 3),
         "quarantined": report.quarantined,
     }
-    if output.json:
-        output.document({**values, "notes": list(report.notes)})
-        return
+    if output.console.is_terminal:
+        output.text("")
     output.rows([values], list(values), title="this run")
     for note in report.notes:
         output.text(f"note: {note}")

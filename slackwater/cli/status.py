@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from slackwater.cli.output import Output
 from state.clock import SystemClock
 from state.epoch import epoch_time
-from state.tables import REMOVED_STATUSES
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -87,20 +86,19 @@ def _source(source: Mapping[str, Any], files: pa.Table, epochs: pa.Table, now: d
     With them the age of the oldest file that was listed and is not finished, in retained epochs and in seconds, and
     how its listings were going when it last handed a file on.
     """
-    import pyarrow as pa
     import pyarrow.compute as pc
 
+    from slackwater.stored_status import source_counts
+
+    counts = source_counts(files, source["name"])
     mine = files.filter(pc.equal(files["source"], source["name"]))
-    in_views = mine.filter(pc.invert(pc.is_in(mine["status"], value_set=pa.array(REMOVED_STATUSES))))
-    rows_bad = pc.sum(in_views["rows_bad"]).as_py() or 0
-    counts = {row["values"]: row["counts"] for row in pc.value_counts(mine["status"]).to_pylist()}
     return {
         "name": source["name"],
         "url": source["url"],
         "format": source["format"],
-        **{status: counts.get(status, 0) for status in _STATUSES},
-        "rows": (pc.sum(in_views["rows_read"]).as_py() or 0) - rows_bad,
-        "rows_bad": rows_bad,
+        **{status: getattr(counts, status) for status in _STATUSES},
+        "rows": counts.rows,
+        "rows_bad": counts.rows_bad,
         "changes_ignored": source["changes_ignored"],
         **_oldest_unfinished(mine, epochs, now),
         "listed_at": source["listed_at"],

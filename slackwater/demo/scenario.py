@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from slackwater.cli.output import Output
-from slackwater.cli.progress import human_bytes
+from slackwater.cli.quantities import human_bytes
 from slackwater.demo.flights import FORMATS, DayFile, day_files
 from slackwater.demo.place import Place, open_place
 from slackwater.snapshot import Snapshot
@@ -61,6 +61,7 @@ def run_demo(local: bool = False, directory: Path | None = None) -> bool:
 class _Demo:
     def __init__(self, place: Place, work: Path, clock: Clock) -> None:
         self._place, self._clock, self._log = place, clock, work / "run.log"
+        self._events = work / "events.jsonl"
         self._console = Console(highlight=False)
         self._output = Output()
         self._started = clock.monotonic()
@@ -86,9 +87,9 @@ class _Demo:
         )
         with self._run(("--until", "caught_up", "--json")) as child:
             self._watch(child, len(files))
-            report = json.loads(child.stdout.read()) if child.stdout else {}
             if child.wait() != 0:
                 raise RunFailedError(f"the run ended with exit code {child.returncode}: {self._last_words()}")
+        report = json.loads(self._events.read_text(encoding="utf-8").splitlines()[-1])
         end = self._snapshot()
         assert end is not None
         self._show(end, report)
@@ -112,8 +113,8 @@ class _Demo:
             "SLACKWATER_DEMO_ROOT": self._place.root,
         }
         command = [sys.executable, "-m", "slackwater", "run", _TARGET, *arguments]
-        with self._log.open("ab") as log:
-            child = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=log)
+        with self._log.open("ab") as log, self._events.open("ab") as events:
+            child = subprocess.Popen(command, env=environment, stdout=events, stderr=log)
         try:
             yield child
         finally:

@@ -2,8 +2,8 @@
 
     python -I -S process_guard.py DIRECTORY COMMAND ARGUMENT ...
 
-Prints the command's pid.  When standard input ends (the owner closed it, or died in whatever way), the command gets
-SIGKILL and DIRECTORY is removed.  When the command ends first, the guard ends with its exit code.
+Prints the command's pid.  When standard input ends (the owner closed it, or died in whatever way), the command and
+its process group get SIGKILL and DIRECTORY is removed.  When the command ends first, the guard ends with its exit code.
 """
 
 from __future__ import annotations
@@ -37,14 +37,21 @@ def main() -> None:
     directory, arguments = Path(sys.argv[1]), sys.argv[2:]
     log = (directory / "server.log").open("wb")
     command = subprocess.Popen(
-        arguments, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=directory, preexec_fn=_die_with_the_guard
+        arguments,
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=log,
+        cwd=directory,
+        preexec_fn=_die_with_the_guard,
+        start_new_session=True,
     )
     sys.stdout.write(f"{command.pid}\n")
     sys.stdout.flush()
     reaper = threading.Thread(target=_leave_with, args=(command, directory))
     reaper.start()
     sys.stdin.buffer.read()
-    command.kill()
+    if command.returncode is None:
+        os.killpg(command.pid, signal.SIGKILL)
     reaper.join()
 
 

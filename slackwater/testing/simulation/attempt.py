@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from actors.attempt_plan import AttemptPlan
+from actors.listing_state import NEVER_LISTED
 from actors.pipeline_definition import PipelineDefinition
 from actors.recovery import RecoveredState
 from actors.run_state import RunState
@@ -141,7 +142,7 @@ class SimulatedAttempt(Life):
                 must_settle=self.world.must_settle,
                 not_before=recovered.catalog.not_before[source.name],
                 spent=self.plan.spent.get(source.name, ()),
-                listed=recovered.listed.get(source.name),
+                listed=recovered.listed.get(source.name, NEVER_LISTED),
                 queue=self.world.queues.get(source.name),
             )
             for name, source in zip(topology.lists, self.definition.sources, strict=True)

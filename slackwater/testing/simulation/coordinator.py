@@ -197,6 +197,7 @@ class CoordinatorHost(Host):
             views=commit.views,
             counts=commit.counts,
             seconds=commit.seconds,
+            trace=commit.trace,
         )
         self.soon(self._committed, record)
 

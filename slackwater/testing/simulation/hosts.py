@@ -100,7 +100,7 @@ class ListHost(Host):
         must_settle: bool,
         not_before: datetime | None,
         spent: Sequence[int],
-        listed: ListedState | None,
+        listed: ListedState,
         queue: EventQueue | None,
     ) -> None:
         super().__init__(attempt, name, edges)
@@ -124,7 +124,7 @@ class ListHost(Host):
             not_before_us=None if not_before is None else microseconds_of(not_before),
             events=None if queue is None else EventWatch(_feed(queue, path_filter), _POLLERS),
             must_list=wait_s is None,
-            listed_at=None if listed is None else listed.listed_at,
+            listed=listed,
             removes=source.policy.on_change == "replace",
             order=source.order,
         )
@@ -252,7 +252,7 @@ class FetchHost(Host):
         unfinished: Iterable[FileProgress] = (),
         without_rows: Iterable[FileKey] = (),
         held: Iterable[PathKey] = (),
-        poisoned: Mapping[PathKey, str],
+        poisoned: Mapping[FileKey, str],
         stored: Mapping[str, str],
     ) -> None:
         super().__init__(attempt, name, edges)

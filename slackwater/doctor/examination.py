@@ -1,0 +1,71 @@
+"""Runs checks side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from actors.logging import redact
+from slackwater.doctor.check import Check
+from slackwater.doctor.disk_space import DiskSpaceCheck
+from slackwater.doctor.finding import Finding
+from slackwater.doctor.java import JavaCheck
+from slackwater.doctor.local_spark import LocalSparkCheck
+from slackwater.doctor.machine import MachineCheck
+from slackwater.doctor.packages import PackagesCheck
+from slackwater.doctor.ray_cluster import RayCheck
+from slackwater.doctor.source_access import SourceAccessCheck
+from slackwater.doctor.store_access import StoreAccessCheck
+from slackwater.settings import RaySettings
+from state.clock import Clock
+from state.errors import SlackwaterError
+from state.location import Location
+
+if TYPE_CHECKING:
+    from slackwater.pipeline import Pipeline
+
+
+def checks_for(root: Location | None, pipeline: Pipeline | None, *, quick: bool, clock: Clock) -> tuple[Check, ...]:
+    """The checks of this machine, of a root, and of a pipeline.
+
+    Args:
+        root: None takes that of the pipeline, if there is one.
+        pipeline: whose sources and settings count; None for none.
+        quick: starts neither Ray nor Spark.
+        clock: is compared with that of the store.
+    """
+    settings = RaySettings() if pipeline is None else pipeline.settings.ray
+    place = pipeline.root if root is None and pipeline is not None else root
+    checks: list[Check] = [PackagesCheck(), JavaCheck(), MachineCheck(), DiskSpaceCheck(place)]
+    if not quick:
+        checks += [RayCheck(settings), LocalSparkCheck()]
+    if place is not None:
+        checks.append(StoreAccessCheck(place, clock))
+    if pipeline is not None:
+        checks += [SourceAccessCheck(source) for source in pipeline.sources.values()]
+    return tuple(checks)
+
+
+def examine(checks: Sequence[Check]) -> Iterator[Finding]:
+    """Yields what the checks find, in their order, as soon as it is known."""
+    with ThreadPoolExecutor(len(checks) or 1, thread_name_prefix="doctor") as threads:
+        for found in threads.map(_found, checks):
+            yield from found
+
+
+def _found(check: Check) -> list[Finding]:
+    try:
+        return [_redacted(finding) for finding in check.findings()]
+    except Exception as error:
+        kind = "" if isinstance(error, SlackwaterError) else f"{type(error).__name__}: "
+        said = " ".join(str(error).split())
+        failed = Finding.wrong(
+            check.name, f"the check itself failed: {kind}{said}", "mend what it names, and try again"
+        )
+        return [_redacted(failed)]
+
+
+def _redacted(finding: Finding) -> Finding:
+    return replace(finding, found=redact(finding.found), remedy=redact(finding.remedy))

@@ -1,0 +1,27 @@
+"""Starts Spark in one JVM, without Ray, and runs a job.
+
+python -m slackwater.doctor.spark_probe
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from spark_bridge.session import SparkSettings, start_local_session, warm_up
+from state.clock import SystemClock
+
+
+def main() -> None:
+    """Prints Spark's version and how long it took."""
+    clock = SystemClock()
+    began_s = clock.monotonic()
+    spark = start_local_session(SparkSettings(), "slackwater-doctor")
+    warm_up(spark)
+    found = {"version": spark.version, "seconds": clock.monotonic() - began_s}
+    spark.stop()
+    sys.stdout.write("\n" + json.dumps(found) + "\n")
+
+
+if __name__ == "__main__":
+    main()

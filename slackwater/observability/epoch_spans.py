@@ -1,0 +1,95 @@
+"""Every committed epoch as a tree of OpenTelemetry spans."""
+
+from __future__ import annotations
+
+from opentelemetry import trace as opentelemetry
+from opentelemetry.context import Context
+from opentelemetry.trace import Tracer, TracerProvider
+from opentelemetry.util.types import AttributeValue
+
+import slackwater
+from actors.run_state import CommittedEpoch
+from slackwater.trace import Trace
+from state.epoch_trace import EpochTrace, Span
+
+_SCOPE = "slackwater"
+
+
+class EpochSpans:
+    """Makes the spans of an epoch when it is committed, with the times at which things were.
+
+        epoch
+        ├── fetch
+        └── barrier
+            ├── align         with a span for each actor
+            ├── spark         with one for each view and step
+            ├── collect
+            └── commit
+
+    They go to the `TracerProvider` that the program has set; without one none is made.
+
+    Args:
+        pipeline: an attribute of each epoch.
+        provider: takes the spans; None for the one that the program has set by then.
+    """
+
+    def __init__(self, pipeline: str, provider: TracerProvider | None = None) -> None:
+        self._pipeline, self._provider = pipeline, provider
+
+    def on_epoch(self, epoch: CommittedEpoch, trace: EpochTrace) -> None:
+        """An epoch was committed."""
+        tracer = opentelemetry.get_tracer(_SCOPE, slackwater.__version__, self._provider)
+        told = Trace.of(epoch.epoch, epoch.committed_at, epoch.counts, trace, epoch.commit_s)
+        # The time in the record is that at which its commit began.
+        commit_start_s = next(span.start_s for span in told.spans if span.phase == "commit")
+        drawn = _Drawn(tracer, epoch.committed_at.timestamp() - commit_start_s)
+        first_s = min(span.start_s for span in told.spans)
+        whole = drawn.span("epoch", first_s, told.seconds, Context(), self._attributes(told))
+        if whole is None:
+            return
+        barrier = drawn.span("barrier", 0.0, first_s + told.seconds, whole) or whole
+        phases: dict[str, Context] = {}
+        for span in told.spans:
+            name = f"{span.phase} {span.name}" if span.name else span.phase
+            parent = phases.get(span.phase) or (whole if span.phase == "fetch" else barrier)
+            context = drawn.span(name, span.start_s, span.seconds, parent, _part(span))
+            if context is not None and not span.name:
+                phases[span.phase] = context
+
+    def _attributes(self, trace: Trace) -> dict[str, AttributeValue]:
+        return {
+            "slackwater.pipeline": self._pipeline,
+            "slackwater.epoch": trace.epoch,
+            "slackwater.files": trace.files,
+            "slackwater.rows": trace.rows,
+            "slackwater.bytes": trace.bytes,
+            "slackwater.requests": trace.requests,
+        }
+
+
+class _Drawn:
+    """Spans whose times are over, in seconds from a barrier at a time since 1970."""
+
+    def __init__(self, tracer: Tracer, barrier_s: float) -> None:
+        self._tracer, self._barrier_s = tracer, barrier_s
+
+    def span(
+        self,
+        name: str,
+        start_s: float,
+        seconds: float,
+        parent: Context,
+        attributes: dict[str, AttributeValue] | None = None,
+    ) -> Context | None:
+        """Makes one.  Returns the context of what it consists of; None if nobody takes spans."""
+        made = self._tracer.start_span(name, parent, attributes=attributes, start_time=self._at_ns(start_s))
+        made.end(self._at_ns(start_s + seconds))
+        is_taken = made.get_span_context().is_valid
+        return opentelemetry.set_span_in_context(made, parent) if is_taken else None
+
+    def _at_ns(self, from_barrier_s: float) -> int:
+        return int((self._barrier_s + from_barrier_s) * 1e9)
+
+
+def _part(span: Span) -> dict[str, AttributeValue] | None:
+    return {"slackwater.part": span.name} if span.name else None

@@ -1,0 +1,131 @@
+"""What a run is doing, as metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from actors.metrics import Metric
+from actors.run_state import CommittedEpoch
+from slackwater.run_status import RunStatus, SourceStatus
+from state.epoch_trace import EpochTrace, Span
+
+RUN_PHASES = ("starting", "running", "paused", "recovering", "stopping", "stopped", "failed")
+"""What `RunStatus.phase` can be."""
+
+_IN_FLIGHT = ("align", "spark", "collect", "commit")
+_UNFINISHED = ("waiting", "reading")
+_FINISHED = ("done", "quarantined", "vanished")
+
+
+class Exporter(Protocol):
+    """Where metrics go, see `MetricExporter`."""
+
+    def add(self, metric: Metric, more: float, **labels: str) -> None: ...
+    def set_to(self, metric: Metric, value: float, **labels: str) -> None: ...
+    def observe(self, metric: Metric, value: float, **labels: str) -> None: ...
+
+
+class RunMetrics:
+    """Publishes the epochs and the state of one run.
+
+    Counters tell what was since the start of the run.  What an attempt has counted, and the next one counts again, is
+    counted once.
+
+    Args:
+        exporter: of the pipeline.
+    """
+
+    def __init__(self, exporter: Exporter) -> None:
+        self._exporter = exporter
+        self._counted: dict[tuple[Metric, tuple[tuple[str, str], ...]], float] = {}
+        self._views: set[str] = set()
+        self._late: set[str] = set()
+
+    def on_epoch(self, epoch: CommittedEpoch, trace: EpochTrace) -> None:
+        """An epoch was committed."""
+        for phase, seconds in _phase_seconds(epoch).items():
+            self._exporter.observe(Metric.EPOCH_PHASE, max(0.0, seconds), phase=phase)
+        self._exporter.observe(Metric.BARRIER, epoch.seconds.collect)
+        self._exporter.set_to(Metric.LAST_COMMIT, epoch.committed_at.timestamp())
+        for source, age_s in epoch.freshness_s.items():
+            self._exporter.observe(Metric.FRESHNESS, age_s, source=source)
+        for view, seconds in _view_seconds(trace.spans, self._views).items():
+            self._exporter.observe(Metric.VIEW, seconds, view=view)
+
+    def on_status(self, status: RunStatus) -> None:
+        """The run is so far."""
+        self._views |= status.views.keys()
+        for phase in RUN_PHASES:
+            self._exporter.set_to(Metric.PHASE, phase == status.phase, phase=phase)
+        for phase in _IN_FLIGHT:
+            count = sum(each.phase == phase for each in status.in_flight)
+            self._exporter.set_to(Metric.EPOCHS_IN_FLIGHT, count, phase=phase)
+        self._exporter.set_to(Metric.FETCH_ACTORS, status.fetchers)
+        for edge in status.edges:
+            if edge.limit:
+                name = f"{edge.sender}-{edge.receiver}"
+                self._exporter.set_to(Metric.EDGE_FILL, edge.waiting / edge.limit, edge=name)
+        self._count(Metric.EPOCHS, status.epochs)
+        self._count(Metric.RECOVERIES, status.recoveries)
+        for name, source in status.sources.items():
+            self._on_source(name, source)
+        for name, view in status.views.items():
+            if view.rows is not None:
+                self._exporter.set_to(Metric.VIEW_ROWS, view.rows, view=name)
+            self._exporter.set_to(Metric.VIEW_LAG, view.behind_s, view=name)
+        for name in self._late - status.late_views.keys():
+            self._exporter.set_to(Metric.VIEW_CAUGHT_UP, 1.0, view=name)
+        self._late = set(status.late_views)
+        for name, late in status.late_views.items():
+            self._exporter.set_to(Metric.VIEW_CAUGHT_UP, late.fraction, view=name)
+
+    def _on_source(self, name: str, source: SourceStatus) -> None:
+        for status in _FINISHED:
+            self._count(Metric.FILES, getattr(source, status), source=name, status=status)
+        for status in _UNFINISHED:
+            self._exporter.set_to(Metric.FILES_UNFINISHED, getattr(source, status), source=name, status=status)
+        self._exporter.set_to(Metric.OLDEST_UNFINISHED, source.oldest_unfinished_s, source=name)
+        self._exporter.set_to(Metric.LISTED_FILES, source.listed, source=name)
+        self._count(Metric.ROWS, source.rows, source=name)
+        self._count(Metric.BAD_ROWS, source.rows_bad, source=name)
+        self._count(Metric.READ_BYTES, source.bytes, source=name)
+        self._count(Metric.REQUESTS, source.requests, source=name)
+        self._count_from_0(Metric.LISTINGS, source.listings, source=name)
+        messages = source.messages
+        if messages is not None:
+            self._count(Metric.MESSAGES, messages.received, source=name)
+            self._count(Metric.MESSAGES_REDELIVERED, messages.redelivered, source=name)
+            self._count(Metric.MESSAGES_POISON, messages.poison, source=name)
+            self._exporter.set_to(Metric.MESSAGES_IN_FLIGHT, messages.in_flight, source=name)
+
+    def _count(self, metric: Metric, value: float, **labels: str) -> None:
+        """A counter stands at the highest that it was seen at; Ray shows none before it has counted something."""
+        key = (metric, tuple(sorted(labels.items())))
+        before = self._counted.get(key, 0)
+        if value > before:
+            self._counted[key] = value
+            self._exporter.add(metric, value - before, **labels)
+
+    def _count_from_0(self, metric: Metric, value: float, **labels: str) -> None:
+        """The same of what every attempt counts from 0."""
+        key = (metric, tuple(sorted(labels.items())))
+        if value < self._counted.get(key, 0):
+            self._counted[key] = 0
+        self._count(metric, value, **labels)
+
+
+def _phase_seconds(epoch: CommittedEpoch) -> Mapping[str, float]:
+    """Phase → seconds; `seconds.collect` counts from the barrier, and the phase begins behind that of Spark."""
+    seconds = epoch.seconds
+    return {
+        "fetch": seconds.fetch,
+        "align": seconds.align,
+        "spark": seconds.spark,
+        "collect": seconds.collect - seconds.align - seconds.spark,
+        "commit": epoch.commit_s,
+    }
+
+
+def _view_seconds(spans: tuple[Span, ...], views: set[str]) -> dict[str, float]:
+    return {span.name: span.seconds for span in spans if span.phase == "spark" and span.name in views}

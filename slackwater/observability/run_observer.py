@@ -1,0 +1,75 @@
+"""Whoever watches a run from outside is told of each epoch once, and of the whole about once a second."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import structlog
+
+from actors.metric_exporter import MetricExporter
+from actors.run_state import RunState
+from slackwater.observability.epoch_spans import EpochSpans
+from slackwater.observability.run_metrics import RunMetrics
+from slackwater.run_status import RunStatus
+from slackwater.trace import phases
+from state.clock import Clock
+from state.epoch_trace import EpochTrace
+
+_LOOK_EVERY_S = 1.0
+_log = structlog.get_logger(actor="run")
+
+
+class RunObserver:
+    """Looks at every state of a run; called by one thread.
+
+    Args:
+        status: gives what the run says of itself.
+        clock: says when to look at that again.
+        metrics, spans: are told.
+    """
+
+    def __init__(self, status: Callable[[], RunStatus], clock: Clock, metrics: RunMetrics, spans: EpochSpans) -> None:
+        self._status, self._clock, self._metrics, self._spans = status, clock, metrics, spans
+        self._looked_s = float("-inf")
+        self._phase = ""
+        self._last_epoch = 0
+        self._has_failed = False
+
+    @classmethod
+    def of(cls, pipeline: str, status: Callable[[], RunStatus], clock: Clock) -> RunObserver:
+        """One that publishes by Ray, and to what the program has set up for OpenTelemetry."""
+        return cls(status, clock, RunMetrics(MetricExporter(pipeline)), EpochSpans(pipeline))
+
+    def observe(self, state: RunState, *, at_once: bool = False) -> None:
+        """The run is so far.  Ray is connected.
+
+        Args:
+            state: of the attempt.
+            at_once: look at the whole, however short ago that was done.
+        """
+        if self._has_failed:
+            return
+        try:
+            # The views of an epoch are known by the time that it is committed, and not long before.
+            is_news = bool(state.recent) and state.recent[-1].epoch > self._last_epoch
+            is_due = self._clock.monotonic() >= self._looked_s + _LOOK_EVERY_S
+            if at_once or is_news or is_due or state.phase != self._phase:
+                self._look(state)
+            self._tell_epochs(state)
+        except Exception as error:
+            # The run does not depend on who watches it.
+            self._has_failed = True
+            _log.warning("metrics end", epoch=state.epoch, error=f"{type(error).__name__}: {error}")
+
+    def _look(self, state: RunState) -> None:
+        self._phase, self._looked_s = state.phase, self._clock.monotonic()
+        self._metrics.on_status(self._status())
+
+    def _tell_epochs(self, state: RunState) -> None:
+        for epoch in state.recent:
+            if epoch.epoch > self._last_epoch:
+                self._last_epoch = epoch.epoch
+                kept = state.traces.get(epoch.epoch)
+                trace = EpochTrace.of_json(kept) if kept else EpochTrace(phases(epoch.seconds))
+                self._metrics.on_epoch(epoch, trace)
+                self._spans.on_epoch(epoch, trace)

@@ -1,0 +1,58 @@
+"""The schema that the first files of a source show, as a run would take it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import islice
+
+import pyarrow as pa
+
+from actors.messages import FileVersion
+from actors.read_errors import EmptyFile, ObjectChanged, ObjectVanished, UnreadableFile
+from actors.schema_sample import SAMPLE_FILES, SchemaSample
+from actors.settings import FetchSettings
+from actors.source import SourceDefinition
+from actors.source_reader import SourceReader
+from state.errors import SchemaError
+
+
+def shown_schema(
+    source: SourceDefinition, settings: FetchSettings, files: Iterable[FileVersion]
+) -> tuple[pa.Schema | None, int]:
+    """Reads the beginnings of the first files, eight at a time, until some of them show something.
+
+    Args:
+        source: whose files they are.
+        settings: sizes of requests.
+        files: in the order of the listing; no more are taken than are needed.
+
+    Returns:
+        The schema, None if no file shows one; and how many GETs that took.
+
+    Raises:
+        SchemaError: none of them has one that can be used.
+        StorageError: the store cannot be reached.
+    """
+    reader, waiting, gets = SourceReader(source, None, settings), iter(files), 0
+    while first := list(islice(waiting, SAMPLE_FILES)):
+        sample = SchemaSample(source, 0)
+        for file in first:
+            shown, cost = _shown(reader, file)
+            sample.add(file.path, shown)
+            gets += cost
+        if sample.shows_something:
+            return sample.schema(), gets
+    return None, gets
+
+
+def _shown(reader: SourceReader, file: FileVersion) -> tuple[pa.Schema | SchemaError | None, int]:
+    opened = reader.open(file)
+    shown: pa.Schema | SchemaError | None
+    try:
+        shown = opened.infer_schema()
+    except SchemaError as error:
+        shown = error
+    except (EmptyFile, ObjectChanged, ObjectVanished, UnreadableFile):
+        shown = None
+    opened.settle()
+    return shown, opened.take_cost()[0]

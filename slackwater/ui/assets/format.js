@@ -1,0 +1,51 @@
+// Numbers, sizes and times for people.
+
+const COUNT = new Intl.NumberFormat("en-GB");
+const COMPACT = new Intl.NumberFormat("en-GB", { notation: "compact", maximumFractionDigits: 1 });
+const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+
+/** A whole number; those that are too large for JSON come as text, and stay what they are. */
+export function count(value) {
+  if (value === null || value === undefined) return "–";
+  return typeof value === "number" ? COUNT.format(Math.round(value)) : String(value);
+}
+
+export function compact(value) {
+  return value < 10 && value > 0 && !Number.isInteger(value) ? value.toFixed(1) : COMPACT.format(value);
+}
+
+export function bytes(value) {
+  if (value === null || value === undefined) return "–";
+  let size = Number(value), unit = 0;
+  while (size >= 1024 && unit < UNITS.length - 1) { size /= 1024; unit += 1; }
+  return `${unit && size < 100 ? size.toFixed(1) : Math.round(size)} ${UNITS[unit]}`;
+}
+
+export function seconds(value) {
+  if (value === null || value === undefined) return "–";
+  if (value < 0.0005) return "0 ms";
+  if (value < 1) return `${Math.max(1, Math.round(value * 1000))} ms`;
+  if (value < 120) return `${value < 10 ? value.toFixed(1) : Math.round(value)} s`;
+  const minutes = Math.floor(value / 60);
+  if (minutes < 120) return `${minutes} min`;
+  const hours = Math.floor(minutes / 60);
+  return hours < 48 ? `${hours} h` : `${Math.floor(hours / 24)} days`;
+}
+
+/** A time in UTC, to the second. */
+export function time(text) {
+  return text ? `${new Date(text).toISOString().slice(0, 19).replace("T", " ")} UTC` : "–";
+}
+
+export function clock(text) {
+  return new Date(text).toISOString().slice(11, 19);
+}
+
+/** When an epoch was made: milliseconds since 1970, 16 bits further left. */
+export function epochTime(epoch) {
+  return epoch === null || epoch === undefined ? null : new Date(Number(BigInt(epoch) >> 16n)).toISOString();
+}
+
+export function plural(number, one, many = `${one}s`) {
+  return `${count(number)} ${number === 1 ? one : many}`;
+}

@@ -1,0 +1,93 @@
+// The page: asks every second how far the root is, and the parts for what has changed by then.
+
+import { ask, Refused, setToken, takeToken } from "./api.js";
+import { byId, el } from "./dom.js";
+import { EpochTimeline } from "./epochs.js";
+import { FileSearch } from "./files.js";
+import { Now } from "./now.js";
+import { Quarantine } from "./quarantine.js";
+import { startTheme } from "./theme.js";
+import { Views } from "./views.js";
+
+const EVERY_MS = 1000;
+const AFTER_TROUBLE_MS = 3000;
+const SLOWLY_MS = 3000;
+
+const now = new Now();
+const timeline = new EpochTimeline(byId("timeline"));
+const search = new FileSearch();
+const views = new Views();
+const quarantine = new Quarantine();
+
+let shownEpoch, slowlyAt = 0, isAsking = false, timer = null;
+
+/** Says what is wrong, and asks for the token if that is it. */
+export function tell(error) {
+  const isToken = error instanceof Refused && error.status === 401;
+  byId("token").hidden = !isToken;
+  byId("content").hidden = isToken;
+  byId("trouble").hidden = false;
+  const text = error instanceof Refused ? error.message
+    : error instanceof TypeError ? `The server of this page does not answer: is \`slackwater ui\` still running? (${error.message})`
+    : String(error);
+  byId("trouble").replaceChildren(el("p", {}, text));
+  if (isToken) byId("token-text").focus();
+  return isToken;
+}
+
+async function look() {
+  const told = await ask("now");
+  byId("trouble").hidden = true;
+  byId("token").hidden = true;
+  byId("content").hidden = false;
+  now.show(told);
+  timeline.showInFlight(told);
+  views.showLive(told);
+  const isNew = told.epoch !== shownEpoch;
+  if (isNew) await timeline.update();
+  if (isNew || performance.now() > slowlyAt) {
+    slowlyAt = performance.now() + SLOWLY_MS;
+    const [sources, list] = await Promise.all([ask("sources"), ask("views")]);
+    now.showSources(sources.sources);
+    search.showSources(sources.sources);
+    views.show(list);
+    await quarantine.update(sources.sources, told.epoch);
+  }
+  // Each answer is as old as it was when it was read: the timeline may not have the epoch yet, and is asked again.
+  if (timeline.has(told.epoch)) shownEpoch = told.epoch;
+}
+
+async function loop() {
+  if (isAsking || document.hidden) return;
+  isAsking = true;
+  clearTimeout(timer);
+  let wait = EVERY_MS;
+  try {
+    await look();
+  } catch (error) {
+    wait = tell(error) ? null : AFTER_TROUBLE_MS;
+  }
+  isAsking = false;
+  if (wait !== null) timer = setTimeout(loop, wait);
+}
+
+function isTyping(target) {
+  return target instanceof HTMLElement && (target.isContentEditable || ["INPUT", "SELECT", "TEXTAREA"].includes(target.tagName));
+}
+
+startTheme();
+takeToken();
+document.addEventListener("visibilitychange", loop);
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+  event.preventDefault();
+  byId("search-text").focus();
+  byId("search-text").select();
+});
+byId("token").addEventListener("submit", (event) => {
+  event.preventDefault();
+  setToken(byId("token-text").value.trim());
+  byId("token-text").value = "";
+  loop();
+});
+loop();

@@ -1,0 +1,102 @@
+// Who runs, how far that is, the picture of the flow, and the sources.
+
+import { badge, byId, el, table } from "./dom.js";
+import { Flow } from "./flow.js";
+import { bytes, compact, count, plural, seconds, time } from "./format.js";
+
+const WORDS = {
+  none: "nobody has run here",
+  running: "running",
+  silent: "gives no sign of life",
+  dead: "its process is gone",
+  ended: "nobody runs",
+};
+
+export class Now {
+  constructor() {
+    this.flow = new Flow(byId("picture"));
+    this.sources = [];
+    this.told = null;
+  }
+
+  show(told) {
+    this.told = told;
+    const { owner, status, state } = told;
+    const isLive = state === "running";
+    const name = owner?.pipeline ?? "Slackwater";
+    document.title = `${name} – Slackwater`;
+    byId("now-title").textContent = name;
+    const word = isLive ? owner.phase : WORDS[state];
+    if (byId("state").textContent !== word) byId("state").replaceChildren(badge(word, isLive ? owner.phase : state));
+    byId("root").replaceChildren(el("code", {}, told.root));
+    byId("said").replaceChildren(...this.said(told, isLive));
+    byId("numbers").replaceChildren(...this.numbers(told, isLive).map(([title, value]) => el("div", {}, el("dt", {}, title), el("dd", {}, value))));
+    this.flow.show(isLive ? status : null, told);
+    this.drawSources();
+    byId("foot").textContent = `Slackwater ${told.version}; times are in UTC`;
+  }
+
+  said({ owner, status, state, now }, isLive) {
+    if (!owner) return ["No process has run on this root. What the store has is below."];
+    const ago = seconds((Date.parse(now) - Date.parse(owner.renewed_at)) / 1000);
+    const where = `process ${owner.pid} on ${owner.host}`;
+    const lines = [];
+    if (isLive && status?.message) lines.push(el("strong", {}, status.message));
+    if (state === "ended") lines.push(`Nobody runs on this root. The last run, ${where}, ended ${ago} ago: ${owner.phase}.`);
+    if (state === "dead") lines.push(`Nobody runs on this root: ${where} is gone, and said ${ago} ago that it was ${owner.phase}.`);
+    if (state === "silent") lines.push(`Nobody seems to run on this root: ${where} last said ${ago} ago that it was ${owner.phase}.`);
+    if (isLive) lines.push(`${where[0].toUpperCase()}${where.slice(1)}, since ${time(owner.since)}.`);
+    if (owner.last_error) lines.push(el("span", { class: "bad" }, `Last error: ${owner.last_error}`));
+    return lines.flatMap((line) => [line, el("br")]).slice(0, -1);
+  }
+
+  numbers({ owner, status, epoch, committed_at, now }, isLive) {
+    const found = [["last epoch", epoch ? el("span", { title: `epoch ${epoch}` }, `${seconds((Date.parse(now) - Date.parse(committed_at)) / 1000)} ago`) : "none yet"]];
+    if (!isLive || !status) return found;
+    const sources = Object.values(status.sources);
+    const sum = (name) => sources.reduce((total, each) => total + each[name], 0);
+    const fresh = sources.map((each) => each.freshness_s).filter((each) => each !== null);
+    found.push(
+      ["files", `${compact(sum("files_per_s"))}/s`],
+      ["rows", `${compact(sum("rows_per_s"))}/s`],
+      ["read", `${bytes(sum("bytes_per_s"))}/s`],
+      ["requests", `${compact(sum("requests_per_s"))}/s`],
+      ["freshness", fresh.length ? seconds(Math.max(...fresh)) : "–"],
+      ["epochs of this run", count(status.epochs)],
+      ["recoveries", count(status.recoveries)],
+      ["fetch actors", count(owner.fetchers)],
+    );
+    return found;
+  }
+
+  showSources(sources) {
+    this.sources = sources;
+    this.drawSources();
+  }
+
+  /** What the run says of each source, and of the others, or without a run, what the store says. */
+  drawSources() {
+    const live = this.told?.state === "running" ? this.told.status : null;
+    const known = new Map(this.sources.map((each) => [each.name, each]));
+    const rows = [...known.keys()].map((name) => ({ name, store: known.get(name), run: live && Object.hasOwn(live.sources, name) ? live.sources[name] : null }));
+    const files = (status) => ({ store, run }) => count(run ? run[status] ?? 0 : store.files[status] ?? 0);
+    const columns = [
+      { title: "source", class: "path", cell: ({ name, store }) => [el("strong", {}, name), el("br"), el("code", { class: "small" }, store.url), el("span", { class: "small" }, ` ${store.format}`)] },
+      ...["waiting", "reading", "done", "quarantined"].map((title) => ({ title, numeric: true, cell: files(title) })),
+      { title: "rows", numeric: true, cell: ({ store, run }) => count(run ? run.rows : store.rows) },
+      { title: "bad rows", numeric: true, cell: ({ store, run }) => count(run ? run.rows_bad : store.rows_bad) },
+      { title: "files/s", numeric: true, cell: ({ run }) => (run ? compact(run.files_per_s) : "–") },
+      { title: "rows/s", numeric: true, cell: ({ run }) => (run ? compact(run.rows_per_s) : "–") },
+      { title: "read/s", numeric: true, cell: ({ run }) => (run ? bytes(run.bytes_per_s) : "–") },
+      { title: "fresh", numeric: true, cell: ({ run }) => seconds(run?.freshness_s) },
+      { title: "listed", class: "nowrap", cell: ({ store, run }) => time(run?.listed_at ?? store.listed_at) },
+    ];
+    const left = this.sources.flatMap((each) => each.left_out.map((column) => `${column.column} (${each.name}, first in ${column.path})`));
+    const text = rows.length ? table("Sources", columns, rows) : el("p", { class: "hint" }, "No source has been declared yet.");
+    const note = left.length ? el("p", { class: "hint" }, `${plural(left.length, "column")} of files left out: ${left.join("; ")}`) : "";
+    const key = JSON.stringify([rows, left]);
+    if (key === this.drawn) return;
+    this.drawn = key;
+    byId("sources").replaceChildren(text, note);
+  }
+}

@@ -1,0 +1,62 @@
+// What could not be read: files with their errors, and records with what they were.
+
+import { ask } from "./api.js";
+import { byId, el, table, visible } from "./dom.js";
+import { bytes, count, epochTime, plural, time } from "./format.js";
+
+const PAGE = 25;
+const RARELY_MS = 10_000;
+
+export class Quarantine {
+  constructor() {
+    this.epoch = undefined;
+    this.next = 0;
+    this.isBrowsing = false;
+  }
+
+  /** Reads it anew when something was committed, but not while somebody looks at a later page. */
+  async update(sources, epoch) {
+    if (epoch === this.epoch || this.isBrowsing || performance.now() < this.next) return;
+    this.epoch = epoch;
+    this.next = performance.now() + RARELY_MS;
+    await Promise.all([this.files(null), this.records(null)]);
+  }
+
+  async files(after) {
+    const told = await ask("files", { status: "quarantined", limit: PAGE, after });
+    const columns = [
+      { title: "file", class: "path", cell: (file) => el("code", {}, file.path) },
+      { title: "why", class: "why", cell: (file) => el("span", { class: "bad" }, file.error ?? "no reason was recorded") },
+      { title: "rows in views", numeric: true, cell: (file) => count(file.rows_read) },
+      { title: "since", class: "nowrap", cell: (file) => time(epochTime(file.done_epoch)) },
+    ];
+    this.show("bad-files", "Files that could not be read", told, told.files, columns, "Every file that was read could be.", (place) => this.files(place));
+  }
+
+  async records(after) {
+    const told = await ask("quarantine", { limit: PAGE, after });
+    const columns = [
+      { title: "place", class: "path", cell: (record) => [el("code", {}, record.path), record.row === null ? "" : ` row ${count(record.row)}`] },
+      { title: "why", class: "why", cell: (record) => el("span", { class: "bad" }, record.reason) },
+      { title: "record", cell: (record) => [el("pre", { class: "raw", tabindex: "0", "aria-label": `Raw record in ${visible(record.path)}` }, record.raw), record.raw_bytes > 4096 ? el("span", { class: "hint" }, `the first 4 KiB of ${bytes(record.raw_bytes)}`) : ""] },
+      { title: "since", class: "nowrap", cell: (record) => time(epochTime(record.epoch)) },
+    ];
+    this.show("bad-records", "Records that do not fit", told, told.records, columns, "Every record that was read fits.", (place) => this.records(place));
+  }
+
+  show(id, caption, told, rows, columns, nothing, more) {
+    const again = (after) => async () => {
+      this.isBrowsing = after !== null;
+      if (!this.isBrowsing) this.epoch = undefined;
+      await more(after);
+      byId(id).querySelector("button, [tabindex]")?.focus();
+    };
+    const buttons = [
+      this.isBrowsing ? el("button", { type: "button", onclick: again(null) }, "First page") : "",
+      told.after ? el("button", { type: "button", onclick: again(told.after) }, "Next page") : "",
+    ];
+    byId(id).replaceChildren(...(rows.length || this.isBrowsing
+      ? [el("p", { class: "hint" }, `${plural(told.matches, id === "bad-files" ? "file" : "record")} in all; rows are counted from 0`), table(caption, columns, rows), el("p", { class: "buttons" }, buttons)]
+      : [el("p", { class: "hint" }, nothing)]));
+  }
+}

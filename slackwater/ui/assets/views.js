@@ -1,0 +1,74 @@
+// The views: class, lag, rows, and on demand a sample of them.
+
+import { ask } from "./api.js";
+import { badge, byId, el, table } from "./dom.js";
+import { count, plural, seconds } from "./format.js";
+
+const SAMPLE = 20;
+
+export class Views {
+  constructor() {
+    this.live = {};
+    this.open = new Set();
+  }
+
+  showLive({ state, status }) {
+    this.live = state === "running" && status ? status.views : {};
+  }
+
+  show(told) {
+    const key = JSON.stringify([told.views, told.late_views]);
+    const lags = JSON.stringify(told.views.map((view) => this.behind(view)));
+    if (key + lags === this.drawn) return;
+    this.drawn = key + lags;
+    const cards = told.views.map((view) => this.card(view, told.epoch));
+    const late = told.late_views.map((view) =>
+      el("li", {}, el("strong", {}, view.name), ` (${view.class ?? "?"}) catches up, and is shown when it has`, view.fraction === null ? "" : `: ${Math.floor(view.fraction * 100)} %`));
+    const focused = document.activeElement?.closest?.("#view-list [data-view]")?.dataset.view;
+    byId("view-list").replaceChildren(
+      ...(cards.length ? cards : [el("p", { class: "hint" }, "No view has been declared yet.")]),
+      late.length ? el("ul", {}, late) : "");
+    if (focused !== undefined) cards.find((card) => card.dataset.view === focused)?.querySelector("summary").focus();
+  }
+
+  behind(view) {
+    return Object.hasOwn(this.live, view.name) ? this.live[view.name].behind_s : view.behind_s;
+  }
+
+  card(view, epoch) {
+    const place = el("div", {}, el("p", { class: "hint" }, "Reading…"));
+    const behind = this.behind(view);
+    const lag = view.frozen ? "frozen: it is not declared any more" : behind === null ? "not committed yet" : behind > 0 ? `${seconds(behind)} behind` : "up to date";
+    const facts = [["class", badge(view.class)], ["rows", count(view.rows)], ["lag", lag], ["sources", view.sources.join(", ") || "–"], ["key", view.key.join(", ") || "none"], ["version", count(view.version)]];
+    const details = el("details", { class: "panel view", "data-view": view.name, open: this.open.has(view.name) },
+      el("summary", {}, el("strong", {}, view.name), badge(view.class), el("span", { class: "hint" }, `${plural(view.rows ?? 0, "row")}, ${lag}`)),
+      el("dl", { class: "numbers" }, facts.map(([title, value]) => el("div", {}, el("dt", {}, title), el("dd", {}, value)))),
+      el("pre", { tabindex: "0", "aria-label": `Definition of ${view.name}` }, view.definition),
+      view.path ? el("p", { class: "small" }, "Any Lance reader opens ", el("code", {}, view.path), " at its tag ", el("code", {}, "committed")) : "",
+      view.missing.length ? el("p", { class: "bad" }, `${plural(view.missing.length, "file")} not in it, gone when it caught up: ${view.missing.slice(0, 10).join(", ")}`) : "",
+      place);
+    details.addEventListener("toggle", () => {
+      if (details.open) this.open.add(view.name);
+      else this.open.delete(view.name);
+      if (details.open) this.sample(view, epoch, place);
+    });
+    return details;
+  }
+
+  async sample(view, epoch, place) {
+    if (view.version === null) return place.replaceChildren(el("p", { class: "hint" }, "It has no rows yet."));
+    try {
+      const told = await ask("sample", { view: view.name, limit: SAMPLE });
+      const isNumber = told.columns.map((_, at) => told.sample.some((row) => typeof row[at] === "number"));
+      const columns = told.columns.map((column, at) => ({
+        title: [column.name, el("div", { class: "type" }, column.type)], numeric: isNumber[at],
+        cell: (row) => (row[at] === null ? el("span", { class: "null" }, "null") : typeof row[at] === "number" ? row[at].toLocaleString("en-GB", { maximumFractionDigits: 6 }) : String(row[at])),
+      }));
+      place.replaceChildren(
+        el("p", { class: "hint" }, `${count(told.sample.length)} of ${plural(told.rows, "row")}${told.left_out ? `; ${plural(told.left_out, "column")} more` : ""}`),
+        table(`Rows of ${view.name}`, columns, told.sample));
+    } catch (error) {
+      place.replaceChildren(el("p", { class: "bad", role: "alert" }, error.message));
+    }
+  }
+}

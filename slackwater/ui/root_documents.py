@@ -1,0 +1,148 @@
+"""What the page is told: documents that JSON can hold, out of a root."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+import slackwater
+from actors.logging import redact
+from slackwater.json_values import jsonable
+from slackwater.run_status import RunStatus
+from slackwater.store import Store
+from slackwater.ui.cells import cell, raw_text
+from slackwater.ui.owner_watch import OwnerWatch
+from state.clock import Clock
+from state.epoch import epoch_time
+from state.owner import Owner
+
+Document = Mapping[str, Any]
+"""What JSON can hold.  Texts are those of the root: nothing in it is changed or left out, and none of it is markup."""
+
+_MOST_COLUMNS = 100
+_OWNER = ("pipeline", "host", "pid", "since", "renewed_at", "phase", "last_error", "fetchers", "scaling")
+
+
+class RootDocuments:
+    """Reads a root.  Every method blocks, and may be called from any thread.
+
+    Args:
+        store: of the root.
+        clock: the time that the page reckons ages from.
+    """
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store, self._clock = store, clock
+        self._watch = OwnerWatch(clock)
+
+    def now(self) -> Document:
+        """Who runs, how far that is, and the last epoch; cheap enough for every second."""
+        owner = self._store.owner()
+        epoch = self._store.latest_epoch()
+        return _plain(
+            {
+                "root": self._store.root,
+                "version": slackwater.__version__,
+                "now": self._clock.now(),
+                "state": self._watch.state(owner),
+                "owner": None if owner is None else _owner(owner),
+                "status": _status(owner),
+                "epoch": epoch or None,
+                "committed_at": epoch_time(epoch) if epoch else None,
+            }
+        )
+
+    def epochs(self) -> list[Document]:
+        """Every retained epoch, the oldest first, with the names of the views that it changed."""
+        before: dict[str, tuple[str, int]] = {}
+        found = []
+        for row in self._store.epochs().to_pylist():
+            views = {view["name"]: (view["path"], view["version"]) for view in row.pop("views")}
+            changed = sorted(name for name, version in views.items() if before and before.get(name) != version)
+            before = views
+            found.append(_plain({**row, "changed": changed}))
+        return found
+
+    def sources(self) -> Document:
+        """The sources, with how many of their files are in which status."""
+        sources = self._store.sources().to_pylist()
+        counts = self._store.count_files().to_pylist()
+        for source in sources:
+            mine = [row for row in counts if row["source"] == source["name"]]
+            source["files"] = {row["status"]: row["files"] for row in mine}
+            source["rows"] = sum(row["rows_read"] - row["rows_bad"] for row in mine)
+            source["rows_bad"] = sum(row["rows_bad"] for row in mine)
+        return _plain({"sources": sources})
+
+    def views(self) -> Document:
+        """The views, with how much older their rows are than the last epoch, and those that catch up."""
+        latest = self._store.latest_epoch()
+        views = self._store.views().to_pylist()
+        for view in views:
+            reflects = view["reflects_epoch"]
+            behind = None if reflects is None else (epoch_time(latest) - epoch_time(reflects)).total_seconds()
+            view["behind_s"] = behind
+        return _plain({"epoch": latest or None, "views": views, "late_views": self._store.late_views().to_pylist()})
+
+    def sample(self, view: str, limit: int) -> Document:
+        """Some rows of a view at the last epoch."""
+        snapshot = self._store.snapshot()
+        shown = snapshot.view(view)
+        schema = shown.schema
+        rows = shown.head(limit).select(schema.names[:_MOST_COLUMNS])
+        columns = [{"name": field.name, "type": str(field.type)} for field in rows.schema]
+        # A row is a list: the names of its columns are anybody's, and may be those that objects have by themselves.
+        cells = zip(*(map(cell, rows[name].to_pylist()) for name in rows.column_names), strict=True)
+        return _plain(
+            {
+                "view": view,
+                "epoch": snapshot.epoch,
+                "rows": shown.count_rows(),
+                "columns": columns,
+                "left_out": len(schema.names) - len(columns),
+                "sample": list(cells),
+            }
+        )
+
+    def files(self, text: str, source: str | None, status: str | None, after: str | None, limit: int) -> Document:
+        """A page of the ledger."""
+        page = self._store.find_files(text, source=source, status=status, after=after, limit=limit)
+        return _plain({"matches": page.matches, "after": page.after, "files": page.rows.to_pylist()})
+
+    def story(self, path: str) -> Document:
+        """What happened to one object, and to which views its rows go."""
+        story = self._store.why(path)
+        views = [
+            view["name"]
+            for view in self._store.views().to_pylist()
+            if story.source in view["sources"] and story.path not in view["missing"]
+        ]
+        return _plain({**asdict(story), "views": views})
+
+    def quarantine(self, source: str | None, after: str | None, limit: int) -> Document:
+        """A page of the bad records."""
+        page = self._store.find_bad_records(source, after=after, limit=limit)
+        records = []
+        for record in page.rows.to_pylist():
+            raw = record.pop("raw") or b""
+            records.append({**record, "raw": raw_text(raw), "raw_bytes": len(raw)})
+        return _plain({"matches": page.matches, "after": page.after, "records": records})
+
+
+def _owner(owner: Owner) -> Document:
+    return {**{name: getattr(owner, name) for name in _OWNER}, "last_error": redact(owner.last_error)}
+
+
+def _status(owner: Owner | None) -> Document | None:
+    """How far the run was when it wrote that; None if this version does not understand it."""
+    status = None if owner is None or owner.status is None else RunStatus.of_json(owner.status)
+    if status is None:
+        return None
+    edges = [{**asdict(edge), "is_full": edge.is_full} for edge in status.edges]
+    return {**status.to_json(), "edges": edges, "message": redact(status.message)}
+
+
+def _plain(document: Mapping[str, Any]) -> Document:
+    plain: Document = jsonable(document)
+    return plain
