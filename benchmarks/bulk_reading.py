@@ -27,9 +27,10 @@ from actors.rows import Offset
 from actors.settings import FetchSettings
 from actors.source import Parquet, SourceDefinition
 from actors.source_reader import SourceReader
-from benchmarks.machine import describe_machine
+from benchmarks.command import run_benchmark
 from benchmarks.paused_run import paused_run, seconds_to_commit, upload
 from benchmarks.reading import listed
+from benchmarks.result import TIMES, BarPlot, Number, Result, Row, Table, Target
 from slackwater.testing.s3_server import S3Server
 from state.location import Location
 from state.object_client import object_client
@@ -87,11 +88,15 @@ def dataset_scan(location: Location) -> int:
     return sum(batch.num_rows for batch in ds.dataset(path, filesystem=filesystem, format="parquet").to_batches())
 
 
-def main() -> None:
-    arguments = argparse.ArgumentParser()
-    arguments.add_argument("--files", type=int, default=8)
-    arguments.add_argument("--rows", type=int, default=1_000_000)
-    options = arguments.parse_args()
+NAMES = {
+    "plain_loop": "plain loop: GET and `read_table`, one thread",
+    "our_readers": "our readers, one thread, to the bytes that Spark is handed",
+    "dataset_scan": "pyarrow's dataset, all threads",
+    "into_a_view": "a run: read, handed over, eight columns summed by Spark, committed",
+}
+
+
+def measure(options: argparse.Namespace) -> Result:
     seconds: dict[str, list[float]] = {}
     expected = options.files * options.rows
     with S3Server() as s3:
@@ -108,11 +113,23 @@ def main() -> None:
                 seconds.setdefault("into_a_view", []).append(seconds_to_commit(run, files))
                 run.pause()
                 assert run.report().rows - before == expected
-    print(describe_machine())
-    print(f"{options.files} files, {expected:,} rows, {64 * expected / 1e6:.0f} MB as Arrow; medians of {TURNS} turns")
+    rows = []
     for name, each in seconds.items():
         ratio = statistics.median(plain / other for plain, other in zip(seconds["plain_loop"], each, strict=True))
-        print(f"  {name:13} {statistics.median(each):6.2f} s   {ratio:.2f} of the speed of the plain loop")
+        target = Target(0.7, TIMES, at_least=True) if name == "our_readers" else None
+        rows.append(Row(NAMES[name], (Number(statistics.median(each), "s"),), ratio, target))
+    size = f"{options.files} files, {expected:,} rows, {64 * expected / 1e6:.0f} MB as Arrow"
+    table = Table(("seconds",), tuple(rows), "of the plain loop's speed", f"{size}; medians of {TURNS} turns")
+    short = ("plain loop", "our readers", "pyarrow's dataset", "a run, to the commit")
+    bars = {name: statistics.median(each) for name, each in zip(short, seconds.values(), strict=True)}
+    return Result((table,), bars=(BarPlot("bulk_reading", f"Bulk reading: {size}", "s", bars),))
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("--files", type=int, default=8)
+    arguments.add_argument("--rows", type=int, default=1_000_000)
+    run_benchmark(measure, arguments)
 
 
 if __name__ == "__main__":

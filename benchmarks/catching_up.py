@@ -20,8 +20,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import slackwater as sw
+from benchmarks.command import run_benchmark
 from benchmarks.events import QUERY, event_files
-from benchmarks.machine import describe_machine
+from benchmarks.result import TIMES, Number, Result, Row, Table, Target
 from slackwater.testing.s3_server import S3Server
 
 FILE_ROWS = 200_000
@@ -67,17 +68,7 @@ class Trickle:
         return found
 
 
-def shown(seconds: list[float]) -> str:
-    cuts = statistics.quantiles(seconds, n=100)
-    return f"p50 {cuts[49]:.3f} s, p95 {cuts[94]:.3f} s over {len(seconds)} files"
-
-
-def main() -> None:
-    arguments = argparse.ArgumentParser()
-    arguments.add_argument("--rows", type=int, default=4_000_000)
-    arguments.add_argument("--files", type=int, default=60)
-    arguments.add_argument("--materialize", action="store_true")
-    given = arguments.parse_args()
+def measure(given: argparse.Namespace) -> Result:
     with S3Server() as s3:
         bucket = s3.create_bucket("bench")
         client = s3.client()
@@ -100,13 +91,32 @@ def main() -> None:
             took = time.perf_counter() - started
         rows = sw.open(pipeline.root.url, s3.storage_options).snapshot().view("late").to_arrow()["n"]
         total = sum(rows.to_pylist())
-    print(describe_machine())
-    history = "stored rows" if given.materialize else "files"
-    print(f"{given.rows:,} rows from {history} in {took:.1f} s, {given.rows / took:,.0f} rows/s; it counts {total:,}")
-    print(f"before:    {shown(before)}")
-    print(f"meanwhile: {shown(meanwhile)}")
-    ratio = statistics.quantiles(meanwhile, n=20)[18] / statistics.quantiles(before, n=20)[18]
-    print(f"p95 meanwhile / before: {ratio:.2f}")
+    print(f"the late view counts {total:,} rows")
+    return Result((_arrivals(before, meanwhile), _catching_up(given, took)))
+
+
+def _arrivals(before: list[float], meanwhile: list[float]) -> Table:
+    p50s, p95s = (
+        [statistics.quantiles(each, n=100, method="inclusive")[cut] for each in (before, meanwhile)] for cut in (49, 94)
+    )
+    ratio, target = p95s[1] / p95s[0], Target(2.0, TIMES)
+    alone = Row(f"before, {len(before)} files", (Number(p50s[0], "s"), Number(p95s[0], "s")))
+    beside = Row(f"meanwhile, {len(meanwhile)} files", (Number(p50s[1], "s"), Number(p95s[1], "s")), ratio, target)
+    return Table(("p50", "p95"), (alone, beside), "of the p95 before", "From the PUT to the commit")
+
+
+def _catching_up(given: argparse.Namespace, took: float) -> Table:
+    name = f"{given.rows:,} rows from {'stored rows' if given.materialize else 'files'}"
+    row = Row(name, (Number(took, "s"), Number(given.rows / took, "rows/s")))
+    return Table(("seconds", "speed"), (row,), caption="The view that catches up")
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("--rows", type=int, default=4_000_000)
+    arguments.add_argument("--files", type=int, default=60)
+    arguments.add_argument("--materialize", action="store_true")
+    run_benchmark(measure, arguments)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The data of the benchmarks: small Parquet files of events."""
+"""The data of the benchmarks: small files of events."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import random
 from collections.abc import Iterator
 
 import pyarrow as pa
+import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 
 QUERY = "SELECT user, count(*) AS n, sum(amount) AS total FROM events GROUP BY user"
@@ -26,3 +27,10 @@ def event_files(count: int, rows: int, users: int = 1_000) -> Iterator[bytes]:
         sink = io.BytesIO()
         pq.write_table(table, sink)
         yield sink.getvalue()
+
+
+def as_csv(file: bytes) -> bytes:
+    """The same rows, for those who read no Parquet."""
+    sink = io.BytesIO()
+    arrow_csv.write_csv(pq.read_table(io.BytesIO(file)), sink)
+    return sink.getvalue()

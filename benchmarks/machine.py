@@ -12,9 +12,18 @@ import psutil
 _PACKAGES = ("ray", "raydp", "pyspark", "pyarrow", "pylance", "obstore")
 
 
-def describe_machine() -> str:
-    """One line: date, cores, memory, Python and the packages that matter."""
+def today() -> str:
+    """In UTC."""
+    return datetime.now(timezone.utc).date().isoformat()
+
+
+def this_machine() -> str:
+    """Cores, memory, Python and the packages that matter."""
     memory = psutil.virtual_memory().total / 2**30
     packages = ", ".join(f"{name} {version(name)}" for name in _PACKAGES)
-    day = datetime.now(timezone.utc).date()
-    return f"{day}: {os.cpu_count()} cores, {memory:.0f} GiB, Python {platform.python_version()}, {packages}"
+    return f"{os.cpu_count()} cores, {memory:.0f} GiB, Python {platform.python_version()}, {packages}"
+
+
+def describe_machine() -> str:
+    """One line: the day and the machine."""
+    return f"{today()}: {this_machine()}"

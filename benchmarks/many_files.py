@@ -1,6 +1,6 @@
 """100,000 files of 1 KB in S3, read to the end: how fast, and how much memory each actor takes meanwhile.
 
-    python -m benchmarks.many_files [--files 100000] [--plot docs/images]
+    python -m benchmarks.many_files [--files 100000]
 
 Beside it one process with obstore and pyarrow alone reads a tenth of the same files, 32 at a time: no ledger, no view.
 """
@@ -10,9 +10,8 @@ from __future__ import annotations
 import argparse
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import obstore
 import psutil
@@ -21,9 +20,9 @@ import pyarrow.csv as arrow_csv
 
 import slackwater as sw
 from actors.object_store import ObjectStore
-from benchmarks.line_chart import line_chart
-from benchmarks.machine import describe_machine
+from benchmarks.command import run_benchmark
 from benchmarks.paused_run import paused_run, seconds_to_commit, upload
+from benchmarks.result import LinePlot, Number, Result, Row, Table, Target
 from slackwater.testing.s3_server import S3Server
 from state.object_client import object_client
 
@@ -88,11 +87,7 @@ def read_alone(s3: S3Server, bucket: str, name: str, count: int) -> float:
     return seconds
 
 
-def main() -> None:
-    arguments = argparse.ArgumentParser()
-    arguments.add_argument("--files", type=int, default=100_000)
-    arguments.add_argument("--plot", type=Path, help="where the plot goes")
-    options = arguments.parse_args()
+def measure(options: argparse.Namespace) -> Result:
     with S3Server() as s3:
         bucket = s3.create_bucket("many")
         with paused_run(s3, bucket, QUERY, small_files(2_000), format="csv", schema=SCHEMA) as run:
@@ -105,19 +100,43 @@ def main() -> None:
             report = run.stop()
         counted = sw.open(f"s3://{bucket}/root", s3.storage_options).snapshot().view("totals").to_arrow()["n"]
         assert sum(counted.to_pylist()) == report.rows == (files + 2_000) * (ROWS + 1)
-    requests, epochs = report.requests - before.requests, report.epochs - before.epochs
-    print(describe_machine())
-    print(f"{files:,} files: {seconds:.1f} s, {files / seconds:,.0f} files/s, {requests:,} requests, {epochs} epochs")
-    print(f"  obstore + pyarrow, one process, {files // 10:,} of them: {files / 10 / alone:,.0f} files/s")
-    for name, points in meter.lines.items():
-        tenth = max(1, len(points) // 10)
-        first, last = (max(held for _, held in part) for part in (points[: 2 * tenth], points[-2 * tenth :]))
-        highest = max(held for _, held in points)
-        print(f"  {name}: at most {first:.0f} MiB in the first fifth, {last:.0f} in the last, {highest:.0f} ever")
-    if options.plot:
-        title = f"Memory of the actors over {files:,} files of 1 KB"
-        chart = line_chart(title, "seconds", "MiB, without what is shared", meter.lines)
-        (options.plot / "many_files.svg").write_text(chart)
+    requests = report.requests - before.requests
+    alone_per_s, per_s = files / 10 / alone, files / seconds
+    speed = Table(
+        ("files",),
+        (
+            Row("Slackwater, to the commit of the last row", (Number(per_s, "files/s"),), per_s / alone_per_s),
+            Row(
+                "obstore and pyarrow in one process, a tenth of the files",
+                (Number(alone_per_s, "files/s"),),
+                note="no ledger, no view, no recovery",
+            ),
+        ),
+        "of the speed of obstore and pyarrow alone",
+        f"{files:,} CSV files of 1 KB",
+    )
+    # Each is read by one GET; the others are listings.
+    cost = Row("requests", (Number(requests),), target=Target(int(files * 1.05)))
+    epochs = Row("epochs", (Number(report.epochs - before.epochs),))
+    lines = {name: tuple(points) for name, points in meter.lines.items()}
+    title = f"Memory of the actors over {files:,} files of 1 KB"
+    plot = LinePlot("many_files", title, "seconds", "MiB, without what is shared", lines)
+    return Result((speed, Table(("count",), (cost, epochs)), _memory(lines)), lines=(plot,))
+
+
+def _memory(lines: Mapping[str, Sequence[tuple[float, float]]]) -> Table:
+    rows = []
+    for name, points in lines.items():
+        fifth = max(1, len(points) // 5)
+        first, last, ever = (max(held for _, held in part) for part in (points[:fifth], points[-fifth:], points))
+        rows.append(Row(name, (Number(first, "MiB"), Number(last, "MiB"), Number(ever, "MiB"))))
+    return Table(("first fifth of the run", "last fifth", "highest"), tuple(rows), caption="Memory of the actors")
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("--files", type=int, default=100_000)
+    run_benchmark(measure, arguments)
 
 
 if __name__ == "__main__":

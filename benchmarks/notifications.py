@@ -23,6 +23,7 @@ from actors.event_source import EventSource
 from actors.instructions import DeleteMessages, FindGone, Instruction, LookAt, ReadPage, Receive
 from actors.list_executor import ListExecutor
 from actors.listing_pace import ListingPace
+from actors.listing_state import ListedState
 from actors.message_tracker import QueueMessage
 from actors.messages import Barrier, BarrierKind
 from actors.object_store import ObjectStore
@@ -30,8 +31,9 @@ from actors.path_filter import PathFilter
 from actors.request_budget import RequestBudget
 from actors.seen_index import SeenIndex
 from actors.source import Notifications, SourceDefinition
+from benchmarks.command import run_benchmark
 from benchmarks.events import QUERY, event_files
-from benchmarks.machine import describe_machine
+from benchmarks.result import Number, Result, Row, Table, Target
 from slackwater.testing import s3_events
 from slackwater.testing.s3_server import S3Server
 from slackwater.testing.sqs_server import SqsServer
@@ -43,19 +45,22 @@ _PER_MESSAGE = 10
 _DAY_S = 86_400.0
 
 
-def main() -> None:
-    arguments = argparse.ArgumentParser()
-    arguments.add_argument("--files", type=int, default=60)
-    arguments.add_argument("--events", type=int, default=10_000)
-    arguments.add_argument("--rest", type=float, default=30.0)
-    options = arguments.parse_args()
-    print(describe_machine())
+def measure(options: argparse.Namespace) -> Result:
     with S3Server() as s3, SqsServer() as sqs:
-        _throughput(s3, options.events)
+        throughput = _throughput(s3, options.events)
         told = sqs.create_queue("told")
         notifications = sw.Notifications(queue_url=told, region=sqs.options["region"], endpoint=sqs.options["endpoint"])
-        _freshness("events", s3, options.files, notifications, sqs, told, options.rest)
-        _freshness("listings every 0.1 s", s3, options.files, sw.Listing(interval_s=0.1, max_requests_per_hour=72_000))
+        events, rest = _freshness("events", s3, options.files, notifications, sqs, told, options.rest)
+        often = sw.Listing(interval_s=0.1, max_requests_per_hour=72_000)
+        listings, _ = _freshness("listings every 0.1 s", s3, options.files, often)
+    caption = f"From the event to the commit of the file's rows in a view, {options.files} files, one at a time"
+    fresh = []
+    for name, found in (("events", events), ("listings every 0.1 s", listings)):
+        cuts = statistics.quantiles(found, n=100, method="inclusive")
+        target = Target(0.5, "s") if name == "events" else None
+        fresh.append(Row(name, (Number(cuts[49], "s"), Number(cuts[94], "s")), target=target))
+    at_rest = Row(f"LIST requests in {options.rest:.0f} s at rest", (Number(rest),), target=Target(0))
+    return Result((throughput, Table(("p50", "p95"), tuple(fresh), caption=caption), Table(("count",), (at_rest,))))
 
 
 def _freshness(
@@ -66,10 +71,12 @@ def _freshness(
     sqs: SqsServer | None = None,
     queue: str = "",
     rest_s: float = 0.0,
-) -> None:
+) -> tuple[list[float], int]:
+    """Seconds of each file, and the LIST requests at rest."""
     bucket = s3.create_bucket(name.split()[0])
     client = s3.client()
     seconds: list[float] = []
+    listed = 0
     with closing(s3.proxy()) as proxy:
         pipeline = sw.Pipeline("bench", f"s3://{bucket}/root", storage_options=s3.storage_options)
         url = f"s3://{bucket}/in"
@@ -90,12 +97,10 @@ def _freshness(
                 before = sum(request.is_list for request in proxy.requests)
                 time.sleep(rest_s)
                 listed = sum(request.is_list for request in proxy.requests) - before
-                print(f"at rest for {rest_s:.0f} s: {listed} LIST requests")
-    cuts = statistics.quantiles(seconds, n=100)
-    print(f"{name}: {count} files, one at a time: p50 {cuts[49]:.3f} s, p95 {cuts[94]:.3f} s")
+    return seconds, listed
 
 
-def _throughput(s3: S3Server, count: int) -> None:
+def _throughput(s3: S3Server, count: int) -> Table:
     bucket = s3.create_bucket("recorded")
     client = s3.client()
     keys = [f"in/{number:07}.csv" for number in range(count)]
@@ -112,9 +117,10 @@ def _throughput(s3: S3Server, count: int) -> None:
     started = time.perf_counter()
     asyncio.run(_Recorded(source, discovery, messages).run(count))
     seconds, cpu_s = time.perf_counter() - started, time.process_time() - cpu_s
-    print(
-        f"recorded messages: {count:,} events through one list executor, each looked at: {count / seconds:,.0f}/s; "
-        f"{1e6 * cpu_s / count:.0f} µs of CPU each"
+    numbers = Number(count / seconds, "/s"), Number(1e6 * cpu_s / count, "µs")
+    row = Row("events, with a HEAD for each", numbers, target=Target(1_000, "/s", at_least=True))
+    return Table(
+        ("speed", "CPU of each"), (row,), caption=f"{count:,} recorded events, ten in a message, by one list actor"
     )
 
 
@@ -135,7 +141,7 @@ class _Recorded:
             must_settle=False,
             events=self._events.watch(path_filter),
             must_list=False,
-            listed_at=datetime.now(timezone.utc),
+            listed=ListedState(datetime.now(timezone.utc)),
         )
 
     async def run(self, count: int) -> None:
@@ -166,6 +172,14 @@ class _Recorded:
     def _barrier(self, prev: int) -> Barrier:
         kind = BarrierKind.CHECKPOINT if prev else BarrierKind.INITIAL
         return Barrier(EpochPair(prev, prev + 1), kind, list_budget={"s": 20_000})
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("--files", type=int, default=60)
+    arguments.add_argument("--events", type=int, default=10_000)
+    arguments.add_argument("--rest", type=float, default=30.0)
+    run_benchmark(measure, arguments)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 """One group of a view by its key, all groups of a prefix, and what an epoch has changed, in milliseconds.
 
-    python -m benchmarks.point_lookup [--groups 10000000]
+    python -m benchmarks.point_lookup [--groups 10000000] [--epochs 100]
 
 The view is a local dataset in the form that the materializer gives it: a row per group, a partial beside the result, an
-index on `__sw_key`; then 100 epochs change 1,000 groups each, and it is tidied as a run does.
+index on `__sw_key`; then epochs change 1,000 groups each, and it is tidied as a run does.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from benchmarks.machine import describe_machine
+from benchmarks.command import run_benchmark
+from benchmarks.result import Number, Result, Row, Table, Target
 from slackwater.view import View
 from slackwater.view_difference import difference
 from slackwater.view_reader import ViewReader
@@ -32,13 +33,12 @@ from state.records import ViewVersion
 
 AT_ONCE = 100_000
 PER_USER = 100
-EPOCHS = 100
 CHANGED = 1_000
 TIMES = 200
 KEY = ("user", "day")
 
 
-def rows(numbers: npt.NDArray[np.int64], value: int) -> pa.Table:
+def rows_of(numbers: npt.NDArray[np.int64], value: int) -> pa.Table:
     """Groups of a user and a day, with a count and a mean."""
     users = pa.array([f"user-{number // PER_USER:08}" for number in numbers.tolist()])
     days = pa.array(numbers % PER_USER)
@@ -49,21 +49,22 @@ def rows(numbers: npt.NDArray[np.int64], value: int) -> pa.Table:
 
 def batches(groups: int) -> Iterator[pa.RecordBatch]:
     for start in range(0, groups, AT_ONCE):
-        yield from rows(np.arange(start, min(start + AT_ONCE, groups)), 0).combine_chunks().to_batches()
+        yield from rows_of(np.arange(start, min(start + AT_ONCE, groups)), 0).combine_chunks().to_batches()
 
 
-def milliseconds(call: Callable[[], Any], times: int = TIMES) -> str:
-    """Of the first call, and the median and the 95th percentile of those after it."""
+def calls(name: str, call: Callable[[], Any], times: int = TIMES, target: Target | None = None) -> Row:
+    """The median and the 95th percentile of the calls after the first, and the first."""
     taken = []
     for _ in range(times):
         started = time.perf_counter()
         call()
         taken.append(1_000 * (time.perf_counter() - started))
     later = sorted(taken[1:])
-    return f"first {taken[0]:.1f}, p50 {later[len(later) // 2]:.1f}, p95 {later[int(len(later) * 0.95)]:.1f} ms"
+    found = later[len(later) // 2], later[int(len(later) * 0.95)], taken[0]
+    return Row(name, tuple(Number(each, "ms") for each in found), target=target)
 
 
-def measure_reading(root: Location, version: int, groups: int, random: Random) -> None:
+def measure_reading(root: Location, version: int, groups: int, random: Random, when: str) -> list[Row]:
     view = View(root, ViewVersion("v", "v.lance", version), KEY)
     users = groups // PER_USER
 
@@ -78,13 +79,15 @@ def measure_reading(root: Location, version: int, groups: int, random: Random) -
     def select() -> None:
         assert view.to_arrow(filter=f"user = 'user-{random.randrange(users):08}'").num_rows == PER_USER
 
-    print(f"  get:                                  {milliseconds(get)}")
-    print(f"  get of a key that there is not:       {milliseconds(lambda: view.get(user='nobody', day=0))}")
-    print(f"  scan of {PER_USER} rows:                     {milliseconds(scan)}")
-    print(f"  the same rows by a filter on `user`:  {milliseconds(select, 10)}")
+    return [
+        calls(f"`get`, {when}", get, target=Target(5.0, "ms")),
+        calls(f"`get` of a key that there is not, {when}", lambda: view.get(user="nobody", day=0)),
+        calls(f"`scan` of {PER_USER} rows, {when}", scan),
+        calls(f"the same rows by a filter on their column, {when}", select, 10),
+    ]
 
 
-def measure_changes(root: Location, versions: list[int], groups: int) -> None:
+def measure_changes(root: Location, versions: list[int], groups: int) -> Table:
     """What one epoch has changed, where it was tidied before it and where it was not."""
     readers = [ViewReader(root, ViewVersion("v", "v.lance", version)) for version in versions]
     taken: dict[bool, list[float]] = {False: [], True: []}
@@ -95,43 +98,50 @@ def measure_changes(root: Location, versions: list[int], groups: int) -> None:
         was_tidied = after.version.version - before.version.version > 1
         taken[was_tidied].append(1_000 * (time.perf_counter() - started))
         assert (changed.num_rows, removed.num_rows) == (CHANGED, 0)
+    rows = []
     for was_tidied, each in taken.items():
-        how = "with a tidying in between" if was_tidied else "without one             "
-        print(f"  difference of two epochs, {how}: p50 {sorted(each)[len(each) // 2]:.0f}, worst {max(each):.0f} ms")
+        how = "with a compaction in between" if was_tidied else "the change"
+        if each:
+            rows.append(Row(how, (Number(sorted(each)[len(each) // 2], "ms"), Number(max(each), "ms"))))
     started = time.perf_counter()
     View(root, readers[-1].version, KEY).to_arrow()
-    print(f"  all {groups:,} rows: {1_000 * (time.perf_counter() - started):.0f} ms")
+    rows.append(Row(f"all {groups:,} rows of the view", (Number(1_000 * (time.perf_counter() - started), "ms"), None)))
+    caption = (
+        f"What an epoch of {CHANGED:,} changed groups costs a follower (`Store.watch`), and reading the whole view"
+    )
+    return Table(("p50", "worst"), tuple(rows), caption=caption)
+
+
+def measure(options: argparse.Namespace) -> Result:
+    groups, random = options.groups, Random(1)
+    with tempfile.TemporaryDirectory() as directory:
+        root = Location(directory)
+        place = root.child("v.lance")
+        create_dataset(place, pa.Table.from_batches(batches(groups)))
+        view = View(root, ViewVersion("v", "v.lance", 1), KEY)
+        rows = [calls("`get` before there is an index", lambda: view.get(user="user-00000001", day=1), 10)]
+        started = time.perf_counter()
+        dataset = open_dataset(place)
+        dataset.create_scalar_index(KEY_COLUMN, "BTREE")
+        print(f"the index took {time.perf_counter() - started:.1f} s to make")
+        rows += measure_reading(root, dataset.version, groups, random, "all rows indexed")
+        table = ViewTable.open(place, dataset.version)
+        versions = [table.version]
+        for epoch in range(options.epochs):
+            table.upsert(rows_of(np.array(sorted(random.sample(range(groups), CHANGED))), epoch + 1))
+            versions.append(table.version)
+            table.tidy()
+        rows += measure_reading(root, versions[-1], groups, random, "after the epochs")
+        changes = measure_changes(root, versions, groups)
+    caption = f"{groups:,} groups on a local disk, {options.epochs} epochs of {CHANGED:,} changed groups"
+    return Result((Table(("p50", "p95", "first"), tuple(rows), caption=caption), changes))
 
 
 def main() -> None:
     arguments = argparse.ArgumentParser()
     arguments.add_argument("--groups", type=int, default=1_000_000)
-    groups = arguments.parse_args().groups
-    print(describe_machine())
-    random = Random(1)
-    with tempfile.TemporaryDirectory() as directory:
-        root = Location(directory)
-        place = root.child("v.lance")
-        create_dataset(place, pa.Table.from_batches(batches(groups)))
-        print(f"{groups:,} groups, no index yet")
-        view = View(root, ViewVersion("v", "v.lance", 1), KEY)
-        print(
-            f"  get:                                  {milliseconds(lambda: view.get(user='user-00000001', day=1), 10)}"
-        )
-        started = time.perf_counter()
-        dataset = open_dataset(place)
-        dataset.create_scalar_index(KEY_COLUMN, "BTREE")
-        print(f"with an index, that took {time.perf_counter() - started:.1f} s to make")
-        measure_reading(root, dataset.version, groups, random)
-        table = ViewTable.open(place, dataset.version)
-        versions = [table.version]
-        for epoch in range(EPOCHS):
-            table.upsert(rows(np.array(sorted(random.sample(range(groups), CHANGED))), epoch + 1))
-            versions.append(table.version)
-            table.tidy()
-        print(f"after {EPOCHS} epochs of {CHANGED:,} groups each")
-        measure_reading(root, versions[-1], groups, random)
-        measure_changes(root, versions, groups)
+    arguments.add_argument("--epochs", type=int, default=100)
+    run_benchmark(measure, arguments)
 
 
 if __name__ == "__main__":

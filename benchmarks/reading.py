@@ -1,6 +1,6 @@
 """Readers: how many requests a file costs, what latency costs, and how fast text is parsed.
 
-    python -m benchmarks.reading
+    python -m benchmarks.reading [--quick]
 
 Requests are counted at the S3 server.  Text is parsed by one thread, in turns with pyarrow alone, and CPU seconds are
 compared.  No Ray and no Spark.
@@ -8,7 +8,9 @@ compared.  No Ray and no Spark.
 
 from __future__ import annotations
 
+import argparse
 import json
+import math
 import statistics
 import tempfile
 import time
@@ -31,16 +33,16 @@ from actors.rows import Offset
 from actors.settings import MIB, FetchSettings, RequestSettings
 from actors.source import Csv, Parquet, SourceDefinition
 from actors.source_reader import SourceReader
+from benchmarks.command import run_benchmark
 from benchmarks.delay_line import DelayLine
 from benchmarks.events import event_files
-from benchmarks.machine import describe_machine
+from benchmarks.result import TIMES, Number, Result, Row, Table, Target
 from slackwater.testing.s3_server import S3Server
 from state.location import Location
 
 SCHEMA = pa.schema([("user", pa.int64()), ("amount", pa.float64()), ("kind", pa.string())])
 LATENCY_S = 0.03
 CONCURRENCY = 32
-TURNS = 7
 
 
 def table(rows: int, columns: int = 12) -> pa.Table:
@@ -58,34 +60,36 @@ def listed(store: ObjectStore) -> list[FileVersion]:
     ]
 
 
-def count_requests(s3: S3Server) -> None:
+def count_requests(s3: S3Server, large_rows: int) -> Table:
     """The file of the story, and a large one of which two columns are used."""
     bucket = s3.create_bucket("requests")
     story, large = pa.BufferOutputStream(), pa.BufferOutputStream()
     pq.write_table(table(8_500), story, row_group_size=170)
-    pq.write_table(table(2_800_000), large, compression="none", use_dictionary=False)
+    pq.write_table(table(large_rows), large, compression="none", use_dictionary=False)
     s3.put(bucket, "story", story.getvalue().to_pybytes())
     s3.put(bucket, "large", large.getvalue().to_pybytes())
     log = s3.proxy()
     store = ObjectStore(Location(f"s3://{bucket}", log.storage_options))
+    found = []
     for file in listed(store):
         columns = {"c3", "c8"} if file.path == "large" else None
         content = store.open(file)
         with log.recording() as seen:
-            started = time.perf_counter()
             rows = sum(each.num_rows for each in ParquetReader().read(content, table(0).schema, columns=columns))
-            seconds = time.perf_counter() - started
         assert len(seen) == content.requests, "what the ledger says is what the server has seen"
+        assert rows == (large_rows if columns else 8_500), rows
         needed = file.size * (2 if columns else 12) / 12 / MIB
-        print(
-            f"{file.path}: {file.size / MIB:.1f} MiB, {needed:.1f} MiB of them used, {rows:,} rows: "
-            f"{content.requests} requests, {content.bytes_read / MIB:.1f} MiB, {seconds:.2f} s"
-        )
+        # The tail, and one for each 8 MiB of what is used: at least one for each column, which do not touch.
+        most = 1 + max(2, math.ceil(needed / 8)) if columns else 1
+        name = "2 of 12 columns used" if columns else "50 row groups × 12 columns, all columns used"
+        sizes = Number(file.size / MIB, "MiB"), Number(needed, "MiB"), Number(content.bytes_read / MIB, "MiB")
+        found.append(Row(name, (Number(content.requests), *sizes), target=Target(most)))
+    return Table(("requests", "file", "used", "read"), tuple(found), caption="Requests, counted at the server")
 
 
-def measure_latency(s3: S3Server) -> None:
-    """2,000 small files with 30 ms a request, against what 32 requests at a time must take."""
-    files = list(event_files(2_000, 500))
+def measure_latency(s3: S3Server, count: int) -> Table:
+    """Small files with 30 ms a request, against what 32 requests at a time must take."""
+    files = list(event_files(count, 500))
     port = int(s3.endpoint.rpartition(":")[2])
     bucket = s3.create_bucket("latency")
     with ThreadPoolExecutor(8) as threads:
@@ -96,10 +100,13 @@ def measure_latency(s3: S3Server) -> None:
             for endpoint in (f"http://127.0.0.1:{near.port}", f"http://127.0.0.1:{far.port}")
         )
     ideal_s = len(files) * LATENCY_S / CONCURRENCY + near_s
-    print(
-        f"{len(files):,} files, {1_000 * LATENCY_S:.0f} ms a request, {CONCURRENCY} at a time: {far_s:.2f} s; "
-        f"without latency {near_s:.2f} s; ideal {ideal_s:.2f} s: {far_s / ideal_s:.2f} x"
+    rows = (
+        Row("ideal: files × latency / 32, and the time without latency", (Number(ideal_s, "s"),)),
+        Row("without latency", (Number(near_s, "s"),)),
+        Row("with it", (Number(far_s, "s"),), ratio=far_s / ideal_s, target=Target(1.3, TIMES)),
     )
+    caption = f"{len(files):,} small files, {1_000 * LATENCY_S:.0f} ms more a request, {CONCURRENCY} at a time"
+    return Table(("seconds",), rows, "of the ideal", caption)
 
 
 def read_all(location: Location) -> float:
@@ -119,9 +126,8 @@ def read_all(location: Location) -> float:
     return seconds
 
 
-def measure_parsing(scratch: Path) -> None:
+def measure_parsing(scratch: Path, rows: int, turns: int) -> Table:
     """CSV and JSON, ours and pyarrow's in turns."""
-    rows = 600_000
     rng = np.random.default_rng(3)
     content = pa.table(
         {
@@ -155,6 +161,7 @@ def measure_parsing(scratch: Path) -> None:
         ("JSON", lines, JsonReader(), plain_json),
     ]
     requests = RequestSettings(whole_object_bytes=1 << 30)
+    found = []
     for name, text, reader, plain in cases:
         (scratch / "text").write_bytes(text)
         store = ObjectStore(Location(str(scratch)), requests=requests)
@@ -163,12 +170,23 @@ def measure_parsing(scratch: Path) -> None:
         ours, theirs = in_turns(
             partial(rows_of, reader, file, content.schema),
             partial(plain, text),
+            turns=turns,
         )
         ratios = [their / our for our, their in zip(ours, theirs, strict=True)]
-        print(
-            f"{name}: {len(text) / MIB:.0f} MiB, pyarrow {min(theirs):.3f} s, ours {min(ours):.3f} s of CPU: "
-            f"{statistics.median(ratios):.2f} of its speed"
+        found.append(
+            Row(
+                name,
+                (
+                    Number(len(text) / MIB, "MiB"),
+                    Number(statistics.median(ours), "s"),
+                    Number(statistics.median(theirs), "s"),
+                ),
+                ratio=statistics.median(ratios),
+                target=Target(0.8, TIMES, at_least=True),
+            )
         )
+    caption = f"Parsing by one thread, CPU seconds, medians of {turns} turns"
+    return Table(("text", "Slackwater", "pyarrow alone"), tuple(found), "of pyarrow's speed", caption)
 
 
 def rows_of(reader: FileReader, file: ObjectFile, schema: pa.Schema) -> int:
@@ -176,10 +194,10 @@ def rows_of(reader: FileReader, file: ObjectFile, schema: pa.Schema) -> int:
     return sum(each.num_rows for each in reader.read(file, schema))
 
 
-def in_turns(*calls: Callable[[], int]) -> list[list[float]]:
+def in_turns(*calls: Callable[[], int], turns: int) -> list[list[float]]:
     """The CPU seconds of each call, several times, one after the other."""
     seconds: list[list[float]] = [[] for _ in calls]
-    for _ in range(TURNS):
+    for _ in range(turns):
         for call, each in zip(calls, seconds, strict=True):
             each.append(cpu_seconds(call))
     return seconds
@@ -192,13 +210,20 @@ def cpu_seconds(call: Callable[[], int]) -> float:
     return time.process_time() - started
 
 
-def main() -> None:
-    print(describe_machine())
+def measure(options: argparse.Namespace) -> Result:
+    large_rows, files, rows, turns = (280_000, 500, 150_000, 3) if options.quick else (2_800_000, 2_000, 600_000, 7)
     with S3Server() as s3:
-        count_requests(s3)
-        measure_latency(s3)
+        requests = count_requests(s3, large_rows)
+        latency = measure_latency(s3, files)
     with tempfile.TemporaryDirectory() as scratch:
-        measure_parsing(Path(scratch))
+        parsing = measure_parsing(Path(scratch), rows, turns)
+    return Result((requests, latency, parsing))
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("--quick", action="store_true", help="smaller files, and fewer of them")
+    run_benchmark(measure, arguments)
 
 
 if __name__ == "__main__":

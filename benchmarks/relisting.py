@@ -1,6 +1,6 @@
 """Millions of names that were seen before are listed again: names per second, bytes of memory per name, recovery.
 
-    python -m benchmarks.relisting [--names 10000000]
+    python -m benchmarks.relisting [--names 10000000] [--in-bucket 32000]
 
 Everything runs in one thread, from a page as the object store's client gives it to the list of new files: the way that
 the list actor goes, without the requests themselves.  Listings are synthetic; their names come in the order of a
@@ -34,7 +34,8 @@ from actors.page_reader import SIDE_BY_SIDE, PageReader
 from actors.path_filter import PathFilter
 from actors.request_budget import RequestBudget
 from actors.seen_index import SeenIndex
-from benchmarks.machine import describe_machine
+from benchmarks.command import run_benchmark
+from benchmarks.result import Number, Result, Row, Table, Target
 from slackwater.testing.s3_server import S3Server
 from state.clock import SystemClock
 from state.delta import DeltaBuilder
@@ -128,12 +129,12 @@ def resident() -> int:
         return int(file.read().split()[1]) * resource.getpagesize()
 
 
-def measure_memory(keys: pa.ChunkedArray, versions: pa.ChunkedArray, numbers: Numbers) -> None:
+def measure_memory(keys: pa.ChunkedArray, versions: pa.ChunkedArray, numbers: Numbers) -> list[Row]:
     """Bytes per name of the index and the digests: lasting, and at the highest while names are added and listed."""
     tracemalloc.start()
     seen = SeenIndex.of_columns(keys, versions)
     lasting, _ = tracemalloc.get_traced_memory()
-    print(f"  bytes of memory per name, after recovery:          {lasting / len(seen):.1f}")
+    after_recovery = lasting / len(seen)
     tracemalloc.reset_peak()
     for page in pages(numbers[::10] + 1):
         (batch,) = page.table.to_batches()
@@ -143,7 +144,6 @@ def measure_memory(keys: pa.ChunkedArray, versions: pa.ChunkedArray, numbers: Nu
     del page, batch, found
     now, peak = tracemalloc.get_traced_memory()
     count = len(seen)
-    print(f"  with 10 % more, that were put in one by one:       {now / count:.1f}, peak {peak / count:.1f}")
     before, _ = tracemalloc.get_traced_memory()
     chunks = KnownChunks()
     for _ in range(2):
@@ -154,11 +154,21 @@ def measure_memory(keys: pa.ChunkedArray, versions: pa.ChunkedArray, numbers: Nu
                 chunks.put(chunk, 1)
     del batch, page
     now, _ = tracemalloc.get_traced_memory()
-    print(f"  digests of the last listing:                       {(now - before) / len(numbers):.1f}")
+    digests = (now - before) / len(numbers)
     tracemalloc.stop()
+    bytes_of = {
+        "the index, after a recovery": after_recovery,
+        "the index, while 10 % more are put in one by one, highest": peak / count,
+        "the digests of the last listing": digests,
+        "index and digests": after_recovery + digests,
+    }
+    return [
+        Row(name, (Number(each, "bytes"),), target=Target(32, "bytes") if name == "index and digests" else None)
+        for name, each in bytes_of.items()
+    ]
 
 
-def measure_recovery(keys: pa.ChunkedArray, versions: pa.ChunkedArray) -> None:
+def measure_recovery(keys: pa.ChunkedArray, versions: pa.ChunkedArray) -> Row:
     """Seconds from an open store on a local disk to the index."""
     with tempfile.TemporaryDirectory() as scratch:
         root = LanceRoot(Location(scratch), SystemClock())
@@ -176,10 +186,12 @@ def measure_recovery(keys: pa.ChunkedArray, versions: pa.ChunkedArray) -> None:
         scanned = time.perf_counter() - started
         seen = SeenIndex.of_columns(found["key"], found["version"])
         total = time.perf_counter() - started
-        print(f"  recovery of {len(seen):,} rows: {total:.2f} s, of which reading {scanned:.2f} s")
+        target = {1_000_000: Target(3.0, "s"), 10_000_000: Target(5.0, "s")}.get(len(seen))
+        name = f"recovery of {len(seen):,} rows of `seen` from a local disk"
+        return Row(name, (Number(total, "s"), Number(scanned, "s")), target=target)
 
 
-def measure_side_by_side(names: int, latency_s: float) -> None:
+def measure_side_by_side(names: int, latency_s: float) -> Table:
     """Seconds of a listing as a whole and of one that is divided, on a real S3 server that answers late."""
     with S3Server() as s3:
         bucket = s3.create_bucket("relisting")
@@ -189,8 +201,9 @@ def measure_side_by_side(names: int, latency_s: float) -> None:
         proxy = s3.fault_proxy(Random(1))
         proxy.on("LIST").slow(latency_s)
         reader = PageReader(ObjectStore(Location(f"s3://{bucket}/in", proxy.storage_options)))
-        print(f"  {names:,} names in S3, {1000 * latency_s:.0f} ms a request")
-        for how in ("as a whole  ", "side by side"):
+        rows: list[Row] = []
+        first_s = 0.0
+        for how in ("one page after the other", "up to eight side by side"):
             requests = len(proxy.requests)
             started = time.perf_counter()
             reader.begin()
@@ -198,34 +211,52 @@ def measure_side_by_side(names: int, latency_s: float) -> None:
             seconds = time.perf_counter() - started
             assert listed == names, listed
             requests = len(proxy.requests) - requests
-            print(f"    {how}: {seconds:.2f} s, {requests} requests, {names / seconds:,.0f} names/s")
+            numbers = Number(seconds, "s"), Number(requests), Number(names / seconds, "names/s")
+            rows.append(Row(how, numbers, ratio=first_s / seconds if rows else None))
+            first_s = first_s or seconds
+    caption = f"{names:,} names in a real S3 server that answers every LIST {1000 * latency_s:.0f} ms late"
+    return Table(("seconds", "requests", "names"), tuple(rows), "of the first one's speed", caption)
+
+
+def measure_listings(keys: pa.ChunkedArray, versions: pa.ChunkedArray, numbers: Numbers) -> list[Row]:
+    """Names per second of one listing after the other."""
+    names, target = len(numbers), Target(500_000.0, "names/s", at_least=True)
+    before = resident()
+    lister = Lister(SeenIndex.of_columns(keys, versions))
+    found = {"the first listing after a start, every name is looked up": lister.list(numbers)}
+    found["nothing has changed"] = lister.list(numbers)
+    rng = np.random.default_rng(1)
+    for share in (0.0001, 0.001, 0.01):
+        arrived = 2 * rng.integers(0, names, int(names * share)) + 1
+        numbers = np.union1d(numbers, arrived)
+        found[f"{100 * share:g} % more have arrived, spread over all names"] = lister.list(numbers)
+    print(f"resident memory beyond the beginning: {(resident() - before) / names:.1f} bytes per name")
+    return [Row(name, (Number(each, "names/s"),), target=target) for name, each in found.items()]
+
+
+def measure(options: argparse.Namespace) -> Result:
+    tables = []
+    # Odd numbers are names that come later, in between.
+    numbers = 2 * np.arange(options.names, dtype=np.int64)
+    keys, versions = index_of(numbers)
+    recovery = measure_recovery(keys, versions)
+    memory = measure_memory(keys, versions, numbers)
+    listings = measure_listings(keys, versions, numbers)
+    caption = f"{options.names:,} names of 44 bytes, in one thread, without requests"
+    tables.append(Table(("names per second",), tuple(listings), caption=caption))
+    tables.append(Table(("bytes per name",), tuple(memory)))
+    tables.append(Table(("seconds", "of which reading"), (recovery,)))
+    if options.in_bucket:
+        tables.append(measure_side_by_side(options.in_bucket, options.latency_ms / 1000))
+    return Result(tuple(tables))
 
 
 def main() -> None:
     arguments = argparse.ArgumentParser()
     arguments.add_argument("--names", type=int, default=10_000_000)
-    arguments.add_argument("--in-bucket", type=int, default=32_000)
+    arguments.add_argument("--in-bucket", type=int, default=32_000, help="0 leaves out the S3 server")
     arguments.add_argument("--latency-ms", type=float, default=30.0)
-    options = arguments.parse_args()
-    print(describe_machine())
-    measure_side_by_side(options.in_bucket, options.latency_ms / 1000)
-    # Odd numbers are names that come later, in between.
-    numbers = 2 * np.arange(options.names, dtype=np.int64)
-    keys, versions = index_of(numbers)
-    print(f"{options.names:,} names")
-    measure_recovery(keys, versions)
-    measure_memory(keys, versions, numbers)
-    before = resident()
-    lister = Lister(SeenIndex.of_columns(keys, versions))
-    del keys, versions
-    print(f"  first listing after a start, every name looked up: {lister.list(numbers):,.0f} names/s")
-    print(f"  nothing has changed:                               {lister.list(numbers):,.0f} names/s")
-    rng = np.random.default_rng(1)
-    for share in (0.0001, 0.001, 0.01):
-        arrived = 2 * rng.integers(0, options.names, int(options.names * share)) + 1
-        numbers = np.union1d(numbers, arrived)
-        print(f"  {share:.2%} more have arrived, anywhere:              {lister.list(numbers):,.0f} names/s")
-    print(f"  resident memory beyond the beginning: {(resident() - before) / options.names:.1f} bytes per name")
+    run_benchmark(measure, arguments)
 
 
 if __name__ == "__main__":

@@ -16,8 +16,9 @@ from itertools import pairwise
 from pathlib import Path
 
 import slackwater as sw
-from benchmarks.machine import describe_machine
+from benchmarks.command import run_benchmark
 from benchmarks.many_files import QUERY, ROWS, SCHEMA, small_files
+from benchmarks.result import Number, Result, Row, Table, Target
 
 _SAMPLE_S = 0.005
 _BEFORE_S, _AFTER_S = 10.0, 10.0
@@ -51,20 +52,15 @@ class Gaps:
                     changes.append((now, value))
 
 
-def main() -> None:
-    arguments = argparse.ArgumentParser()
-    arguments.add_argument("--files", type=int, default=100_000)
-    arguments.add_argument("--from", dest="before", type=int, default=1)
-    arguments.add_argument("--to", dest="after", type=int, default=4)
-    options = arguments.parse_args()
+def measure(options: argparse.Namespace) -> Result:
     place = Path(tempfile.mkdtemp(prefix="slackwater-rescaling-"))
     try:
-        measure(place, options.files, options.before, options.after)
+        return rescale(place, options.files, options.before, options.after)
     finally:
         shutil.rmtree(place, ignore_errors=True)
 
 
-def measure(place: Path, files: int, before: int, after: int) -> None:
+def rescale(place: Path, files: int, before: int, after: int) -> Result:
     (place / "in").mkdir()
     for number, content in enumerate(small_files(files)):
         (place / "in" / f"{number:07}.csv").write_bytes(content)
@@ -92,14 +88,29 @@ def measure(place: Path, files: int, before: int, after: int) -> None:
     epochs = sw.open(place / "root").epochs()
     requests = sum(epochs["requests"].to_pylist())
     assert report.rows == files * (ROWS + 1), report
-    print(describe_machine())
-    print(f"{before} -> {after} fetch actors; {waiting:,} files waited at first, {moved_at:,} when it was asked for")
-    print(f"  from the request to the end of the barrier's epoch: {done - asked:.2f} s")
-    for what, changes in (("rows", gaps.rows), ("epochs", gaps.epochs)):
+    rows = []
+    for what, changes, target in (
+        ("in which no row was emitted", gaps.rows, Target(2.0, "s")),
+        ("without a committed epoch", gaps.epochs, None),
+    ):
         usual = gaps.longest_s(changes, asked - _BEFORE_S / 2, asked)
         longest = gaps.longest_s(changes, asked, min(measured, changes[-1][0]))
-        print(f"  longest time without {what}: {longest:.2f} s; in the seconds before {usual:.2f} s")
-    print(f"  requests: {requests:,} for {files:,} files ({requests / files:.5f} a file)")
+        rows.append(Row(f"longest time {what}", (Number(longest, "s"), Number(usual, "s")), target=target))
+    rows.append(Row("from the request to the end of the epoch of the barrier", (Number(done - asked, "s"), None)))
+    # Listings are few beside so many files; a file that is read twice would be seen.
+    rows.append(Row(f"requests for {files:,} files", (Number(requests), None), target=Target(int(files * 1.001))))
+    caption = (
+        f"From {before} to {after} fetch actors; {waiting:,} files waited at first, {moved_at:,} when it was asked for"
+    )
+    return Result((Table(("measured", "in the seconds before"), tuple(rows), caption=caption),))
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("--files", type=int, default=100_000)
+    arguments.add_argument("--from", dest="before", type=int, default=1)
+    arguments.add_argument("--to", dest="after", type=int, default=4)
+    run_benchmark(measure, arguments)
 
 
 if __name__ == "__main__":

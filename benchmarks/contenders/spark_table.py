@@ -1,6 +1,6 @@
 """A view kept by Spark alone, as its users do it without us; each way in a process of its own.
 
-    python -m benchmarks.spark_table complete|update|nightly DIRECTORY FILES_PER_BATCH
+    python -m benchmarks.contenders.spark_table complete|update|nightly DIRECTORY FILES_PER_BATCH
 
 `complete` writes the whole result over a Parquet table at every batch, `update` merges the groups that changed into a
 Lance table, and `nightly` computes the view from all files that have come, five times.  Prints a JSON array with

@@ -1,0 +1,104 @@
+"""From `slackwater run` to the first committed epoch on 100 small files, in fresh processes, in turns.
+
+    python -m benchmarks.startup [--turns 3] [--before CHECKOUT]
+
+Without and with the archive of classes; `--before` also starts what another checkout of this project has.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from benchmarks.command import run_benchmark
+from benchmarks.result import Number, Result, Row, Table
+
+_FILES = 100
+_PROBE = Path(__file__).with_name("startup_probe.py")
+_HERE = Path(__file__).parent.parent
+_BUILD_S = 600.0
+_WITHOUT, _WITH = "without the archive", "with the archive"
+
+
+def measure(options: argparse.Namespace) -> Result:
+    place = Path(tempfile.mkdtemp(prefix="slackwater-startup-"))
+    try:
+        return measured(place, options.turns, options.before)
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def measured(place: Path, turns: int, before: Path | None) -> Result:
+    variants = {_WITHOUT: (_HERE, "none"), _WITH: (_HERE, "archive")}
+    if before is not None:
+        variants = {"before": (before, "none"), **variants}
+    (place / "in").mkdir()
+    for number in range(_FILES):
+        rows = "".join(f"{row % 7},{row}\n" for row in range(20))
+        (place / "in" / f"{number:03}.csv").write_text(f"k,v\n{rows}")
+    first, build_s = noting_start(place)
+    starts: dict[str, list[dict[str, Any]]] = {name: [] for name in variants}
+    for _ in range(turns):
+        for name, (packages, archive) in variants.items():
+            starts[name].append(start(place, packages, archive))
+    built = next((place / "cache").rglob("*.jsa"))
+    remark = (
+        f"The first start of all notes the classes: {first['seconds']:.1f} s, {first['cpu_s']:.1f} CPU seconds; "
+        f"the archive is there {build_s:.1f} s after its end, {built.stat().st_size / 2**20:.0f} MiB."
+    )
+    return Result((starts_table(starts), steps_table(starts[_WITH])), remarks=(remark,))
+
+
+def starts_table(starts: dict[str, list[dict[str, Any]]]) -> Table:
+    reference = median(each["seconds"] for each in next(iter(starts.values())))
+    rows = []
+    for name, each in starts.items():
+        seconds = median(one["seconds"] for one in each)
+        spread = ", ".join(f"{one['seconds']:.1f}" for one in each)
+        numbers = Number(seconds, "s"), Number(median(one["cpu_s"] for one in each), "s")
+        rows.append(Row(name, numbers, ratio=seconds / reference, note=f"each: {spread} s"))
+    return Table(("to the first epoch", "CPU"), tuple(rows), ratio=f"of {next(iter(starts))}")
+
+
+def steps_table(starts: list[dict[str, Any]]) -> Table:
+    rows = [Row(step, (Number(median(each["steps"][step] for each in starts), "s"),)) for step in starts[0]["steps"]]
+    return Table(("took",), tuple(rows), caption=f"The steps of a start {_WITH}, side by side")
+
+
+def noting_start(place: Path) -> tuple[dict[str, Any], float]:
+    """The first start of all, and the seconds until the archive is built behind it."""
+    first = start(place, _HERE, "archive")
+    ended = time.perf_counter()
+    while not any((place / "cache").rglob("*.jsa")):
+        assert time.perf_counter() < ended + _BUILD_S, "the archive was not built"
+        time.sleep(0.1)
+    return first, time.perf_counter() - ended
+
+
+def start(place: Path, packages: Path, archive: str) -> dict[str, Any]:
+    shutil.rmtree(place / "root", ignore_errors=True)
+    environment = {**os.environ, "PYTHONPATH": str(packages), "XDG_CACHE_HOME": str(place / "cache")}
+    command = [sys.executable, str(_PROBE), str(place), archive]
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True, timeout=300)
+    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return answer
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("--turns", type=int, default=3)
+    arguments.add_argument("--before", type=Path, help="another checkout, to compare with")
+    run_benchmark(measure, arguments)
+
+
+if __name__ == "__main__":
+    main()
