@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -56,12 +57,13 @@ def queue_url(sqs: SqsServer) -> str:
 def session() -> Iterator[SparkSession]:
     """Ray and Spark over RayDP, which every run inside this process then uses."""
     from actors.run_client import connect_ray, disconnect_ray
-    from spark_bridge.session import SparkSettings, prepare_java, start_session, stop_session, warm_up
+    from spark_bridge.session import SparkSettings, prepare_java, start_session, stop_session
 
     prepare_java()
+    # Ten seconds by default: what is published is looked at by a test.
+    os.environ.setdefault("RAY_metrics_report_interval_ms", "500")
     connect_ray(address=None, num_cpus=2, namespace="slackwater")
     spark = start_session(SparkSettings(), "slackwater-tests")
-    warm_up(spark)
     yield spark
     stop_session()
     disconnect_ray()

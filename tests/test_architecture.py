@@ -18,7 +18,10 @@ _LONGEST = 500
 _RAY_HOSTS = {
     Path("actors/actor_group.py"),
     Path("actors/coordinator.py"),
+    Path("actors/lean_ray.py"),
+    Path("actors/metric_exporter.py"),
     Path("actors/run_client.py"),
+    Path("spark_bridge/app_master.py"),
     Path("spark_bridge/hand_over.py"),
     Path("spark_bridge/ray_application.py"),
 }

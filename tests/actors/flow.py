@@ -13,7 +13,7 @@ from actors.file_progress import FileProgress
 from actors.file_queue import FileQueue
 from actors.instructions import Collect, EmitBlock, Instruction, ReadPiece, Send
 from actors.listing_page import ListingPage
-from actors.messages import Barrier, BarrierKind, FileKey, FileVersion, Mutation, NewFiles, PathKey
+from actors.messages import Barrier, BarrierKind, FileKey, FileVersion, Mutation, NewFiles
 from actors.reports import CollectReport
 from actors.rows import Rows
 from actors.settings import FetchSettings
@@ -53,7 +53,7 @@ def fetcher(
     unfinished: Iterable[FileProgress] = (),
     without_rows: Iterable[FileKey] = (),
     known_schemas: Iterable[str] = ("s",),
-    poisoned: Mapping[PathKey, str] = {},
+    poisoned: Mapping[FileKey, str] = {},
 ) -> FetchExecutor:
     return FetchExecutor(
         actor="fetch-0",

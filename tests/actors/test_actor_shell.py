@@ -3,12 +3,15 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+import structlog
 
-from actors.actor_shell import ActorShell
+from actors.actor_shell import ActorShell, report_every_s
+from actors.barrier_aligner import BarrierAligner
 from actors.edge import Outlet
-from actors.instructions import Instruction
-from actors.messages import Message
-from tests.actors.flow import files
+from actors.instructions import Collect, Instruction
+from actors.messages import Barrier, Message
+from actors.reports import CollectReport
+from tests.actors.flow import barrier, files
 
 
 class Failing(ActorShell):
@@ -64,3 +67,51 @@ def test_an_actor_that_has_stopped_is_over_when_whatever_it_sends_has_left(fails
         return left
 
     assert asyncio.run(story()) == ([] if fails else ["a", "b"])
+
+
+class Collecting(ActorShell):
+    """Collects an epoch when its barrier has come on both edges, and says so."""
+
+    def __init__(self) -> None:
+        super().__init__(name="collecting", edges=["a", "b"], coordinator=Unheard())
+        self._aligner = BarrierAligner(["a", "b"])
+
+    def on_message(self, edge: str, message: Message) -> list[Instruction]:
+        self._log.warning("taken", edge=edge)
+        taken = self._aligner.on_message(edge, message)
+        return [Collect(CollectReport("collecting", each.epoch.prev)) for each in taken if isinstance(each, Barrier)]
+
+
+class Unheard:
+    """A coordinator whose answers nobody waits for."""
+
+    collect = property(lambda self: self)
+
+    def options(self, **_: object) -> Unheard:
+        return self
+
+    def remote(self, *_: object) -> None:
+        pass
+
+
+def test_a_line_of_an_actor_has_the_epoch_that_is_open_for_it() -> None:
+    async def story() -> None:
+        shell, a, b = Collecting(), Outlet("a"), Outlet("b")
+        for outlet, number in [(a, 1), (a, 2), (b, 1), (b, 2), (a, 3)]:
+            await shell.receive(outlet.send(barrier(number)))
+
+    with structlog.testing.capture_logs() as logs:
+        asyncio.run(story())
+    epochs = [(line["edge"], line.get("actor"), line.get("epoch")) for line in logs]
+    assert epochs == [
+        ("a", "collecting", 1),
+        ("a", "collecting", 1),
+        ("b", "collecting", 1),
+        ("b", "collecting", 2),
+        ("a", "collecting", 3),
+    ], "an input that is ahead does not end the epoch"
+
+
+def test_many_actors_report_no_more_often_than_a_few() -> None:
+    assert report_every_s(1) == report_every_s(4) == 0.01
+    assert 256 / report_every_s(256) == pytest.approx(4 / report_every_s(4))

@@ -37,7 +37,7 @@ def scheduler(max_files_waiting: int = 100, max_in_flight: int = 4) -> BarrierSc
 
 
 def reading(activity: int, waiting: int = 1, received: int = 1, unsealed_bytes: int = 0) -> FetchProgress:
-    return FetchProgress("fetch-0", activity, received, unsealed_bytes, {"s": SourceProgress(waiting=waiting)})
+    return FetchProgress("fetch-0", activity, received, unsealed_bytes, sources={"s": SourceProgress(waiting=waiting)})
 
 
 def test_nothing_to_commit_makes_no_barrier() -> None:

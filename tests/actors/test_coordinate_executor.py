@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pyarrow as pa
@@ -30,6 +31,7 @@ from actors.settings import FetchSettings
 from state.catalog import Catalog
 from state.clock import SystemClock
 from state.delta import DeltaBuilder
+from state.epoch_trace import EpochTrace, Span
 from state.lance_root import LanceRoot
 from state.records import EpochCounts, EpochRecord, EpochSeconds, LeftOutColumn, ViewVersion
 from state.tables import TABLES
@@ -77,9 +79,9 @@ class Coordination:
         self._injected(instructions)
         return instructions
 
-    def commits(self, commit: Commit) -> None:
-        record = EpochRecord(commit.epoch, 1, AT, 1, EpochCounts(), EpochSeconds(), {})
-        self._injected(self.executor.on_committed(record, 0.0))
+    def commits(self, commit: Commit, now_s: float = 0.0) -> None:
+        record = EpochRecord(commit.epoch, 1, AT, 1, EpochCounts(), EpochSeconds(), {}, commit.trace)
+        self._injected(self.executor.on_committed(record, now_s))
 
     def _injected(self, instructions: list[Instruction]) -> Barrier | None:
         found = [each.barrier for each in of(Inject, instructions)]
@@ -123,6 +125,60 @@ def test_a_request_whose_epoch_has_something_to_commit_is_over_when_that_is_comm
     assert flow.over == 1
     flow.commits(commit)
     assert flow.over == 2
+
+
+def test_an_epoch_in_flight_tells_what_it_waits_for_and_is_among_the_recent_ones_when_it_is_committed(
+    flow: Coordination,
+) -> None:
+    barrier = flow.ask(Throttle(files_per_second=1.0))
+    assert barrier is not None
+    epoch = barrier.epoch.prev
+    phases: list[tuple[int, str]] = []
+
+    def note() -> None:
+        phases.extend((each.epoch, each.phase) for each in flow.executor.state.in_flight)
+
+    note()
+    modified = AT - timedelta(seconds=3)
+    delta = DeltaBuilder()
+    delta.put("ledger", b"f", 0, source="s", path="f", status="done", last_modified=modified)
+    for actor in ("fetch-0", "merger", "materializer", "list-s", "dispatcher"):
+        flow.executor.on_collect(CollectReport(actor, epoch), 1.0)
+        note()
+    (commit,) = of(Commit, flow.executor.on_collect(CollectReport("fetch-1", epoch, delta.build()), 2.0))
+    note()
+    expected = ["align", "align", "spark", "collect", "collect", "collect", "commit"]
+    assert phases == [(epoch, phase) for phase in expected]
+    flow.commits(commit, now_s=2.5)
+    assert flow.executor.state.in_flight == ()
+    last = flow.executor.state.recent[-1]
+    assert (last.epoch, last.commit_s, last.freshness_s) == (epoch, 0.5, {"s": 3.0})
+
+
+def test_a_commit_tells_when_each_actor_had_collected_and_how_long_the_one_before_took(flow: Coordination) -> None:
+    before = flow.ask(Throttle(files_per_second=1.0))
+    assert before is not None
+    (commit,) = of(Commit, flow.everybody_collects(before, with_a_change=True))
+    flow.commits(commit, now_s=0.25)
+    barrier = flow.ask(Pause())
+    assert barrier is not None
+    delta = DeltaBuilder()
+    delta.put("list_state", b"s", 0, source="s")
+    work = (Span("spark", "totals", 0.5, 1.0),)
+    reports = [
+        (CollectReport("list-s", barrier.epoch.prev, delta.build()), 0.5),
+        *((CollectReport(actor, barrier.epoch.prev), 1.0) for actor in ("dispatcher", "fetch-0", "fetch-1", "merger")),
+        (CollectReport("materializer", barrier.epoch.prev, work_s=2.0, work=work), 4.0),
+    ]
+    (commit,) = [each for report, at_s in reports for each in of(Commit, flow.executor.on_collect(report, at_s))]
+    assert commit.trace is not None
+    trace = EpochTrace.of_json(commit.trace)
+    assert trace.commit_before == (before.epoch.prev, 0.25)
+    spans = {span.name or span.phase: (span.start_s, span.seconds) for span in trace.spans}
+    assert (spans["list-s"], spans["fetch-1"], spans["align"]) == ((0.0, 0.5), (0.0, 1.0), (0.0, 1.0))
+    assert (spans["spark"], spans["totals"], spans["collect"]) == ((1.0, 3.0), (2.5, 1.0), (4.0, 0.0))
+    flow.commits(commit, now_s=5.0)
+    assert flow.executor.state.traces[barrier.epoch.prev] == commit.trace
 
 
 def test_a_retry_is_over_when_the_epoch_that_it_begins_is(flow: Coordination) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from actors.epoch_collector import EpochCollector
+from actors.epoch_times import EpochTimes
 from actors.reports import CollectReport
 from state.delta import Delta, DeltaBuilder
 from state.errors import ProtocolError
@@ -36,6 +37,7 @@ def test_an_epoch_is_complete_when_everybody_has_collected_it() -> None:
     assert sorted(epoch.delta.tables["seen"]["key"].to_pylist()) == [b"a", b"b"]
     seconds = epoch.seconds
     assert (seconds.fetch, seconds.align, seconds.spark, seconds.collect) == (2.0, 1.0, 4.0, 6.0)
+    assert epoch.times == EpochTimes(-2.0, 1.0, 5.0, {"list-s": 0.5, "merger": 1.0}, 6.0), "from the barrier on"
 
 
 def test_a_later_epoch_waits_for_the_earlier_one() -> None:

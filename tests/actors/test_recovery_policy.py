@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from actors.recovery_policy import NextAttempt, RecoveryPolicy
@@ -12,13 +10,14 @@ from state.errors import (
     FencedError,
     RunFailedError,
     SlackwaterError,
+    SparkNotStartedError,
     StorageUnavailableError,
     ViewError,
 )
 from state.records import EpochCounts
 
 DEATH = RunFailedError("the actor fetch-0 died")
-A, B, C = ("s", "a"), ("s", "b"), ("s", "c")
+A, B, C, D = (("s", name, b"1") for name in "abcd")
 
 
 def state(files: int = 0, in_flight: int = 8, at_once: int | None = None, suspects: tuple = ()) -> RunState:  # type: ignore[type-arg]
@@ -73,7 +72,7 @@ def test_an_epoch_that_killed_twice_is_tried_at_half_its_size_down_to_one() -> N
     story = Story()
     assert story.goes_on(in_flight=8).files_at_once is None
     assert story.goes_on(in_flight=8).files_at_once == 4
-    assert story.goes_on(at_once=4, suspects=(A, B, C, ("s", "d"))).files_at_once == 2
+    assert story.goes_on(at_once=4, suspects=(A, B, C, D)).files_at_once == 2
     assert story.goes_on(at_once=2, suspects=(A, B)).files_at_once == 1
 
 
@@ -116,12 +115,26 @@ def test_failures_that_come_often_are_suspicious_whatever_is_finished_between_th
     assert often.goes_on(files=5).files_at_once == 4
 
 
-def test_a_later_version_of_a_poisoned_file_is_not_to_blame() -> None:
-    policy = RecoveryPolicy(RecoverySettings())
-    for now_s in (0.0, 1.0, 2.0):
-        following = policy.on_failure(DEATH, state(at_once=1, suspects=(A,)), now_s)
-    assert following is not None and following.poisoned.keys() == {A}
-    following = policy.on_failure(StorageUnavailableError("503"), state(at_once=1), 3.0)
-    assert following is not None and following.poisoned.keys() == {A}, "that it is given up is not committed yet"
-    following = policy.on_failure(StorageUnavailableError("503"), replace(state(files=1), epochs=1), 4.0)
-    assert following is not None and not following.poisoned
+def test_a_version_that_comes_in_place_of_one_that_killed_is_not_to_blame() -> None:
+    story, later = Story(), ("s", "a", b"2")
+    for suspects in ((A,), (A,), (A, later)):
+        following = story.goes_on(at_once=1, suspects=suspects)
+    assert following.poisoned.keys() == {A}
+    assert story.goes_on(at_once=1, suspects=(later,)).poisoned.keys() == {A}, "twice is no proof"
+    assert story.goes_on(at_once=1, suspects=(later,)).poisoned.keys() == {A, later}
+
+
+def test_what_is_retried_is_suspected_anew_with_all_its_versions() -> None:
+    story, later = Story(), ("s", "a", b"2")
+    for _ in range(3):
+        story.goes_on(at_once=1, suspects=(A, later))
+    story.policy.forgive([("s", "a")])
+    assert not story.goes_on(at_once=1, suspects=(A,)).poisoned
+
+
+def test_a_spark_that_does_not_start_is_no_fault_of_a_file_and_ends_the_run_at_last() -> None:
+    story, no_room = Story(max_tries=4), SparkNotStartedError("no room")
+    attempts = [story.goes_on(no_room, in_flight=1, suspects=(A,)) for _ in range(4)]
+    assert {attempt.files_at_once for attempt in attempts} == {None}
+    assert not any(attempt.poisoned for attempt in attempts)
+    assert story.fails(no_room, in_flight=1, suspects=(A,)) is None

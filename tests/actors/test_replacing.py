@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from actors.committed_files import _progress
 from actors.edge import Outlet
 from actors.event_feed import PoisonMessage
 from actors.fetch_executor import FetchExecutor
@@ -31,7 +32,6 @@ from actors.messages import (
     Resume,
     StoredBlock,
 )
-from actors.recovery import _progress
 from actors.reports import CorrectedFile
 from actors.rows import BadRecord, Rows
 from actors.settings import FetchSettings

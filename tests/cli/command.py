@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-_REPOSITORY = Path(__file__).parent.parent.parent
+REPOSITORY = Path(__file__).parent.parent.parent
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,8 @@ def started(
     """Starts `slackwater ARGUMENTS`."""
     return subprocess.Popen(
         [sys.executable, "-m", "slackwater", *arguments],
-        cwd=cwd or _REPOSITORY,
-        env={**os.environ, "PYTHONPATH": str(_REPOSITORY), "NO_COLOR": "1", **(environment or {})},
+        cwd=cwd or REPOSITORY,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY), "NO_COLOR": "1", **(environment or {})},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -57,6 +57,11 @@ class Shop:
     def root(self) -> str:
         return str(self.directory / "views")
 
+    @property
+    def events(self) -> list[Any]:
+        """What the run has printed with `--json`."""
+        return [json.loads(line) for line in self.ended.out.splitlines()]
+
     def read(self, command: str, *arguments: str) -> Any:
         """What a reading command prints as JSON."""
         ended = slackwater(command, self.root, *arguments, "--json")
@@ -74,7 +79,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
     running = started("run", "app.py:shop", "--json", cwd=directory)
     try:
         _until(lambda: _finished(directory) == len(_DAYS), running)
-        refused = slackwater("run", "app.py:shop", cwd=directory)
+        refused = slackwater("run", "app.py:shop", "--json", cwd=directory)
         running.send_signal(signal.SIGTERM)
         out, err = running.communicate(timeout=120)
     finally:
@@ -111,11 +116,33 @@ def test_a_signal_ends_a_run_gracefully_and_a_second_process_is_refused_until_th
 
 def test_a_run_reports_what_it_did(shop: Shop) -> None:
     assert shop.ended.code == 0, shop.ended.err
-    report = json.loads(shop.ended.out)
+    report = shop.events[-1]
+    assert report["event"] == "report"
     assert (report["rows"], report["quarantined"]) == (3, 1)
     assert report["epochs"] >= 1 and report["requests"] >= 3 and report["seconds"] > 0
     assert "source orders: 1 files are quarantined; see slackwater files ROOT --status quarantined" in report["notes"]
     assert "source orders: 2 bad records are quarantined; see slackwater quarantine ROOT" in report["notes"]
+
+
+def test_a_run_tells_its_events_as_they_happen(shop: Shop) -> None:
+    events = shop.events
+    kinds = [event["event"] for event in events]
+    assert kinds[0] == "started" and (events[0]["pipeline"], events[0]["pid"]) == ("shop", shop.pid)
+    assert kinds.count("spark_ready") == 1 and kinds.count("report") == 1
+    phases = [event["phase"] for event in events if event["event"] == "phase"]
+    assert (phases[0], phases[-1]) == ("running", "stopped")
+    epochs = [event for event in events if event["event"] == "epoch"]
+    assert [event["epoch"] for event in epochs] == [epoch["epoch"] for epoch in shop.read("epochs")]
+    assert sum(event["rows"] for event in epochs) == 3
+    assert set(epochs[-1]["seconds"]) == {"fetch", "align", "spark", "collect", "commit"}
+    (bad,) = [event for event in events if event["event"] == "quarantined"][-1:]
+    assert (bad["source"], bad["files"], bad["records"]) == ("orders", 1, 2)
+    assert [event["at"] for event in events] == sorted(event["at"] for event in events)
+
+
+def test_a_refused_run_says_so_to_programs_too(shop: Shop) -> None:
+    (event,) = [json.loads(line) for line in shop.refused.out.splitlines()]
+    assert (event["event"], event["error"]) == ("failed", "OwnedError") and str(shop.pid) in event["message"]
 
 
 def test_show_prints_the_rows_of_an_epoch(shop: Shop) -> None:

@@ -181,7 +181,7 @@ MUTANTS = (
     Mutant(
         "a poison file is never given up",
         "actors/recovery_policy.py",
-        (("if self._alone[path] >= _TRIES_ALONE:", "if False:"),),
+        (("if self._alone[file] >= _TRIES_ALONE]", "if False]"),),
     ),
     Mutant(
         "an epoch of a term that committed nothing comes again",
@@ -190,7 +190,7 @@ MUTANTS = (
     ),
     Mutant(
         "a file begins anew after a restart",
-        "actors/recovery.py",
+        "actors/committed_files.py",
         (('row_offset=row["row_offset"],', "row_offset=0,"),),
     ),
     Mutant(
@@ -200,7 +200,7 @@ MUTANTS = (
     ),
     Mutant(
         "what had vanished before a restart is not read when it is back",
-        "actors/recovery.py",
+        "actors/committed_files.py",
         (
             (
                 "    for name, path, version in vanished:\n        indexes",
@@ -348,8 +348,8 @@ MUTANTS = (
         "actors/listing_state.py",
         (
             (
-                "or listed.listed_at is None or listed.queue != queue:\n        return None",
-                "or listed.queue != queue:\n        return 0.0",
+                "if listed.listed_at is None or listed.queue != queue:\n        return None",
+                "if listed.queue != queue:\n        return 0.0",
             ),
         ),
     ),

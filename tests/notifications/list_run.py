@@ -24,6 +24,7 @@ from actors.file_queue import FileQueue
 from actors.instructions import Commit
 from actors.ledger_corrections import corrected_delta
 from actors.list_actor import ListActor
+from actors.listing_state import NEVER_LISTED
 from actors.message_queue import MessageQueue
 from actors.message_tracker import QueueMessage
 from actors.messages import (
@@ -110,7 +111,7 @@ class ListRun:
                 sampled=0,
                 spent=(),
                 not_before=recovered.catalog.not_before[name],
-                listed=recovered.listed.get(name),
+                listed=recovered.listed.get(name, NEVER_LISTED),
             )
             self._actor._log = _Log(self.log)
             self._edge = Outlet("coordinator")
@@ -305,7 +306,10 @@ class _Log:
     def __init__(self, lines: list[str]) -> None:
         self._lines = lines
 
-    def warning(self, text: str, **_: object) -> None:
-        self._lines.append(text)
+    def bind(self, **_: object) -> _Log:
+        return self
+
+    def warning(self, text: str, error: str = "", **_: object) -> None:
+        self._lines.append(error or text)
 
     error = warning

@@ -86,11 +86,11 @@ def test_events_that_come_often_late_and_in_the_wrong_order_hand_a_file_on_once(
 
 
 def test_a_message_is_kept_invisible_for_as_long_as_its_file_takes(told: ToldBucket, tmp_path: Path) -> None:
-    with ListRun(pipeline(told, tmp_path / "root", visibility_s=2.0), reads=False) as run:
+    with ListRun(pipeline(told, tmp_path / "root", visibility_s=6.0), reads=False) as run:
         run.catch_up()
         told.put("slow")
         eventually(lambda: run.handed_on == ["slow"])
-        until_s = time.monotonic() + 5.0
+        until_s = time.monotonic() + 15.0
 
         def is_over() -> bool:
             assert told.depth == QueueDepth(0, 1)

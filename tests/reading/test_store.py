@@ -112,10 +112,12 @@ def test_views_and_sources_are_told_with_their_places(written: WrittenRoot) -> N
         "name": "by_carrier",
         "class": "aggregate",
         "definition": "SELECT ... AS by_carrier",
+        "sources": ["flights"],
         "key": ["carrier"],
         "rows": 3,
         "path": path,
         "version": 3,
+        "reflects_epoch": written.epochs[-1],
         "frozen": False,
         "missing": [],
     }

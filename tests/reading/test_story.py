@@ -76,7 +76,15 @@ def test_later_changes_and_a_second_version_are_part_of_the_story(store: Store, 
     delta = DeltaBuilder()
     delta.patch("ledger", key, 1, changed_epoch=epoch)
     second = {"source": "flights", "path": "day=1/b.csv", "size": 7, "listed_epoch": epoch}
-    delta.put("ledger", encode_key("b2"), 1, status="vanished", rows_read=4, gone_epoch=epoch, **second)
+    delta.put(
+        "ledger",
+        encode_key("flights", "day=1/b.csv", b"b2"),
+        1,
+        status="vanished",
+        rows_read=4,
+        gone_epoch=epoch,
+        **second,
+    )
     writer.commit(epoch=epoch, delta=delta.build(), views={}, counts=EpochCounts(), seconds=EpochSeconds())
     changed = store.why("day=1/a.csv")
     assert changed.status == "done"

@@ -10,11 +10,13 @@ from typing import Any
 import lance
 import pyarrow as pa
 
+from actors.epoch_times import EpochTimes
 from state import view_dataset
 from state.catalog import CatalogPipeline, put_pipeline, put_source, put_view
 from state.clock import ManualClock
 from state.delta import DeltaBuilder
 from state.epoch import next_epoch
+from state.epoch_trace import EpochTrace, Span
 from state.fingerprint import version_fingerprint
 from state.group_key import group_keys
 from state.keys import encode_key
@@ -23,6 +25,16 @@ from state.location import Location
 from state.records import CatalogSource, CatalogView, EpochCounts, EpochRecord, EpochSeconds, ViewVersion
 
 START = datetime(2026, 1, 31, 12, tzinfo=timezone.utc)
+SECONDS = EpochSeconds(fetch=0.5, align=0.25, spark=1.0, collect=0.125)
+SPANS = EpochTimes(
+    opened_s=-0.5,
+    aligned_s=0.25,
+    materialized_s=1.25,
+    collected_s={"list-flights": 0.125, "fetch-0": 0.1875, "fetch-1": 0.25, "merger": 0.25},
+    complete_s=1.5,
+    work_s=0.875,
+    work=[Span("spark", "hand-over to Spark", 0.0, 0.125), Span("spark", "by_carrier", 0.125, 0.75)],
+).spans()
 RAW_SCHEMA = pa.schema([("carrier", pa.string()), ("day", pa.date32())])
 
 
@@ -58,11 +70,15 @@ class RootWriter:
             delta=self.delta.build(),
             views=self.views,
             counts=EpochCounts(files, rows, rows * 10, files),
-            seconds=EpochSeconds(fetch=0.5, align=0.25, spark=1.0, collect=0.125),
+            seconds=SECONDS,
+            trace=EpochTrace.of(SPANS, self._commit_before()).to_json(),
         )
         self.records.append(record)
         self.clock.advance(1)
         self.epoch = next_epoch(self.clock, self.epoch)
+
+    def _commit_before(self) -> tuple[int, float] | None:
+        return (self.records[-1].epoch, 0.0625) if self.records else None
 
     def queue(self, path: str, size: int = 100, **fields: Any) -> None:
         known: dict[str, Any] = {

@@ -239,7 +239,7 @@ def main() -> None:
     times = 1
     if len(sys.argv) > 2:
         times = int(sys.argv[2])
-        deaths |= {"python master": lambda: pid_of("RayDPSparkMaster"), "frozen driver": driver_pid}
+        deaths |= {"frozen driver": driver_pid}
     seen = rounds(story, deaths, times)
     lost = lost_rows(story)
     story.run(random_rows(story.chance, 20))

@@ -15,7 +15,8 @@ from state.epoch import epoch_time
 from tests.cli.command import slackwater
 from tests.real import victims
 from tests.real.events import events, parquet, write
-from tests.real.test_run import FAST, TOTALS, eventually, expected, local, totals
+from tests.real.test_run import FAST, TOTALS, expected, local, totals
+from tests.real.waiting import eventually
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]
 

@@ -12,7 +12,8 @@ import pytest
 import slackwater as sw
 from tests.real.events import events, parquet, write
 from tests.real.ledger_oracle import LedgerOracle
-from tests.real.test_run import FAST, ONE_FETCHER, TOTALS, eventually, expected, totals
+from tests.real.test_run import FAST, ONE_FETCHER, TOTALS, expected, totals
+from tests.real.waiting import eventually
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]
 

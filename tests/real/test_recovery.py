@@ -12,7 +12,8 @@ import slackwater as sw
 from tests.real import victims
 from tests.real.events import events, parquet, write
 from tests.real.ledger_oracle import LedgerOracle
-from tests.real.test_run import FAST, eventually, local
+from tests.real.test_run import FAST, local
+from tests.real.waiting import eventually
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]
 

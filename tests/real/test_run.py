@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -12,9 +10,11 @@ import lance
 import pytest
 
 import slackwater as sw
+from slackwater import ViewStatus
 from slackwater.testing.s3_server import S3Server
 from tests.real.events import events, parquet, write
 from tests.real.ledger_oracle import LedgerOracle
+from tests.real.waiting import eventually
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]
 
@@ -42,13 +42,6 @@ def expected(rows: list[dict[str, Any]]) -> dict[int, tuple[int, float]]:
     for row in rows:
         amounts.setdefault(row["user"], []).append(row["amount"])
     return {user: (len(each), sum(each)) for user, each in amounts.items()}
-
-
-def eventually(condition: Callable[[], bool], limit_s: float = 60.0) -> None:
-    deadline = time.monotonic() + limit_s
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come true"
-        time.sleep(0.01)
 
 
 def test_small_files_are_one_get_each_and_none_when_they_were_seen(s3: S3Server, bucket: str) -> None:
@@ -116,7 +109,17 @@ def test_files_that_arrive_while_it_runs_are_in_the_views_and_each_epoch_is_whol
             write(tmp_path / "in", f"{number}.parquet", parquet(events(number * 100, 20)))
             eventually(lambda: run.report().files == number + 1)  # noqa: B023
             assert totals(tmp_path / "root") == expected(rows)
+        eventually(lambda: run.status().views == {"totals": ViewStatus("aggregate", len(expected(rows)))})
+        status = run.status()
+        assert [each.epoch for each in status.recent][-1] == status.epoch
+        assert {"events"} == {name for each in status.recent for name in each.freshness_s}
+        assert 0 < (status.sources["events"].freshness_s or 0) < 60
+        assert any(edge.unit == "rows" for edge in status.edges)
     store = sw.open(tmp_path / "root")
+    owner = store.owner()
+    assert owner is not None and owner.status is not None
+    told = sw.RunStatus.of_json(owner.status)
+    assert told is not None and (told.phase, told.epochs) == ("stopped", store.epochs().num_rows)
     oracle = LedgerOracle({"events": "parquet"}, lambda url: Path(url[len("file://") :]).read_bytes(), tmp_path)
     assert oracle.check_every_epoch(store, {"totals": TOTALS}) >= 5
 

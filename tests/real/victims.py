@@ -8,6 +8,8 @@ from typing import Final
 
 import psutil
 
+from spark_bridge.session import MASTER_MARK
+
 _Sign = Callable[[str], bool]
 
 
@@ -21,10 +23,9 @@ _SIGNS: Final[dict[str, _Sign]] = {
     "fetch": _actor("FetchActor"),
     "merger": _actor("MergerActor"),
     "coordinator": _actor("Coordinator"),
-    # The Java worker that was started last; the first one is the application's master.
-    "spark executor": lambda command: "DefaultWorker" in command,
+    "spark executor": lambda command: "DefaultWorker" in command and MASTER_MARK not in command,
     "spark application": lambda command: "org.apache.spark.deploy.SparkSubmit" in command,
-    "spark master": lambda command: "raydp.AppMaster" in command or "AppMasterEntryPoint" in command,
+    "spark master": lambda command: "DefaultWorker" in command and MASTER_MARK in command,
 }
 DRIVER = "driver"
 KINDS: Final = (*_SIGNS, DRIVER)

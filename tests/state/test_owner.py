@@ -207,6 +207,21 @@ def test_renewals_write_what_changed_and_a_new_phase_at_once(root: Location) -> 
     assert owner is not None and owner.phase == "failed"
 
 
+def test_every_renewal_writes_how_far_the_run_is_at_that_moment(root: Location) -> None:
+    run, looks = ownership(root, "one"), iter(range(3))
+    run.acquire()
+    written = read_owner(root)
+    assert written is not None and written.status is None
+    run.tell(lambda: {"look": next(looks)})
+    for look in range(2):
+        run.renew()
+        written = read_owner(root)
+        assert written is not None and written.status == {"look": look}
+    run.release()
+    written = read_owner(root)
+    assert written is not None and written.released and written.status == {"look": 2}
+
+
 def test_the_thread_renews_on_its_own(root: Location) -> None:
     clock = WatchingClock()
     mine = ownership(root, "mine", clock, interval_s=0.02)

@@ -373,6 +373,22 @@ def test_a_scan_takes_a_range_of_keys_and_a_set_of_vnodes(store: HeadSwapStore) 
     assert sizes(vnodes=[]) == []
     assert sizes(start=keys[1], vnodes={1, 3, 0}) == [1, 33]
     assert sizes(end=keys[3], state_version=record.state_version - 1) == [0, 1, 2]
+    assert sizes(keys=[keys[2], keys[3], keys[7], b"no key"]) == [7, 33]
+    assert sizes(keys=[keys[3], keys[7]], end=keys[4]) == [33]
+    assert sizes(keys=[]) == []
+
+
+def test_a_scan_gives_the_fields_that_are_wanted_as_they_are_now(store: HeadSwapStore) -> None:
+    builder = DeltaBuilder()
+    builder.put("queue", b"a", 1, path="p", size=1, attempts=0)
+    builder.put("queue", b"b", 1, path="q", size=2, attempts=0)
+    commit(store, 1, builder.build())
+    builder.patch("queue", b"a", 1, attempts=3)
+    builder.delete("queue", b"b", 1)
+    commit(store, 2, builder.build())
+    rows = store.scan("queue", fields=["attempts", "error", "path"])
+    assert rows.to_pylist() == [{"key": b"a", "vnode": 1, "epoch": 2, "attempts": 3, "error": None, "path": "p"}]
+    assert store.scan("ledger", fields=["path"]).column_names == ["key", "vnode", "epoch", "path"]
 
 
 def test_a_reader_waits_for_an_epoch(place: Place, store: HeadSwapStore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,29 @@
+"""A Ray that a run starts has what the run needs, and nothing beside it."""
+
+from __future__ import annotations
+
+import psutil
+import pytest
+import ray
+
+from tests.real.waiting import eventually
+
+pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]
+
+
+def test_ray_of_a_run_has_no_process_that_the_run_does_not_need() -> None:
+    commands = [" ".join(each.cmdline()) for each in psutil.Process().children(recursive=True)]
+    assert any("gcs_server" in command for command in commands)
+    assert [each for each in commands for name in ("monitor.py", "dashboard.py") if name in each] == []
+
+
+def test_lean_ray_makes_finds_and_forgets_actors() -> None:
+    class Counter:
+        def next(self) -> int:
+            return 1
+
+    counter = ray.remote(num_cpus=0)(Counter).options(name="counter").remote()
+    assert ray.get(counter.next.remote()) == 1
+    assert "counter" in ray.util.list_named_actors()
+    ray.kill(counter)
+    eventually(lambda: "counter" not in ray.util.list_named_actors())

@@ -1,0 +1,99 @@
+"""The workers of a cluster need nothing of this project, nor of the user's modules: they come with the run."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import slackwater as sw
+from slackwater.shipped_code import PACKAGES, runtime_environment
+from slackwater.testing.ray_cluster import RayCluster
+from tests.cli.command import REPOSITORY
+
+_BARE = Path(__file__).with_name("bare_node")
+_FORMAT = """
+from dataclasses import dataclass, field
+from actors.readers import reader_for
+from slackwater import Text
+
+@dataclass(frozen=True, kw_only=True)
+class Lines:
+    name: str = field(default="lines", init=False)
+
+    def reader(self, limits):
+        return reader_for(Text(), limits)
+"""
+_DRIVER = """
+import json, sys
+from importlib.util import find_spec
+from pathlib import Path
+import ray
+
+def there():
+    return [name for name in ("slackwater", "actors", "state", "spark_bridge", "my_formats") if find_spec(name)]
+
+ray.init(logging_level="error", log_to_driver=False)
+before = ray.get(ray.remote(there).remote())
+ray.shutdown()
+
+import slackwater as sw
+from my_formats import Lines
+
+here = Path(__file__).parent
+settings = sw.Settings(
+    ray=sw.RaySettings(runtime_env={"py_modules": [str(here / "my_formats")]}),
+    recovery=sw.RecoverySettings(max_tries=1),
+)
+pipeline = sw.Pipeline("lines", here / "root", settings=settings)
+pipeline.source("lines", here / "raw", format=Lines(), discovery=sw.Listing(interval_s=0.2))
+pipeline.view("longest", "SELECT max(length(value)) AS longest, count(*) AS n FROM lines")
+report = pipeline.run(until="caught_up")
+print(json.dumps({"before": before, "rows": report.rows, "recoveries": report.recoveries}))
+"""
+
+
+def test_a_cluster_that_was_there_gets_this_projects_packages_and_the_users_modules() -> None:
+    given = {"py_modules": ["my_formats"], "env_vars": {"TZ": "UTC"}}
+    made = runtime_environment(given, joins_cluster=True)
+    assert made["env_vars"] == {"TZ": "UTC"} and made["py_modules"][0] == "my_formats"
+    assert [Path(each).name for each in made["py_modules"][1:]] == list(PACKAGES)
+    assert all((Path(each) / "__init__.py").is_file() for each in made["py_modules"][1:])
+
+
+def test_nothing_is_added_on_this_machine_nor_in_a_job_which_has_an_environment_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert runtime_environment({"env_vars": {}}, joins_cluster=False) == {"env_vars": {}}
+    monkeypatch.setenv("RAY_JOB_CONFIG_JSON_ENV_VAR", "{}")
+    assert runtime_environment({}, joins_cluster=True) == {}
+
+
+@pytest.mark.ray
+@pytest.mark.full
+@pytest.mark.timeout(240)
+def test_a_run_brings_its_code_to_nodes_that_have_none_of_it(tmp_path: Path) -> None:
+    (tmp_path / "my_formats").mkdir()
+    (tmp_path / "my_formats" / "__init__.py").write_text(_FORMAT, encoding="utf-8")
+    (tmp_path / "driver.py").write_text(_DRIVER, encoding="utf-8")
+    (tmp_path / "raw").mkdir()
+    (tmp_path / "raw" / "a.txt").write_text("slack\nwater\nhigh water\n", encoding="utf-8")
+    hidden = os.pathsep.join([str(REPOSITORY), str(tmp_path)])
+    with RayCluster(num_cpus=2, environment={"PYTHONPATH": str(_BARE), "HIDDEN_PATHS": hidden}) as cluster:
+        driver = subprocess.run(
+            [sys.executable, str(tmp_path / "driver.py")],
+            env={**os.environ, **cluster.environment, "PYTHONPATH": str(REPOSITORY)},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=200,
+        )
+    assert driver.returncode == 0, driver.stderr
+    said = json.loads(driver.stdout.splitlines()[-1])
+    assert said == {"before": [], "rows": 3, "recoveries": 0}
+    view = sw.open(tmp_path / "root").snapshot().view("longest").to_arrow().to_pylist()
+    assert view == [{"longest": 10, "n": 3}]

@@ -1,0 +1,82 @@
+"""What the README, the tutorial and the how-to pages show is what happens."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from slackwater.demo.flights import day_files
+from slackwater.testing import S3Server
+from tests.docs.page import DOCS, REPOSITORY, blocks, name, pages
+from tests.docs.page_run import TERMINAL, PageRun
+
+_ON_S3 = [REPOSITORY / "README.md", DOCS / "howto/s3.md"]
+"""Pages whose buckets are reached by the environment alone, so that the whole cluster has to be started with it."""
+
+_EACH_TIME = DOCS / "tutorial/ten-minutes.md"
+_HERE = [
+    page
+    for page in pages("tutorial", "howto")
+    if page not in _ON_S3 and any(block.language in ("python", "console") for block in blocks(page))
+]
+
+
+@pytest.fixture
+def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A directory of its own, and a terminal.  What a page has imported from there is forgotten."""
+    monkeypatch.chdir(tmp_path)
+    for variable, value in TERMINAL.items():
+        monkeypatch.setenv(variable, value)
+    path, modules = list(sys.path), set(sys.modules)
+    yield
+    sys.path[:] = path
+    for module in set(sys.modules) - modules:
+        if str(getattr(sys.modules[module], "__file__", None) or "").startswith(str(tmp_path)):
+            del sys.modules[module]
+
+
+@pytest.mark.ray
+@pytest.mark.usefixtures("session", "reader")
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, id=name(page), marks=() if page == _EACH_TIME else pytest.mark.full) for page in _HERE],
+)
+def test_a_page_does_what_it_says(page: Path) -> None:
+    run = PageRun(page)
+    run.run()
+    assert run.ran > 0
+
+
+@pytest.mark.ray
+@pytest.mark.full
+@pytest.mark.parametrize("page", _ON_S3, ids=name)
+def test_a_page_about_s3_does_what_it_says_on_a_real_server(page: Path, tmp_path: Path) -> None:
+    with S3Server() as server:
+        server.create_bucket("raw")
+        server.create_bucket("lake")
+        for file in [file for file in day_files() if file.format == "parquet"][:5]:
+            server.put("raw", f"flights/{file.key}", file.body)
+        options = server.storage_options
+        environment = {
+            "AWS_ENDPOINT_URL": options["endpoint"],
+            "AWS_ACCESS_KEY_ID": options["access_key_id"],
+            "AWS_SECRET_ACCESS_KEY": options["secret_access_key"],
+            "AWS_REGION": options["region"],
+            "AWS_ALLOW_HTTP": "true",
+            "PYTHONPATH": str(REPOSITORY),
+            **TERMINAL,
+        }
+        ended = subprocess.run(
+            [sys.executable, "-m", "tests.docs.page_run", str(page)],
+            env={**os.environ, **environment},
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=240,
+        )
+    assert ended.returncode == 0, ended.stdout + ended.stderr

@@ -1,0 +1,100 @@
+"""A real run, seen from outside: Ray's Prometheus endpoint, and an exporter of OpenTelemetry."""
+
+from __future__ import annotations
+
+import urllib.request
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+import ray
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from prometheus_client.parser import text_string_to_metric_families
+
+import slackwater as sw
+from actors.metrics import Metric
+from tests.real.events import events, parquet, write
+from tests.real.test_run import FAST, TOTALS
+from tests.real.waiting import eventually
+
+pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]
+
+NAME = "seen_from_outside"
+NOT_OF_THIS_RUN = {
+    Metric.RECOVERIES,
+    Metric.BAD_ROWS,
+    Metric.MESSAGES,
+    Metric.MESSAGES_REDELIVERED,
+    Metric.MESSAGES_POISON,
+    Metric.MESSAGES_IN_FLIGHT,
+    Metric.VIEW_CAUGHT_UP,
+}
+Labels = tuple[tuple[str, str], ...]
+
+
+def endpoint() -> dict[str, dict[Labels, float]]:
+    """What the endpoint of this node says of the pipeline: name → our labels → value."""
+    [node] = [each for each in ray.nodes() if each["Alive"]]
+    url = f"http://{node['NodeManagerAddress']}:{node['MetricsExportPort']}/metrics"
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        text = answer.read().decode()
+    found: dict[str, dict[Labels, float]] = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            if sample.labels.get("pipeline") == NAME:
+                ours = {"phase", "source", "view", "status", "edge", "le"}
+                labels = tuple(sorted((key, value) for key, value in sample.labels.items() if key in ours))
+                found.setdefault(sample.name, {})[labels] = sample.value
+    return found
+
+
+def value(found: Mapping[str, Mapping[Labels, float]], name: str, **labels: str) -> float | None:
+    return found.get(f"ray_{name}", {}).get(tuple(sorted(labels.items())))
+
+
+def test_what_a_run_does_is_seen_at_the_endpoint_and_as_spans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    exporter = InMemorySpanExporter()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    monkeypatch.setattr(trace, "get_tracer_provider", lambda: provider)
+    for number in range(3):
+        write(tmp_path / "in", f"{number}.parquet", parquet(events(10 * number)))
+    pipeline = sw.Pipeline(NAME, tmp_path / "root")
+    pipeline.source("events", tmp_path / "in", format="parquet", discovery=FAST)
+    pipeline.view("totals", TOTALS)
+    with pipeline.start() as run:
+        run.wait(until="caught_up")
+        report = run.stop()
+    assert (report.files, report.rows) == (3, 30)
+
+    eventually(lambda: value(endpoint(), "slackwater_run_phase", phase="stopped") == 1.0, limit_s=20)
+    # Ray exports what is new a part at a time.
+    eventually(lambda: value(endpoint(), "slackwater_view_seconds_count", view="totals") is not None, limit_s=20)
+    found = endpoint()
+    assert value(found, "slackwater_epochs_total") == report.epochs
+    assert value(found, "slackwater_rows_total", source="events") == report.rows
+    assert value(found, "slackwater_read_bytes_total", source="events") == report.bytes
+    assert value(found, "slackwater_files_total", source="events", status="done") == 3
+    assert value(found, "slackwater_view_rows", view="totals") == 3
+    for phase in ("fetch", "align", "spark", "collect", "commit"):
+        assert value(found, "slackwater_epoch_phase_seconds_count", phase=phase) == report.epochs
+    assert value(found, "slackwater_view_seconds_count", view="totals") in range(1, report.epochs + 1)
+    shown = {name for name in found if not name.endswith(("_sum", "_count"))}
+    published = {name.removeprefix("ray_").removesuffix("_bucket") for name in shown}
+    assert published == {each.value.name for each in {*Metric} - NOT_OF_THIS_RUN}
+
+    store = sw.open(tmp_path / "root")
+    committed = store.epochs()["epoch"].to_pylist()
+    epochs = [span for span in exporter.get_finished_spans() if span.name == "epoch"]
+    assert [(span.attributes or {})["slackwater.epoch"] for span in epochs] == committed
+    names = {span.name for span in exporter.get_finished_spans()}
+    assert {"fetch", "align", "spark", "collect", "commit", "align fetch-0", "spark totals"} <= names
+
+    traces = [store.trace(epoch) for epoch in committed]
+    kept = {span.name for each in traces for span in each.spans}
+    assert {"totals", "hand-over to Spark", "list-events", "dispatcher", "fetch-0", "fetch-1", "merger"} <= kept
+    assert all(each.commit_s is not None for each in traces), "of the last one the owner tells it"
+    assert all(span.seconds >= 0 for each in traces for span in each.spans)

@@ -1,0 +1,33 @@
+"""A session of the user's is looked over before a run uses it, and keeps its settings."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import SparkSession
+
+from spark_bridge.borrowed_session import borrow, can_compute
+from spark_bridge.session import SparkSettings, find_session
+from state.errors import SettingsError
+
+
+def test_session_that_is_not_on_ray_is_refused(local_spark: SparkSession) -> None:
+    with pytest.raises(SettingsError, match=r"has a SparkSession on local\[1\], and a run needs one on Ray"):
+        find_session(SparkSettings())
+
+
+def test_views_are_computed_under_our_settings_and_the_users_stay(local_spark: SparkSession) -> None:
+    local_spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    try:
+        beside = borrow(local_spark, SparkSettings(ansi=True))
+        noon = "SELECT string(timestamp'2020-01-01 12:00:00Z')"
+        assert beside.sql(noon).collect()[0][0] == "2020-01-01 12:00:00"
+        assert local_spark.sql(noon).collect()[0][0] == "2020-01-01 21:00:00"
+        assert beside.conf.get("spark.sql.ansi.enabled") == "true"
+        assert local_spark.conf.get("spark.sql.ansi.enabled") == "false"
+        assert beside.sparkContext is local_spark.sparkContext
+    finally:
+        local_spark.conf.set("spark.sql.session.timeZone", "UTC")
+
+
+def test_application_without_an_executor_cannot_compute(local_spark: SparkSession) -> None:
+    assert not can_compute(local_spark), "a local session has none"

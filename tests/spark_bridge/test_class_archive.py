@@ -1,0 +1,122 @@
+"""The archive of classes is built once, is used by Java, and whatever is wrong with it is never in the way."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from spark_bridge.class_archive import ClassArchive, cache_dir, merged
+from spark_bridge.class_path import class_path
+from spark_bridge.session import prepare_java
+
+_PROGRAM = "org.apache.spark.launcher.Main"
+
+
+@pytest.fixture
+def jar(tmp_path: Path) -> Path:
+    """A small jar with a program in it."""
+    (launcher,) = (path for path in class_path() if Path(path).name.startswith("spark-launcher"))
+    return Path(shutil.copy2(launcher, tmp_path / "launcher.jar"))
+
+
+def archive_of(jar: Path) -> ClassArchive:
+    return ClassArchive(prepare_java(), [str(jar)], jar.parent / "cache")
+
+
+def run(jar: Path, options: str) -> subprocess.CompletedProcess[str]:
+    """The program with nothing to do, as a JVM of an application is started: it says how it is used."""
+    command = [str(prepare_java() / "bin" / "java"), *options.split(), "-Xshare:auto", "-Xlog:class+load:stdout"]
+    return subprocess.run(
+        [*command, "-cp", str(jar), _PROGRAM], capture_output=True, text=True, check=False, timeout=60
+    )
+
+
+def source_of_program(done: subprocess.CompletedProcess[str]) -> str:
+    (line,) = (line for line in done.stdout.splitlines() if f" {_PROGRAM} source:" in line)
+    return line.partition("source: ")[2]
+
+
+@pytest.fixture
+def archive(jar: Path) -> ClassArchive:
+    made = archive_of(jar)
+    run(jar, made.options("driver"))
+    assert made.build()
+    return made
+
+
+def test_second_start_maps_the_classes_that_the_first_has_noted(jar: Path) -> None:
+    first = archive_of(jar)
+    assert source_of_program(run(jar, first.options("driver"))).startswith("file:")
+    assert first.build()
+    again = archive_of(jar)
+    assert again.path.exists()
+    assert "DumpLoadedClassList" not in again.options("driver")
+    assert source_of_program(run(jar, again.options("driver"))).startswith("shared objects file")
+    assert [each.suffix for each in sorted(again.path.parent.iterdir())] == [".jsa", ".lock"]
+
+
+def test_damaged_archive_is_as_good_as_none(jar: Path, archive: ClassArchive) -> None:
+    healthy = run(jar, archive.options("driver"))
+    content = bytearray(archive.path.read_bytes())
+    for place in range(len(content) // 3, len(content) - 1, 4096):
+        content[place] ^= 0xFF
+    archive.path.chmod(0o600)
+    archive.path.write_bytes(content)
+    damaged = run(jar, archive.options("driver"))
+    assert source_of_program(damaged).startswith("file:")
+    assert (damaged.returncode, damaged.stderr) == (healthy.returncode, healthy.stderr)
+
+
+@pytest.mark.parametrize("content", [b"", b"no archive at all", b"\0" * 100_000])
+def test_what_is_no_archive_is_as_good_as_none(jar: Path, archive: ClassArchive, content: bytes) -> None:
+    archive.path.chmod(0o600)
+    archive.path.write_bytes(content)
+    assert source_of_program(run(jar, archive.options("driver"))).startswith("file:")
+
+
+def test_another_jar_has_another_archive(jar: Path, archive: ClassArchive) -> None:
+    os.utime(jar, (1, 1))
+    assert archive_of(jar).path != archive.path
+
+
+def test_without_a_place_to_write_java_starts_as_ever(jar: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    nowhere = ClassArchive(prepare_java(), [str(jar)], tmp_path / "file" / "cache")
+    assert nowhere.options("driver") == ""
+    nowhere.begin_build()
+
+
+def test_of_two_that_build_one_does(jar: Path) -> None:
+    archive = archive_of(jar)
+    run(jar, archive.options("driver"))
+    with open(archive.path.with_suffix(".lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert not archive.build()
+    assert archive.build()
+
+
+def test_what_was_noted_while_another_built_is_removed(jar: Path, archive: ClassArchive) -> None:
+    late = archive.path.with_name(f"{archive.path.stem}.driver-pid7.classes")
+    late.write_text("java/lang/Object\n")
+    archive.begin_build()
+    assert not late.exists()
+    assert archive.path.exists()
+
+
+def test_lists_of_several_jvms_become_one() -> None:
+    driver = "# Do not modify\njava/lang/Object id: 0\nb/B id: 7\n@lambda-proxy b/B run\n"
+    killed = "java/lang/Object id: 0\nc/C id: 3\nx/Own id: 4 super: 0 source: file:/x\nb/Hal"
+    assert merged([driver, killed]) == ["java/lang/Object", "b/B", "@lambda-proxy b/B run", "c/C"]
+
+
+def test_cache_is_where_the_user_keeps_caches(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache_dir() == tmp_path / "slackwater"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert cache_dir() == tmp_path / "home" / ".cache" / "slackwater"

@@ -1,0 +1,34 @@
+"""How long each piece of the work on an epoch takes."""
+
+from __future__ import annotations
+
+from spark_bridge.work_times import WorkTimes
+from state.clock import ManualClock
+from state.epoch_trace import Span
+from state.stored_rows import stored_rows_name
+from state.view_name import next_name
+
+
+def test_work_is_timed_when_it_is_done_and_called_by_what_it_is_for() -> None:
+    clock = ManualClock()
+    times = WorkTimes(clock)
+    names = ["totals", next_name("late"), stored_rows_name("orders")]
+    work = times.timing(", again", {name: lambda: clock.advance(2.0) for name in names})
+    with times.timed("hand-over to Spark"):
+        clock.advance(1.0)
+    for call in work.values():
+        call()
+    assert times.seconds == 7.0
+    assert times.spans == (
+        Span("spark", "hand-over to Spark", 0.0, 1.0),
+        Span("spark", "totals, again", 1.0, 2.0),
+        Span("spark", "late, catching up, again", 3.0, 2.0),
+        Span("spark", "stored rows of orders, again", 5.0, 2.0),
+    )
+
+
+def test_what_takes_no_time_to_speak_of_is_left_out() -> None:
+    times = WorkTimes(ManualClock())
+    with times.timed("analysis of views"):
+        pass
+    assert times.spans == ()

@@ -1,0 +1,31 @@
+"""What an epoch record keeps of the times of an epoch."""
+
+from __future__ import annotations
+
+import pytest
+
+from state.epoch_trace import PHASES, EpochTrace, Span
+
+
+def spans(phase: str, count: int) -> list[Span]:
+    return [Span(phase, "", 0.0, 1.0), *(Span(phase, f"part-{at}", at / 8, at / 4) for at in range(count))]
+
+
+def test_a_trace_comes_back_from_its_text() -> None:
+    trace = EpochTrace.of([*spans("spark", 3), *spans("align", 20)], (7 << 57, 0.25))
+    assert trace.left_out == {"align": 4} and trace.commit_before == (7 << 57, 0.25)
+    assert EpochTrace.of_json(trace.to_json()) == trace
+    assert EpochTrace.of_json(EpochTrace().to_json()) == EpochTrace()
+
+
+def test_the_longest_parts_of_each_phase_are_kept_in_the_order_of_their_begins() -> None:
+    trace = EpochTrace.of([*spans("spark", 40), *spans("align", 2), *spans("fetch", 0)])
+    assert [span.phase for span in trace.spans if not span.name] == ["fetch", "align", "spark"]
+    assert [span.name for span in trace.spans if span.phase == "spark"] == ["", *(f"part-{at}" for at in range(24, 40))]
+    assert trace.left_out == {"spark": 24}
+
+
+@pytest.mark.parametrize("actors", [16, 256])
+def test_the_size_of_the_text_does_not_grow_with_actors_and_views(actors: int) -> None:
+    trace = EpochTrace.of([span for phase in PHASES[:4] for span in spans(phase, actors)])
+    assert len(trace.to_json()) < 3_000
