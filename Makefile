@@ -7,11 +7,11 @@ READY := .venv/.ready
 .DEFAULT_GOAL := help
 
 # A process has one Spark session, so a test runs on RayDP (the marker `ray`) or on a Spark of its own, never both.  Those
-# on RayDP want the machine for themselves; the others wait more than they compute, and run two files at a time.
+# on RayDP want the machine for themselves; the others wait more than they compute, and run three files at a time.
 
 .PHONY: help
 help:  ## this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  %-12s %s\n", $$1, $$2}'
 
 $(READY): requirements.lock pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -26,14 +26,18 @@ setup: $(READY)  ## make .venv with everything in it (Java too)
 demo: setup  ## flights into an embedded S3 server, through a crash, compared with DuckDB (about 2 minutes)
 	$(BIN)/slackwater demo
 
+.PHONY: job
+job: setup  ## flights as a job of a local Ray cluster: submitted, watched, stopped (about 90 seconds)
+	$(BIN)/python -m slackwater.demo.cluster_job
+
 .PHONY: test
 test: setup  ## the tests (at most 10 minutes)
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not ray and not full"
+	$(BIN)/python -m pytest -n 3 --dist loadfile -m "not ray and not full"
 	$(BIN)/python -m pytest -m "ray and not full"
 
 .PHONY: test-full
 test-full: setup  ## the tests and the long ones
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not ray"
+	$(BIN)/python -m pytest -n 3 --dist loadfile -m "not ray"
 	$(BIN)/python -m pytest -m "ray"
 
 .PHONY: soak
@@ -60,14 +64,36 @@ lint: setup  ## ruff, mypy --strict, import-linter
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+.PHONY: docs
+docs: setup  ## the site of the documentation, into build/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
 .PHONY: format
 format: setup  ## let ruff lay out the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+PATHWAY := build/pathway/.ready
+
+$(PATHWAY): benchmarks/contenders/pathway.txt
+	$(PYTHON) -m venv build/pathway
+	build/pathway/bin/python -m pip install --quiet -r $<
+	touch $@
+
+.PHONY: pathway
+pathway: $(PATHWAY)  ## Pathway, which the benchmarks compare with, in an environment of its own
+
+# Without Pathway the benchmarks say so, and compare with the others.
+
 .PHONY: bench
-bench: setup  ## the benchmarks, side by side with others (docs/benchmarks.md)
-	$(BIN)/python -m benchmarks
+bench: setup  ## the benchmarks, side by side with others: writes docs/benchmarks.md (30 minutes)
+	-$(MAKE) $(PATHWAY)
+	$(BIN)/python -m benchmarks --write
+
+.PHONY: bench-quick
+bench-quick: setup  ## small sizes of those that matter most: writes build/benchmarks/quick (3 minutes)
+	-$(MAKE) $(PATHWAY)
+	$(BIN)/python -m benchmarks --quick
 
 .PHONY: lock
 lock:  ## resolve requirements.lock anew from pyproject.toml
@@ -80,4 +106,4 @@ lock:  ## resolve requirements.lock anew from pyproject.toml
 .PHONY: clean
 clean:  ## remove .venv and everything that was built
 	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
-	find state actors spark_bridge slackwater tests examples benchmarks -name __pycache__ -prune -exec rm -rf {} +
+	find state actors spark_bridge slackwater tests examples benchmarks website -name __pycache__ -prune -exec rm -rf {} +
