@@ -17,7 +17,7 @@ from actors.source import SourceDefinition
 from slackwater.rows_touched import RowsTouched
 from slackwater.shown_schema import shown_schema
 from spark_bridge.analysis import SourceWithoutSchemaError, analyse
-from spark_bridge.session import SparkSettings, start_local_session
+from spark_bridge.session import SparkSettings, session_at_hand
 from spark_bridge.view_definition import ViewDefinition
 from state.clock import Clock
 from state.errors import NotIncrementalError
@@ -45,7 +45,7 @@ class ViewExplanation:
 def explain(
     definition: PipelineDefinition, views: Sequence[ViewDefinition], spark_settings: SparkSettings, clock: Clock
 ) -> tuple[ViewExplanation, ...]:
-    """Analyses views with a Spark of their own; reads at most eight files per source, for its schema.
+    """Analyses views with the Spark of this process, or a local one; reads at most eight files per source.
 
     Raises:
         ViewError: a view cannot be built.
@@ -58,12 +58,9 @@ def explain(
         source.name: schemas.get(source.name) or shown_schema(source, definition.fetch, _listed(source))[0]
         for source in definition.sources
     }
-    spark = start_local_session(spark_settings, f"slackwater-explain-{definition.name}")
-    try:
-        materialized = [source.name for source in definition.sources if source.materialize]
+    materialized = [source.name for source in definition.sources if source.materialize]
+    with session_at_hand(spark_settings, f"slackwater-explain-{definition.name}") as spark:
         return tuple(_explain(spark, view, found, materialized, touched) for view in views)
-    finally:
-        spark.stop()
 
 
 def _explain(

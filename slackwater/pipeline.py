@@ -282,7 +282,9 @@ class Pipeline:
             raise
 
     def explain(self) -> tuple[ViewExplanation, ...]:
-        """The class of each view, why, what it stores, what an epoch costs and touches.  Starts a Spark of its own.
+        """The class of each view, why, what it stores, what an epoch costs and touches.
+
+        The views are analysed by the SparkSession of this process, or a local one.
 
         Raises:
             UsageError, StorageError: as `run`; a view that cannot be maintained is `refused` instead.
@@ -296,7 +298,7 @@ class Pipeline:
         """What a run would do and, in requests, cost.  Writes nothing, and works beside a running pipeline.
 
         Each source is listed once; of one without a schema the first files are read, and of one with large Parquet
-        files a footer.  The views are analysed by a Spark of their own.
+        files a footer.  The views are analysed by the SparkSession of this process, or a local one.
 
         Args:
             prices: of requests; by default AWS's list prices.

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 _NEEDED = ("java.base/java.nio", "java.base/sun.nio.ch")
 
 
-def session_of_user() -> SparkSession | None:
-    """The session that this process has and that is not ours; a process has one JVM, so another cannot be started."""
+def session_of_process() -> SparkSession | None:
+    """The session that this process has, if any; it has one JVM, so that another cannot be started."""
     spark = SparkSession._instantiatedSession
     return None if spark is None or spark.sparkContext._jsc is None else spark
 

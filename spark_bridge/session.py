@@ -12,8 +12,8 @@ import os
 import sys
 import tempfile
 import weakref
-from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from spark_bridge.arrow_frames import frame_of_table
-from spark_bridge.borrowed_session import borrow, can_compute, refuse_unfit, session_of_user
+from spark_bridge.borrowed_session import borrow, can_compute, refuse_unfit, session_of_process
 from spark_bridge.class_archive import ClassArchive, cache_dir
 from spark_bridge.class_path import class_path
 from spark_bridge.driver_jvm import driver_answers
@@ -162,11 +162,6 @@ def prepare_java() -> Path:
     return home
 
 
-def running_session() -> SparkSession | None:
-    """The session of this process, if `start_session` has begun one and nobody has ended it."""
-    return _running[-1].spark if _running else None
-
-
 def find_session(settings: SparkSettings) -> Callable[[], SparkSession] | None:
     """How to get the session that this process has already, ours or the user's; None if there is none.
 
@@ -177,7 +172,7 @@ def find_session(settings: SparkSettings) -> Callable[[], SparkSession] | None:
     """
     if _running:
         return _running[-1].session
-    user = session_of_user()
+    user = session_of_process()
     if user is None:
         return None
     refuse_unfit(user)
@@ -241,8 +236,27 @@ def start_session(settings: SparkSettings, app_name: str) -> SparkSession:
     return finish_session(begin_session(settings, app_name, lambda: True), settings.start_timeout_s)
 
 
+@contextmanager
+def session_at_hand(settings: SparkSettings, app_name: str) -> Iterator[SparkSession]:
+    """A session for what needs no Ray: beside that of this process, which lives on, or a local one, which ends here.
+
+    Args:
+        settings: those that a running application can still be given hold in either case.
+        app_name: of a local one.
+    """
+    present = session_of_process()
+    if present is not None:
+        yield borrow(present, settings)
+        return
+    spark = start_local_session(settings, app_name)
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
 def start_local_session(settings: SparkSettings, app_name: str) -> SparkSession:
-    """A session without Ray, inside one JVM, for tests and for explaining views."""
+    """A session without Ray, inside one JVM; this process has none."""
     prepare_java()
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     configs = settings.spark_configs()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from actors.reports import SourceProgress
 from spark_bridge.declaration import Declaration
-from spark_bridge.session import SparkSettings, start_local_session
+from spark_bridge.session import SparkSettings, session_at_hand
 from spark_bridge.spark_jobs import SparkJobs
 from spark_bridge.view_definition import ViewDefinition
 from spark_bridge.view_plan import ViewPlan
@@ -64,7 +65,7 @@ def plan_views(
     settings: SparkSettings,
     name: str,
 ) -> tuple[PlannedView, ...]:
-    """Analyses the views by a Spark of their own.
+    """Analyses the views by the Spark of this process, or one of their own.
 
     Args:
         definitions: the declared views.
@@ -77,14 +78,9 @@ def plan_views(
     Raises:
         RunFailedError: Spark cannot be started.
     """
-    spark = start_local_session(settings, name)
-    jobs = SparkJobs(spark)
-    try:
+    with session_at_hand(settings, name) as spark, closing(SparkJobs(spark)) as jobs:
         planner = ViewPlanner(spark, jobs, materialized)
         planned = [_planned(planner, each, schemas, materialized, known) for each in definitions]
-    finally:
-        jobs.close()
-        spark.stop()
     frozen = Declaration.of({each.name: each for each in definitions}, {}, known.views, known.ingested).frozen
     stored = [PlannedView(each, known.views[each].view_class, "stays", "it is not declared") for each in frozen]
     return (*planned, *stored)

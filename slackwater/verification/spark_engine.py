@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -26,7 +27,7 @@ from slackwater.verification.ingested_files import IngestedFiles
 from slackwater.verification.recorded_source import IngestedFile
 from spark_bridge.moments import uses_moments
 from spark_bridge.recomputation import is_same_view, recompute
-from spark_bridge.session import SparkSettings, running_session, start_local_session
+from spark_bridge.session import SparkSettings, session_at_hand
 from spark_bridge.view_definition import ViewDefinition
 from spark_bridge.visible_columns import visible_schemas
 from state.errors import SchemaError, ViewError
@@ -57,8 +58,8 @@ class SparkEngine:
         self, ansi: bool, functions: Mapping[str, ViewDefinition], settings: FetchSettings, spark: SparkSession | None
     ) -> None:
         self._ansi, self._functions, self._settings = ansi, functions, settings
-        self._spark = spark or running_session()
-        self._own: SparkSession | None = None
+        self._spark = spark
+        self._resources = ExitStack()
         self._schemas: dict[str, pa.Schema] = {}
         self._directories: dict[str, Path] = {}
 
@@ -68,8 +69,7 @@ class SparkEngine:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._own is not None:
-            self._own.stop()
+        self._resources.close()
 
     def accept(self, view: CatalogView) -> None:
         if _USES_EPOCH.search(view.identity):
@@ -106,7 +106,8 @@ class SparkEngine:
 
     def _session(self) -> SparkSession:
         if self._spark is None:
-            self._spark = self._own = start_local_session(SparkSettings(ansi=self._ansi), "slackwater-verify")
+            at_hand = session_at_hand(SparkSettings(ansi=self._ansi), "slackwater-verify")
+            self._spark = self._resources.enter_context(at_hand)
         return self._spark
 
     def _definition(self, view: CatalogView, schemas: Mapping[str, pa.Schema]) -> ViewDefinition:

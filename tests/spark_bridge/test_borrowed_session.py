@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from pyspark.sql import SparkSession
 
+import slackwater as sw
 from spark_bridge.borrowed_session import borrow, can_compute
-from spark_bridge.session import SparkSettings, find_session
+from spark_bridge.session import SparkSettings, find_session, session_at_hand
 from state.errors import SettingsError
 
 
@@ -27,6 +30,22 @@ def test_views_are_computed_under_our_settings_and_the_users_stay(local_spark: S
         assert beside.sparkContext is local_spark.sparkContext
     finally:
         local_spark.conf.set("spark.sql.session.timeZone", "UTC")
+
+
+def test_what_needs_no_ray_takes_the_session_of_the_process_and_leaves_it(
+    local_spark: SparkSession, tmp_path: Path
+) -> None:
+    (tmp_path / "raw").mkdir()
+    (tmp_path / "raw" / "a.json").write_text('{"item": "tea"}\n')
+    pipeline = sw.Pipeline("shop", root=tmp_path / "views")
+    pipeline.source("orders", tmp_path / "raw", format="json")
+    pipeline.view("sold", "SELECT item, count(*) AS sold FROM orders GROUP BY item")
+    assert [each.view_class for each in pipeline.explain()] == ["aggregate"]
+    assert [each.view_class for each in pipeline.dry_run().views] == ["aggregate"]
+    with session_at_hand(SparkSettings(ansi=True), "not needed") as spark:
+        assert spark.sparkContext is local_spark.sparkContext
+        assert spark.conf.get("spark.sql.ansi.enabled") == "true"
+    assert local_spark.range(3).count() == 3
 
 
 def test_application_without_an_executor_cannot_compute(local_spark: SparkSession) -> None:
