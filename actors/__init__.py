@@ -80,6 +80,6 @@ Reading them: `source.py` (what a source is); `object_file.py`, `range_plan.py`,
 file piece by piece), `file_columns.py` with `path_columns.py` and `metadata_columns.py` (columns that are not in the
 content), `safe_types.py` and `conform.py` (types that survive the way to Spark), `ddl.py` (schemas as text).
 
-`store_errors.py` and `read_errors.py` say what is to blame, `settings.py` what can be set, `logging.py` how logs look
-and what they never show, `visible_text.py` what a terminal is shown of the texts of files.
+`store_errors.py` and `read_errors.py` say what is to blame, `error_lines.py` in one line, `settings.py` what can be
+set, `logging.py` how logs look and what they never show, `visible_text.py` what a terminal is shown of files' texts.
 """

@@ -17,6 +17,7 @@ import ray
 import structlog
 
 from actors.attempt_plan import AttemptPlan
+from actors.error_lines import cause_of_death, first_line
 from actors.instructions import (
     Commit,
     Connect,
@@ -107,7 +108,7 @@ class Coordinator:
         try:
             await self._group.connect()
         except ray.exceptions.RayActorError as error:
-            raise RunFailedError(f"an actor died before it was connected: {_first_line(error)}") from error
+            raise RunFailedError(f"an actor died before it was connected: {cause_of_death(error)}") from error
         self._run(self._move_tags())
         self._run(self._store.keep_house())
         self._watches = {
@@ -177,7 +178,7 @@ class Coordinator:
             self._watched.clear()
             try:
                 await asyncio.wait_for(self._watched.wait(), _WATCH_S)
-            except asyncio.TimeoutError:
+            except TimeoutError:
                 pass
         return replace(self._executor.state, failure=self._failure)
 
@@ -258,7 +259,7 @@ class Coordinator:
         try:
             await self._group.connect_fetchers(new, connect.before, connect.after)
         except ray.exceptions.RayActorError as error:
-            raise RunFailedError(f"an actor died while vnodes were to move: {_first_line(error)}") from error
+            raise RunFailedError(f"an actor died while vnodes were to move: {cause_of_death(error)}") from error
         self._do(self._executor.on_connected(self._now_s()))
 
     async def _end_fetcher(self, name: str) -> None:
@@ -304,7 +305,7 @@ class Coordinator:
         try:
             await handle.join.remote()
         except ray.exceptions.RayActorError as error:
-            raise RunFailedError(f"the actor {name} died: {_first_line(error)}") from error
+            raise RunFailedError(f"the actor {name} died: {cause_of_death(error)}") from error
         except ray.exceptions.RayTaskError as error:
             raise error.cause from None
 
@@ -342,10 +343,6 @@ class Coordinator:
             return
         self._log.warning("attempt failed", epoch=self._executor.state.epoch, error=str(error))
         if not isinstance(error, SlackwaterError):
-            error = RunFailedError(f"{type(error).__name__}: {_first_line(error)}")
+            error = RunFailedError(f"{type(error).__name__}: {first_line(error)}")
         self._failure = error
         self._watched.set()
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 from actors.event_feed import EventFeed, PoisonMessage
 from actors.instructions import DeleteMessages, ExtendMessages, Instruction, LookAt, Receive, ReleaseMessages
@@ -151,7 +151,7 @@ class EventWatch:
             "redelivered": progress.redelivered,
             "poison": progress.poison,
             "tracked": progress.tracked,
-            "oldest_sent_at": None if oldest_s is None else datetime.fromtimestamp(oldest_s, timezone.utc),
+            "oldest_sent_at": None if oldest_s is None else datetime.fromtimestamp(oldest_s, UTC),
         }
 
     def progress(self) -> MessageProgress:

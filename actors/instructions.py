@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Union
 
 import pyarrow as pa
 
@@ -325,43 +324,43 @@ class Grant:
     nbytes: int
 
 
-Instruction = Union[
-    Send,
-    Collect,
-    HandOver,
-    End,
-    ReadPage,
-    FindGone,
-    Receive,
-    LookAt,
-    DeleteMessages,
-    ExtendMessages,
-    ReleaseMessages,
-    WakeAt,
-    ReadPiece,
-    InferSchema,
-    ProposeSchema,
-    ProposeColumns,
-    StagePiece,
-    CloseFile,
-    CloseFiles,
-    EmitBlock,
-    Fail,
-    Deliver,
-    Grant,
-    Inject,
-    Commit,
-    TellCommitted,
-    MoveTags,
-    DecideSchema,
-    TellLeftOut,
-    TryNextFile,
-    MarkListings,
-    Connect,
-    PrepareMove,
-    TellScaling,
-    EndFetchers,
-]
+Instruction = (
+    Send
+    | Collect
+    | HandOver
+    | End
+    | ReadPage
+    | FindGone
+    | Receive
+    | LookAt
+    | DeleteMessages
+    | ExtendMessages
+    | ReleaseMessages
+    | WakeAt
+    | ReadPiece
+    | InferSchema
+    | ProposeSchema
+    | ProposeColumns
+    | StagePiece
+    | CloseFile
+    | CloseFiles
+    | EmitBlock
+    | Fail
+    | Deliver
+    | Grant
+    | Inject
+    | Commit
+    | TellCommitted
+    | MoveTags
+    | DecideSchema
+    | TellLeftOut
+    | TryNextFile
+    | MarkListings
+    | Connect
+    | PrepareMove
+    | TellScaling
+    | EndFetchers
+)
 
 
 def pass_on(barrier: Barrier, report: CollectReport, to: tuple[str, ...] | None = None) -> list[Instruction]:

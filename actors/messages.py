@@ -84,7 +84,7 @@ class Update:
     throttle: Throttle = Throttle()
 
 
-Mutation = Union[Stop, Pause, Resume, Throttle, Retry, Forget, Reread, Update]
+Mutation = Stop | Pause | Resume | Throttle | Retry | Forget | Reread | Update
 """What changes exactly at a barrier, at all actors.  Every executor passes on also what it does not act on."""
 
 

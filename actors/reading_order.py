@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 from actors.messages import FileVersion
 
-_ANY_TIME = datetime.min.replace(tzinfo=timezone.utc)
+_ANY_TIME = datetime.min.replace(tzinfo=UTC)
 
 
 def place(file: FileVersion, order: str) -> tuple[datetime, str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
-from typing import Union
 
 from actors.messages import Barrier, Block, Correction, Vanished
 from state.delta import Delta
@@ -189,7 +188,7 @@ class FetchProgress:
         return replace(self, received=self.received + other.received, moved=self.moved + other.moved, sources=sources)
 
 
-Progress = Union[ListProgress, FetchProgress]
+Progress = ListProgress | FetchProgress
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ import structlog
 from actors.actor_group import control_options
 from actors.attempt_plan import AttemptPlan
 from actors.coordinator import Coordinator
+from actors.error_lines import cause_of_death, first_line
 from actors.lean_ray import lean_ray
 from actors.messages import Mutation
 from actors.pipeline_definition import PipelineDefinition
@@ -69,7 +70,7 @@ def connect_ray(
             ray.init(address=joined, **options)
         except (ConnectionError, ValueError, RuntimeError) as error:
             raise RunFailedError(
-                f"there is no Ray cluster at {joined}: {_first_line(error)}; start it, or take RAY_ADDRESS and "
+                f"there is no Ray cluster at {joined}: {first_line(error)}; start it, or take RAY_ADDRESS and "
                 "RaySettings(address=...) away to run on this machine alone"
             ) from error
     return True
@@ -262,8 +263,4 @@ def _answer(call: Callable[[], _Answer]) -> _Answer:
     except ray.exceptions.RayTaskError as error:
         raise error.cause from None
     except ray.exceptions.RayActorError as error:
-        raise RunFailedError(f"the coordinator died: {_first_line(error)}") from error
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or ["no reason given"])[0]
+        raise RunFailedError(f"the coordinator died: {cause_of_death(error)}") from error

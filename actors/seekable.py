@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
-from typing import Union
 
 import pyarrow as pa
 
-Bytes = Union[bytes, memoryview]
+Bytes = bytes | memoryview
 
 
 def seekable(size: int, read_at: Callable[[int, int], Bytes]) -> pa.NativeFile:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import Union
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +19,7 @@ _SHOWN, _ABSENT, _FORGOTTEN, _GONE = 1, 2, 4, 8
 
 _Words = npt.NDArray[np.uint64]
 _Positions = npt.NDArray[np.int64]
-Buffer = Union[bytes, memoryview]
+Buffer = bytes | memoryview
 
 
 class Sight(IntEnum):

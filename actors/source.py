@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Any, Protocol, Union
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
 import pyarrow as pa
@@ -83,7 +83,7 @@ class CustomFormat(Protocol):
         ...
 
 
-Format = Union[Parquet, Csv, Json, Text, CustomFormat]
+Format = Parquet | Csv | Json | Text | CustomFormat
 FORMATS: dict[str, type[Parquet] | type[Csv] | type[Json] | type[Text]] = {
     "parquet": Parquet,
     "csv": Csv,
@@ -213,12 +213,12 @@ class Notifications:
         return _not_before(self, declared_at)
 
 
-Discovery = Union[Listing, Notifications]
+Discovery = Listing | Notifications
 
 
 def _require_zone(discovery: Discovery) -> None:
     if discovery.modified_after is not None and discovery.modified_after.tzinfo is None:
-        object.__setattr__(discovery, "modified_after", discovery.modified_after.replace(tzinfo=timezone.utc))
+        object.__setattr__(discovery, "modified_after", discovery.modified_after.replace(tzinfo=UTC))
 
 
 def _not_before(discovery: Discovery, declared_at: datetime | None) -> datetime | None:

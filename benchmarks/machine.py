@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from importlib.metadata import version
 
 import psutil
@@ -14,7 +14,7 @@ _PACKAGES = ("ray", "raydp", "pyspark", "pyarrow", "pylance", "obstore")
 
 def today() -> str:
     """In UTC."""
-    return datetime.now(timezone.utc).date().isoformat()
+    return datetime.now(UTC).date().isoformat()
 
 
 def this_machine() -> str:

@@ -16,7 +16,7 @@ import time
 from collections import deque
 from collections.abc import Iterable
 from contextlib import closing
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 import slackwater as sw
 from actors.event_source import EventSource
@@ -141,7 +141,7 @@ class _Recorded:
             must_settle=False,
             events=self._events.watch(path_filter),
             must_list=False,
-            listed=ListedState(datetime.now(timezone.utc)),
+            listed=ListedState(datetime.now(UTC)),
         )
 
     async def run(self, count: int) -> None:

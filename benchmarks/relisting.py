@@ -16,7 +16,7 @@ import time
 import tracemalloc
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from random import Random
 
 import numpy as np
@@ -48,7 +48,7 @@ from state.records import EpochCounts, EpochSeconds
 
 PAGE = 1_000
 AT_ONCE = 50_000
-AT = datetime(2026, 1, 1, tzinfo=timezone.utc)
+AT = datetime(2026, 1, 1, tzinfo=UTC)
 SOURCE = "events"
 Numbers = npt.NDArray[np.int64]
 

@@ -2,7 +2,8 @@
 
     python -m benchmarks.startup [--turns 3] [--before CHECKOUT]
 
-Without and with the archive of classes; `--before` also starts what another checkout of this project has.
+Without and with the archive of classes; `--before` also starts what another checkout of this project has, after
+`make setup` in it.
 """
 
 from __future__ import annotations
@@ -87,7 +88,9 @@ def noting_start(place: Path) -> tuple[dict[str, Any], float]:
 def start(place: Path, packages: Path, archive: str) -> dict[str, Any]:
     shutil.rmtree(place / "root", ignore_errors=True)
     environment = {**os.environ, "PYTHONPATH": str(packages), "XDG_CACHE_HOME": str(place / "cache")}
-    command = [sys.executable, str(_PROBE), str(place), archive]
+    # Ray's workers take what is installed in their Python, whatever the path says: each checkout has its own.
+    python = sys.executable if packages == _HERE else str(packages / ".venv" / "bin" / "python")
+    command = [python, str(_PROBE), str(place), archive]
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True, timeout=300)
     answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return answer

@@ -34,9 +34,12 @@ Invariants:
     run_events.py what happens in it, for programs
     run_progress.py how far its sources are; discovery_totals.py and how their files are found
     observability/ what it shows to Prometheus, Grafana and OpenTelemetry
+    counted.py    numbers of things, in words
+    owner_watch.py whether the run that a root names is alive
     root_watcher.py a run watched from elsewhere; stored_status.py what the store alone tells of it
     store.py      open, Store: epochs, files, quarantine, why, owner, watch
-    file_table.py the table of files, quarantine_table.py that of bad records, source_table.py that of sources
+    file_table.py the table of files, quarantine_table.py that of bad records, and so epoch_table.py, source_table.py,
+                  view_table.py
     file_search.py files in a ledger of millions, a page.py at a time
     source_discovery.py how the files of a source are found, as the owner and the store say
     dry_run/      DryRun: what a run would do and cost; shown_schema.py: the schema that files show

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 from actors.reports import ListProgress, MessageProgress
 from actors.run_state import RunState
@@ -77,4 +77,4 @@ def _is_later(time: datetime | None, other: datetime | None) -> bool:
 
 
 def _time(seconds: float | None) -> datetime | None:
-    return None if seconds is None else datetime.fromtimestamp(seconds, timezone.utc)
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)

@@ -11,6 +11,7 @@ from typing_extensions import Unpack
 from actors.messages import Throttle
 from actors.pipeline_definition import PipelineDefinition
 from actors.run_state import RunState
+from slackwater.counted import counted
 from slackwater.run_control import RunControl
 from slackwater.run_status import RunReport, RunStatus, SourceStatus
 from spark_bridge.view_definition import ViewDefinition, ViewOptions
@@ -273,23 +274,24 @@ class Run:
             for name in sorted(state.closed)
         ]
         notes += [
-            f"view {name} is not shown: {len(late.missing):,} files that it needs are gone or have changed, first "
+            f"view {name} is not shown: {counted(len(late.missing), 'file')} that it needs gone or changed, first "
             f'{late.missing[0]}; bring them back and start again, or declare it with on_missing="allow"'
             for name, late in self._control.late_views.items()
             if late.missing
         ]
         notes += [
-            f"source {name}: {source.quarantined} files are quarantined; see slackwater files ROOT --status quarantined"
+            f"source {name}: {counted(source.quarantined, 'file')} quarantined; see slackwater files ROOT "
+            "--status quarantined"
             for name, source in sources.items()
             if source.quarantined
         ]
         notes += [
-            f"source {name}: {source.rows_bad:,} bad records are quarantined; see slackwater quarantine ROOT"
+            f"source {name}: {counted(source.rows_bad, 'bad record')} quarantined; see slackwater quarantine ROOT"
             for name, source in sources.items()
             if source.rows_bad
         ]
         notes += [
-            f"source {name}: its queue had {source.messages.poison:,} poison messages, which are quarantined; see "
+            f"source {name}: {counted(source.messages.poison, 'poison message')} of its queue quarantined; see "
             "slackwater quarantine ROOT"
             for name, source in sources.items()
             if source.messages is not None and source.messages.poison

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import ClassVar, Union
+from typing import ClassVar
 
 from actors.run_state import CommittedEpoch
 from slackwater.run_status import RunReport, RunStatus
@@ -136,9 +136,18 @@ class Reported(RunReport):
         return cls(**{**vars(report), "seconds": round(report.seconds, 3)})
 
 
-RunEvent = Union[
-    Started, PhaseChanged, SparkReady, EpochCommitted, CaughtUp, Quarantined, ViewShown, Recovering, Failed, Reported
-]
+RunEvent = (
+    Started
+    | PhaseChanged
+    | SparkReady
+    | EpochCommitted
+    | CaughtUp
+    | Quarantined
+    | ViewShown
+    | Recovering
+    | Failed
+    | Reported
+)
 
 _LAST_PHASES = ("stopping", "stopped")
 _PHASES = ("running", "paused", *_LAST_PHASES)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Mapping
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from slackwater.epoch_table import epoch_table
 from slackwater.file_search import count_files, find_files
 from slackwater.file_table import file_table
 from slackwater.page import Page
@@ -18,16 +18,15 @@ from slackwater.snapshot import Snapshot
 from slackwater.source_table import source_table
 from slackwater.story import Story, tell
 from slackwater.trace import Trace, trace_of
-from slackwater.view import View
 from slackwater.view_changes import ViewChange, ViewChanges
+from slackwater.view_table import late_view_table, view_table
 from state.catalog import Catalog
 from state.clock import Clock, SystemClock
 from state.errors import EpochExpiredError, EpochNotFoundError, NotFoundError, UsageError
 from state.lance_store import LanceStateStore
 from state.location import Location
 from state.owner import Owner, read_owner
-from state.records import CatalogView, EpochRecord, ViewVersion
-from state.view_name import base_name, is_view
+from state.records import EpochRecord
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,43 +34,6 @@ if TYPE_CHECKING:
     from slackwater.pipeline import Pipeline
     from slackwater.verification import Verification
     from slackwater.verification.step import OnStep
-
-_TIME = pa.timestamp("us", tz="UTC")
-_VIEW_VERSION = pa.struct(
-    [("name", pa.string()), ("path", pa.string()), ("version", pa.int64()), ("reflects_epoch", pa.int64())]
-)
-_EPOCHS = pa.schema(
-    [
-        ("epoch", pa.int64()),
-        ("committed_at", _TIME),
-        ("term", pa.int64()),
-        ("files", pa.int64()),
-        ("rows", pa.int64()),
-        ("bytes", pa.int64()),
-        ("requests", pa.int64()),
-        ("views", pa.list_(_VIEW_VERSION)),
-        ("fetch_s", pa.float64()),
-        ("align_s", pa.float64()),
-        ("spark_s", pa.float64()),
-        ("collect_s", pa.float64()),
-    ]
-)
-_VIEWS = pa.schema(
-    [
-        ("name", pa.string()),
-        ("class", pa.string()),
-        ("definition", pa.string()),
-        ("sources", pa.list_(pa.string())),
-        ("key", pa.list_(pa.string())),
-        ("rows", pa.int64()),
-        ("path", pa.string()),
-        ("version", pa.int64()),
-        ("reflects_epoch", pa.int64()),
-        ("frozen", pa.bool_()),
-        ("missing", pa.list_(pa.string())),
-    ]
-)
-_LATE_VIEWS = pa.schema([("name", pa.string()), ("class", pa.string()), ("fraction", pa.float64())])
 
 
 def open(root: str | os.PathLike[str], storage_options: Mapping[str, str] | None = None) -> Store:
@@ -115,7 +77,7 @@ class Store:
 
     def epochs(self) -> pa.Table:
         """The retained epochs, oldest first, with counts, view versions, and the seconds of each phase."""
-        return pa.Table.from_pylist([_epoch_row(record) for record in self._latest().epochs()], _EPOCHS)
+        return epoch_table(self._latest())
 
     def latest_epoch(self) -> int:
         """The last epoch that was committed, 0 before the first; the cheapest question that there is."""
@@ -231,14 +193,14 @@ class Store:
         record = self._find(state, _parsed(epoch, state.head.tags))
         return trace_of(record, state.epochs(), self.owner())
 
-    def why(self, path: str) -> Story:
+    def why(self, path: str | os.PathLike[str]) -> Story:
         """What happened to one object, and why its rows are in the views or not.
 
         Args:
             path: its whole URL, or its path below a source.
         """
         state = self._latest()
-        return tell(path, self._root, state, _catalog(state), self.owner(), self._clock.now())
+        return tell(os.fspath(path), self._root, state, _catalog(state), self.owner(), self._clock.now())
 
     def owner(self) -> Owner | None:
         """The process that runs on this root, or that ran last; None if there was none.
@@ -270,27 +232,7 @@ class Store:
         `missing` are the files that were ingested, were gone when a late view would have read them, and are not in it.
         """
         state = self._latest()
-        rows = []
-        for view in filter(lambda view: is_view(view.name), _catalog(state).views.values()):
-            version = state.head.views.get(view.name)
-            rows.append(
-                {
-                    "name": view.name,
-                    "class": view.view_class,
-                    "definition": view.definition,
-                    "sources": list(view.sources),
-                    "key": list(view.key),
-                    "rows": None
-                    if version is None
-                    else View(self._root, version, view.key, state.head.epoch).count_rows(),
-                    "path": None if version is None else str(self._root.child(version.path)),
-                    "version": None if version is None else version.version,
-                    "reflects_epoch": None if version is None else _reflected(view, version, state.head.epoch),
-                    "frozen": view.frozen_epoch is not None,
-                    "missing": list(view.missing),
-                }
-            )
-        return pa.Table.from_pylist(rows, _VIEWS)
+        return view_table(state, _catalog(state), self._root)
 
     def late_views(self) -> pa.Table:
         """One row per view that catches up and is not shown yet: `name`, `class`, and `fraction`.
@@ -299,17 +241,7 @@ class Store:
         computed as a whole.
         """
         state = self._latest()
-        definitions = _catalog(state).views
-        rows = [
-            {
-                "name": base_name(name),
-                "class": definitions[name].view_class if name in definitions else None,
-                "fraction": None if version.progress is None else json.loads(version.progress).get("fraction"),
-            }
-            for name, version in state.head.views.items()
-            if name != base_name(name)
-        ]
-        return pa.Table.from_pylist(rows, _LATE_VIEWS)
+        return late_view_table(state, _catalog(state))
 
     def snapshot(
         self, epoch: int | str | None = None, *, as_of: datetime | None = None, tag: str | None = None
@@ -424,7 +356,7 @@ class Store:
         if wanted is None:
             return records[-1]
         if isinstance(wanted, datetime):
-            moment = wanted if wanted.tzinfo is not None else wanted.replace(tzinfo=timezone.utc)
+            moment = wanted if wanted.tzinfo is not None else wanted.replace(tzinfo=UTC)
             matching = [record for record in records if record.committed_at <= moment]
             missing = f"no retained epoch was committed up to {moment.isoformat()}"
         else:
@@ -470,31 +402,3 @@ def _parsed(epoch: int | str | None, tags: Mapping[str, int]) -> int | datetime 
 
 def _catalog(state: LanceStateStore) -> Catalog:
     return Catalog.of(state.scan("catalog"))
-
-
-def _reflected(view: CatalogView, version: ViewVersion, epoch: int) -> int:
-    if view.frozen_epoch is not None:
-        return view.frozen_epoch
-    return epoch if version.reflects_epoch is None else version.reflects_epoch
-
-
-def _epoch_row(record: EpochRecord) -> dict[str, object]:
-    counts, seconds = record.counts, record.seconds
-    return {
-        "epoch": record.epoch,
-        "committed_at": record.committed_at,
-        "term": record.term,
-        "files": counts.files,
-        "rows": counts.rows,
-        "bytes": counts.bytes,
-        "requests": counts.requests,
-        "views": [
-            {"name": v.name, "path": v.path, "version": v.version, "reflects_epoch": v.reflects_epoch}
-            for v in record.views.values()
-            if is_view(v.name)
-        ],
-        "fetch_s": seconds.fetch,
-        "align_s": seconds.align,
-        "spark_s": seconds.spark,
-        "collect_s": seconds.collect,
-    }

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from actors.path_filter import PathFilter
 from actors.read_errors import ObjectVanished
 from actors.store_errors import ask_store
+from slackwater.counted import counted
 from slackwater.file_table import read_files, source_url
 from slackwater.source_discovery import SourceDiscovery
 from state.catalog import Catalog
@@ -179,7 +180,7 @@ def _version_line(url: str, version: Mapping[str, Any]) -> str:
         gone = "" if version["gone_epoch"] is None else f" It is gone since {_at(version['gone_epoch'])}."
         return f"{url} was {status} at {_at(version['removed_epoch'])}{instead}; {was}.{gone}"
     if status == "done":
-        text = f"{url} was read to its end at {_at(version['done_epoch'])}: {rows:,} rows"
+        text = f"{url} was read to its end at {_at(version['done_epoch'])}: {counted(rows, 'row')}"
         text += f", {bad} quarantined." if bad else "."
         if version["changed_epoch"] is not None:
             text += f" It was changed later, seen at {_at(version['changed_epoch'])}; its rows are those of before."

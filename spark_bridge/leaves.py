@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Union
 
 from pyspark.sql import DataFrame
 
 from spark_bridge.catalyst import Catalyst, Plan, attribute_id
 
-Leaves = Mapping[str, Union[DataFrame, None]]
+Leaves = Mapping[str, DataFrame | None]
 """The new rows of each source, by its name; a source that is missing or None has none."""
 
 

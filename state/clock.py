@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Protocol
 
 
@@ -27,7 +27,7 @@ class SystemClock:
     """The machine's clock."""
 
     def now(self) -> datetime:
-        return datetime.now(timezone.utc)
+        return datetime.now(UTC)
 
     def monotonic(self) -> float:
         return time.monotonic()
@@ -39,12 +39,12 @@ class SystemClock:
 class ManualClock:
     """A clock that moves only when it is told to, for tests and simulation."""
 
-    def __init__(self, start: datetime = datetime(2020, 1, 1, tzinfo=timezone.utc)) -> None:
+    def __init__(self, start: datetime = datetime(2020, 1, 1, tzinfo=UTC)) -> None:
         self._start = start.timestamp()
         self._elapsed_s = 0.0
 
     def now(self) -> datetime:
-        return datetime.fromtimestamp(self._start + self._elapsed_s, timezone.utc)
+        return datetime.fromtimestamp(self._start + self._elapsed_s, UTC)
 
     def monotonic(self) -> float:
         return self._elapsed_s

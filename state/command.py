@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
-from typing import Any, Union
+from typing import Any
 
 from state.errors import UsageError
 from state.location import Location
@@ -166,19 +166,19 @@ class VacuumCommand:
             raise UsageError(f"vacuum: keep_epochs={self.keep_epochs}: at least the last epoch stays")
 
 
-Command = Union[
-    PauseCommand,
-    ResumeCommand,
-    StopCommand,
-    ThrottleCommand,
-    RescaleCommand,
-    RetryCommand,
-    ReingestCommand,
-    ForgetCommand,
-    ClearQuarantineCommand,
-    TagCommand,
-    VacuumCommand,
-]
+Command = (
+    PauseCommand
+    | ResumeCommand
+    | StopCommand
+    | ThrottleCommand
+    | RescaleCommand
+    | RetryCommand
+    | ReingestCommand
+    | ForgetCommand
+    | ClearQuarantineCommand
+    | TagCommand
+    | VacuumCommand
+)
 
 
 def _text(value: Any) -> str:

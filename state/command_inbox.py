@@ -140,7 +140,8 @@ class CommandInbox:
                 asked[name[1]] = each["size"]
         old = [name for name, at in answered.items() if at < self._clock.now() - _KEPT]
         self._delete([path for name in old for path in (_path(name), _answer_path(name))])
-        return [each for name in sorted(asked.keys() - answered) if (each := self._asked(name, asked[name]))]
+        unanswered = (self._asked(name, asked[name]) for name in sorted(asked.keys() - answered))
+        return [command for command in unanswered if command is not None]
 
     def answer(self, name: str, answer: Answer) -> None:
         """Writes the answer to a command; a second one changes nothing.

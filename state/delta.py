@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple, Union
+from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
@@ -32,7 +32,7 @@ class Change(NamedTuple):
 
 
 Changes = Mapping[bytes, Change]
-Part = Union[Changes, pa.Table]
+Part: TypeAlias = Changes | pa.Table
 
 
 @dataclass(frozen=True)

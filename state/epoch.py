@@ -6,7 +6,7 @@ The encoding is RisingWave's (`src/common/src/util/epoch.rs`).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 from state.clock import Clock
 
@@ -29,4 +29,4 @@ def next_epoch(clock: Clock, last: int) -> int:
 
 def epoch_time(epoch: int) -> datetime:
     """The wall time, in UTC and to the millisecond, that an epoch was made at."""
-    return datetime.fromtimestamp((epoch >> _SEQUENCE_BITS) / 1000, timezone.utc)
+    return datetime.fromtimestamp((epoch >> _SEQUENCE_BITS) / 1000, UTC)

@@ -11,7 +11,7 @@ begin with the texts of these values and a `|`, which in the order of UTF-8 is o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Union
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -29,7 +29,7 @@ _SEPARATOR = "|"
 _BINARY = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
 _TEXT = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
 
-Column = Union[pa.Array, pa.ChunkedArray]
+Column: TypeAlias = pa.Array | pa.ChunkedArray
 
 
 def is_group_type(data_type: pa.DataType) -> bool:

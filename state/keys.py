@@ -12,12 +12,11 @@ from __future__ import annotations
 
 import math
 import struct
-from datetime import datetime, timedelta, timezone
-from typing import Union
+from datetime import UTC, datetime, timedelta
 
 from state.errors import ProtocolError
 
-KeyPart = Union[None, bool, bytes, datetime, float, int, str]
+KeyPart = None | bool | bytes | datetime | float | int | str
 
 _NONE, _BYTES, _INT, _TEXT, _FLOAT, _TIME, _FALSE, _TRUE = (bytes([tag]) for tag in range(1, 9))
 _SIGN = 1 << 63
@@ -25,7 +24,7 @@ _ALL_BITS = (1 << 64) - 1
 _UINT64 = struct.Struct(">Q")
 _DOUBLE = struct.Struct(">d")
 _NAN_BITS = 0x7FF8 << 48
-_SECOND_ZERO = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_SECOND_ZERO = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 

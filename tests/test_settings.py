@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -85,7 +85,7 @@ def test_credentials_in_a_queues_url_are_refused_and_not_repeated(option: str, u
 
 
 def test_both_kinds_of_discovery_leave_out_the_same_objects() -> None:
-    noon = datetime(2026, 1, 31, 12, tzinfo=timezone.utc)
+    noon = datetime(2026, 1, 31, 12, tzinfo=UTC)
     made: Discovery
     plain = noon.replace(tzinfo=None)
     for made in (Listing(modified_after=plain), Notifications(queue_url=_QUEUE, modified_after=plain)):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from typing import Union
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +10,7 @@ import pyarrow as pa
 
 from actors.read_errors import UnreadableFile
 
-Text = Union[bytes, memoryview]
+Text = bytes | memoryview
 
 _STEP_BYTES = 4096
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
@@ -46,13 +46,13 @@ Target = Annotated[str, typer.Argument(metavar="APP:PIPELINE", help="e.g. app.py
 Takeover = Annotated[bool, typer.Option("--takeover", help="take the root over from a living process")]
 
 
-class Until(str, Enum):
+class Until(StrEnum):
     """When `run` ends by itself."""
 
     CAUGHT_UP = "caught_up"
 
 
-class Engine(str, Enum):
+class Engine(StrEnum):
     """What `verify` computes views with."""
 
     AUTO = "auto"
@@ -87,7 +87,7 @@ def _slackwater(
 def run(
     target: Target,
     until: Annotated[
-        Optional[Until],  # noqa: UP045
+        Until | None,
         typer.Option("--until", help="end when everything that was listed is committed; by default run for ever"),
     ] = None,
     takeover: Takeover = False,
@@ -95,18 +95,18 @@ def run(
         bool, typer.Option("--dry-run", help="only say what would be read, what it costs, and what would be refused")
     ] = False,
     list_price: Annotated[
-        Optional[float],  # noqa: UP045
+        float | None,
         typer.Option("--list-price", min=0, help="for --dry-run: dollars for 1,000 LIST requests; by default 0.005"),
     ] = None,
     get_price: Annotated[
-        Optional[float],  # noqa: UP045
+        float | None,
         typer.Option("--get-price", min=0, help="for --dry-run: dollars for 1,000 GET requests; by default 0.0004"),
     ] = None,
     json: Annotated[
         bool, typer.Option("--json", help="events, one JSON document a line; the last is the report")
     ] = False,
     log_level: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option("--log-level", help="debug, info, warning or error; by default info, with a live display warning"),
     ] = None,
     log_json: LogJson = False,
@@ -156,11 +156,11 @@ def explain(
 def vacuum(
     root: Root,
     keep_s: Annotated[
-        Optional[float],  # noqa: UP045
+        float | None,
         typer.Option("--keep-s", min=0, help="every epoch of the last so many seconds stays; by default 3,600"),
     ] = None,
     keep_epochs: Annotated[
-        Optional[int],  # noqa: UP045
+        int | None,
         typer.Option("--keep-epochs", min=1, help="and the last so many, whatever their age; by default 100"),
     ] = None,
     takeover: Takeover = False,
@@ -185,7 +185,7 @@ def vacuum(
 @reports_errors
 def tag(
     root: Root,
-    name: Annotated[Optional[str], typer.Argument(help="a letter, then letters, digits, '.', '_', '-'")] = None,  # noqa: UP045
+    name: Annotated[str | None, typer.Argument(help="a letter, then letters, digits, '.', '_', '-'")] = None,
     epoch: AtEpoch = None,
     delete: Annotated[bool, typer.Option("--delete", help="take the name away")] = False,
     list_all: Annotated[bool, typer.Option("--list", help="print all tags; so does no name")] = False,
@@ -217,7 +217,7 @@ def verify(
     root: Root,
     epoch: AtEpoch = None,
     target: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option("--app", metavar="APP:PIPELINE", help="the pipeline, for views that are functions"),
     ] = None,
     engine: Annotated[
@@ -245,7 +245,7 @@ def verify(
 def demo(
     local: Annotated[bool, typer.Option("--local", help="a directory instead of the embedded S3 server")] = False,
     directory: Annotated[
-        Optional[Path],  # noqa: UP045
+        Path | None,
         typer.Option("--directory", help="an empty or new directory to keep everything in; by default a temporary one"),
     ] = None,
     debug: Debug = False,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -26,9 +26,9 @@ diagnosis = typer.Typer()
 @diagnosis.command()
 @reports_errors
 def doctor(
-    root: Annotated[Optional[str], typer.Argument(help="a root to look at, too; by default that of --app")] = None,  # noqa: UP045
+    root: Annotated[str | None, typer.Argument(help="a root to look at, too; by default that of --app")] = None,
     target: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option("--app", metavar="APP:PIPELINE", help="a pipeline, to look at its sources and root"),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="start neither Ray nor Spark")] = False,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
@@ -23,7 +23,7 @@ def status(
     root: Root,
     watch: Annotated[bool, typer.Option("--watch", help="go on, and show what changes, until Ctrl-C")] = False,
     interval_s: Annotated[
-        Optional[float],  # noqa: UP045
+        float | None,
         typer.Option("--interval-s", min=0.1, help="seconds between two looks of --watch; by default 2"),
     ] = None,
     option: StorageOptions = None,
@@ -64,7 +64,7 @@ def ui(
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 for any that is free")] = 8270,
     token_file: Annotated[
-        Optional[Path],  # noqa: UP045
+        Path | None,
         typer.Option(
             "--token-file",
             help="a file with the token that the page asks for; otherwise that of SLACKWATER_UI_TOKEN, or a new one",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -26,10 +26,10 @@ _VARIABLES = {
 _PREFIX = re.compile(r"^(aws|azure_storage|azure|google)_")
 
 Root = Annotated[str, typer.Argument(help="where the pipeline keeps its state: a directory or an URL")]
-Source = Annotated[Optional[str], typer.Option("--source", help="only files of this source")]  # noqa: UP045
+Source = Annotated[str | None, typer.Option("--source", help="only files of this source")]
 Timeout = Annotated[float, typer.Option("--timeout", min=0, help="seconds to wait for the running pipeline's answer")]
 StorageOptions = Annotated[
-    Optional[list[str]],  # noqa: UP045 - typer evaluates it on Python 3.10
+    list[str] | None,
     typer.Option(
         "-o",
         "--storage-option",
@@ -38,7 +38,7 @@ StorageOptions = Annotated[
     ),
 ]
 AtEpoch = Annotated[
-    Optional[str],  # noqa: UP045
+    str | None,
     typer.Option("--epoch", help="an epoch, `latest`, a tag, or an ISO time; by default the latest"),
 ]
 Json = Annotated[bool, typer.Option("--json", help="one JSON document, for programs")]

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from slackwater.cli.bad_record_file import as_values, export
 from slackwater.cli.commands import carry_out
 from slackwater.cli.output import Output
+from slackwater.counted import counted
 from slackwater.store import open as open_store
 from state.command import ClearQuarantineCommand
 
@@ -58,7 +59,7 @@ def export_quarantine(
     if file is not None:
         export(records, file)
         said = {"exported": records.num_rows, "file": str(file)}
-        output.text(f"{records.num_rows:,} bad records are in {file}")
+        output.text(f"{counted(records.num_rows, 'bad record')} exported to {file}")
     if clear and records.num_rows:
         command = ClearQuarantineCommand(epoch=pc.max(records["epoch"]).as_py(), source=source)
         answer = carry_out(root, options, command, timeout_s=timeout_s)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
@@ -26,7 +26,7 @@ from slackwater.cli.output import Output
 reading = typer.Typer()
 
 
-class FileStatus(str, Enum):
+class FileStatus(StrEnum):
     """What the ledger says of a file."""
 
     WAITING = "waiting"
@@ -58,7 +58,7 @@ def files(
     root: Root,
     source: Source = None,
     status: Annotated[
-        Optional[FileStatus],  # noqa: UP045
+        FileStatus | None,
         typer.Option("--status", help="only files in this status"),
     ] = None,
     option: StorageOptions = None,
@@ -130,7 +130,7 @@ def watch(
     root: Root,
     view: Annotated[str, typer.Argument(help="the view's name")],
     since: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option("--since", help="only changes after this epoch, tag or ISO time; by default all rows first"),
     ] = None,
     poll_s: Annotated[float, typer.Option("--poll-s", min=0, help="seconds between two looks")] = 0.5,
@@ -148,9 +148,9 @@ def watch(
 @reports_errors
 def quarantine(
     root: Root,
-    source: Annotated[Optional[str], typer.Option("--source", help="only records of this source")] = None,  # noqa: UP045
+    source: Annotated[str | None, typer.Option("--source", help="only records of this source")] = None,
     export: Annotated[
-        Optional[Path],  # noqa: UP045
+        Path | None,
         typer.Option("--export", help="write all of them into a new file: .parquet, .csv, or .json with one a line"),
     ] = None,
     clear: Annotated[

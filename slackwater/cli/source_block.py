@@ -12,6 +12,7 @@ from rich.text import Text
 from actors.visible_text import visible
 from slackwater.cli.fixed_table import Column, fixed_table
 from slackwater.cli.quantities import human_bytes, human_count, human_rate, human_seconds
+from slackwater.counted import counted
 
 if TYPE_CHECKING:
     from slackwater.run_status import SourceStatus
@@ -42,9 +43,9 @@ def source_notes(sources: Mapping[str, SourceStatus], most: int) -> list[Text]:
 def _note(name: str, status: SourceStatus) -> Text | None:
     parts = []
     if status.rows_bad:
-        parts.append(Text(f"{status.rows_bad:,} bad records", style="red"))
+        parts.append(Text(counted(status.rows_bad, "bad record"), style="red"))
     if (messages := status.messages) is not None:
-        in_flight = Text(f"{messages.in_flight:,} messages in flight")
+        in_flight = Text(f"{counted(messages.in_flight, 'message')} in flight")
         if messages.in_flight:
             in_flight.append(f", oldest {messages.oldest_s:,.0f} s")
         parts.append(in_flight)

@@ -81,7 +81,7 @@ class _Picture:
     def show(self, look: RootLook) -> None:
         owner = look.owner
         note = "" if owner is None else f"process {owner.pid} on {owner.host}"
-        if look.took_over:
+        if look.life.took_over:
             note += ", which took over"
         name = "" if owner is None else owner.pipeline
         self._live.show(look.status, RunDisplay(name, note, look.warning))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from enum import Enum
-from typing import TYPE_CHECKING, Annotated, Optional
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,7 +20,7 @@ Files = Annotated[
 ]
 
 
-class Off(str, Enum):
+class Off(StrEnum):
     """How `throttle` lifts its limits."""
 
     OFF = "off"
@@ -63,17 +63,17 @@ def stop(
 @reports_errors
 def throttle(
     root: Root,
-    off: Annotated[Optional[Off], typer.Argument(help="lift every limit")] = None,  # noqa: UP045
+    off: Annotated[Off | None, typer.Argument(help="lift every limit")] = None,
     files_per_second: Annotated[
-        Optional[float],  # noqa: UP045
+        float | None,
         typer.Option("--files-per-second", help="open no more files than this each second"),
     ] = None,
     bytes_per_second: Annotated[
-        Optional[float],  # noqa: UP045
+        float | None,
         typer.Option("--bytes-per-second", help="read no more bytes than this each second"),
     ] = None,
     rows_per_second: Annotated[
-        Optional[float],  # noqa: UP045
+        float | None,
         typer.Option("--rows-per-second", help="emit no more rows than this each second"),
     ] = None,
     timeout: Timeout = 60,
@@ -120,7 +120,7 @@ def retry(
     root: Root,
     source: Source = None,
     file: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option("--file", metavar="GLOB", help="only these: a whole URL or path, or a glob below a source"),
     ] = None,
     timeout: Timeout = 60,

@@ -12,6 +12,7 @@ from rich.text import Text
 from actors.visible_text import visible
 from slackwater.cli.output import Output
 from slackwater.cli.quantities import human_bytes
+from slackwater.counted import counted
 
 if TYPE_CHECKING:
     from slackwater.trace import Trace
@@ -33,8 +34,8 @@ def print_trace(trace: Trace, output: Output) -> None:
         output.document({**asdict(trace), "seconds": round(trace.seconds, _DIGITS), "spans": spans})
         return
     output.text(
-        f"epoch {trace.epoch}, committed at {trace.committed_at}: {trace.files:,} files, {trace.rows:,} rows, "
-        f"{human_bytes(trace.bytes)}, {trace.requests:,} requests"
+        f"epoch {trace.epoch}, committed at {trace.committed_at}: {counted(trace.files, 'file')}, "
+        f"{counted(trace.rows, 'row')}, {human_bytes(trace.bytes)}, {counted(trace.requests, 'request')}"
     )
     output.text(f"{trace.seconds:.3f} s from the opening of the epoch to {_end(trace)}; 0 is its barrier")
     if output.console.is_terminal:

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from slackwater.cli.fixed_table import Column, fixed_table
 from slackwater.cli.quantities import human_count, human_seconds
+from slackwater.counted import counted
 
 if TYPE_CHECKING:
     from slackwater.run_status import RunStatus
@@ -41,7 +42,7 @@ def _views(status: RunStatus) -> dict[str, _View]:
     for name in {**status.views, **status.late_views}:
         view, late = status.views.get(name), status.late_views.get(name)
         if late is not None and late.missing:
-            lag = Text(f"misses {len(late.missing):,} files", style="bold red")
+            lag = Text(f"misses {counted(len(late.missing), 'file')}", style="bold red")
         elif late is not None:
             lag = Text(f"catches up: {late.fraction:.0%}", style="cyan")
         elif view is None or view.rows is None:

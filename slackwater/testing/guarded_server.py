@@ -8,9 +8,7 @@ import sys
 from abc import ABC, abstractmethod
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
-
-from typing_extensions import Self
+from typing import TYPE_CHECKING, Self
 
 from slackwater.testing.fault_proxy import FaultProxy
 from slackwater.testing.free_ports import HOST

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import secrets  # noqa: TID251 - a token that nobody can guess
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 
 import psutil
@@ -175,7 +177,7 @@ class RayCluster:
                 "--min-worker-port=0",
                 "--max-worker-port=0",
             ],
-            environment={"RAY_ADDRESS": "", **self._environment, "PYTHONUNBUFFERED": "1"},
+            environment={"RAY_ADDRESS": "", "PATH": _path(), **self._environment, "PYTHONUNBUFFERED": "1"},
         )
         node = RayNode(name, process)
         deadline = self._clock.monotonic() + _START_S
@@ -189,3 +191,8 @@ class RayCluster:
             self._clock.sleep(_POLL_S)
         self.nodes[name] = node
         return node
+
+
+def _path() -> str:
+    """Where a job finds `python`: this one, though its environment may not be activated."""
+    return os.pathsep.join([str(Path(sys.executable).parent), *filter(None, [os.environ.get("PATH")])])

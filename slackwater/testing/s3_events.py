@@ -8,11 +8,11 @@ Developer Guide, "HTTP/HTTPS notification JSON format".)
 from __future__ import annotations
 
 import json
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote_plus, unquote_plus
 
-_AT = datetime(2026, 1, 31, 12, tzinfo=timezone.utc)
+_AT = datetime(2026, 1, 31, 12, tzinfo=UTC)
 _SEQUENCER = "0055AED6DCD90281E5"
 _REGION = "us-east-1"
 _ACCOUNT = "111122223333"
@@ -173,4 +173,4 @@ def _message(name: str, bucket: str, item: dict[str, Any], at: datetime, sequenc
 
 
 def _time(at: datetime) -> str:
-    return at.astimezone(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

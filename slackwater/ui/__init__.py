@@ -20,7 +20,6 @@ Invariants:
     shared_answer.py  SharedAnswer: one read for all who ask at the same time
     root_documents.py RootDocuments: what the page is told
     cells.py          values from files, cut to what a page shows
-    owner_watch.py    OwnerWatch: whether the run that a root names is alive
     assets/           the page: index.html, style.css, and a JavaScript module for each part
 """
 

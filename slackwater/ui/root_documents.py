@@ -9,10 +9,10 @@ from typing import Any
 import slackwater
 from actors.logging import redact
 from slackwater.json_values import jsonable
+from slackwater.owner_watch import OwnerWatch
 from slackwater.run_status import RunStatus
 from slackwater.store import Store
 from slackwater.ui.cells import cell, raw_text
-from slackwater.ui.owner_watch import OwnerWatch
 from state.clock import Clock
 from state.epoch import epoch_time
 from state.owner import Owner
@@ -39,13 +39,15 @@ class RootDocuments:
     def now(self) -> Document:
         """Who runs, how far that is, and the last epoch; cheap enough for every second."""
         owner = self._store.owner()
+        life = self._watch.look(owner)
         epoch = self._store.latest_epoch()
         return _plain(
             {
                 "root": self._store.root,
                 "version": slackwater.__version__,
                 "now": self._clock.now(),
-                "state": self._watch.state(owner),
+                "state": life.state,
+                "runs": life.runs,
                 "owner": None if owner is None else _owner(owner),
                 "status": _status(owner),
                 "epoch": epoch or None,

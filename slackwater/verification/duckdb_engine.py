@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.types as kinds
 
+from actors.error_lines import first_line
 from actors.object_file import ObjectFile
 from actors.path_columns import path_values
 from slackwater.verification.duckdb_files import DuckDbFiles, quoted
@@ -71,7 +72,7 @@ class DuckDbEngine:
             self._duckdb.commit()
         except self._error as error:
             self._duckdb.rollback()
-            raise CannotComputeError(f"source {files.source.name}: {_first_line(error)}") from error
+            raise CannotComputeError(f"source {files.source.name}: {first_line(error)}") from error
         except BaseException:
             self._duckdb.rollback()
             raise
@@ -82,7 +83,7 @@ class DuckDbEngine:
             # The line end closes a comment.
             answer = self._duckdb.sql(f"SELECT * FROM ({query.strip().rstrip(';')}\n)").to_arrow_table()
         except self._error as error:
-            raise CannotComputeError(_first_line(error)) from error
+            raise CannotComputeError(first_line(error)) from error
         return _in_types_of(schema, answer)
 
     def _insert(self, files: IngestedFiles, local: Path) -> None:
@@ -136,7 +137,7 @@ def _in_types_of(schema: pa.Schema, answer: pa.Table) -> pa.Table:
     try:
         return answer.rename_columns(schema.names).cast(schema)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
-        raise CannotComputeError(_first_line(error)) from error
+        raise CannotComputeError(first_line(error)) from error
 
 
 def _same_kind(found: pa.DataType, wanted: pa.DataType) -> bool:
@@ -148,7 +149,3 @@ def _same_kind(found: pa.DataType, wanted: pa.DataType) -> bool:
     if kinds.is_timestamp(wanted):
         return bool(kinds.is_timestamp(found) and bool(found.tz) == bool(wanted.tz))
     return bool(found == wanted)
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0].strip()

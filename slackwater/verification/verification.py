@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 
 from slackwater.verification.comparison import Differences
 
 
-class Outcome(str, Enum):
+class Outcome(StrEnum):
     """What can be said of a view."""
 
     EQUAL = "equal"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 import pyarrow as pa
 
@@ -21,7 +21,7 @@ from actors.source import FilePolicy
 from state.epoch import EpochPair
 from state.fingerprint import version_fingerprint
 
-AT = datetime(2026, 1, 1, tzinfo=timezone.utc)
+AT = datetime(2026, 1, 1, tzinfo=UTC)
 INITIAL = Barrier(EpochPair(0, 1), BarrierKind.INITIAL, list_budget={"s": 100})
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from actors.attempt_plan import AttemptPlan
@@ -21,7 +21,7 @@ from state.records import EpochCounts, EpochSeconds
 from tests.actors.flow import file
 from tests.actors.test_recovery import commit, definition, recover
 
-BEGAN = datetime(2026, 5, 1, 12, 0, 0, 700_000, tzinfo=timezone.utc)
+BEGAN = datetime(2026, 5, 1, 12, 0, 0, 700_000, tzinfo=UTC)
 DECLARED = BEGAN.replace(microsecond=0)
 
 
@@ -41,7 +41,7 @@ def catalog_after(changes: CatalogChanges) -> Catalog:
 
 def test_times_without_a_zone_are_utc() -> None:
     naive = datetime(2026, 1, 1)  # noqa: DTZ001 - that is what is tested
-    assert Listing(modified_after=naive).not_before(None) == datetime(2026, 1, 1, tzinfo=timezone.utc)
+    assert Listing(modified_after=naive).not_before(None) == datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def test_the_later_of_both_limits_counts() -> None:

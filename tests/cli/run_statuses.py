@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any
 
 from actors.run_state import CommittedEpoch
@@ -10,7 +10,7 @@ from slackwater.run_status import EpochStatus, LateView, RunStatus, SourceStatus
 from state.records import EpochCounts, EpochSeconds
 
 EPOCH = 117_123_456_789_012_345
-AT = datetime(2026, 1, 31, 12, 3, 44, tzinfo=timezone.utc)
+AT = datetime(2026, 1, 31, 12, 3, 44, tzinfo=UTC)
 
 
 def source(number: int = 0, **changes: Any) -> SourceStatus:

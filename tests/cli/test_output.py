@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from decimal import Decimal
 
 import pyarrow as pa
@@ -19,7 +19,7 @@ _TABLE = pa.table(
         "epoch": [_EPOCH, None],
         "done_epoch": [5, None],
         "name": ["a\tb\nc", None],
-        "at": pa.array([datetime(2024, 1, 2, tzinfo=timezone.utc), None], pa.timestamp("us", "UTC")),
+        "at": pa.array([datetime(2024, 1, 2, tzinfo=UTC), None], pa.timestamp("us", "UTC")),
         "big": [2**60, 1],
         "nan": [float("nan"), 0.5],
         "price": [Decimal("1.50"), None],

@@ -108,7 +108,7 @@ def test_what_is_cleared_is_exported_before_or_that_is_confirmed(written: Writte
     assert store.quarantine().num_rows == 3
     ended = slackwater("quarantine", place, "--export", str(tmp_path / "bad.json"), "--clear")
     assert ended.code == 0, ended.err
-    assert ended.out == f"3 bad records are in {tmp_path / 'bad.json'}\n3 bad records are cleared\n"
+    assert ended.out == f"3 bad records exported to {tmp_path / 'bad.json'}\n3 bad records are cleared\n"
     assert store.quarantine().num_rows == 0
     assert store.files(status="reading")["rows_bad"].to_pylist() == [2]
     quarantine(written, DONE, (2, b"later", "later"))

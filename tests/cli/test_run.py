@@ -120,8 +120,8 @@ def test_a_run_reports_what_it_did(shop: Shop) -> None:
     assert report["event"] == "report"
     assert (report["rows"], report["quarantined"]) == (3, 1)
     assert report["epochs"] >= 1 and report["requests"] >= 3 and report["seconds"] > 0
-    assert "source orders: 1 files are quarantined; see slackwater files ROOT --status quarantined" in report["notes"]
-    assert "source orders: 2 bad records are quarantined; see slackwater quarantine ROOT" in report["notes"]
+    assert "source orders: 1 file quarantined; see slackwater files ROOT --status quarantined" in report["notes"]
+    assert "source orders: 2 bad records quarantined; see slackwater quarantine ROOT" in report["notes"]
 
 
 def test_a_run_tells_its_events_as_they_happen(shop: Shop) -> None:

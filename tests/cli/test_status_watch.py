@@ -20,7 +20,7 @@ from state.clock import ManualClock, SystemClock
 from state.location import Location
 from state.owner import Ownership
 from tests.cli.command import slackwater, started
-from tests.reading.written_root import START, WrittenRoot, write_root
+from tests.reading.written_root import WrittenRoot, write_root
 
 TOLD = RunStatus(
     phase="running", epoch=2**60, epochs=3, sources={"flights": SourceStatus(waiting=1_234, rows_per_s=55.0)}
@@ -34,7 +34,9 @@ def written(tmp_path: Path) -> WrittenRoot:
 
 @pytest.fixture
 def run(written: WrittenRoot) -> Ownership:
-    ownership = Ownership(written.root, ManualClock(START), run_id="r", pipeline="flights", interval_s=3600)
+    ownership = Ownership(
+        written.root, ManualClock(SystemClock().now()), run_id="r", pipeline="flights", interval_s=3600
+    )
     ownership.acquire()
     ownership.tell(TOLD.to_json)
     ownership.renew()

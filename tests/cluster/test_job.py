@@ -77,7 +77,10 @@ def story(s3: S3Server) -> Iterator[Story]:
     with RayCluster(num_cpus=3, environment=environment) as cluster:
         submitted = submit(cluster, "flights", raw, root, "--no-wait")
         assert submitted.returncode == 0, submitted.stderr
-        eventually(lambda: done(root, s3.storage_options) == FILES, 120)
+        try:
+            eventually(lambda: done(root, s3.storage_options) == FILES, 120)
+        except AssertionError:
+            pytest.fail("\n".join(["the job did not read its files; its log:", *log_of(cluster, "flights")]))
         refused = submit(cluster, "second", raw, root)
         stopped = ray_job(cluster, "stop", "flights")
         assert stopped.returncode == 0, stopped.stderr

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 from actors.file_progress import Ending, FileProgress
 from actors.messages import FileVersion
@@ -17,7 +17,7 @@ from state.lance_root import LanceRoot
 from state.location import Location
 from state.records import CatalogSource, EpochCounts, EpochSeconds
 
-AT = datetime(2026, 1, 1, tzinfo=timezone.utc)
+AT = datetime(2026, 1, 1, tzinfo=UTC)
 RAW = "s3://raw"
 BAD = Ending("quarantined", "bad")
 DONE = Ending("done")

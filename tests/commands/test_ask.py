@@ -7,7 +7,7 @@ import random
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 import obstore
@@ -48,7 +48,7 @@ from state.owner import Owner, Ownership, _to_json, read_owner
 from tests.commands.bad_files import BAD, BadFiles, progress
 from tests.commands.test_run_requests import Requested, ScriptedAttempt, at_once
 
-MOMENT = datetime(2026, 1, 31, 12, tzinfo=timezone.utc)
+MOMENT = datetime(2026, 1, 31, 12, tzinfo=UTC)
 NEVER_S = 3_600.0
 
 

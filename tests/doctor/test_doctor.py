@@ -9,7 +9,7 @@ import shutil
 import sys
 from collections import namedtuple
 from collections.abc import Iterable, Iterator
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import obstore
@@ -207,7 +207,7 @@ def test_a_store_without_conditional_writes_is_wrong(
 
 @pytest.mark.parametrize(("off_s", "state"), [(3_600, State.WRONG), (-3_600, State.WRONG), (60, State.WARNING)])
 def test_a_clock_that_is_off_is_found(s3: S3Server, bucket: str, off_s: float, state: State) -> None:
-    clock = ManualClock(datetime.now(timezone.utc) + timedelta(seconds=off_s))
+    clock = ManualClock(datetime.now(UTC) + timedelta(seconds=off_s))
     assert _states(StoreAccessCheck(s3.location(bucket, "root"), clock))["clock"] is state
 
 

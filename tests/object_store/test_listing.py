@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 import obstore
@@ -82,7 +82,7 @@ def test_a_local_directory_is_listed_like_a_bucket(tmp_path: Path) -> None:
     assert sorted(_paths(pages)) == ["c%20d", "day=1/a b.csv"]
     assert sorted(pages[0].sizes) == [0, 3]
     assert all(pages[0].etags)
-    changed = datetime.fromtimestamp((tmp_path / "c%20d").stat().st_mtime, timezone.utc)
+    changed = datetime.fromtimestamp((tmp_path / "c%20d").stat().st_mtime, UTC)
     listed = pages[0].last_modified[pages[0].paths.index("c%20d")]
     assert abs((listed - changed).total_seconds()) < 0.001
 

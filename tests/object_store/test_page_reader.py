@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 
@@ -18,7 +18,7 @@ from state.errors import StorageUnavailableError
 from state.location import Location
 
 _NAMES = 6_400
-_AT = datetime(2026, 1, 1, tzinfo=timezone.utc)
+_AT = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @pytest.fixture(scope="module", name="wide")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import date, datetime, time, timedelta, timezone
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -30,7 +30,7 @@ def _timestamps() -> st.SearchStrategy[Typed]:
         span = int((_LAST - _FIRST) / timedelta(microseconds=step))
         values = st.integers(0, span).map(lambda n: _FIRST + timedelta(microseconds=n * step))
         if zone is not None:
-            values = values.map(lambda at: at.replace(tzinfo=timezone.utc))
+            values = values.map(lambda at: at.replace(tzinfo=UTC))
         return pa.timestamp(unit, zone), values
 
     return st.builds(of, st.sampled_from(sorted(_UNITS)), st.sampled_from(_ZONES))
@@ -127,7 +127,7 @@ def columns(draw: st.DrawFn, most_columns: int, num_rows: int) -> dict[str, pa.A
 def said(value: Any) -> Any:
     """A value of any type, so that equal ones are equal: instants in UTC, days and numbers as such, no NaN."""
     if isinstance(value, datetime):
-        at = value.replace(tzinfo=timezone.utc) if value.tzinfo is None else value.astimezone(timezone.utc)
+        at = value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
         return at.year, at.month, at.day, at.hour, at.minute, at.second, at.microsecond
     if isinstance(value, float):
         return repr(value)

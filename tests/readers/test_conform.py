@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import date, datetime, timezone
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -12,7 +12,7 @@ from actors.conform import conform
 from actors.read_errors import UnreadableFile
 from actors.safe_types import safe_schema
 
-_UTC = timezone.utc
+_UTC = UTC
 
 
 @pytest.mark.parametrize(

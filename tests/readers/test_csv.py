@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from datetime import date, datetime, timezone
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -65,7 +65,7 @@ def test_instants_are_utc_unless_the_text_says_otherwise(tmp_path: Path) -> None
     content = b"at\n2013-01-01 05:00:00\n2013-01-01T05:00:00Z\n2013-01-01T06:00:00.5+01:00\n2013-01-01\n\nNA\n"
     schema = pa.schema([("at", pa.timestamp("us", "UTC"))])
     rows = rows_of(list(CsvReader(Csv()).read(open_written(tmp_path, content), schema)))
-    five = datetime(2013, 1, 1, 5, tzinfo=timezone.utc)
+    five = datetime(2013, 1, 1, 5, tzinfo=UTC)
     assert [row["at"] for row in rows] == [five, five, five.replace(microsecond=500_000), five.replace(hour=0), None]
 
 

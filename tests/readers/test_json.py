@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import date, datetime, timezone
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 
@@ -73,7 +73,7 @@ def test_nested_values_and_types_that_json_lacks(tmp_path: Path) -> None:
     first, second = rows_of(list(JsonReader().read(open_written(tmp_path, line), schema)))
     assert first == {
         "day": date(2013, 1, 2),
-        "at": datetime(2013, 1, 1, 5, tzinfo=timezone.utc),
+        "at": datetime(2013, 1, 1, 5, tzinfo=UTC),
         "price": Decimal("1.25"),
         "items": [{"k": "x", "on": date(2013, 1, 3)}, {"k": None, "on": None}],
         "s": {"b": None, "c": None},

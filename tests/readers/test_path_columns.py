@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime, timezone
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -54,7 +54,7 @@ def test_the_values_of_a_sample_suggest_a_type(texts: list[str], kind: pa.DataTy
     [
         ("007", pa.int64(), 7),
         ("2026-01-01", pa.date32(), date(2026, 1, 1)),
-        ("2026-01-01 05%3A00%3A00", pa.timestamp("us", "UTC"), datetime(2026, 1, 1, 5, tzinfo=timezone.utc)),
+        ("2026-01-01 05%3A00%3A00", pa.timestamp("us", "UTC"), datetime(2026, 1, 1, 5, tzinfo=UTC)),
         ("1.5", pa.decimal128(10, 2), Decimal("1.50")),
         ("true", pa.bool_(), True),
         ("x", pa.binary(), b"x"),

@@ -7,7 +7,7 @@ import gzip
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +79,7 @@ def bad_of(pieces: Iterable[Rows]) -> list[BadRecord]:
 
 def flights(rows: int) -> pa.Table:
     """Rows with nulls, text that needs quotes, and instants."""
-    start = datetime(2013, 1, 1, tzinfo=timezone.utc).timestamp()
+    start = datetime(2013, 1, 1, tzinfo=UTC).timestamp()
     return pa.table(
         {
             "id": pa.array(range(rows), pa.int64()),

@@ -52,7 +52,7 @@ def run(written: WrittenRoot) -> Iterator[Running]:
 
 def test_where_nobody_runs_the_store_tells_everything(written: WrittenRoot) -> None:
     look = RootWatcher(written.root, ManualClock()).look()
-    assert (look.life, look.owner, look.warning) == ("none", None, "")
+    assert (look.life.state, look.owner, look.warning) == ("none", None, "")
     status = look.status
     assert (status.phase, status.epoch, "nobody runs here" in status.message) == ("stopped", written.epochs[-1], True)
     flights = status.sources["flights"]
@@ -71,12 +71,12 @@ def test_a_run_that_is_heard_of_tells_how_far_it_is(written: WrittenRoot, run: R
     clock = ManualClock()
     run.tell()
     watcher = RootWatcher(written.root, clock)
-    assert (watcher.look().life, watcher.look().status) == ("unheard", TOLD)
+    assert (watcher.look().life.state, watcher.look().status) == ("unheard", TOLD)
     clock.advance(2)
     assert watcher.look().status == replace(TOLD, seconds=62.0), "the seconds go on between two renewals"
     run.tell(replace(TOLD, epoch=6))
     look = watcher.look()
-    assert (look.life, look.status.epoch, look.silent_s, look.warning) == ("living", 6, 0.0, "")
+    assert (look.life.state, look.status.epoch, look.life.silent_s, look.warning) == ("living", 6, 0.0, "")
 
 
 def test_a_silent_owner_is_told_by_the_watchers_clock_alone(written: WrittenRoot, run: Running) -> None:
@@ -87,15 +87,15 @@ def test_a_silent_owner_is_told_by_the_watchers_clock_alone(written: WrittenRoot
     run.clock.advance(-86_400)  # its clock is a day behind
     run.tell()
     clock.advance(5)
-    assert watcher.look().life == "living"
+    assert watcher.look().life.state == "living"
     clock.advance(19)
-    assert watcher.look().life == "living"
+    assert watcher.look().life.state == "living"
     clock.advance(2)
     look = watcher.look()
-    assert (look.life, look.status.phase, look.status.epoch) == ("silent", "silent", written.epochs[-1])
+    assert (look.life.state, look.status.phase, look.status.epoch) == ("silent", "silent", written.epochs[-1])
     assert "nothing heard of process" in look.warning and "for 21 s" in look.warning
     run.tell()
-    assert watcher.look().life == "living", "it could not reach the root for a while"
+    assert watcher.look().life.state == "living", "it could not reach the root for a while"
 
 
 def test_an_owner_who_was_never_heard_of_is_silent_too(written: WrittenRoot, run: Running) -> None:
@@ -104,17 +104,17 @@ def test_an_owner_who_was_never_heard_of_is_silent_too(written: WrittenRoot, run
     watcher = RootWatcher(written.root, clock)
     watcher.look()
     clock.advance(21)
-    assert watcher.look().life == "silent"
+    assert watcher.look().life.state == "silent"
 
 
 def test_a_run_that_ends_is_seen_at_once(written: WrittenRoot, run: Running) -> None:
     watcher = RootWatcher(written.root, ManualClock())
     run.tell()
-    assert watcher.look().life == "unheard"
+    assert watcher.look().life.state == "unheard"
     run.ownership.update(last_error="the bucket is gone")
     run.ownership.release("failed")
     look = watcher.look()
-    assert (look.life, look.status.phase, look.warning) == ("ended", "failed", "failed: the bucket is gone")
+    assert (look.life.state, look.status.phase, look.warning) == ("ended", "failed", "failed: the bucket is gone")
     assert look.status.epoch == written.epochs[-1]
 
 
@@ -127,11 +127,11 @@ def test_a_process_that_was_killed_on_this_machine_is_gone_at_once(
     run = Running(written.root)
     run.tell()
     watcher = RootWatcher(written.root, ManualClock())
-    assert watcher.look().life == "unheard"
+    assert watcher.look().life.state == "unheard"
     child.kill()
     child.wait()
     look = watcher.look()
-    assert (look.life, look.status.phase) == ("gone", "gone")
+    assert (look.life.state, look.status.phase) == ("gone", "gone")
     assert f"process {child.pid} is gone" in look.warning
 
 
@@ -142,12 +142,16 @@ def test_a_takeover_from_a_living_run_is_told_and_a_new_start_is_none(written: W
     second = Running(written.root, "second")
     second.tell()
     look = watcher.look()
-    assert look.owner is not None and (look.owner.run_id, look.took_over, look.life) == ("second", True, "living")
+    assert look.owner is not None and (look.owner.run_id, look.life.took_over, look.life.state) == (
+        "second",
+        True,
+        "living",
+    )
     second.ownership.release()
-    assert watcher.look().life == "ended"
+    assert watcher.look().life.state == "ended"
     third = Running(written.root, "third")
     third.tell()
-    assert not watcher.look().took_over
+    assert not watcher.look().life.took_over
     third.ownership.release()
 
 
@@ -156,7 +160,7 @@ def test_a_status_of_another_version_leaves_what_is_committed(written: WrittenRo
     run.ownership.update(phase="running")
     run.ownership.renew()
     look = RootWatcher(written.root, ManualClock()).look()
-    assert (look.life, look.status.phase, look.status.epoch) == ("unheard", "running", written.epochs[-1])
+    assert (look.life.state, look.status.phase, look.status.epoch) == ("unheard", "running", written.epochs[-1])
 
 
 def test_a_run_that_has_committed_nothing_yet_can_be_watched(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from datetime import date, datetime, timezone
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 from random import Random
@@ -83,7 +83,7 @@ VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {
     "flag": (pa.bool_(), [None, True, False]),
     "d": (pa.date32(), [None, date(2026, 1, 31), date(1969, 1, 1)]),
     "t": (pa.timestamp("us"), [None, datetime(2026, 1, 31, 12)]),  # noqa: DTZ001
-    "z": (pa.timestamp("us", "UTC"), [None, datetime(2026, 1, 31, 12, tzinfo=timezone.utc)]),
+    "z": (pa.timestamp("us", "UTC"), [None, datetime(2026, 1, 31, 12, tzinfo=UTC)]),
     "money": (pa.decimal128(10, 2), [None, Decimal("1.50"), Decimal("-3")]),
     "l": (pa.list_(pa.float64()), [None, [], [NAN, 1.0]]),
     "part": (pa.struct([("x", pa.int64()), ("y", pa.string())]), [None, {"x": 1, "y": "a"}, {"x": None, "y": "b"}]),

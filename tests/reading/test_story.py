@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import replace
-from datetime import datetime, timezone
+from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -65,7 +66,7 @@ def test_a_path_under_no_source_is_told_with_the_sources(store: Store, written: 
 
 def test_the_epochs_of_a_story_are_those_of_the_ledger(store: Store, written: WrittenRoot) -> None:
     assert store.why("day=2/big.csv").epochs == {"listed_epoch": written.epochs[1], "first_epoch": written.epochs[3]}
-    assert store.why("day=1/a.csv").epochs["done_epoch"] == written.epochs[2]
+    assert store.why(Path("day=1/a.csv")).epochs["done_epoch"] == written.epochs[2]
 
 
 def test_later_changes_and_a_second_version_are_part_of_the_story(store: Store, written: WrittenRoot) -> None:
@@ -100,7 +101,7 @@ def test_a_running_pipeline_tells_when_it_listed_last(store: Store, written: Wri
     assert store.why("day=3/unseen.csv").text.endswith("12:00:00 UTC, and no pipeline runs on this root now.")
     ownership = Ownership(written.root, ManualClock(), run_id="r", pipeline="flights", interval_s=3600)
     ownership.acquire()
-    ownership.update(sources={"flights": DiscoveryProgress(listed_at=datetime(2026, 2, 1, tzinfo=timezone.utc))})
+    ownership.update(sources={"flights": DiscoveryProgress(listed_at=datetime(2026, 2, 1, tzinfo=UTC))})
     ownership.renew()
     assert store.why("day=3/unseen.csv").text.endswith("the last listing ended at 2026-02-01 00:00:00 UTC.")
     ownership.release()
@@ -110,7 +111,7 @@ def test_a_running_pipeline_tells_when_it_listed_last(store: Store, written: Wri
 def test_an_object_from_before_the_sources_time_is_too_old(written: WrittenRoot) -> None:
     state = LanceStateStore.open(written.root, ManualClock(), read_only=True)
     catalog = Catalog.of(state.scan("catalog"))
-    limit = datetime(2100, 1, 1, tzinfo=timezone.utc)
+    limit = datetime(2100, 1, 1, tzinfo=UTC)
     sources = {name: replace(each, not_before=limit) for name, each in catalog.sources.items()}
     story = tell("day=3/unseen.csv", written.root, state, replace(catalog, sources=sources), None, limit)
     assert story.status == "too_old" and story.text.endswith("leaves out what is older than 2100-01-01 00:00:00 UTC.")

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from datetime import date, datetime, timezone
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -54,7 +54,7 @@ def test_a_row_is_looked_up_by_its_key(view: View) -> None:
 
 
 def test_keys_of_every_type_are_found(tmp_path: Path) -> None:
-    moment = datetime(2026, 1, 31, 12, 0, 0, 5, tzinfo=timezone.utc)
+    moment = datetime(2026, 1, 31, 12, 0, 0, 5, tzinfo=UTC)
     columns = {
         "day": pa.array([date(2026, 1, 31)], pa.date32()),
         "at": pa.array([moment], pa.timestamp("us", "UTC")),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import lance
@@ -24,7 +24,7 @@ from state.lance_store import LanceStateStore
 from state.location import Location
 from state.records import CatalogSource, CatalogView, EpochCounts, EpochRecord, EpochSeconds, ViewVersion
 
-START = datetime(2026, 1, 31, 12, tzinfo=timezone.utc)
+START = datetime(2026, 1, 31, 12, tzinfo=UTC)
 SECONDS = EpochSeconds(fetch=0.5, align=0.25, spark=1.0, collect=0.125)
 SPANS = EpochTimes(
     opened_s=-0.5,

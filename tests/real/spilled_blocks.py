@@ -11,7 +11,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterable
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +54,7 @@ class Fetcher(FetchActor):
     def emit(self, blocks: int) -> str:
         """What becomes of blocks that nobody releases."""
         rows = pa.table({"x": pa.array([os.urandom(_MIB) for _ in range(8)])})
-        file = FileVersion("t", "a", b"12345678", "etag", rows.nbytes, datetime(2026, 1, 1, tzinfo=timezone.utc))
+        file = FileVersion("t", "a", b"12345678", "etag", rows.nbytes, datetime(2026, 1, 1, tzinfo=UTC))
         piece = Piece(FileProgress(file, listed_epoch=1), Rows(rows, 0))
         try:
             for _ in range(blocks):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -61,14 +61,14 @@ def test_what_was_there_before_is_left_out_and_what_comes_is_read(s3: S3Server, 
     s3.put(bucket, "in/old.parquet", parquet(events(0)))
     written = s3.client().head_object(Bucket=bucket, Key="in/old.parquet")["LastModified"]
     # S3 tells times in whole seconds; what was written in that of the declaration is taken.
-    eventually(lambda: datetime.now(timezone.utc) > written + timedelta(seconds=2))
+    eventually(lambda: datetime.now(UTC) > written + timedelta(seconds=2))
     pipeline = pipeline_of(s3, bucket, sw.Listing(interval_s=0.1, include_existing=False))
     with pipeline.start() as run:
         run.wait(until="caught_up")
         s3.put(bucket, "in/new.parquet", parquet(events(1)))
         run.wait(until="caught_up")
         assert set(gone(pipeline, s3)) == {"new.parquet"}
-    tomorrow = datetime.now(timezone.utc) + timedelta(days=1)
+    tomorrow = datetime.now(UTC) + timedelta(days=1)
     s3.put(bucket, "in/newer.parquet", parquet(events(2)))
     pipeline_of(s3, bucket, sw.Listing(interval_s=0.1, modified_after=tomorrow)).run(until="caught_up")
     assert gone(pipeline, s3) == {"new.parquet": False}

@@ -178,7 +178,7 @@ def test_a_bad_file_is_quarantined_with_its_reason_and_the_others_go_on(tmp_path
     write(tmp_path / "in", "2-other.parquet", parquet([{"user": "a text", "amount": 1.0}]))
     report = local(tmp_path).run(until="caught_up")
     assert (report.quarantined, report.rows) == (2, 10)
-    assert "2 files are quarantined" in " ".join(report.notes)
+    assert "2 files quarantined" in " ".join(report.notes)
     store = sw.open(tmp_path / "root")
     bad = {Path(row["path"]).name: row["error"] for row in store.files(status="quarantined").to_pylist()}
     assert bad.keys() == {"0-bad.parquet", "2-other.parquet"}
@@ -192,7 +192,7 @@ def test_a_csv_value_that_does_not_fit_is_named_with_its_row(tmp_path: Path) -> 
     write(tmp_path / "in", "1.csv", b"user,amount\n1,1.5\n2,2.5\n")
     report = local(tmp_path, format="csv").run(until="caught_up")
     assert (report.rows, report.quarantined) == (3, 0)
-    assert "1 bad records are quarantined" in " ".join(report.notes)
+    assert "1 bad record quarantined" in " ".join(report.notes)
     (bad,) = sw.open(tmp_path / "root").quarantine().to_pylist()
     assert bad["path"].endswith("2.csv") and (bad["row"], bad["raw"]) == (1, b"2,many") and "amount" in bad["reason"]
     assert totals(tmp_path / "root") == {1: (2, 3.0), 2: (1, 2.5)}

@@ -30,7 +30,7 @@ def test_a_run_is_shown_while_it_goes_and_after_it(tmp_path: Path) -> None:
 
             def live() -> Any:
                 now = page.api("now")
-                return now["state"] == "running" and now["status"]["sources"]["orders"]["done"] == 20 and now
+                return now["runs"] and now["status"]["sources"]["orders"]["done"] == 20 and now
 
             eventually(live)
             now = live()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -38,7 +38,7 @@ _HOSTILE_VALUE = "'); DROP TABLE x; --\"`$(touch pwned)"
 
 
 def _file(path: str, size: int) -> FileVersion:
-    return FileVersion("s", path, b"", "", size, datetime(2013, 1, 1, tzinfo=timezone.utc))
+    return FileVersion("s", path, b"", "", size, datetime(2013, 1, 1, tzinfo=UTC))
 
 
 def _listed(location: Location) -> list[FileVersion]:

@@ -17,7 +17,7 @@ SCHEMA = parse_schema(
 )
 _KEYS = ["AA", "aa", "a|b", "a\\", "\\N", "", "é", None, "UA", "UA"]
 _DOUBLES = [0.0, -0.0, float("nan"), None, 1.5, -2.25, 1e9, 0.1]
-_UTC = datetime.timezone.utc
+_UTC = datetime.UTC
 
 
 def random_rows(chance: random.Random, rows: int) -> pa.Table:

@@ -18,7 +18,7 @@ SCHEMA = parse_schema(
 _KEYS = ["AA", "aa", "a|b", "a\\", "\\N", "", "é", "日本", None, "UA", "UA"]
 _SPECIAL = [0.0, -0.0, float("nan"), float("inf"), float("-inf"), None]
 _TAGS = [None, [], ["a"], ["a", "b", None], ["b", "b"]]
-_UTC = datetime.timezone.utc
+_UTC = datetime.UTC
 
 
 def random_table(chance: random.Random, rows: int, first_id: int) -> pa.Table:

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import slackwater as sw
-from spark_bridge.borrowed_session import borrow, can_compute
+from spark_bridge.borrowed_session import borrow, can_compute, refuse_unfit
 from spark_bridge.session import SparkSettings, find_session, session_at_hand
 from state.errors import SettingsError
 
@@ -16,6 +16,27 @@ from state.errors import SettingsError
 def test_session_that_is_not_on_ray_is_refused(local_spark: SparkSession) -> None:
     with pytest.raises(SettingsError, match=r"has a SparkSession on local\[1\], and a run needs one on Ray"):
         find_session(SparkSettings())
+
+
+@pytest.mark.parametrize(
+    ("configs", "said"),
+    [
+        ({"spark.dynamicAllocation.enabled": "true"}, "spark.dynamicAllocation.enabled=true"),
+        ({"spark.executor.extraJavaOptions": "-Xss4m"}, "--add-opens=java.base/java.nio=ALL-UNNAMED"),
+        ({"spark.executor.extraJavaOptions": ""}, "give them in spark.executor.extraJavaOptions"),
+    ],
+)
+def test_session_with_settings_that_a_run_cannot_live_with_is_refused(
+    local_spark: SparkSession, monkeypatch: pytest.MonkeyPatch, configs: dict[str, str], said: str
+) -> None:
+    """A real session, but for where it says that it runs, and what it says that it was started with."""
+    conf = local_spark.sparkContext.getConf().setAll(list(configs.items()))
+    monkeypatch.setattr(local_spark.sparkContext, "master", "ray://127.0.0.1:1")
+    refuse_unfit(local_spark)
+    monkeypatch.setattr(local_spark.sparkContext, "getConf", lambda: conf)
+    with pytest.raises(SettingsError) as refused:
+        refuse_unfit(local_spark)
+    assert said in str(refused.value) and "spark.stop()" in str(refused.value)
 
 
 def test_views_are_computed_under_our_settings_and_the_users_stay(local_spark: SparkSession) -> None:

@@ -25,7 +25,7 @@ def test_different_groups_have_different_texts(rows: list[tuple[str | None, str 
 
 
 def test_texts_are_stable() -> None:
-    moment = datetime.datetime(2013, 1, 2, 3, 4, 5, 6, tzinfo=datetime.timezone.utc)
+    moment = datetime.datetime(2013, 1, 2, 3, 4, 5, 6, tzinfo=datetime.UTC)
     row = {
         pa.string(): ("a|b\\", "a\\|b\\\\"),
         pa.int32(): (-3, "-3"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from state.errors import NotIncrementalError
 from tests.spark_bridge.followed_view import FollowedView
 
 SCHEMA = pa.schema([("k", pa.string()), ("n", pa.int64()), ("at", pa.timestamp("us", "UTC"))])
-START = datetime(2026, 3, 1, 23, 59, 59, tzinfo=timezone.utc)
+START = datetime(2026, 3, 1, 23, 59, 59, tzinfo=UTC)
 FIRST = int(START.timestamp() * 1000) << 16
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import obstore
@@ -31,7 +31,7 @@ def root(request: pytest.FixtureRequest, tmp_path: Path) -> Location:
 
 def clock(hours: float = 0) -> ManualClock:
     """A manual clock near the store's."""
-    return ManualClock(datetime.now(timezone.utc) + timedelta(hours=hours))
+    return ManualClock(datetime.now(UTC) + timedelta(hours=hours))
 
 
 def names(root: Location) -> list[str]:

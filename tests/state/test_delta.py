@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pickle
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 import pytest
 
@@ -9,7 +9,7 @@ from state.delta import Delta, DeltaBuilder
 from state.errors import ProtocolError
 from state.tables import PATCH, PUT
 
-MOMENT = datetime(2026, 1, 31, tzinfo=timezone.utc)
+MOMENT = datetime(2026, 1, 31, tzinfo=UTC)
 
 
 def built(*changes: tuple[str, bytes]) -> Delta:

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 
 import pyarrow as pa
 
 from state.fingerprint import path_fingerprint, path_fingerprints, version_fingerprint, version_fingerprints
 
-MOMENT = datetime(2026, 1, 31, 12, 0, 0, 123456, tzinfo=timezone.utc)
+MOMENT = datetime(2026, 1, 31, 12, 0, 0, 123456, tzinfo=UTC)
 
 
 def test_fingerprints_are_the_same_for_ever() -> None:
@@ -49,7 +49,7 @@ def test_many_at_once_are_the_same_as_one_at_a_time() -> None:
     column = pa.array(["left out", *paths]).slice(1)
     assert path_fingerprints("s", column) == [path_fingerprint("s", path) for path in paths]
     etags, sizes = pa.array([etag for etag, *_ in versions]), pa.array([size for _, size, _ in versions])
-    since = datetime(1970, 1, 1, tzinfo=timezone.utc)
+    since = datetime(1970, 1, 1, tzinfo=UTC)
     microseconds = pa.array([(at - since) // timedelta(microseconds=1) for *_, at in versions])
     assert version_fingerprints(etags, sizes, microseconds) == [version_fingerprint(*each) for each in versions]
     assert path_fingerprints("s", pa.array([], pa.string())) == []

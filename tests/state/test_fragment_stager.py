@@ -6,7 +6,7 @@ import json
 import os
 import time
 from collections.abc import Sequence
-from datetime import date, datetime, timezone
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from state.lance_access import create_of_fragments
 from state.location import Location
 from state.stored_rows import LINEAGE
 
-AT = datetime(2026, 1, 31, 12, 30, 1, 5, tzinfo=timezone.utc)
+AT = datetime(2026, 1, 31, 12, 30, 1, 5, tzinfo=UTC)
 BEFORE: dict[pa.Field, Any] = {
     pa.field("i", pa.int64()): 1,
     pa.field("s", pa.struct([("x", pa.int32()), ("y", pa.list_(pa.struct([("z", pa.decimal128(20, 3))])))])): {

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import math
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -15,8 +15,8 @@ INTEGERS = st.integers(-(2**63), 2**63 - 1)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("\x00\x01\xff"))
 BYTES = st.binary() | st.lists(st.sampled_from([b"\x00", b"\xff", b"\x01"])).map(b"".join)
 NUMBERS = st.floats(allow_nan=False)
-ZONES = st.sampled_from([timezone.utc, timezone(timedelta(hours=5)), timezone(-timedelta(hours=11, minutes=30))])
-NOON = datetime(2026, 1, 31, 12, 0, 0, 123456, tzinfo=timezone.utc)
+ZONES = st.sampled_from([UTC, timezone(timedelta(hours=5)), timezone(-timedelta(hours=11, minutes=30))])
+NOON = datetime(2026, 1, 31, 12, 0, 0, 123456, tzinfo=UTC)
 TIMES = st.builds(
     lambda microseconds, zone: (NOON + timedelta(microseconds=microseconds)).astimezone(zone),
     st.integers(-6 * 10**16, 2 * 10**17),
@@ -110,6 +110,6 @@ def test_bytes_that_are_no_key_are_refused(key: bytes) -> None:
 
 def test_keys_are_the_same_for_ever() -> None:
     # They are in every store that was ever written: these values must not change.
-    moment = datetime(2026, 1, 31, 12, tzinfo=timezone.utc)
+    moment = datetime(2026, 1, 31, 12, tzinfo=UTC)
     key = encode_key(None, b"a\x00b", -1, "é", 1.5, moment, False, True)
     assert key.hex() == ("01026100ff6200037fffffffffffffff04c3a90005bff800000000000006800649add44930000708")

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 import obstore
@@ -25,7 +25,7 @@ from state.location import Location
 from state.object_client import object_client
 from state.owner import Owner, Ownership, _to_json, read_owner
 
-MOMENT = datetime(2026, 1, 31, 12, tzinfo=timezone.utc)
+MOMENT = datetime(2026, 1, 31, 12, tzinfo=UTC)
 NEVER_S = 3600.0
 LISTED = DiscoveryProgress(MOMENT, found=3, period_s=60.0)
 TOLD = DiscoveryProgress(MOMENT, queue=QueueProgress("https://sqs/raw", 2, MOMENT, received=9, redelivered=1))
@@ -112,7 +112,7 @@ def test_a_root_whose_owner_shows_life_is_refused_with_its_name(root: Location) 
 
     def renew(elapsed_s: float) -> None:
         if elapsed_s > 5:
-            write_foreign(root, renewed_at=datetime(2026, 1, 31, 12, 0, 5, tzinfo=timezone.utc))
+            write_foreign(root, renewed_at=datetime(2026, 1, 31, 12, 0, 5, tzinfo=UTC))
 
     clock = WatchingClock(renew)
     with pytest.raises(OwnedError, match=r"pipeline 'flights', pid 17 on elsewhere, since 2026-01-31 12:00:00 UTC"):

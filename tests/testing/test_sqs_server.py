@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 import pytest
 
@@ -13,7 +13,7 @@ from slackwater.testing import SqsServer, s3_events
 from state.clock import SystemClock
 from tests.testing.test_s3_server import is_gone
 
-_AT = datetime(2026, 2, 3, 4, 5, 6, 789_000, tzinfo=timezone.utc)
+_AT = datetime(2026, 2, 3, 4, 5, 6, 789_000, tzinfo=UTC)
 
 
 def test_what_is_sent_is_there_until_it_is_purged(sqs: SqsServer, queue_url: str) -> None:

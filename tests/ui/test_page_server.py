@@ -54,7 +54,7 @@ def test_a_run_is_shown_as_it_tells_itself_and_then_that_it_has_ended(written: W
     status = busy_status(written.epochs[-1])
     with running(written.root, status, last_error="secret_access_key=hunter2 failed"), served(written.root.url) as page:
         now = page.api("now")
-        assert (now["state"], now["owner"]["phase"], now["owner"]["fetchers"]) == ("running", "running", 2)
+        assert (now["state"], now["owner"]["phase"], now["owner"]["fetchers"]) == ("unheard", "running", 2)
         assert now["owner"]["last_error"] == "secret_access_key=*** failed"
         assert now["status"]["sources"]["flights"]["rows_per_s"] == 91_210.0
         edges = {(edge["sender"], edge["receiver"]): edge for edge in now["status"]["edges"]}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any
 
@@ -45,7 +45,7 @@ class CommittedRoot:
 
     def __init__(self, spark: SparkSession, root: Location, raw: Location) -> None:
         self.spark, self.root, self.raw = spark, root, raw
-        self._clock = ManualClock(datetime(2026, 1, 31, 12, tzinfo=timezone.utc))
+        self._clock = ManualClock(datetime(2026, 1, 31, 12, tzinfo=UTC))
         self._store = LanceStateStore.create(root, self._clock)
         self._store.take_over()
         self._materializer = Materializer(spark, root, self._clock)

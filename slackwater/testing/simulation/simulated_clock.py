@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
-_START = datetime(2020, 1, 1, tzinfo=timezone.utc)
+_START = datetime(2020, 1, 1, tzinfo=UTC)
 
 
 class SimulatedClock:

@@ -49,8 +49,8 @@ export class EpochTimeline {
     return !epoch || (last !== undefined && BigInt(last.epoch) >= BigInt(epoch));
   }
 
-  showInFlight({ state, status }) {
-    this.inFlight = state === "running" && status ? status.in_flight : [];
+  showInFlight({ runs, status }) {
+    this.inFlight = runs && status ? status.in_flight : [];
     const said = this.inFlight.map((each) => `${clock(new Date(Number(BigInt(each.epoch) >> 16n)))} ${each.phase} for ${seconds(each.seconds)}`);
     const text = said.length ? `In flight: ${said.join("; ")}` : "";
     if (this.flying.textContent !== text) this.flying.textContent = text;

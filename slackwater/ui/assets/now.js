@@ -6,9 +6,8 @@ import { bytes, compact, count, plural, seconds, time } from "./format.js";
 
 const WORDS = {
   none: "nobody has run here",
-  running: "running",
   silent: "gives no sign of life",
-  dead: "its process is gone",
+  gone: "its process is gone",
   ended: "nobody runs",
 };
 
@@ -21,8 +20,7 @@ export class Now {
 
   show(told) {
     this.told = told;
-    const { owner, status, state } = told;
-    const isLive = state === "running";
+    const { owner, status, state, runs: isLive } = told;
     const name = owner?.pipeline ?? "Slackwater";
     document.title = `${name} – Slackwater`;
     byId("now-title").textContent = name;
@@ -43,7 +41,7 @@ export class Now {
     const lines = [];
     if (isLive && status?.message) lines.push(el("strong", {}, status.message));
     if (state === "ended") lines.push(`Nobody runs on this root. The last run, ${where}, ended ${ago} ago: ${owner.phase}.`);
-    if (state === "dead") lines.push(`Nobody runs on this root: ${where} is gone, and said ${ago} ago that it was ${owner.phase}.`);
+    if (state === "gone") lines.push(`Nobody runs on this root: ${where} is gone, and said ${ago} ago that it was ${owner.phase}.`);
     if (state === "silent") lines.push(`Nobody seems to run on this root: ${where} last said ${ago} ago that it was ${owner.phase}.`);
     if (isLive) lines.push(`${where[0].toUpperCase()}${where.slice(1)}, since ${time(owner.since)}.`);
     if (owner.last_error) lines.push(el("span", { class: "bad" }, `Last error: ${owner.last_error}`));
@@ -76,7 +74,7 @@ export class Now {
 
   /** What the run says of each source, and of the others, or without a run, what the store says. */
   drawSources() {
-    const live = this.told?.state === "running" ? this.told.status : null;
+    const live = this.told?.runs ? this.told.status : null;
     const known = new Map(this.sources.map((each) => [each.name, each]));
     const rows = [...known.keys()].map((name) => ({ name, store: known.get(name), run: live && Object.hasOwn(live.sources, name) ? live.sources[name] : null }));
     const files = (status) => ({ store, run }) => count(run ? run[status] ?? 0 : store.files[status] ?? 0);

@@ -12,8 +12,8 @@ export class Views {
     this.open = new Set();
   }
 
-  showLive({ state, status }) {
-    this.live = state === "running" && status ? status.views : {};
+  showLive({ runs, status }) {
+    this.live = runs && status ? status.views : {};
   }
 
   show(told) {
