@@ -7,7 +7,7 @@ READY := .venv/.ready
 .DEFAULT_GOAL := help
 
 # A process has one Spark session, so a test runs on RayDP (the marker `ray`) or on a Spark of its own, never both.  Those
-# on RayDP want the machine for themselves; the others wait more than they compute, and run three files at a time.
+# on RayDP want the machine for themselves; the others wait more than they compute, and run four files at a time.
 
 .PHONY: help
 help:  ## this list
@@ -32,12 +32,12 @@ job: setup  ## flights as a job of a local Ray cluster: submitted, watched, stop
 
 .PHONY: test
 test: setup  ## the tests (at most 10 minutes)
-	$(BIN)/python -m pytest -n 3 --dist loadfile -m "not ray and not full"
+	$(BIN)/python -m pytest -n 4 --dist loadfile -m "not ray and not full"
 	$(BIN)/python -m pytest -m "ray and not full"
 
 .PHONY: test-full
 test-full: setup  ## the tests and the long ones
-	$(BIN)/python -m pytest -n 3 --dist loadfile -m "not ray"
+	$(BIN)/python -m pytest -n 4 --dist loadfile -m "not ray"
 	$(BIN)/python -m pytest -m "ray"
 
 .PHONY: soak

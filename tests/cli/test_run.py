@@ -105,6 +105,7 @@ def _until(condition: Callable[[], bool], process: subprocess.Popen[str]) -> Non
         clock.sleep(0.1)
 
 
+@pytest.mark.full
 def test_a_signal_ends_a_run_gracefully_and_a_second_process_is_refused_until_then(shop: Shop) -> None:
     assert shop.refused.code == 75
     assert str(shop.pid) in shop.refused.err and shop.refused.err.splitlines()[-1].startswith("error: ")

@@ -119,6 +119,7 @@ def test_after_one_listing_events_tell_of_what_comes_changes_and_goes(told: Told
     assert all(row["path"].startswith(f"{told.queue_url}#") for row in found.values())
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("on_change", ["ignore", "replace"])
 def test_what_is_removed_while_it_is_read_stays_as_far_as_it_was_committed_or_leaves(
     told: ToldBucket, tmp_path: Path, on_change: str

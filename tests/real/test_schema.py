@@ -90,6 +90,7 @@ def test_partitions_and_metadata_are_columns_of_the_views(tmp_path: Path) -> Non
     assert checks["epochs"].outcome is Outcome.NOT_CHECKABLE and "_epoch" in checks["epochs"].reason
 
 
+@pytest.mark.full
 def test_mixed_files_of_a_sample_give_one_schema(tmp_path: Path) -> None:
     put(tmp_path, "a.parquet", pa.table({"id": pa.array([1], pa.int32()), "note": pa.nulls(1)}))
     put(tmp_path, "b.parquet", pa.table({"id": pa.array([2**40], pa.int64()), "extra": [1.5]}))
@@ -104,6 +105,7 @@ def test_mixed_files_of_a_sample_give_one_schema(tmp_path: Path) -> None:
     assert sw.open(tmp_path / "root").files("t")["requests"].to_pylist() == [1, 1, 1]
 
 
+@pytest.mark.full
 def test_a_file_of_another_kind_than_the_others_is_quarantined_even_if_it_is_the_first(tmp_path: Path) -> None:
     put(tmp_path, "a.parquet", pa.table({"id": ["x"]}))
     put(tmp_path, "b.parquet", pa.table({"id": [1]}))
@@ -115,6 +117,7 @@ def test_a_file_of_another_kind_than_the_others_is_quarantined_even_if_it_is_the
     assert bad["path"].endswith("a.parquet") and "id" in bad["error"]
 
 
+@pytest.mark.full
 def test_types_that_no_file_of_a_sample_has_a_form_for_end_the_run_with_what_to_do(tmp_path: Path) -> None:
     put(tmp_path, "a.parquet", pa.table({"clock": pa.array([1], pa.time64("us"))}))
     with pytest.raises(SchemaError, match=r"a.parquet: column clock: .*give the source a schema"):
