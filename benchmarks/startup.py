@@ -27,6 +27,7 @@ _FILES = 100
 _PROBE = Path(__file__).with_name("startup_probe.py")
 _HERE = Path(__file__).parent.parent
 _BUILD_S = 600.0
+_START_S = 120.0
 _WITHOUT, _WITH = "without the archive", "with the archive"
 
 
@@ -88,10 +89,12 @@ def noting_start(place: Path) -> tuple[dict[str, Any], float]:
 def start(place: Path, packages: Path, archive: str) -> dict[str, Any]:
     shutil.rmtree(place / "root", ignore_errors=True)
     environment = {**os.environ, "PYTHONPATH": str(packages), "XDG_CACHE_HOME": str(place / "cache")}
-    # Ray's workers take what is installed in their Python, whatever the path says: each checkout has its own.
+    # Ray's workers take what is installed in their Python, and what is where their driver stands.
     python = sys.executable if packages == _HERE else str(packages / ".venv" / "bin" / "python")
     command = [python, str(_PROBE), str(place), archive]
-    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True, timeout=300)
+    done = subprocess.run(
+        command, cwd=place, env=environment, stdout=subprocess.PIPE, text=True, check=True, timeout=_START_S
+    )
     answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return answer
 
