@@ -37,7 +37,7 @@ def _words(line: str) -> tuple[str, ...]:
 
 CATALOGUE = (
     Entry("small_files", 400, quick=_words("--files 500")),
-    Entry("freshness", 400, quick=_words("--files 12 --warm 8")),
+    Entry("freshness", 400, quick=_words("--files 8 --warm 5")),
     Entry("growing_view", 400, _words("--files 150")),
     Entry("reading", quick=_words("--quick")),
     Entry("bulk_reading", 300),
