@@ -31,7 +31,7 @@ job: setup  ## flights as a job of a local Ray cluster: submitted, watched, stop
 	$(BIN)/python -m slackwater.demo.cluster_job
 
 .PHONY: test
-test: setup  ## the tests (at most 10 minutes)
+test: setup  ## the tests (some 15 minutes on two cores)
 	$(BIN)/python -m pytest -n 4 --dist loadfile -m "not ray and not full"
 	$(BIN)/python -m pytest -m "ray and not full"
 

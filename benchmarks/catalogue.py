@@ -37,12 +37,12 @@ def _words(line: str) -> tuple[str, ...]:
 
 CATALOGUE = (
     Entry("small_files", 400, quick=_words("--files 500")),
-    Entry("freshness", 400, quick=_words("--files 8 --warm 5")),
+    Entry("freshness", 400, _words("--files 40 --warm 10"), quick=_words("--files 8 --warm 5")),
     Entry("growing_view", 400, _words("--files 150")),
     Entry("reading", quick=_words("--quick")),
     Entry("bulk_reading", 300),
     Entry("many_files", 300, _words("--files 20000")),
-    Entry("stored_rows", 500, _words("--turns 2 --shapes 2")),
+    Entry("stored_rows", 500, _words("--turns 1 --shapes 2")),
     Entry("parts", 120, quick=_words("--epochs 100")),
     Entry("long_life", 300, _words("--epochs 2500 --step-s 4"), _words("--epochs 150 --step-s 30")),
     Entry("relisting", 300, _words("--names 1000000"), quick=_words("--names 100000 --in-bucket 0")),
