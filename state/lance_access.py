@@ -11,7 +11,7 @@ from lance.fragment import write_fragments
 
 from state.errors import CommitRefusedError, NotFoundError, SlackwaterError
 from state.location import Location
-from state.object_client import CONNECT_TIMEOUT_S, READ_TIMEOUT_S
+from state.object_client import CONNECT_TIMEOUT_S, READ_TIMEOUT_S, endpoint_of
 from state.storage_error import storage_error
 
 _CACHE_BYTES = 64 << 20
@@ -89,12 +89,15 @@ def lance_options(location: Location) -> dict[str, str] | None:
 
     Lance 14 knows `connect_timeout`, `read_timeout` and `timeout` (texts with a unit), `client_max_retries` and
     `client_retry_timeout` (numbers; seconds); others, such as `request_timeout`, it ignores in silence.
+
+    Raises:
+        SettingsError: see `endpoint_of`.
     """
     options = dict(location.storage_options)
     if "endpoint" in options:
         options.setdefault("region", "us-east-1")
-        if options["endpoint"].startswith("http://"):
-            options.setdefault("allow_http", "true")
+    if location.scheme == "s3" and endpoint_of(location).startswith("http://"):
+        options.setdefault("allow_http", "true")
     if not location.is_local:
         options.setdefault("connect_timeout", f"{CONNECT_TIMEOUT_S}s")
         options.setdefault("read_timeout", f"{READ_TIMEOUT_S}s")

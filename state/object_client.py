@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
 from obstore.store import LocalStore, ObjectStore, from_url
 
+from state.errors import SettingsError
 from state.location import Location
 
 CONNECT_TIMEOUT_S = 5
@@ -17,6 +20,7 @@ _TIMEOUT_S = 300
 _DEFAULT_REGION = "us-east-1"
 _ENDPOINT_OPTIONS = ("endpoint", "endpoint_url", "aws_endpoint", "aws_endpoint_url")
 _ENDPOINT_VARIABLES = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
+_URL = re.compile(r"https?://[^/\s]")
 _REGION_VARIABLES = ("AWS_REGION", "AWS_DEFAULT_REGION")
 _CLIENT_OPTIONS = frozenset(
     {
@@ -64,11 +68,28 @@ def object_client(location: Location, *, max_attempts: int = 4, retry_within_s: 
 
 
 def endpoint_of(location: Location) -> str:
-    """The URL of the server that a location's options or the environment name; empty for the provider's own."""
-    options = location.storage_options
-    return next((options[name] for name in _ENDPOINT_OPTIONS if name in options), "") or _environment(
-        _ENDPOINT_VARIABLES
-    )
+    """The URL of the server that a location's options or the environment name; empty for the provider's own.
+
+    Raises:
+        SettingsError: what they name is no URL, at which obstore and Lance panic.
+    """
+    name, endpoint = next(_endpoints(location), ("", ""))
+    if name and location.scheme == "s3" and not _URL.match(endpoint):
+        raise SettingsError(
+            f"{location}: {name} is {endpoint!r}, and that is no URL: give http://HOST:PORT or https://HOST, or leave "
+            "it out for AWS itself"
+        )
+    return endpoint
+
+
+def _endpoints(location: Location) -> Iterator[tuple[str, str]]:
+    """Who names an endpoint, and which; the first counts."""
+    for name in _ENDPOINT_OPTIONS:
+        if name in location.storage_options:
+            yield f"the storage option {name}", location.storage_options[name]
+    for name in _ENDPOINT_VARIABLES:
+        if name in os.environ:
+            yield f"the environment variable {name}", os.environ[name]
 
 
 def _environment(names: tuple[str, ...]) -> str:
