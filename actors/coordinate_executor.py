@@ -58,8 +58,6 @@ from state.epoch_trace import EpochTrace
 from state.records import EpochCounts, EpochRecord, ViewVersion
 from state.stored_rows import stored_rows_name, stored_rows_path
 
-_RECENT_EPOCHS = 32
-_RECENT_TRACES = 16
 _PHASES: Mapping[type, str] = {Pause: "paused", Resume: "running", Stop: "stopping"}
 
 
@@ -267,9 +265,10 @@ class CoordinateExecutor:
         self._committed_epochs.append(record.epoch)
         committed = self._committed(record, epoch, now_s)
         self._commit_before = (committed.epoch, committed.commit_s)
-        recent = (*self._state.recent, committed)[-_RECENT_EPOCHS:]
-        traces = dict([*self._state.traces.items(), (record.epoch, record.trace or "")][-_RECENT_TRACES:])
-        self._publish(epoch=record.epoch, epochs=totals.epochs, totals=totals.counts, recent=recent, traces=traces)
+        news = replace(self._state, recent=(committed,), traces={record.epoch: record.trace or ""}).after(self._state)
+        self._publish(
+            epoch=record.epoch, epochs=totals.epochs, totals=totals.counts, recent=news.recent, traces=news.traces
+        )
         changed = {name: view for name, view in epoch.views.items() if self._views.get(name) != view}
         self._views = epoch.views_after(self._views)
         if self._admission.on_committed(epoch.delta):

@@ -172,15 +172,15 @@ class Coordinator:
         self._do(self._executor.on_mark())
         return self._executor.mark
 
-    async def watch(self, version: int) -> RunState:
-        """The state of the attempt, as soon as it is newer than `version`, at the latest after a second."""
+    async def watch(self, version: int, epoch: int) -> RunState:
+        """The state of the attempt `since` an epoch, as soon as it is newer than `version`, or after a second."""
         if self._executor.state.version <= version and self._failure is None:
             self._watched.clear()
             try:
                 await asyncio.wait_for(self._watched.wait(), _WATCH_S)
             except TimeoutError:
                 pass
-        return replace(self._executor.state, failure=self._failure)
+        return replace(self._executor.state.since(epoch), failure=self._failure)
 
     async def put_tag(self, name: str, epoch: int) -> None:
         """Gives an epoch a name.  Errors as `state.tags.put_tag`."""

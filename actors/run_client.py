@@ -171,10 +171,11 @@ class RunClient:
                 "no room in the Ray cluster: waiting for nodes, or ask for less in PlacementSettings", reason=said
             )
 
-    def watch(self, version: int) -> RunState:
-        """The run's state when it is newer than `version`, at the latest after a second."""
-        state: RunState = _answer(lambda: ray.get(self._coordinator.watch.remote(version)))
-        return state
+    def watch(self, last: RunState | None = None) -> RunState:
+        """The run's state when it is newer than the last one, at the latest after a second."""
+        version, epoch = (-1, 0) if last is None else (last.version, last.epoch)
+        state: RunState = _answer(lambda: ray.get(self._coordinator.watch.remote(version, epoch)))
+        return state if last is None else state.after(last)
 
     def request(self, mutation: Mutation) -> int:
         """Puts a mutation on the next barrier.  Returns its number, see `RunState.requests_over`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -12,6 +12,9 @@ import pyarrow as pa
 from actors.messages import FileKey
 from actors.reports import FetchProgress, ListProgress, SourceProgress
 from state.records import CatalogView, EpochCounts, EpochSeconds, ViewVersion
+
+_RECENT_EPOCHS = 32
+_RECENT_TRACES = 16
 
 
 @dataclass(frozen=True)
@@ -120,3 +123,15 @@ class RunState:
     scaling: str = ""
     rescalings_over: int = 0
     failure: Exception | None = None
+
+    def since(self, epoch: int) -> RunState:
+        """The same for somebody who knows the epochs up to this one: they would be most of what is sent."""
+        recent = tuple(each for each in self.recent if each.epoch > epoch)
+        traces = {each: trace for each, trace in self.traces.items() if each > epoch}
+        return replace(self, recent=recent, traces=traces)
+
+    def after(self, before: RunState) -> RunState:
+        """The same with the epochs that an earlier state of the attempt had."""
+        recent = (*before.recent, *self.recent)[-_RECENT_EPOCHS:]
+        traces = dict([*before.traces.items(), *self.traces.items()][-_RECENT_TRACES:])
+        return replace(self, recent=recent, traces=traces)

@@ -81,7 +81,7 @@ class Attempt:
     def start(self) -> Recovered:
         """Takes the root over, recovers, and lets the flow begin.  Errors as `actors.recovery.recover`."""
         self.recovered = recovered = self._client.start()
-        self.state = self._client.watch(-1)
+        self.state = self._client.watch()
         self._loop = MaterializerLoop(
             client=self._client,
             root=self._definition.root,
@@ -108,7 +108,7 @@ class Attempt:
         """
         assert self._loop is not None
         while self.state.phase != "stopped":
-            self.state = self._client.watch(self.state.version)
+            self.state = self._client.watch(self.state)
             on_state(self.state)
             failure = self.state.failure or self._loop.failure
             if failure is not None:
