@@ -8,9 +8,8 @@ CPU seconds and a second and a half of every start.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import Any
-from unittest.mock import patch
 
 from ray._private.node import Node
 
@@ -20,13 +19,17 @@ _NOT_STARTED = ("start_monitor", "start_log_monitor", "start_api_server")
 @contextmanager
 def lean_ray() -> Iterator[None]:
     """Within it `ray.init` leaves them out; a Ray whose node is made otherwise starts as it always does."""
-    if not all(callable(getattr(Node, name, None)) for name in _NOT_STARTED):
+    replaced = {name: getattr(Node, name, None) for name in _NOT_STARTED}
+    if not all(map(callable, replaced.values())):
         yield
         return
-    with ExitStack() as replaced:
-        for name in _NOT_STARTED:
-            replaced.enter_context(patch.object(Node, name, _nothing))
+    for name in replaced:
+        setattr(Node, name, _nothing)
+    try:
         yield
+    finally:
+        for name, method in replaced.items():
+            setattr(Node, name, method)
 
 
 def _nothing(_node: Node, **_options: Any) -> None:

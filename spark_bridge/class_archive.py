@@ -70,12 +70,9 @@ class ClassArchive:
         Args:
             role: of the JVM, one of `ROLES`.
         """
-        try:
+        with suppress(OSError):
             # Others that have not been used for long are removed by this time.
             os.utime(self.path)
-            return f"-XX:SharedArchiveFile={self.path} -XX:+VerifySharedSpaces"
-        except OSError:
-            pass
         if os.access(self.path, os.R_OK):
             return f"-XX:SharedArchiveFile={self.path} -XX:+VerifySharedSpaces"
         try:

@@ -73,7 +73,7 @@ _OPTION_CONFIGS = (
 )
 # A process has one application at most; a list, since it comes and goes.
 _running: list[RayApplication] = []
-# Sessions beside that of a user, see `borrow_session`.
+# Sessions beside that of a user, see `find_session`.
 _borrowed: weakref.WeakSet[SparkSession] = weakref.WeakSet()
 
 

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from slackwater.cli.output import Output
+from slackwater.counted import counted
 from state.errors import UsageError
 
 if TYPE_CHECKING:
@@ -107,11 +108,8 @@ def _of_source(source: SourcePlan) -> Mapping[str, str]:
 
 def _view_lines(found: DryRun) -> Iterator[str]:
     for view in found.views:
-        yield (
-            f"view {view.name}: {view.view_class}, {view.beginning}"
-            if view.beginning != "is refused"
-            else (f"view {view.name}: is refused")
-        )
+        is_planned = "" if view.is_refused else f"{view.view_class}, "
+        yield f"view {view.name}: {is_planned}{view.beginning}"
         for line in view.text.splitlines():
             yield f"  {line}" if line.startswith("  ") else f"    {line}"
     refused = [f"source {each.name}" for each in found.sources if each.refused]
@@ -157,7 +155,7 @@ def _view_document(view: PlannedView) -> Mapping[str, Any]:
 
 
 def _files(count: Files) -> str:
-    return f"{count.files:,} {'file' if count.files == 1 else 'files'}, {_bytes(count.bytes)}"
+    return f"{counted(count.files, 'file')}, {_bytes(count.bytes)}"
 
 
 def _bytes(count: int) -> str:

@@ -54,14 +54,7 @@ class S3Place:
     @property
     def environment(self) -> Mapping[str, str]:
         # The usual variables of S3: a secret has no place in a command line or in an application's code.
-        options = self.storage_options
-        return {
-            "AWS_ENDPOINT_URL": options["endpoint"],
-            "AWS_ACCESS_KEY_ID": options["access_key_id"],
-            "AWS_SECRET_ACCESS_KEY": options["secret_access_key"],
-            "AWS_REGION": options["region"],
-            "AWS_ALLOW_HTTP": "true",
-        }
+        return self._server.environment
 
     def put(self, key: str, body: bytes) -> None:
         self._client.put_object(Bucket=_RAW, Key=key, Body=body)

@@ -47,6 +47,18 @@ class S3Server(GuardedServer):
         """A place on the server."""
         return Location(f"s3://{bucket}/{prefix}", self.storage_options)
 
+    @property
+    def environment(self) -> dict[str, str]:
+        """What a process needs in its environment to reach the server without storage options."""
+        options = self.storage_options
+        return {
+            "AWS_ENDPOINT_URL": options["endpoint"],
+            "AWS_ACCESS_KEY_ID": options["access_key_id"],
+            "AWS_SECRET_ACCESS_KEY": options["secret_access_key"],
+            "AWS_REGION": options["region"],
+            "AWS_ALLOW_HTTP": "true",
+        }
+
     def webdav_location(self, bucket: str, prefix: str = "") -> Location:
         """The same place over WebDAV, without credentials."""
         return Location(f"http://{HOST}:{self._webdav_port}/buckets/{bucket}/{prefix}", {"allow_http": "true"})

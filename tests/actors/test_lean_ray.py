@@ -6,7 +6,7 @@ import psutil
 import pytest
 import ray
 
-from tests.real.waiting import eventually
+from tests.waiting import eventually
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]
 

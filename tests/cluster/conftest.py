@@ -1,29 +1,39 @@
-"""A real Ray cluster for the tests of this directory, with the credentials of the S3 server in its environment."""
+"""A real Ray cluster for the tests of this directory, which knows the S3 server, and drivers in it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from slackwater.testing.ray_cluster import RayCluster
 from slackwater.testing.s3_server import S3Server
+from tests.cli.command import REPOSITORY
 
 
-def s3_environment(s3: S3Server) -> Mapping[str, str]:
-    """What the machines of a cluster know of the object store."""
-    options = s3.storage_options
-    return {
-        "AWS_ENDPOINT_URL": options["endpoint"],
-        "AWS_ACCESS_KEY_ID": options["access_key_id"],
-        "AWS_SECRET_ACCESS_KEY": options["secret_access_key"],
-        "AWS_REGION": options["region"],
-        "AWS_ALLOW_HTTP": "true",
-    }
+def said_by(cluster: RayCluster, program: str | Path, timeout_s: float) -> dict[str, Any]:
+    """What a driver in the cluster prints at last, as JSON."""
+    done = subprocess.run(
+        [sys.executable, str(program)],
+        env={**os.environ, **cluster.environment, "PYTHONPATH": str(REPOSITORY)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=timeout_s,
+    )
+    assert done.returncode == 0, done.stderr
+    said: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return said
 
 
 @pytest.fixture
 def cluster(s3: S3Server) -> Iterator[RayCluster]:
     """The head node alone; tests add what they need."""
-    with RayCluster(num_cpus=2, environment=s3_environment(s3)) as made:
+    with RayCluster(num_cpus=2, environment=s3.environment) as made:
         yield made

@@ -16,8 +16,7 @@ from slackwater.demo.flights import day_files
 from slackwater.testing.ray_cluster import RayCluster
 from slackwater.testing.s3_server import S3Server
 from tests.cli.command import REPOSITORY, slackwater
-from tests.cluster.conftest import s3_environment
-from tests.real.waiting import eventually
+from tests.waiting import eventually
 
 pytestmark = [pytest.mark.ray, pytest.mark.timeout(240)]
 
@@ -73,7 +72,7 @@ def story(s3: S3Server) -> Iterator[Story]:
     for file in [each for each in day_files() if each.format == "parquet"][:FILES]:
         s3.put(bucket, f"raw/{file.key}", file.body)
         rows += file.rows
-    environment = dict(s3_environment(s3))
+    environment = s3.environment
     with RayCluster(num_cpus=3, environment=environment) as cluster:
         submitted = submit(cluster, "flights", raw, root, "--no-wait")
         assert submitted.returncode == 0, submitted.stderr

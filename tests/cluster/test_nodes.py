@@ -20,7 +20,7 @@ from slackwater.testing.ray_cluster import RayCluster
 from slackwater.testing.s3_server import S3Server
 from tests.cli.command import REPOSITORY, slackwater
 from tests.cluster import node_job, node_look
-from tests.cluster.conftest import s3_environment
+from tests.cluster.conftest import said_by
 from tests.real import job
 from tests.real.source_files import encoded
 from tests.real.test_kill import FILES, checked, fill, in_the_middle
@@ -85,17 +85,7 @@ def driving(cluster: RayCluster, s3: S3Server, bucket: str, log: Path, *how: str
 
 def look(cluster: RayCluster) -> dict[str, Any]:
     """Where things are."""
-    done = subprocess.run(
-        [sys.executable, node_look.__file__],
-        env={**os.environ, **cluster.environment, "PYTHONPATH": str(REPOSITORY)},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-    assert done.returncode == 0, done.stderr
-    said: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return said
+    return said_by(cluster, node_look.__file__, timeout_s=60)
 
 
 def put_large(s3: S3Server, bucket: str, first: int, count: int) -> int:
@@ -113,7 +103,7 @@ def put_large(s3: S3Server, bucket: str, first: int, count: int) -> int:
 @pytest.fixture
 def three_nodes(s3: S3Server) -> Iterator[RayCluster]:
     """The head for the driver and what controls the run, a node for Spark, one for reading."""
-    with RayCluster(num_cpus=1, resources={"control": 100}, environment=s3_environment(s3)) as cluster:
+    with RayCluster(num_cpus=1, resources={"control": 100}, environment=s3.environment) as cluster:
         cluster.add_node("spark", num_cpus=1)
         cluster.add_node("one", num_cpus=0, resources={"fetching": 2})
         yield cluster
@@ -149,14 +139,14 @@ def test_rows_travel_from_the_readers_to_spark_alone_and_a_node_that_joins_reads
 
 def rescale(s3: S3Server, bucket: str, fetchers: int) -> Any:
     options = ["-o", f"endpoint={s3.endpoint}", "-o", "allow_http=true"]
-    return slackwater("rescale", f"s3://{bucket}/root", str(fetchers), *options, environment=s3_environment(s3))
+    return slackwater("rescale", f"s3://{bucket}/root", str(fetchers), *options, environment=s3.environment)
 
 
 @pytest.fixture
 def two_equals(s3: S3Server) -> Iterator[RayCluster]:
     """The head for the driver, and two nodes, each of which has room for everything else."""
     room: Mapping[str, float] = {"fetching": 4, "spark": 1, "elsewhere": 10}
-    with RayCluster(num_cpus=1, environment=s3_environment(s3)) as cluster:
+    with RayCluster(num_cpus=1, environment=s3.environment) as cluster:
         for name in ("one", "two"):
             cluster.add_node(name, num_cpus=1, resources=room)
         yield cluster

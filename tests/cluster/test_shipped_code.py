@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +11,7 @@ import slackwater as sw
 from slackwater.shipped_code import PACKAGES, runtime_environment
 from slackwater.testing.ray_cluster import RayCluster
 from tests.cli.command import REPOSITORY
+from tests.cluster.conftest import said_by
 
 _BARE = Path(__file__).with_name("bare_node")
 _FORMAT = """
@@ -84,16 +82,7 @@ def test_a_run_brings_its_code_to_nodes_that_have_none_of_it(tmp_path: Path) -> 
     (tmp_path / "raw" / "a.txt").write_text("slack\nwater\nhigh water\n", encoding="utf-8")
     hidden = os.pathsep.join([str(REPOSITORY), str(tmp_path)])
     with RayCluster(num_cpus=2, environment={"PYTHONPATH": str(_BARE), "HIDDEN_PATHS": hidden}) as cluster:
-        driver = subprocess.run(
-            [sys.executable, str(tmp_path / "driver.py")],
-            env={**os.environ, **cluster.environment, "PYTHONPATH": str(REPOSITORY)},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=200,
-        )
-    assert driver.returncode == 0, driver.stderr
-    said = json.loads(driver.stdout.splitlines()[-1])
+        said = said_by(cluster, tmp_path / "driver.py", timeout_s=200)
     assert said == {"before": [], "rows": 3, "recoveries": 0}
     view = sw.open(tmp_path / "root").snapshot().view("longest").to_arrow().to_pylist()
     assert view == [{"longest": 10, "n": 3}]

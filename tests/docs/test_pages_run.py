@@ -61,16 +61,7 @@ def test_a_page_about_s3_does_what_it_says_on_a_real_server(page: Path, tmp_path
         server.create_bucket("lake")
         for file in [file for file in day_files() if file.format == "parquet"][:5]:
             server.put("raw", f"flights/{file.key}", file.body)
-        options = server.storage_options
-        environment = {
-            "AWS_ENDPOINT_URL": options["endpoint"],
-            "AWS_ACCESS_KEY_ID": options["access_key_id"],
-            "AWS_SECRET_ACCESS_KEY": options["secret_access_key"],
-            "AWS_REGION": options["region"],
-            "AWS_ALLOW_HTTP": "true",
-            "PYTHONPATH": str(REPOSITORY),
-            **TERMINAL,
-        }
+        environment = {**server.environment, "PYTHONPATH": str(REPOSITORY), **TERMINAL}
         ended = subprocess.run(
             [sys.executable, "-m", "tests.docs.page_run", str(page)],
             env={**os.environ, **environment},

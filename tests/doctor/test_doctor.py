@@ -247,14 +247,7 @@ def test_the_queue_of_a_source_is_asked_and_not_claimed(
 
 
 def test_the_command_fails_on_what_is_wrong_and_shows_no_secret(s3: S3Server, bucket: str, tmp_path: Path) -> None:
-    options = s3.storage_options
-    environment = {
-        "AWS_ENDPOINT_URL": options["endpoint"],
-        "AWS_ACCESS_KEY_ID": options["access_key_id"],
-        "AWS_SECRET_ACCESS_KEY": "open-sesame-open-sesame",
-        "AWS_REGION": "us-east-1",
-        "AWS_ALLOW_HTTP": "true",
-    }
+    environment = {**s3.environment, "AWS_SECRET_ACCESS_KEY": "open-sesame-open-sesame"}
     root = f"s3://{bucket}/root"
     ended = slackwater("doctor", root, "--quick", "--json", "--app", "nowhere.py:p", environment=environment)
     assert ended.code == 1, ended.err

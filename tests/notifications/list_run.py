@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
+from functools import partial
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -48,16 +48,13 @@ from state.delta import Delta
 from state.epoch import EpochPair
 from state.lance_root import LanceRoot
 from state.records import EpochCounts, EpochSeconds
+from tests import waiting
 
 LIMIT_S = 30.0
 _Answer = TypeVar("_Answer")
 
 
-def eventually(condition: Callable[[], bool], what: str = "it did not come true", limit_s: float = LIMIT_S) -> None:
-    deadline = time.monotonic() + limit_s
-    while not condition():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.01)
+eventually = partial(waiting.eventually, limit_s=LIMIT_S)
 
 
 class ListRun:
@@ -186,7 +183,7 @@ class ListRun:
         """Ends an epoch, commits it, and tells the actor of it."""
         epoch = self._open
         self._inject(BarrierKind.CHECKPOINT, mutation)
-        eventually(lambda: bool(self._reports) or self.failure is not None, "the barrier did not pass")
+        eventually(lambda: bool(self._reports) or self.failure is not None, what="the barrier did not pass")
         if self.failure is not None:
             raise self.failure
         report = self._reports.pop()
@@ -215,7 +212,7 @@ class ListRun:
         """Commits until all is handed on, and committed, that there was when this was called."""
         self._marks += 1
         self._call(self._actor.mark(self._marks))
-        eventually(self._has_caught_up, "it did not catch up")
+        eventually(self._has_caught_up, what="it did not catch up")
         self.commit()
 
     def until(self, condition: Callable[[], bool]) -> None:

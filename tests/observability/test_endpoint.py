@@ -18,7 +18,7 @@ import slackwater as sw
 from actors.metrics import Metric
 from tests.real.events import events, parquet, write
 from tests.real.test_run import FAST, TOTALS
-from tests.real.waiting import eventually
+from tests.waiting import eventually
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]
 

@@ -11,7 +11,7 @@ import slackwater as sw
 from slackwater.testing.s3_server import S3Server
 from tests.real.events import events, parquet
 from tests.real.test_run import FAST, TOTALS
-from tests.real.waiting import eventually
+from tests.waiting import eventually
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]
 

@@ -16,7 +16,7 @@ from tests.real import victims
 from tests.real.events import events, parquet, write
 from tests.real.test_recovery import check_every_epoch
 from tests.real.test_run import FAST, TOTALS, expected, local, totals
-from tests.real.waiting import eventually
+from tests.waiting import eventually
 
 pytestmark = [pytest.mark.ray, pytest.mark.full, pytest.mark.usefixtures("session")]
 

@@ -13,7 +13,7 @@ import slackwater as sw
 from tests.real.events import events, parquet, write
 from tests.real.ledger_oracle import LedgerOracle
 from tests.real.test_run import FAST, ONE_FETCHER, TOTALS, expected, totals
-from tests.real.waiting import eventually
+from tests.waiting import eventually
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]
 

@@ -21,7 +21,7 @@ from spark_bridge import hand_over, row_hand_over
 from tests.real.events import events, parquet, write
 from tests.real.test_recovery import TOTALS, check_every_epoch
 from tests.real.test_run import FAST
-from tests.real.waiting import eventually
+from tests.waiting import eventually
 
 pytestmark = [pytest.mark.ray, pytest.mark.full]
 

@@ -21,7 +21,7 @@ from tests.real.events import events, parquet
 from tests.real.ledger_oracle import LedgerOracle
 from tests.real.source_files import encoded
 from tests.real.test_corrections import VIEWS
-from tests.real.waiting import eventually
+from tests.waiting import eventually
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]
 

@@ -16,7 +16,7 @@ from tests.cli.command import slackwater
 from tests.real import victims
 from tests.real.events import events, parquet, write
 from tests.real.test_run import FAST, ONE_FETCHER, TOTALS, expected, totals
-from tests.real.waiting import eventually
+from tests.waiting import eventually
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]
 

@@ -13,7 +13,7 @@ from tests.real import victims
 from tests.real.events import events, parquet, write
 from tests.real.ledger_oracle import LedgerOracle
 from tests.real.test_run import FAST, local
-from tests.real.waiting import eventually
+from tests.waiting import eventually
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]
 

@@ -17,7 +17,7 @@ from tests.real import victims
 from tests.real.events import events, parquet
 from tests.real.ledger_oracle import LedgerOracle
 from tests.real.test_run import FAST, TOTALS, expected, totals
-from tests.real.waiting import eventually
+from tests.waiting import eventually
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]
 

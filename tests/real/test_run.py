@@ -14,7 +14,7 @@ from slackwater import ViewStatus
 from slackwater.testing.s3_server import S3Server
 from tests.real.events import events, parquet, write
 from tests.real.ledger_oracle import LedgerOracle
-from tests.real.waiting import eventually
+from tests.waiting import eventually
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]
 

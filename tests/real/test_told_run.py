@@ -12,7 +12,7 @@ from slackwater.testing.s3_events import created
 from slackwater.testing.s3_server import S3Server
 from tests.real.events import events, parquet
 from tests.real.test_run import TOTALS
-from tests.real.waiting import eventually
+from tests.waiting import eventually
 
 pytestmark = [pytest.mark.ray, pytest.mark.full, pytest.mark.usefixtures("session")]
 

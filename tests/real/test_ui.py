@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import slackwater as sw
-from tests.real.waiting import eventually
 from tests.ui.served_page import served
+from tests.waiting import eventually
 
 pytestmark = [pytest.mark.ray, pytest.mark.full, pytest.mark.usefixtures("session")]
 
