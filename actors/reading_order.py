@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from actors.messages import FileVersion
+from actors.protocol.messages import FileVersion
 
 _ANY_TIME = datetime.min.replace(tzinfo=UTC)
 

@@ -21,7 +21,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
-from actors.epoch_times import EpochTimes
+from actors.coordination.epoch_times import EpochTimes
 from benchmarks.command import run_benchmark
 from benchmarks.result import TIMES, LinePlot, Number, Result, Row, Table, Target
 from slackwater.testing.s3_server import S3Server

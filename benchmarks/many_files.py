@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
 import slackwater as sw
-from actors.object_store import ObjectStore
+from actors.objects.object_store import ObjectStore
 from benchmarks.command import run_benchmark
 from benchmarks.paused_run import paused_run, seconds_to_commit, upload
 from benchmarks.result import LinePlot, Number, Result, Row, Table, Target

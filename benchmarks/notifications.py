@@ -19,18 +19,18 @@ from contextlib import closing
 from datetime import UTC, datetime
 
 import slackwater as sw
-from actors.event_source import EventSource
-from actors.instructions import DeleteMessages, FindGone, Instruction, LookAt, ReadPage, Receive
-from actors.list_executor import ListExecutor
-from actors.listing_pace import ListingPace
-from actors.listing_state import ListedState
-from actors.message_tracker import QueueMessage
-from actors.messages import Barrier, BarrierKind
-from actors.object_store import ObjectStore
-from actors.path_filter import PathFilter
-from actors.request_budget import RequestBudget
-from actors.seen_index import SeenIndex
-from actors.source import Notifications, SourceDefinition
+from actors.hosting.event_source import EventSource
+from actors.listing.list_executor import ListExecutor
+from actors.listing.listing_pace import ListingPace
+from actors.listing.listing_state import ListedState
+from actors.listing.request_budget import RequestBudget
+from actors.listing.seen_index import SeenIndex
+from actors.notifications.message_tracker import QueueMessage
+from actors.objects.object_store import ObjectStore
+from actors.protocol.instructions import DeleteMessages, FindGone, Instruction, LookAt, ReadPage, Receive
+from actors.protocol.messages import Barrier, BarrierKind
+from actors.sources.path_filter import PathFilter
+from actors.sources.source import Notifications, SourceDefinition
 from benchmarks.command import run_benchmark
 from benchmarks.events import QUERY, event_files
 from benchmarks.result import Number, Result, Row, Table, Target

@@ -22,8 +22,8 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 import slackwater as sw
-from actors.metric_exporter import MetricExporter
-from actors.run_state import RunState
+from actors.hosting.metric_exporter import MetricExporter
+from actors.protocol.run_state import RunState
 from benchmarks.command import run_benchmark
 from benchmarks.events import QUERY, event_files
 from benchmarks.long_life import FILES_PER_EPOCH, TRACE, epoch_delta

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import obstore
 
-from actors.object_store import ObjectStore
+from actors.objects.object_store import ObjectStore
 from benchmarks.command import run_benchmark
 from benchmarks.result import Number, Result, Row, Table, Target
 from slackwater.testing.s3_server import S3Server

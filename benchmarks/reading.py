@@ -25,14 +25,14 @@ import pyarrow.csv as arrow_csv
 import pyarrow.json as arrow_json
 import pyarrow.parquet as pq
 
-from actors.messages import FileVersion
-from actors.object_file import ObjectFile
-from actors.object_store import ObjectStore
+from actors.objects.object_file import ObjectFile
+from actors.objects.object_store import ObjectStore
+from actors.protocol.messages import FileVersion
 from actors.readers import CsvReader, FileReader, JsonReader, ParquetReader
+from actors.reading.source_reader import SourceReader
 from actors.rows import Offset
 from actors.settings import MIB, FetchSettings, RequestSettings
-from actors.source import Csv, Parquet, SourceDefinition
-from actors.source_reader import SourceReader
+from actors.sources.source import Csv, Parquet, SourceDefinition
 from benchmarks.command import run_benchmark
 from benchmarks.delay_line import DelayLine
 from benchmarks.events import event_files

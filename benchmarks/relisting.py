@@ -24,16 +24,16 @@ import numpy.typing as npt
 import obstore
 import pyarrow as pa
 
-from actors.known_chunks import KnownChunks
-from actors.list_executor import ListExecutor
-from actors.listing_pace import ListingPace
-from actors.listing_page import LISTED, ListingPage
-from actors.messages import Barrier, BarrierKind
-from actors.object_store import ObjectStore
-from actors.page_reader import SIDE_BY_SIDE, PageReader
-from actors.path_filter import PathFilter
-from actors.request_budget import RequestBudget
-from actors.seen_index import SeenIndex
+from actors.listing.list_executor import ListExecutor
+from actors.listing.listing_digests import KnownChunks
+from actors.listing.listing_pace import ListingPace
+from actors.listing.request_budget import RequestBudget
+from actors.listing.seen_index import SeenIndex
+from actors.objects.listing_page import LISTED, ListingPage
+from actors.objects.object_store import ObjectStore
+from actors.objects.page_reader import SIDE_BY_SIDE, PageReader
+from actors.protocol.messages import Barrier, BarrierKind
+from actors.sources.path_filter import PathFilter
 from benchmarks.command import run_benchmark
 from benchmarks.result import Number, Result, Row, Table, Target
 from slackwater.testing.s3_server import S3Server

@@ -22,20 +22,20 @@ import numpy as np
 import psutil
 import pyarrow as pa
 
-from actors.actor_shell import report_every_s
-from actors.attempt_plan import AttemptPlan
-from actors.coordinate_executor import CoordinateExecutor
-from actors.dispatch_executor import DispatchExecutor
-from actors.epoch_collector import EpochCollector
-from actors.merge_executor import MergeExecutor
-from actors.messages import Barrier, Block, FileVersion, NewFiles
-from actors.pipeline_definition import PipelineDefinition
-from actors.recovery import recover
-from actors.reports import CollectReport, FetchProgress, SourceProgress
-from actors.seen_index import SeenIndex
+from actors.coordination.coordinate_executor import CoordinateExecutor
+from actors.coordination.epoch_collector import EpochCollector
+from actors.exchange.dispatch_executor import DispatchExecutor
+from actors.exchange.merge_executor import MergeExecutor
+from actors.hosting.shell import report_every_s
+from actors.listing.seen_index import SeenIndex
+from actors.protocol.messages import Barrier, Block, FileVersion, NewFiles
+from actors.protocol.reports import CollectReport, FetchProgress, SourceProgress
+from actors.protocol.vnode_mapping import VnodeMapping, fetcher_names
+from actors.recovery.attempt_plan import AttemptPlan
+from actors.recovery.recovery import recover
 from actors.settings import BarrierSettings, FetchSettings
-from actors.source import Parquet, SourceDefinition
-from actors.vnode_mapping import VnodeMapping, fetcher_names
+from actors.sources.pipeline_definition import PipelineDefinition
+from actors.sources.source import Parquet, SourceDefinition
 from benchmarks.long_life import VERSION
 from benchmarks.machine import describe_machine
 from state.clock import SystemClock

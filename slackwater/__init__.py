@@ -74,7 +74,6 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from actors.placement import ActorResources, PlacementSettings
     from actors.settings import (
         BarrierSettings,
         CacheSettings,
@@ -83,7 +82,8 @@ if TYPE_CHECKING:
         RecoverySettings,
         RequestSettings,
     )
-    from actors.source import Csv, Json, Listing, Notifications, Parquet, Text
+    from actors.sources.placement import ActorResources, PlacementSettings
+    from actors.sources.source import Csv, Json, Listing, Notifications, Parquet, Text
     from slackwater.dry_run import DryRun, Prices
     from slackwater.explanation import ViewExplanation
     from slackwater.page import Page
@@ -134,19 +134,19 @@ if TYPE_CHECKING:
     from state.retention import RetentionSettings, Thinning
 
 _MODULES = {
-    "ActorResources": "actors.placement",
+    "ActorResources": "actors.sources.placement",
     "BarrierSettings": "actors.settings",
     "CacheSettings": "actors.settings",
-    "Csv": "actors.source",
+    "Csv": "actors.sources.source",
     "DryRun": "slackwater.dry_run",
     "FetchSettings": "actors.settings",
-    "Json": "actors.source",
-    "Listing": "actors.source",
-    "Notifications": "actors.source",
+    "Json": "actors.sources.source",
+    "Listing": "actors.sources.source",
+    "Notifications": "actors.sources.source",
     "Page": "slackwater.page",
-    "Parquet": "actors.source",
+    "Parquet": "actors.sources.source",
     "Pipeline": "slackwater.pipeline",
-    "PlacementSettings": "actors.placement",
+    "PlacementSettings": "actors.sources.placement",
     "Prices": "slackwater.dry_run",
     "RaySettings": "slackwater.settings",
     "ReadLimits": "actors.settings",
@@ -164,7 +164,7 @@ _MODULES = {
     "Store": "slackwater.store",
     "Story": "slackwater.story",
     "Span": "state.epoch_trace",
-    "Text": "actors.source",
+    "Text": "actors.sources.source",
     "Thinning": "state.retention",
     "Trace": "slackwater.trace",
     "View": "slackwater.view",

@@ -7,12 +7,12 @@ from concurrent.futures import Future
 
 import pyarrow as pa
 
-from actors.attempt_plan import AttemptPlan
-from actors.messages import Mutation
-from actors.pipeline_definition import PipelineDefinition
-from actors.run_client import RunClient
-from actors.run_state import Recovered, RunState
-from actors.source import replacing
+from actors.hosting.run_client import RunClient
+from actors.protocol.messages import Mutation
+from actors.protocol.run_state import Recovered, RunState
+from actors.recovery.attempt_plan import AttemptPlan
+from actors.sources.pipeline_definition import PipelineDefinition
+from actors.sources.source import replacing
 from slackwater.materializer_loop import MaterializerLoop
 from slackwater.run_status import LateView, ViewStatus
 from slackwater.spark_application import SparkApplication
@@ -79,7 +79,7 @@ class Attempt:
         return self._loop.drop_view(name)
 
     def start(self) -> Recovered:
-        """Takes the root over, recovers, and lets the flow begin.  Errors as `actors.recovery.recover`."""
+        """Takes the root over, recovers, and lets the flow begin.  Errors as `actors.recovery.recovery.recover`."""
         self.recovered = recovered = self._client.start()
         self.state = self._client.watch()
         self._loop = MaterializerLoop(

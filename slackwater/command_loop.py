@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from actors.logging import redact
-from actors.messages import Throttle
+from actors.protocol.messages import Throttle
+from actors.telemetry.logging import redact
 from slackwater.run_requests import RunRequests
 from state.command import (
     ClearQuarantineCommand,

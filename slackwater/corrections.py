@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from actors.messages import FileVersion, Forget, ForgottenFile, Mutation, PathKey, Reread
-from actors.object_store import ObjectStore
-from actors.source import SourceDefinition
+from actors.objects.object_store import ObjectStore
+from actors.protocol.messages import FileVersion, Forget, ForgottenFile, Mutation, PathKey, Reread
+from actors.sources.source import SourceDefinition
 from slackwater.retry import naming
 from slackwater.run_requests import RunRequests
 from spark_bridge.correctable import cannot_compute_again, cannot_follow, follows_files

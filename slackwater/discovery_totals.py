@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from actors.reports import ListProgress, MessageProgress
-from actors.run_state import RunState
+from actors.protocol.reports import ListProgress, MessageProgress
+from actors.protocol.run_state import RunState
 from state.discovery_progress import DiscoveryProgress, QueueProgress
 
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from actors.messages import FileVersion
-from actors.object_store import ObjectStore
-from actors.path_filter import PathFilter
-from actors.pipeline_definition import PipelineDefinition
-from actors.recovery import check
-from actors.source import SourceDefinition
+from actors.objects.object_store import ObjectStore
+from actors.protocol.messages import FileVersion
+from actors.recovery.recovery import check
+from actors.sources.path_filter import PathFilter
+from actors.sources.pipeline_definition import PipelineDefinition
+from actors.sources.source import SourceDefinition
 from slackwater.rows_touched import RowsTouched
 from slackwater.shown_schema import shown_schema
 from spark_bridge.analysis import SourceWithoutSchemaError, analyse

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from actors.ledger_corrections import num_ignored
+from actors.coordination.ledger_corrections import num_ignored
 from state.catalog import Catalog
 from state.errors import NotFoundError, UsageError
 from state.store import StateStore

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import replace
 
-from actors.run_state import EpochInFlight, RunState
+from actors.protocol.run_state import EpochInFlight, RunState
 from actors.settings import BarrierSettings, FetchSettings
 from slackwater.run_status import EdgeStatus, EpochStatus, SourceStatus
 from state.clock import Clock

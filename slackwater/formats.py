@@ -14,13 +14,13 @@ from an `Offset` on; `conform` brings a table to the schema of the source; what 
 `fetch(ranges)` for parts.
 """
 
-from actors.conform import conform
-from actors.object_file import ObjectFile
-from actors.read_errors import EmptyFile, UnreadableFile
-from actors.readers.reader import FileReader
+from actors.file_errors import EmptyFile, UnreadableFile
+from actors.formats.reader import FileReader
+from actors.objects.object_file import ObjectFile
 from actors.rows import BadRecord, Offset, Rows
+from actors.schemas.conform import conform
 from actors.settings import ReadLimits
-from actors.source import CustomFormat
+from actors.sources.source import CustomFormat
 
 __all__ = [
     "BadRecord",

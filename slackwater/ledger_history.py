@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from actors.metadata_columns import EPOCH, with_epoch
-from actors.open_file import OpenFile
-from actors.read_errors import ObjectChanged, ObjectVanished, UnreadableFile
+from actors.file_errors import ObjectChanged, ObjectVanished, UnreadableFile
+from actors.reading.open_file import OpenFile
+from actors.reading.source_reader import SourceReader
 from actors.rows import Offset, Rows
+from actors.schemas.metadata_columns import EPOCH, with_epoch
 from actors.settings import FetchSettings
-from actors.source_reader import SourceReader
 from slackwater.history_position import HistoryPosition
 from slackwater.verification.recorded_source import IngestedFile, RecordedSource
 from spark_bridge.history import HistoryPiece, gathered, slice_rows

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from actors.messages import BarrierKind, Block
-from actors.reports import CollectReport, EpochBlocks
-from actors.run_client import RunClient
-from actors.run_state import Recovered
-from actors.topology import MATERIALIZER
+from actors.hosting.run_client import RunClient
+from actors.protocol.messages import BarrierKind, Block
+from actors.protocol.reports import CollectReport, EpochBlocks
+from actors.protocol.run_state import Recovered
+from actors.sources.topology import MATERIALIZER
 from slackwater.run_status import LateView, ViewStatus
 from slackwater.selection import hidden
 from spark_bridge.materializer import Materializer

@@ -14,15 +14,14 @@ from typing import Any, TypeVar, overload
 import pyarrow as pa
 from typing_extensions import Unpack
 
-from actors.ddl import parse_schema
-from actors.logging import configure_default
-from actors.message_queue import MessageQueue
-from actors.object_store import ObjectStore
-from actors.path_filter import PathFilter
-from actors.pipeline_definition import PipelineDefinition
-from actors.recovery import check, current_head
-from actors.safe_types import safe_schema
-from actors.source import (
+from actors.notifications.message_queue import MessageQueue
+from actors.objects.object_store import ObjectStore
+from actors.recovery.recovery import check, current_head
+from actors.schemas.ddl import parse_schema
+from actors.schemas.safe_types import safe_schema
+from actors.sources.path_filter import PathFilter
+from actors.sources.pipeline_definition import PipelineDefinition
+from actors.sources.source import (
     Csv,
     Discovery,
     FilePolicy,
@@ -35,6 +34,7 @@ from actors.source import (
     Text,
     format_type,
 )
+from actors.telemetry.logging import configure_default
 from slackwater.dry_run import DryRun, Prices, dry_run
 from slackwater.explanation import ViewExplanation, explain
 from slackwater.foreground import run_in_foreground

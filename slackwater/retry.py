@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from actors.file_progress import FileProgress
-from actors.messages import FileVersion, RetriedFile
-from actors.path_filter import PathFilter
+from actors.fetching.file_progress import FileProgress
+from actors.protocol.messages import FileVersion, RetriedFile
+from actors.sources.path_filter import PathFilter
 from slackwater.file_table import source_url
 from state.catalog import Catalog
 from state.clock import Clock

@@ -8,9 +8,9 @@ from typing import Any, overload
 
 from typing_extensions import Unpack
 
-from actors.messages import Throttle
-from actors.pipeline_definition import PipelineDefinition
-from actors.run_state import RunState
+from actors.protocol.messages import Throttle
+from actors.protocol.run_state import RunState
+from actors.sources.pipeline_definition import PipelineDefinition
 from slackwater.counted import counted
 from slackwater.run_control import RunControl
 from slackwater.run_status import RunReport, RunStatus, SourceStatus

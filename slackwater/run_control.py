@@ -11,12 +11,12 @@ from dataclasses import replace
 
 import structlog
 
-from actors.attempt_plan import AttemptPlan, RunTotals
-from actors.pipeline_definition import PipelineDefinition
-from actors.recovery_policy import RecoveryPolicy
-from actors.run_client import connect_ray, disconnect_ray, ray_address
-from actors.run_state import RunState
-from actors.source import Notifications
+from actors.hosting.run_client import connect_ray, disconnect_ray, ray_address
+from actors.protocol.run_state import RunState
+from actors.recovery.attempt_plan import AttemptPlan, RunTotals
+from actors.recovery.recovery_policy import RecoveryPolicy
+from actors.sources.pipeline_definition import PipelineDefinition
+from actors.sources.source import Notifications
 from slackwater.attempt import Attempt
 from slackwater.command_loop import CommandLoop
 from slackwater.corrections import Corrections

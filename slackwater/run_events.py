@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 
-from actors.run_state import CommittedEpoch
+from actors.protocol.run_state import CommittedEpoch
 from slackwater.run_status import RunReport, RunStatus
 
 

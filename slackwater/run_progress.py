@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 
-from actors.reports import ListProgress, SourceProgress
-from actors.run_state import Recovered, RunState
+from actors.protocol.reports import ListProgress, SourceProgress
+from actors.protocol.run_state import Recovered, RunState
 from slackwater.discovery_totals import DiscoveryTotals
 from slackwater.run_status import MessageStatus, SourceStatus
 from state.clock import Clock

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from actors.messages import Mutation, PathKey, Pause, Resume, RetriedFile, Retry, Stop, Throttle
+from actors.protocol.messages import Mutation, PathKey, Pause, Resume, RetriedFile, Retry, Stop, Throttle
 from slackwater.retry import quarantined_files
 from state.errors import CommandRefusedError, NotFoundError, RunFailedError
 from state.root import Root

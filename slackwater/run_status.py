@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
-from actors.reports import SourceProgress
-from actors.run_state import CommittedEpoch
+from actors.protocol.reports import SourceProgress
+from actors.protocol.run_state import CommittedEpoch
 
 
 @dataclass(frozen=True)

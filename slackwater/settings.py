@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from actors.placement import ActorResources, PlacementSettings
 from actors.settings import BarrierSettings, FetchSettings, RecoverySettings, require_positive
+from actors.sources.placement import ActorResources, PlacementSettings
 from state.errors import SettingsError
 from state.retention import RetentionSettings, Thinning
 

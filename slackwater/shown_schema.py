@@ -7,12 +7,12 @@ from itertools import islice
 
 import pyarrow as pa
 
-from actors.messages import FileVersion
-from actors.read_errors import EmptyFile, ObjectChanged, ObjectVanished, UnreadableFile
-from actors.schema_sample import SAMPLE_FILES, SchemaSample
+from actors.file_errors import EmptyFile, ObjectChanged, ObjectVanished, UnreadableFile
+from actors.protocol.messages import FileVersion
+from actors.reading.source_reader import SourceReader
 from actors.settings import FetchSettings
-from actors.source import SourceDefinition
-from actors.source_reader import SourceReader
+from actors.sources.schema_sample import SAMPLE_FILES, SchemaSample
+from actors.sources.source import SourceDefinition
 from state.errors import SchemaError
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from actors.run_state import CommittedEpoch
+from actors.protocol.run_state import CommittedEpoch
 from slackwater.run_status import LateView, RunStatus, SourceStatus, ViewStatus
 from state.records import EpochCounts, EpochSeconds
 from state.tables import REMOVED_STATUSES

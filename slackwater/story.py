@@ -11,9 +11,9 @@ from typing import Any
 import obstore
 import pyarrow.compute as pc
 
-from actors.path_filter import PathFilter
-from actors.read_errors import ObjectVanished
-from actors.store_errors import ask_store
+from actors.file_errors import ObjectVanished
+from actors.objects.store_errors import ask_store
+from actors.sources.path_filter import PathFilter
 from slackwater.counted import counted
 from slackwater.file_table import read_files, source_url
 from slackwater.source_discovery import SourceDiscovery

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from actors.pipeline_definition import PipelineDefinition
+from actors.sources.pipeline_definition import PipelineDefinition
 from slackwater.ledger_history import LedgerHistory
 from slackwater.stored_history import StoredHistory
 from slackwater.verification.recorded_source import recorded_sources

@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql.types import StructField, StructType
 
-from actors.ddl import format_schema
+from actors.schemas.ddl import format_schema
 from spark_bridge.aggregate_function import maintained_function
 from spark_bridge.arrow_frames import arrow_schema
 from spark_bridge.catalyst import Catalyst, Expression, Plan, simple_name

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from actors.ddl import format_schema
+from actors.schemas.ddl import format_schema
 from spark_bridge.aggregates import aggregate_calls, can_name_groups
 from spark_bridge.arrow_frames import arrow_schema, spark_schema
 from spark_bridge.catalyst import Catalyst, Plan, analysed, attribute_id, simple_name

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from actors.messages import Correction, StoredBlock
-from actors.readers.row_bytes import row_bytes
+from actors.formats.row_bytes import row_bytes
+from actors.protocol.messages import Correction, StoredBlock
 from spark_bridge.dataset_frame import frame_of_dataset
 from spark_bridge.epoch_rows import EpochRows
 from spark_bridge.stored_rows import in_condition

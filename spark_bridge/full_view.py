@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from actors.ddl import quoted_name
+from actors.schemas.ddl import quoted_name
 from spark_bridge.arrow_frames import frame_of_table, spark_schema
 from spark_bridge.dataset_frame import frame_of_dataset
 from spark_bridge.recomputation import computed

@@ -10,8 +10,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from actors.ddl import quoted_name
-from actors.messages import Block
+from actors.protocol.messages import Block
+from actors.schemas.ddl import quoted_name
 from spark_bridge.arrow_frames import frame_of_table
 from state.errors import RunFailedError
 

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from actors.messages import Block
+from actors.protocol.messages import Block
 from spark_bridge.view_plan import ViewPlan
 
 _SLICE_BYTES = 128 << 10

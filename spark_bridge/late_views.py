@@ -7,7 +7,7 @@ from functools import partial
 
 import structlog
 
-from actors.messages import Block
+from actors.protocol.messages import Block
 from spark_bridge.catch_up import CatchUp
 from spark_bridge.epoch_rows import EpochRows
 from spark_bridge.history import HistoryPiece, OpenHistory

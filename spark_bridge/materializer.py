@@ -8,7 +8,7 @@ from functools import partial
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from actors.messages import Block, Correction
+from actors.protocol.messages import Block, Correction
 from spark_bridge.aggregate_view import AggregateView
 from spark_bridge.append_view import AppendView
 from spark_bridge.catalyst import Catalyst

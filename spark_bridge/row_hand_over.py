@@ -8,7 +8,7 @@ from functools import partial
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from actors.messages import Block
+from actors.protocol.messages import Block
 from spark_bridge.epoch_rows import EpochRows
 from spark_bridge.hand_over import frame_of_blocks
 from spark_bridge.history import HistoryPiece, PutBlock

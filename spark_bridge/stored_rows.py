@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator, Sequence
 
 import pyarrow as pa
 
-from actors.messages import StoredBlock
-from actors.metadata_columns import EPOCH
+from actors.protocol.messages import StoredBlock
+from actors.schemas.metadata_columns import EPOCH
 from spark_bridge.view_table import ViewTable
 from state.fragment_stager import staged_fragments
 from state.location import Location

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import pyarrow as pa
 
-from actors.readers.row_bytes import row_bytes
+from actors.formats.row_bytes import row_bytes
 from spark_bridge.catalyst import Catalyst, Plan, attribute_id
 from state.stored_rows import FILE_FIELD
 

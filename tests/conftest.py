@@ -56,7 +56,7 @@ def queue_url(sqs: SqsServer) -> str:
 @pytest.fixture(scope="session")
 def session() -> Iterator[SparkSession]:
     """Ray and Spark over RayDP, which every run inside this process then uses."""
-    from actors.run_client import connect_ray, disconnect_ray
+    from actors.hosting.run_client import connect_ray, disconnect_ray
     from spark_bridge.session import SparkSettings, prepare_java, start_session, stop_session
 
     prepare_java()

@@ -16,11 +16,11 @@ _LONGEST = 500
 
 # What hosts the plain classes on Ray and Spark, beside `actors/*_actor.py`.
 _RAY_HOSTS = {
-    Path("actors/actor_group.py"),
-    Path("actors/coordinator.py"),
-    Path("actors/lean_ray.py"),
-    Path("actors/metric_exporter.py"),
-    Path("actors/run_client.py"),
+    Path("actors/hosting/actor_group.py"),
+    Path("actors/hosting/coordinator.py"),
+    Path("actors/hosting/lean_ray.py"),
+    Path("actors/hosting/metric_exporter.py"),
+    Path("actors/hosting/run_client.py"),
     Path("spark_bridge/app_master.py"),
     Path("spark_bridge/hand_over.py"),
     Path("spark_bridge/ray_application.py"),

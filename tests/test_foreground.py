@@ -14,7 +14,7 @@ import pytest
 # What a run does between its start and its stop does not matter to who waits for it.
 _PROGRAM = """
 import sys, threading
-from actors.logging import configure_default
+from actors.telemetry.logging import configure_default
 from slackwater.foreground import run_in_foreground
 
 configure_default()

@@ -9,7 +9,7 @@ import pytest
 
 import slackwater as sw
 from actors.settings import BarrierSettings, FetchSettings, ReadLimits
-from actors.source import Discovery, Json, Listing, Notifications, SourceDefinition
+from actors.sources.source import Discovery, Json, Listing, Notifications, SourceDefinition
 from slackwater.settings import RaySettings
 from state.errors import SettingsError
 from state.location import Location

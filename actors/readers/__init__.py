@@ -28,9 +28,9 @@ make a reader do is bounded by `ReadLimits`, whatever its bytes are: above them 
 
 from __future__ import annotations
 
-from actors.readers.csv import CsvReader
-from actors.readers.json import JsonReader
-from actors.readers.parquet import ParquetReader
-from actors.readers.reader import FileReader, reader_for
+from actors.formats.parquet.parquet_reader import ParquetReader
+from actors.formats.reader import FileReader, reader_for
+from actors.formats.text.csv import CsvReader
+from actors.formats.text.json import JsonReader
 
 __all__ = ["CsvReader", "FileReader", "JsonReader", "ParquetReader", "reader_for"]

@@ -113,7 +113,7 @@ def run(
     debug: Debug = False,
 ) -> None:
     """Run a pipeline.  Ctrl-C ends it after a last epoch; a new start goes on where it stopped."""
-    from actors.logging import configure
+    from actors.telemetry.logging import configure
     from slackwater.cli.dry_run import parsed_prices, print_dry_run
     from slackwater.cli.session import has_display, print_report, show_run
     from slackwater.cli.target import load_pipeline
@@ -140,7 +140,7 @@ def explain(
     debug: Debug = False,
 ) -> None:
     """The class of each view: how it is kept up to date, or the operator that prevents it."""
-    from actors.logging import configure
+    from actors.telemetry.logging import configure
     from slackwater.cli.explain import print_catalog, print_explanations
     from slackwater.cli.target import load_pipeline
 
@@ -229,7 +229,7 @@ def verify(
     debug: Debug = False,
 ) -> None:
     """Compute every view again from the files that the ledger names, and compare.  Exit code 0: all are equal."""
-    from actors.logging import configure
+    from actors.telemetry.logging import configure
     from slackwater.cli.target import load_pipeline
     from slackwater.cli.verify import print_verification
 

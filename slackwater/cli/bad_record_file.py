@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 
-from actors.visible_text import visible_json
+from actors.telemetry.visible_text import visible_json
 from state.errors import UsageError
 
 if TYPE_CHECKING:

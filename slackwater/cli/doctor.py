@@ -42,7 +42,7 @@ def doctor(
     pipeline.  In the root one object is written and deleted again.
     """
     options = storage_options(option)
-    from actors.logging import configure
+    from actors.telemetry.logging import configure
     from slackwater.doctor import State, checks_for, examine
 
     configure("error")

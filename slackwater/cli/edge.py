@@ -9,8 +9,8 @@ import traceback
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from actors.logging import redact
-from actors.visible_text import visible
+from actors.telemetry.logging import redact
+from actors.telemetry.visible_text import visible
 from state.errors import OwnedError, SlackwaterError, UsageError
 
 FAILURE = 1

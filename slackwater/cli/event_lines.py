@@ -7,7 +7,7 @@ import socket
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from actors.logging import redact
+from actors.telemetry.logging import redact
 from slackwater.cli.output import Output
 from state.clock import Clock
 

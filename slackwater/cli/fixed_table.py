@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
-from actors.visible_text import visible
+from actors.telemetry.visible_text import visible
 
 _GAP = 2
 _SHORTEST_NAME, _LONGEST_NAME = 10, 32

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from actors.visible_text import visible, visible_json
+from actors.telemetry.visible_text import visible, visible_json
 from slackwater.json_values import jsonable
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from actors.visible_text import visible
+from actors.telemetry.visible_text import visible
 from slackwater.cli.epoch_block import epoch_block
 from slackwater.cli.fixed_table import name_width
 from slackwater.cli.quantities import human_duration, human_seconds

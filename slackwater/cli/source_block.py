@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from actors.visible_text import visible
+from actors.telemetry.visible_text import visible
 from slackwater.cli.fixed_table import Column, fixed_table
 from slackwater.cli.quantities import human_bytes, human_count, human_rate, human_seconds
 from slackwater.counted import counted

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from rich.console import Console
 
-from actors.visible_text import visible
+from actors.telemetry.visible_text import visible
 from slackwater.cli.edge import error_line
 from slackwater.cli.live_display import LiveDisplay
 from slackwater.cli.output import Output

@@ -9,7 +9,7 @@ from rich.bar import Bar
 from rich.table import Table
 from rich.text import Text
 
-from actors.visible_text import visible
+from actors.telemetry.visible_text import visible
 from slackwater.cli.output import Output
 from slackwater.cli.quantities import human_bytes
 from slackwater.counted import counted

@@ -10,7 +10,7 @@ import sys
 import webbrowser
 from pathlib import Path
 
-from actors.logging import configure_default
+from actors.telemetry.logging import configure_default
 from slackwater.store import Store
 from slackwater.ui import AccessToken, PageServer
 from state.clock import SystemClock

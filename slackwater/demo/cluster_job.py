@@ -16,7 +16,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from actors.visible_text import visible
+from actors.telemetry.visible_text import visible
 from slackwater.cli.edge import reports_errors
 from slackwater.demo.flights import day_files
 from slackwater.demo.place import Place, open_place

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from actors.logging import redact
+from actors.telemetry.logging import redact
 from slackwater.doctor.check import Check
 from slackwater.doctor.disk_space import DiskSpaceCheck
 from slackwater.doctor.finding import Finding

@@ -7,11 +7,11 @@ from itertools import islice
 
 import obstore
 
-from actors.message_queue import MessageQueue
-from actors.object_store import ObjectStore
-from actors.path_filter import PathFilter
-from actors.source import Notifications, SourceDefinition
-from actors.store_errors import ask_store
+from actors.notifications.message_queue import MessageQueue
+from actors.objects.object_store import ObjectStore
+from actors.objects.store_errors import ask_store
+from actors.sources.path_filter import PathFilter
+from actors.sources.source import Notifications, SourceDefinition
 from slackwater.doctor.finding import Finding
 from slackwater.doctor.storage_error import remedy_of
 from state.errors import SlackwaterError

@@ -10,8 +10,8 @@ from typing import Any
 import obstore
 from obstore.exceptions import AlreadyExistsError, PreconditionError
 
-from actors.object_store import ObjectStore
-from actors.store_errors import ask_store
+from actors.objects.object_store import ObjectStore
+from actors.objects.store_errors import ask_store
 from slackwater.doctor.finding import Finding
 from slackwater.doctor.storage_error import remedy_of
 from state.clock import Clock

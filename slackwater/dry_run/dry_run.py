@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from actors.catalog_changes import CatalogChanges
-from actors.committed_files import CommittedFiles
-from actors.pipeline_definition import PipelineDefinition
-from actors.source import SourceDefinition
+from actors.recovery.catalog_changes import CatalogChanges
+from actors.recovery.committed_files import CommittedFiles
+from actors.sources.pipeline_definition import PipelineDefinition
+from actors.sources.source import SourceDefinition
 from slackwater.dry_run.prices import Prices
 from slackwater.dry_run.source_plan import SourcePlan
 from slackwater.dry_run.source_survey import KnownSource, SourceSurvey

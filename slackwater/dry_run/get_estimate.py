@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from actors.messages import FileVersion
+from actors.protocol.messages import FileVersion
 from actors.settings import RequestSettings
-from actors.source import Parquet, SourceDefinition
+from actors.sources.source import Parquet, SourceDefinition
 
 
 class GetEstimate:

@@ -12,16 +12,16 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from actors.committed_files import CommittedFiles
-from actors.listing_page import microseconds_of, time_of
-from actors.messages import FileVersion
-from actors.object_store import ObjectStore
-from actors.path_filter import PathFilter
-from actors.read_errors import ObjectChanged, ObjectVanished, UnreadableFile
+from actors.file_errors import ObjectChanged, ObjectVanished, UnreadableFile
+from actors.listing.seen_index import Sight
+from actors.objects.listing_page import microseconds_of, time_of
+from actors.objects.object_store import ObjectStore
+from actors.protocol.messages import FileVersion
 from actors.readers import ParquetReader
-from actors.seen_index import Sight
+from actors.recovery.committed_files import CommittedFiles
 from actors.settings import FetchSettings
-from actors.source import Notifications, SourceDefinition
+from actors.sources.path_filter import PathFilter
+from actors.sources.source import Notifications, SourceDefinition
 from slackwater.dry_run.get_estimate import GetEstimate
 from slackwater.dry_run.prices import DAY_S, HOUR_S, Prices, Requests, idle_queue_requests
 from slackwater.dry_run.source_plan import Files, SourcePlan

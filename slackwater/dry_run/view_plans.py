@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from actors.reports import SourceProgress
+from actors.protocol.reports import SourceProgress
 from spark_bridge.declaration import Declaration
 from spark_bridge.session import SparkSettings, session_at_hand
 from spark_bridge.spark_jobs import SparkJobs

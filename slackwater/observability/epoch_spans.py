@@ -8,7 +8,7 @@ from opentelemetry.trace import Tracer, TracerProvider
 from opentelemetry.util.types import AttributeValue
 
 import slackwater
-from actors.run_state import CommittedEpoch
+from actors.protocol.run_state import CommittedEpoch
 from slackwater.trace import Trace
 from state.epoch_trace import EpochTrace, Span
 

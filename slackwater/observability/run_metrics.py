@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from actors.metrics import Metric
-from actors.run_state import CommittedEpoch
+from actors.protocol.run_state import CommittedEpoch
+from actors.telemetry.metrics import Metric
 from slackwater.run_status import RunStatus, SourceStatus
 from state.epoch_trace import EpochTrace, Span
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import structlog
 
-from actors.metric_exporter import MetricExporter
-from actors.run_state import RunState
+from actors.hosting.metric_exporter import MetricExporter
+from actors.protocol.run_state import RunState
 from slackwater.observability.epoch_spans import EpochSpans
 from slackwater.observability.run_metrics import RunMetrics
 from slackwater.run_status import RunStatus

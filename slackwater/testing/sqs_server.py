@@ -6,8 +6,8 @@ import secrets  # noqa: TID251 - an account that nobody can guess
 from collections.abc import Sequence
 from typing import Any
 
-from actors.message_queue import BATCH
-from actors.message_tracker import QueueDepth
+from actors.notifications.message_queue import BATCH
+from actors.notifications.message_tracker import QueueDepth
 from slackwater.testing.free_ports import HOST, free_ports
 from slackwater.testing.guarded_process import GuardedProcess
 from slackwater.testing.guarded_server import REGION, GuardedServer, program

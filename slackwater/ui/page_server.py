@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import structlog
 from aiohttp import web
 
-from actors.logging import redact
+from actors.telemetry.logging import redact
 from slackwater.store import Store
 from slackwater.ui.access_token import AccessToken
 from slackwater.ui.gate import API, Gate, refusal

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 import slackwater
-from actors.logging import redact
+from actors.telemetry.logging import redact
 from slackwater.json_values import jsonable
 from slackwater.owner_watch import OwnerWatch
 from slackwater.run_status import RunStatus

@@ -10,7 +10,7 @@ from types import TracebackType
 
 import pyarrow as pa
 
-from actors.read_errors import ObjectChanged, ObjectVanished
+from actors.file_errors import ObjectChanged, ObjectVanished
 from slackwater.verification.engine import CannotComputeError, Engine, WrongLedgerError
 from slackwater.verification.ingested_files import IngestedFiles
 from slackwater.verification.recorded_source import RecordedSource

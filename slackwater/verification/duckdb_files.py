@@ -6,7 +6,7 @@ import codecs
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from actors.source import Csv, Json, Parquet, SourceDefinition, Text
+from actors.sources.source import Csv, Json, Parquet, SourceDefinition, Text
 from slackwater.verification.engine import CannotComputeError
 
 _SIGNATURES = (

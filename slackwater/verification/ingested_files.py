@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
-from actors.object_file import ObjectFile
-from actors.object_store import ObjectStore
+from actors.objects.object_file import ObjectFile
+from actors.objects.object_store import ObjectStore
 from slackwater.verification.recorded_source import IngestedFile, RecordedSource
 from slackwater.verification.verification import FileProblem
 

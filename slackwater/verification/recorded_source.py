@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from actors.messages import FileVersion
-from actors.source import SourceDefinition
+from actors.protocol.messages import FileVersion
+from actors.sources.source import SourceDefinition
 from slackwater.file_table import read_files
 from state.fingerprint import version_fingerprint
 from state.location import Location

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from actors.file_columns import FileColumns
-from actors.metadata_columns import EPOCH
-from actors.object_file import ObjectFile
-from actors.read_errors import UnreadableFile
+from actors.file_errors import UnreadableFile
+from actors.objects.object_file import ObjectFile
 from actors.readers import FileReader, reader_for
+from actors.reading.file_columns import FileColumns
 from actors.rows import Offset
+from actors.schemas.metadata_columns import EPOCH
 from actors.settings import MIB, FetchSettings
-from actors.source import SourceDefinition
+from actors.sources.source import SourceDefinition
 from slackwater.verification.engine import CannotComputeError, WrongLedgerError, query_of
 from slackwater.verification.ingested_files import IngestedFiles
 from slackwater.verification.recorded_source import IngestedFile

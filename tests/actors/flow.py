@@ -7,17 +7,17 @@ from datetime import UTC, datetime
 
 import pyarrow as pa
 
-from actors.edge import Outlet
-from actors.fetch_executor import FetchExecutor
-from actors.file_progress import FileProgress
-from actors.file_queue import FileQueue
-from actors.instructions import Collect, EmitBlock, Instruction, ReadPiece, Send
-from actors.listing_page import ListingPage
-from actors.messages import Barrier, BarrierKind, FileKey, FileVersion, Mutation, NewFiles
-from actors.reports import CollectReport
+from actors.exchange.edge import Outlet
+from actors.fetching.fetch_executor import FetchExecutor
+from actors.fetching.file_progress import FileProgress
+from actors.fetching.file_queue import FileQueue
+from actors.objects.listing_page import ListingPage
+from actors.protocol.instructions import Collect, EmitBlock, Instruction, ReadPiece, Send
+from actors.protocol.messages import Barrier, BarrierKind, FileKey, FileVersion, Mutation, NewFiles
+from actors.protocol.reports import CollectReport
 from actors.rows import Rows
 from actors.settings import FetchSettings
-from actors.source import FilePolicy
+from actors.sources.source import FilePolicy
 from state.epoch import EpochPair
 from state.fingerprint import version_fingerprint
 

@@ -5,12 +5,12 @@ import asyncio
 import pytest
 import structlog
 
-from actors.actor_shell import ActorShell, report_every_s
-from actors.barrier_aligner import BarrierAligner
-from actors.edge import Outlet
-from actors.instructions import Collect, Instruction
-from actors.messages import Barrier, Message
-from actors.reports import CollectReport
+from actors.exchange.barrier_aligner import BarrierAligner
+from actors.exchange.edge import Outlet
+from actors.hosting.shell import ActorShell, report_every_s
+from actors.protocol.instructions import Collect, Instruction
+from actors.protocol.messages import Barrier, Message
+from actors.protocol.reports import CollectReport
 from tests.actors.flow import barrier, files
 
 

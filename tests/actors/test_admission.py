@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from actors.admission import Admission
+from actors.coordination.admission import Admission
 from state.delta import Delta, DeltaBuilder
 from state.keys import encode_key
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from actors.autoscaler import Autoscaler, ScalingDecision, Workload
+from actors.coordination.autoscaler import Autoscaler, ScalingDecision, Workload
 
 STEP_S = 1.0
 

@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from actors.barrier_aligner import BarrierAligner
-from actors.messages import Barrier, Message, NewFiles
+from actors.exchange.barrier_aligner import BarrierAligner
+from actors.protocol.messages import Barrier, Message, NewFiles
 from state.epoch import EpochPair
 from state.errors import ProtocolError
 from tests.actors.flow import barrier, files

@@ -3,9 +3,9 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 
-from actors.barrier_scheduler import BarrierScheduler
-from actors.messages import BarrierKind, Pause, Stop, Vanished
-from actors.reports import CollectReport, FetchProgress, ListProgress, Progress, SourceProgress
+from actors.coordination.barrier_scheduler import BarrierScheduler
+from actors.protocol.messages import BarrierKind, Pause, Stop, Vanished
+from actors.protocol.reports import CollectReport, FetchProgress, ListProgress, Progress, SourceProgress
 from actors.settings import BarrierSettings
 from state.epoch import EpochPair
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from actors.bucket_event import BucketEvent, PoisonMessageError, bucket_events
+from actors.notifications.bucket_event import BucketEvent, PoisonMessageError, bucket_events
 
 
 def record(name: str = "ObjectCreated:Put", **of_object: Any) -> dict[str, Any]:

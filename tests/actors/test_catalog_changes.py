@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from actors.catalog_changes import CatalogChanges
-from actors.pipeline_definition import PipelineDefinition
-from actors.source import SourceDefinition
+from actors.recovery.catalog_changes import CatalogChanges
+from actors.sources.pipeline_definition import PipelineDefinition
+from actors.sources.source import SourceDefinition
 from state.catalog import Catalog
 from state.errors import DefinitionChangedError, SchemaError
 from state.records import CatalogSource

@@ -10,9 +10,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from actors.attempt_plan import AttemptPlan
-from actors.coordinate_executor import CoordinateExecutor
-from actors.instructions import (
+from actors.coordination.coordinate_executor import CoordinateExecutor
+from actors.protocol.instructions import (
     Commit,
     Connect,
     DecideSchema,
@@ -23,10 +22,11 @@ from actors.instructions import (
     TellScaling,
     TryNextFile,
 )
-from actors.messages import Barrier, Mutation, Pause, Resume, RetriedFile, Retry, Throttle
-from actors.recovery import recover
-from actors.reports import CollectReport, FetchProgress, SourceProgress
-from actors.run_state import Unfinished
+from actors.protocol.messages import Barrier, Mutation, Pause, Resume, RetriedFile, Retry, Throttle
+from actors.protocol.reports import CollectReport, FetchProgress, SourceProgress
+from actors.protocol.run_state import Unfinished
+from actors.recovery.attempt_plan import AttemptPlan
+from actors.recovery.recovery import recover
 from actors.settings import FetchSettings
 from state.catalog import Catalog
 from state.clock import SystemClock

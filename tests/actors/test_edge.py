@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from actors.edge import Inlet, Outlet
+from actors.exchange.edge import Inlet, Outlet
 from state.errors import ProtocolError
 from tests.actors.flow import barrier, files
 

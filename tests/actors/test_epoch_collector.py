@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from actors.epoch_collector import EpochCollector
-from actors.epoch_times import EpochTimes
-from actors.reports import CollectReport
+from actors.coordination.epoch_collector import EpochCollector
+from actors.coordination.epoch_times import EpochTimes
+from actors.protocol.reports import CollectReport
 from state.delta import Delta, DeltaBuilder
 from state.errors import ProtocolError
 from state.records import EpochCounts, ViewVersion

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from actors.epoch_times import WAITING, EpochTimes
+from actors.coordination.epoch_times import WAITING, EpochTimes
 from state.epoch_trace import Span
 
 TIMES = EpochTimes(

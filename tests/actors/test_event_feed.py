@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from actors.event_feed import EventFeed
-from actors.message_tracker import QueueMessage
-from actors.path_filter import PathFilter
+from actors.notifications.event_feed import EventFeed
+from actors.notifications.message_tracker import QueueMessage
+from actors.sources.path_filter import PathFilter
 from state.delta import DeltaBuilder
 from tests.actors.test_bucket_event import direct, record
 

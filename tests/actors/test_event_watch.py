@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from actors.event_watch import EventWatch
-from actors.instructions import (
-    DeleteMessages,
-    ExtendMessages,
-    Instruction,
-    LookAt,
-    Receive,
-    ReleaseMessages,
-)
-from actors.message_tracker import QueueDepth, QueueMessage
+from actors.notifications.event_watch import EventWatch
+from actors.notifications.message_tracker import QueueDepth, QueueMessage
+from actors.protocol.instructions import DeleteMessages, ExtendMessages, Instruction, LookAt, Receive, ReleaseMessages
 from tests.actors.flow import of
 from tests.actors.test_event_feed import feed, message
 

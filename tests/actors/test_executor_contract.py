@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from actors.dispatch_executor import DispatchExecutor
-from actors.instructions import Collect, Commit, Deliver, End, Inject, Instruction, ReadPage, Send
-from actors.list_executor import ListExecutor
-from actors.listing_pace import ListingPace
-from actors.merge_executor import MergeExecutor
-from actors.messages import Barrier, BarrierKind, Pause, Resume, Stop
-from actors.path_filter import PathFilter
-from actors.reports import CollectReport, FetchProgress
-from actors.request_budget import RequestBudget
-from actors.seen_index import SeenIndex
-from actors.topology import MATERIALIZER, MERGER
-from actors.vnode_mapping import VnodeMapping, fetcher_names
+from actors.exchange.dispatch_executor import DispatchExecutor
+from actors.exchange.merge_executor import MergeExecutor
+from actors.listing.list_executor import ListExecutor
+from actors.listing.listing_pace import ListingPace
+from actors.listing.request_budget import RequestBudget
+from actors.listing.seen_index import SeenIndex
+from actors.protocol.instructions import Collect, Commit, Deliver, End, Inject, Instruction, ReadPage, Send
+from actors.protocol.messages import Barrier, BarrierKind, Pause, Resume, Stop
+from actors.protocol.reports import CollectReport, FetchProgress
+from actors.protocol.vnode_mapping import VnodeMapping, fetcher_names
+from actors.sources.path_filter import PathFilter
+from actors.sources.topology import MATERIALIZER, MERGER
 from state.delta import Delta, DeltaBuilder
 from state.errors import ProtocolError, StorageUnavailableError
 from state.records import EpochCounts, EpochRecord, EpochSeconds

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 import ray
 
-from actors.edge import Inlet
-from actors.fetch_actor import FetchActor
-from actors.file_progress import FileProgress
-from actors.instructions import EmitBlock, End, Send
-from actors.messages import Barrier, Block, Envelope, Stop
-from actors.read_buffer import Piece
+from actors.exchange.edge import Inlet
+from actors.fetching.file_progress import FileProgress
+from actors.fetching.read_buffer import Piece
+from actors.hosting.fetch_actor import FetchActor
+from actors.protocol.instructions import EmitBlock, End, Send
+from actors.protocol.messages import Barrier, Block, Envelope, Stop
 from actors.settings import FetchSettings
-from actors.source import Parquet, SourceDefinition
+from actors.sources.source import Parquet, SourceDefinition
 from state.errors import StorageError
 from state.fragment_stager import staged_fragments
 from state.location import Location

@@ -5,10 +5,18 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from actors.fetch_executor import FetchExecutor
-from actors.file_progress import Ending, FileProgress
-from actors.instructions import EmitBlock, Fail, InferSchema, Instruction, ProposeColumns, ProposeSchema, WakeAt
-from actors.messages import ChangedFile, ChangedFiles, FileVersion, NewFiles, Pause, Resume, Stop, Vanished
+from actors.fetching.fetch_executor import FetchExecutor
+from actors.fetching.file_progress import Ending, FileProgress
+from actors.protocol.instructions import (
+    EmitBlock,
+    Fail,
+    InferSchema,
+    Instruction,
+    ProposeColumns,
+    ProposeSchema,
+    WakeAt,
+)
+from actors.protocol.messages import ChangedFile, ChangedFiles, FileVersion, NewFiles, Pause, Resume, Stop, Vanished
 from actors.rows import Rows
 from actors.settings import FetchSettings
 from state.errors import ProtocolError, StorageUnavailableError

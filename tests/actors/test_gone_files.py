@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from actors.gone_files import find_gone
-from actors.messages import GoneFile
+from actors.listing.gone_files import find_gone
+from actors.protocol.messages import GoneFile
 from state.clock import ManualClock
 from state.delta import DeltaBuilder
 from state.fingerprint import path_fingerprint

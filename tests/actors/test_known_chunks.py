@@ -3,8 +3,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from actors.known_chunks import KnownChunks
-from actors.listing_page import LISTED
+from actors.listing.listing_digests import KnownChunks
+from actors.objects.listing_page import LISTED
 
 
 def rows(numbers: list[int], **changes: list[object]) -> pa.RecordBatch:

@@ -6,11 +6,11 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from actors.attempt_plan import AttemptPlan
-from actors.catalog_changes import CatalogChanges
-from actors.file_progress import Ending, FileProgress
-from actors.pipeline_definition import PipelineDefinition
-from actors.source import Listing
+from actors.fetching.file_progress import Ending, FileProgress
+from actors.recovery.attempt_plan import AttemptPlan
+from actors.recovery.catalog_changes import CatalogChanges
+from actors.sources.pipeline_definition import PipelineDefinition
+from actors.sources.source import Listing
 from state.catalog import Catalog
 from state.clock import ManualClock
 from state.delta import Delta

@@ -5,10 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from actors.event_feed import EventFeed
-from actors.event_watch import EventWatch
-from actors.gone_files import GoneFound
-from actors.instructions import (
+from actors.listing.gone_files import GoneFound
+from actors.listing.list_executor import ListExecutor
+from actors.listing.seen_index import SeenIndex
+from actors.notifications.event_feed import EventFeed
+from actors.notifications.event_watch import EventWatch
+from actors.notifications.message_tracker import QueueDepth, QueueMessage
+from actors.objects.listing_page import microseconds_of
+from actors.protocol.instructions import (
     DeleteMessages,
     ExtendMessages,
     FindGone,
@@ -18,10 +22,7 @@ from actors.instructions import (
     Receive,
     ReleaseMessages,
 )
-from actors.list_executor import ListExecutor
-from actors.listing_page import microseconds_of
-from actors.message_tracker import QueueDepth, QueueMessage
-from actors.messages import (
+from actors.protocol.messages import (
     ChangedFile,
     ChangedFiles,
     FileVersion,
@@ -33,8 +34,7 @@ from actors.messages import (
     Stop,
     Vanished,
 )
-from actors.path_filter import PathFilter
-from actors.seen_index import SeenIndex
+from actors.sources.path_filter import PathFilter
 from state.fingerprint import path_fingerprint
 from tests.actors.flow import AT, INITIAL, barrier, delta_rows, file, of, page, report, sent
 from tests.actors.test_bucket_event import direct, record

@@ -4,17 +4,17 @@ from dataclasses import replace
 
 import pytest
 
-from actors.gone_files import GoneFound
-from actors.instructions import Fail, FindGone, Instruction, ReadPage, WakeAt
-from actors.list_executor import ListExecutor
-from actors.listing_pace import ListingPace
-from actors.listing_page import microseconds_of
-from actors.listing_state import ListedState
-from actors.messages import ChangedFiles, GoneFile, GoneFiles, NewFiles, Pause, Resume, Vanished
-from actors.page_reader import SIDE_BY_SIDE
-from actors.path_filter import PathFilter
-from actors.request_budget import RequestBudget
-from actors.seen_index import SeenIndex
+from actors.listing.gone_files import GoneFound
+from actors.listing.list_executor import ListExecutor
+from actors.listing.listing_pace import ListingPace
+from actors.listing.listing_state import ListedState
+from actors.listing.request_budget import RequestBudget
+from actors.listing.seen_index import SeenIndex
+from actors.objects.listing_page import microseconds_of
+from actors.objects.page_reader import SIDE_BY_SIDE
+from actors.protocol.instructions import Fail, FindGone, Instruction, ReadPage, WakeAt
+from actors.protocol.messages import ChangedFiles, GoneFile, GoneFiles, NewFiles, Pause, Resume, Vanished
+from actors.sources.path_filter import PathFilter
 from state.fingerprint import path_fingerprint
 from tests.actors.flow import AT, INITIAL, barrier, delta_rows, file, of, page, report, sent
 from tests.actors.test_executor_contract import lister

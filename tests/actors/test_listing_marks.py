@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from actors.listing_marks import ListingMarks
-from actors.young_files import YoungFiles
+from actors.listing.listing_marks import ListingMarks
+from actors.listing.settling_files import YoungFiles
 
 
 class Directory:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.message_tracker import MessageTracker, QueueMessage
+from actors.notifications.message_tracker import MessageTracker, QueueMessage
 
 
 def message(number: int, receipt: str = "r", deliveries: int = 1) -> QueueMessage:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from actors.instructions import Commit
-from actors.owned_store import OwnedStore
+from actors.hosting.owned_store import OwnedStore
+from actors.protocol.instructions import Commit
 from state.clock import SystemClock
 from state.delta import DeltaBuilder
 from state.epoch import next_epoch

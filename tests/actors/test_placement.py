@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from actors.placement import ActorResources, PlacementSettings, without_room
-from actors.run_client import ray_address
+from actors.hosting.run_client import ray_address
+from actors.sources.placement import ActorResources, PlacementSettings, without_room
 from state.errors import SettingsError
 
 _NODES = [{"CPU": 4.0, "memory": 8e9}, {"CPU": 2.0, "memory": 4e9, "stable": 1.0}]

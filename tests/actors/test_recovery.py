@@ -5,14 +5,14 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from actors.attempt_plan import AttemptPlan, RunTotals
-from actors.file_progress import Ending, FileProgress
-from actors.pipeline_definition import PipelineDefinition
-from actors.recovery import RecoveredState, check
-from actors.recovery import recover as recover_root
-from actors.reports import SourceProgress
+from actors.fetching.file_progress import Ending, FileProgress
+from actors.protocol.reports import SourceProgress
+from actors.recovery.attempt_plan import AttemptPlan, RunTotals
+from actors.recovery.recovery import RecoveredState, check
+from actors.recovery.recovery import recover as recover_root
 from actors.settings import BarrierSettings, FetchSettings
-from actors.source import Parquet, SourceDefinition
+from actors.sources.pipeline_definition import PipelineDefinition
+from actors.sources.source import Parquet, SourceDefinition
 from state.clock import SystemClock
 from state.delta import DeltaBuilder
 from state.errors import DefinitionChangedError, FencedError

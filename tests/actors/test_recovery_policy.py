@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from actors.recovery_policy import NextAttempt, RecoveryPolicy
-from actors.run_state import RunState
+from actors.protocol.run_state import RunState
+from actors.recovery.recovery_policy import NextAttempt, RecoveryPolicy
 from actors.settings import RecoverySettings
 from state.errors import (
     CommitUnknownError,

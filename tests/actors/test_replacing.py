@@ -8,16 +8,15 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from actors.committed_files import _progress
-from actors.edge import Outlet
-from actors.event_feed import PoisonMessage
-from actors.fetch_executor import FetchExecutor
-from actors.file_progress import Ending, FileProgress
-from actors.file_queue import FileQueue
-from actors.instructions import CloseFile, Commit, Instruction, Send, StagePiece
-from actors.ledger_corrections import corrected_delta, num_ignored
-from actors.message_tracker import QueueMessage
-from actors.messages import (
+from actors.coordination.ledger_corrections import corrected_delta, num_ignored
+from actors.exchange.edge import Outlet
+from actors.fetching.fetch_executor import FetchExecutor
+from actors.fetching.file_progress import Ending, FileProgress
+from actors.fetching.file_queue import FileQueue
+from actors.notifications.event_feed import PoisonMessage
+from actors.notifications.message_tracker import QueueMessage
+from actors.protocol.instructions import CloseFile, Commit, Instruction, Send, StagePiece
+from actors.protocol.messages import (
     ChangedFile,
     ChangedFiles,
     Correction,
@@ -32,10 +31,11 @@ from actors.messages import (
     Resume,
     StoredBlock,
 )
-from actors.reports import CorrectedFile
+from actors.protocol.reports import CorrectedFile
+from actors.recovery.committed_files import _progress
 from actors.rows import BadRecord, Rows
 from actors.settings import FetchSettings
-from actors.source import FilePolicy
+from actors.sources.source import FilePolicy
 from state.clock import SystemClock
 from state.delta import Delta, DeltaBuilder
 from state.lance_root import LanceRoot

@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from actors.listing_pace import STRETCHED_BY_BACKLOG, STRETCHED_BY_BUDGET, STRETCHED_BY_LENGTH, ListingPace
-from actors.request_budget import RequestBudget
+from actors.listing.listing_pace import STRETCHED_BY_BACKLOG, STRETCHED_BY_BUDGET, STRETCHED_BY_LENGTH, ListingPace
+from actors.listing.request_budget import RequestBudget
 
 
 def most_in_an_hour(made: list[tuple[float, int]]) -> int:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from actors.arrivals import Arrivals
-from actors.barrier_aligner import BarrierAligner
-from actors.barrier_scheduler import BarrierScheduler
-from actors.dispatch_executor import DispatchExecutor
-from actors.edge import Outlet
-from actors.fetch_executor import FetchExecutor
-from actors.file_queue import FileQueue
-from actors.handover import Handover
-from actors.instructions import CloseFile, Connect, End, EndFetchers, HandOver, Instruction, PrepareMove, Send
-from actors.messages import Barrier, ChangedFile, ChangedFiles, NewFiles, Pause, Throttle, Update, Vanished
-from actors.reports import CollectReport, FetchProgress, ListProgress, SourceProgress
-from actors.rescaling import Rescaling
+from actors.coordination.barrier_scheduler import BarrierScheduler
+from actors.coordination.rescaling import Rescaling
+from actors.exchange.barrier_aligner import BarrierAligner
+from actors.exchange.dispatch_executor import DispatchExecutor
+from actors.exchange.edge import Outlet
+from actors.fetching.arrivals import Arrivals
+from actors.fetching.fetch_executor import FetchExecutor
+from actors.fetching.file_queue import FileQueue
+from actors.fetching.handover import Handover
+from actors.protocol.instructions import CloseFile, Connect, End, EndFetchers, HandOver, Instruction, PrepareMove, Send
+from actors.protocol.messages import Barrier, ChangedFile, ChangedFiles, NewFiles, Pause, Throttle, Update, Vanished
+from actors.protocol.reports import CollectReport, FetchProgress, ListProgress, SourceProgress
+from actors.protocol.vnode_mapping import VnodeMapping, fetcher_names
 from actors.settings import BarrierSettings, FetchSettings
-from actors.source import FilePolicy
-from actors.vnode_mapping import VnodeMapping, fetcher_names
+from actors.sources.source import FilePolicy
 from tests.actors.flow import INITIAL, barrier, delta_rows, emitted, file, files, of, reads, report, rows, sent
 
 ONE = VnodeMapping.even(fetcher_names(0, 1))

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from actors.dispatch_executor import DispatchExecutor
-from actors.fetch_executor import FetchExecutor
-from actors.file_progress import Ending, FileProgress
-from actors.instructions import Send
-from actors.messages import Barrier, ChangedFile, ChangedFiles, FileVersion, RetriedFile, RetriedFiles, Retry, Vanished
-from actors.vnode_mapping import VnodeMapping, fetcher_names
+from actors.exchange.dispatch_executor import DispatchExecutor
+from actors.fetching.fetch_executor import FetchExecutor
+from actors.fetching.file_progress import Ending, FileProgress
+from actors.protocol.instructions import Send
+from actors.protocol.messages import (
+    Barrier,
+    ChangedFile,
+    ChangedFiles,
+    FileVersion,
+    RetriedFile,
+    RetriedFiles,
+    Retry,
+    Vanished,
+)
+from actors.protocol.vnode_mapping import VnodeMapping, fetcher_names
 from state.errors import StorageUnavailableError
 from state.keys import encode_key
 from state.tables import DELETE, PUT

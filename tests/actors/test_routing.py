@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from actors.dispatch_executor import DispatchExecutor
-from actors.instructions import Deliver, Grant, Send
-from actors.merge_executor import MergeExecutor
-from actors.messages import Block, NewFiles
-from actors.vnode_mapping import VnodeMapping, fetcher_names
+from actors.exchange.dispatch_executor import DispatchExecutor
+from actors.exchange.merge_executor import MergeExecutor
+from actors.protocol.instructions import Deliver, Grant, Send
+from actors.protocol.messages import Block, NewFiles
+from actors.protocol.vnode_mapping import VnodeMapping, fetcher_names
 from state.errors import ProtocolError
 from state.vnode import VNODES
 from tests.actors.flow import INITIAL, barrier, files, of

@@ -7,12 +7,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from actors.file_progress import FileProgress
-from actors.messages import StoredBlock
-from actors.metadata_columns import row_positions
-from actors.read_buffer import Piece
-from actors.row_stager import RowStager
+from actors.fetching.file_progress import FileProgress
+from actors.fetching.read_buffer import Piece
+from actors.fetching.row_stager import RowStager
+from actors.protocol.messages import StoredBlock
 from actors.rows import BadRecord, Rows
+from actors.schemas.metadata_columns import row_positions
 from state.fragment_stager import staged_fragments
 from state.lance_access import create_of_fragments
 from state.location import Location

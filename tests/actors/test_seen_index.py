@@ -5,8 +5,8 @@ import random
 import pyarrow as pa
 import pytest
 
-from actors import seen_index
-from actors.seen_index import SeenIndex, Sight
+from actors.listing import seen_index
+from actors.listing.seen_index import SeenIndex, Sight
 
 
 def test_says_what_a_dictionary_says_through_merges(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.vnode_mapping import VnodeMapping, fetcher_names
+from actors.protocol.vnode_mapping import VnodeMapping, fetcher_names
 from state.vnode import VNODES
 
 SETS = st.sets(st.integers(0, 299), min_size=1, max_size=VNODES).map(lambda numbers: sorted(f"f{n}" for n in numbers))

@@ -8,8 +8,8 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.file_progress import FileProgress
-from actors.waiting_files import WaitingFiles
+from actors.fetching.file_progress import FileProgress
+from actors.fetching.waiting_files import WaitingFiles
 from tests.actors.flow import AT, file
 
 

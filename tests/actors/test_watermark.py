@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from actors.reports import CollectReport
-from actors.watermark import Watermark
+from actors.coordination.caught_up import Watermark
+from actors.protocol.reports import CollectReport
 
 LISTS = {"list-s": "s", "list-t": "t"}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from actors.run_state import CommittedEpoch
+from actors.protocol.run_state import CommittedEpoch
 from slackwater.run_status import EpochStatus, LateView, RunStatus, SourceStatus, ViewStatus
 from state.records import EpochCounts, EpochSeconds
 

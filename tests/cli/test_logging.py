@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from actors.logging import configure, redact
+from actors.telemetry.logging import configure, redact
 from state.errors import SettingsError
 from state.location import SECRET_OPTIONS
 
 EPOCH = 116_000_000_000_000_001
 _PROGRAM = """
 import structlog
-from actors.logging import configure
+from actors.telemetry.logging import configure
 configure({level!r}, json=True)
 log = structlog.get_logger().bind(actor="fetch-0", epoch={epoch})
 log.debug("quiet")

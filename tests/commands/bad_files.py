@@ -6,8 +6,8 @@ import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from actors.file_progress import Ending, FileProgress
-from actors.messages import FileVersion
+from actors.fetching.file_progress import Ending, FileProgress
+from actors.protocol.messages import FileVersion
 from state.catalog import CatalogPipeline, put_pipeline, put_source
 from state.clock import Clock, SystemClock
 from state.delta import DeltaBuilder

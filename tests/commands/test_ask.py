@@ -14,7 +14,7 @@ import obstore
 import psutil
 import pytest
 
-from actors.messages import Pause, Stop, Throttle
+from actors.protocol.messages import Pause, Stop, Throttle
 from slackwater import commands
 from slackwater.command_loop import CommandLoop
 from slackwater.commands import ask

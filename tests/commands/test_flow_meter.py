@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from actors.reports import FetchProgress, ListProgress, SourceProgress
-from actors.run_state import CommittedEpoch, EpochInFlight, RunState
+from actors.protocol.reports import FetchProgress, ListProgress, SourceProgress
+from actors.protocol.run_state import CommittedEpoch, EpochInFlight, RunState
 from actors.settings import BarrierSettings, FetchSettings
 from slackwater.flow_meter import FlowMeter
 from slackwater.run_status import EdgeStatus, SourceStatus

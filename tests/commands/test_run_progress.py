@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import timedelta
 
-from actors.reports import ListProgress, MessageProgress, SourceProgress
-from actors.run_state import Recovered, RunState
+from actors.protocol.reports import ListProgress, MessageProgress, SourceProgress
+from actors.protocol.run_state import Recovered, RunState
 from slackwater.run_progress import RunProgress
 from slackwater.run_status import MessageStatus
 from state.clock import ManualClock

@@ -10,8 +10,8 @@ from typing import cast
 
 import pytest
 
-from actors.messages import Mutation, Pause, Resume, Retry, Stop, Throttle
-from actors.run_state import RunState
+from actors.protocol.messages import Mutation, Pause, Resume, Retry, Stop, Throttle
+from actors.protocol.run_state import RunState
 from slackwater.attempt import Attempt
 from slackwater.run_requests import RunRequests
 from state.errors import CommandRefusedError, NotFoundError, RunFailedError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from actors.run_state import CommittedEpoch
+from actors.protocol.run_state import CommittedEpoch
 from slackwater.run_status import (
     EdgeStatus,
     EpochStatus,

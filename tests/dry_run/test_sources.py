@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import slackwater as sw
-from actors.committed_files import CommittedFiles
-from actors.object_store import ObjectStore
-from actors.pipeline_definition import PipelineDefinition
-from actors.source_reader import SourceReader
+from actors.objects.object_store import ObjectStore
+from actors.reading.source_reader import SourceReader
+from actors.recovery.committed_files import CommittedFiles
+from actors.sources.pipeline_definition import PipelineDefinition
 from slackwater.dry_run import DryRun, Files, Prices, Requests
 from slackwater.dry_run.source_survey import KnownSource, SourceSurvey
 from slackwater.testing.s3_server import S3Server

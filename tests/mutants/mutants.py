@@ -30,7 +30,7 @@ class Mutant:
 MUTANTS = (
     Mutant(
         "a fetch actor passes the barrier on before it has emitted and sealed",
-        "actors/fetch_executor.py",
+        "actors/fetching/fetch_executor.py",
         (
             (
                 "instructions += pass_on(barrier, self._seal(barrier))",
@@ -40,12 +40,12 @@ MUTANTS = (
     ),
     Mutant(
         "an offset is written one row early",
-        "actors/file_progress.py",
+        "actors/fetching/file_progress.py",
         (('"row_offset": self.row_offset,', '"row_offset": max(0, self.row_offset - 1),'),),
     ),
     Mutant(
         "bad records are kept when they are read, not when their rows are emitted",
-        "actors/fetch_executor.py",
+        "actors/fetching/fetch_executor.py",
         (
             (
                 "        self._buffer(piece)\n        if not last",
@@ -55,22 +55,22 @@ MUTANTS = (
     ),
     Mutant(
         "a bad record is not counted",
-        "actors/file_queue.py",
+        "actors/fetching/file_queue.py",
         (("        progress.rows_bad += len(rows.bad)\n", "        progress.rows_bad += len(rows.bad[1:])\n"),),
     ),
     Mutant(
         "a changed file is read again only when it was finished",
-        "actors/file_queue.py",
+        "actors/fetching/file_queue.py",
         ((" or source in self._appending or source in self._replacing", ""),),
     ),
     Mutant(
         "alignment does not block",
-        "actors/barrier_aligner.py",
+        "actors/exchange/barrier_aligner.py",
         (("        if edge in self._blocked:\n            return []\n", ""),),
     ),
     Mutant(
         "epochs are committed in any order",
-        "actors/epoch_collector.py",
+        "actors/coordination/epoch_collector.py",
         (
             (
                 "if not self._open or len(self._open[0].reports) < len(self._open[0].actors):",
@@ -82,12 +82,12 @@ MUTANTS = (
     ),
     Mutant(
         "views are not restored at a take-over",
-        "actors/recovery.py",
+        "actors/recovery/recovery.py",
         (("views = {name: root.restore(view, head.term) for name, view in head.views.items()}", "views = head.views"),),
     ),
     Mutant(
         "`seen` is committed one epoch late",
-        "actors/list_executor.py",
+        "actors/listing/list_executor.py",
         (
             (
                 "        self._marked = False\n        return",
@@ -145,12 +145,12 @@ MUTANTS = (
     ),
     Mutant(
         "a run that was replaced takes over again",
-        "actors/recovery.py",
+        "actors/recovery/recovery.py",
         (("and (plan.held_root or _is_newer(store.head, plan)):", "and False:"),),
     ),
     Mutant(
         "a list budget of nothing is never raised",
-        "actors/barrier_scheduler.py",
+        "actors/coordination/barrier_scheduler.py",
         (
             (
                 "share = -(-max(0, self._max_files_waiting - self._backlog()) // max(1, len(self._lists)))",
@@ -160,12 +160,12 @@ MUTANTS = (
     ),
     Mutant(
         "a list actor that is held back is nothing to commit",
-        "actors/barrier_scheduler.py",
+        "actors/coordination/barrier_scheduler.py",
         (("held_back = bool(held) and any(map(self._list_budget().get, held))", "held_back = False"),),
     ),
     Mutant(
         "admission stays with the first paths",
-        "actors/admission.py",
+        "actors/coordination/admission.py",
         (
             (
                 "            self._admit_next()\n        return self.admitted is None",
@@ -175,32 +175,32 @@ MUTANTS = (
     ),
     Mutant(
         "admission is not looked at",
-        "actors/file_reads.py",
+        "actors/fetching/read_scheduler.py",
         (("return self.admitted is None or progress.key in self.admitted", "return True"),),
     ),
     Mutant(
         "a poison file is never given up",
-        "actors/recovery_policy.py",
+        "actors/recovery/recovery_policy.py",
         (("if self._alone[file] >= _TRIES_ALONE]", "if False]"),),
     ),
     Mutant(
         "an epoch of a term that committed nothing comes again",
-        "actors/coordinate_executor.py",
+        "actors/coordination/coordinate_executor.py",
         (("self._first_epoch = (head.epoch or next_epoch(0)) + (head.term << 16)", "self._first_epoch = head.epoch"),),
     ),
     Mutant(
         "a file begins anew after a restart",
-        "actors/committed_files.py",
+        "actors/recovery/committed_files.py",
         (('row_offset=row["row_offset"],', "row_offset=0,"),),
     ),
     Mutant(
         "an edge does not reorder",
-        "actors/edge.py",
+        "actors/exchange/edge.py",
         (("        early[sequence] = envelope.message\n", "        return [envelope.message]\n"),),
     ),
     Mutant(
         "what had vanished before a restart is not read when it is back",
-        "actors/committed_files.py",
+        "actors/recovery/committed_files.py",
         (
             (
                 "    for name, path, version in vanished:\n        indexes",
@@ -210,42 +210,42 @@ MUTANTS = (
     ),
     Mutant(
         "what has vanished is not read when it is back",
-        "actors/list_executor.py",
+        "actors/listing/list_executor.py",
         (("            if vanished.source == self._source:", "            if False:"),),
     ),
     Mutant(
         "nobody looks for what a listing does not show",
-        "actors/absent_names.py",
+        "actors/listing/absent_names.py",
         (("        return [FindGone(self._source, {", "        return [] and [FindGone(self._source, {"),),
     ),
     Mutant(
         "what a listing did not look up counts as not shown",
-        "actors/list_executor.py",
+        "actors/listing/list_executor.py",
         (("        if self._chunks.skipped:\n", "        if False:\n"),),
     ),
     Mutant(
         "a listing that skips what is known finds nothing gone",
-        "actors/list_executor.py",
+        "actors/listing/list_executor.py",
         (("            if not self._seen.shows_all(self._chunks.skipped):\n", "            if False:\n"),),
     ),
     Mutant(
         "a name that is back counts as absent",
-        "actors/seen_index.py",
+        "actors/listing/seen_index.py",
         (("        self._flags[stored] = _SHOWN\n", "        pass\n"),),
     ),
     Mutant(
         "what is not in the store yet counts as looked for",
-        "actors/absent_names.py",
+        "actors/listing/absent_names.py",
         (("known, self.discard(known)", "known, self.discard(list(self._names))"),),
     ),
     Mutant(
         "a mark is complete with the listing that was under way",
-        "actors/listing_marks.py",
+        "actors/listing/listing_marks.py",
         (("self.last = max(self.last, mark)", "self.last = self._listing = max(self.last, mark)"),),
     ),
     Mutant(
         "a mark is reached while files are unfinished",
-        "actors/watermark.py",
+        "actors/coordination/caught_up.py",
         (("if min(since, default=self._listed_epoch + 1) > self._listed_epoch:", "if True:"),),
     ),
     Mutant(
@@ -260,12 +260,12 @@ MUTANTS = (
     ),
     Mutant(
         "credit does not come back",
-        "actors/merge_executor.py",
+        "actors/exchange/merge_executor.py",
         (("return [Grant(edge, nbytes) for edge, nbytes in held.items()]", "return []"),),
     ),
     Mutant(
         "a finished file stays in the queue",
-        "actors/file_queue.py",
+        "actors/fetching/file_queue.py",
         (
             (
                 "        if progress.stored:\n            self._delta.delete",
@@ -275,12 +275,12 @@ MUTANTS = (
     ),
     Mutant(
         "the versions of the views that are recorded are the last ones",
-        "actors/epoch_collector.py",
+        "actors/coordination/epoch_collector.py",
         (("} | dict(self.views)", "} | {name: view for name, view in self.views.items() if name not in before}"),),
     ),
     Mutant(
         "epochs that were committed and not acknowledged are not counted",
-        "actors/recovery.py",
+        "actors/recovery/recovery.py",
         (("if each.epoch > plan.so_far.epoch] if plan.held_root else []", "if False]"),),
     ),
     Mutant(
@@ -295,7 +295,7 @@ MUTANTS = (
     ),
     Mutant(
         "what was dropped is recorded for ever",
-        "actors/epoch_collector.py",
+        "actors/coordination/epoch_collector.py",
         ((" for name, view in before.items() if name not in self.dropped}", " for name, view in before.items()}"),),
     ),
     Mutant(
@@ -305,22 +305,22 @@ MUTANTS = (
     ),
     Mutant(
         "a view that is further is no reason to commit",
-        "actors/coordinate_executor.py",
+        "actors/coordination/coordinate_executor.py",
         ((" or views != self._views:", ":"),),
     ),
     Mutant(
         "a run has caught up when its views have not",
-        "actors/coordinate_executor.py",
+        "actors/coordination/coordinate_executor.py",
         ((" and not self._catching_up\n", "\n"),),
     ),
     Mutant(
         "a message is deleted before what it tells of is committed",
-        "actors/message_tracker.py",
+        "actors/notifications/message_tracker.py",
         (("while self._settled and self._settled[0][0] <= self._committed:", "while self._settled:"),),
     ),
     Mutant(
         "a message is deleted when its file waits for room",
-        "actors/list_executor.py",
+        "actors/listing/list_executor.py",
         (
             (
                 "                self._held.add(file)\n            else:\n                self._settle(path, 0)",
@@ -330,7 +330,7 @@ MUTANTS = (
     ),
     Mutant(
         "a message that comes during a look is settled by it",
-        "actors/message_tracker.py",
+        "actors/notifications/message_tracker.py",
         (
             (
                 "            self._looking[path] = self._named.pop(path, set())",
@@ -345,7 +345,7 @@ MUTANTS = (
     ),
     Mutant(
         "what a queue tells is enough from the beginning",
-        "actors/listing_state.py",
+        "actors/listing/listing_state.py",
         (
             (
                 "if listed.listed_at is None or listed.queue != queue:\n        return None",
@@ -355,12 +355,12 @@ MUTANTS = (
     ),
     Mutant(
         "a queue counts as empty while others work on its messages",
-        "actors/event_watch.py",
+        "actors/notifications/event_watch.py",
         ((" and depth.in_flight <= len(self._feed.tracker)", ""),),
     ),
     Mutant(
         "a file that has vanished is not looked at again",
-        "actors/list_executor.py",
+        "actors/listing/list_executor.py",
         (
             (
                 "            self._absent.discard([key])\n            self._look_again(path)",
@@ -370,7 +370,7 @@ MUTANTS = (
     ),
     Mutant(
         "a run that was replaced deletes messages about what it does not know",
-        "actors/list_executor.py",
+        "actors/listing/list_executor.py",
         (
             (
                 "                self._settle(path, self._current_epoch)\n                self._marked",
@@ -380,17 +380,17 @@ MUTANTS = (
     ),
     Mutant(
         "an event about a file that is gone is settled at once",
-        "actors/list_executor.py",
+        "actors/listing/list_executor.py",
         (("            elif path not in self._held:", "            if path not in self._held:"),),
     ),
     Mutant(
         "a message that is none is deleted at once",
-        "actors/event_feed.py",
+        "actors/notifications/event_feed.py",
         (("if self.tracker.receive(message, (), now_s, epoch):", "if self.tracker.receive(message, (), now_s):"),),
     ),
     Mutant(
         "a handover forgets the row of a half-read file",
-        "actors/file_queue.py",
+        "actors/fetching/file_queue.py",
         (
             (
                 "            each.settle(is_interrupted=each.key in active)\n",
@@ -402,27 +402,27 @@ MUTANTS = (
     ),
     Mutant(
         "what was read and not emitted is not read again behind a handover",
-        "actors/file_progress.py",
+        "actors/fetching/file_progress.py",
         (("        if is_interrupted or not self.replaces:\n", "        if is_interrupted and self.replaces:\n"),),
     ),
     Mutant(
         "the next owner does not wait for the handover",
-        "actors/fetch_executor.py",
+        "actors/fetching/fetch_executor.py",
         (("        if self._arrivals.is_waiting:\n", "        if False:\n"),),
     ),
     Mutant(
         "a handover leaves the later versions behind",
-        "actors/file_queue.py",
+        "actors/fetching/file_queue.py",
         (("                successors=tuple(successors.get(name, ())),\n", ""),),
     ),
     Mutant(
         "a handover leaves behind which versions had no row",
-        "actors/file_queue.py",
+        "actors/fetching/file_queue.py",
         (("                without_rows=frozenset(without_rows.get(name, ())),\n", ""),),
     ),
     Mutant(
         "vnodes move in the dispatcher one barrier late",
-        "actors/dispatch_executor.py",
+        "actors/exchange/dispatch_executor.py",
         (
             (
                 "                self._mapping = message.mutation.after\n",
@@ -444,7 +444,7 @@ MUTANTS = (
     ),
     Mutant(
         "rows of a fetch actor that begins with a barrier do not wait for it",
-        "actors/barrier_aligner.py",
+        "actors/exchange/barrier_aligner.py",
         (
             (
                 "            self._early.setdefault(edge, deque()).append(message)\n            return []\n",
@@ -458,17 +458,17 @@ MUTANTS = (
     ),
     Mutant(
         "a listing counts although not all that it found is handed on",
-        "actors/list_executor.py",
+        "actors/listing/list_executor.py",
         (("        self._ended_at = now\n", "        self._listed_at, self._must_list = now, False\n"),),
     ),
     Mutant(
         "the next file of an ordered source is opened before the last one is read",
-        "actors/waiting_files.py",
+        "actors/fetching/waiting_files.py",
         (("            if source not in self._reading or source not in decided:", "            if True:"),),
     ),
     Mutant(
         "what is found later is read last, whatever its place",
-        "actors/waiting_files.py",
+        "actors/fetching/waiting_files.py",
         (
             (
                 "            insort(files, progress, key=",

@@ -9,8 +9,8 @@ from tests.notifications.told_bucket import ToldBucket
 @pytest.fixture(autouse=True)
 def short_polls(monkeypatch: pytest.MonkeyPatch) -> None:
     """A poll whose reader is gone goes on in moto, and takes messages: here not for long.  And moto is one server."""
-    monkeypatch.setattr("actors.event_watch._LONG_POLL_S", 1.0)
-    monkeypatch.setattr("actors.event_watch._SHORT_POLL_S", 0.0)
+    monkeypatch.setattr("actors.notifications.event_watch._LONG_POLL_S", 1.0)
+    monkeypatch.setattr("actors.notifications.event_watch._SHORT_POLL_S", 0.0)
 
 
 @pytest.fixture

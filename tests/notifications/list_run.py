@@ -17,17 +17,17 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 import slackwater as sw
-from actors.attempt_plan import AttemptPlan
-from actors.edge import Outlet
-from actors.file_progress import Ending
-from actors.file_queue import FileQueue
-from actors.instructions import Commit
-from actors.ledger_corrections import corrected_delta
-from actors.list_actor import ListActor
-from actors.listing_state import NEVER_LISTED
-from actors.message_queue import MessageQueue
-from actors.message_tracker import QueueMessage
-from actors.messages import (
+from actors.coordination.ledger_corrections import corrected_delta
+from actors.exchange.edge import Outlet
+from actors.fetching.file_progress import Ending
+from actors.fetching.file_queue import FileQueue
+from actors.hosting.list_actor import ListActor
+from actors.listing.listing_state import NEVER_LISTED
+from actors.notifications.message_queue import MessageQueue
+from actors.notifications.message_tracker import QueueMessage
+from actors.objects.object_store import ObjectStore
+from actors.protocol.instructions import Commit
+from actors.protocol.messages import (
     Barrier,
     BarrierKind,
     ChangedFiles,
@@ -39,9 +39,9 @@ from actors.messages import (
     Stop,
     Vanished,
 )
-from actors.object_store import ObjectStore
-from actors.recovery import recover
-from actors.reports import CollectReport, ListProgress, MessageProgress
+from actors.protocol.reports import CollectReport, ListProgress, MessageProgress
+from actors.recovery.attempt_plan import AttemptPlan
+from actors.recovery.recovery import recover
 from actors.rows import Rows
 from state.clock import SystemClock
 from state.delta import Delta

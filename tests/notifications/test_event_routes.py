@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from actors.bucket_event import BucketEvent, bucket_events
-from actors.message_queue import MessageQueue
-from actors.source import Notifications
+from actors.notifications.bucket_event import BucketEvent, bucket_events
+from actors.notifications.message_queue import MessageQueue
+from actors.sources.source import Notifications
 from slackwater.testing import SqsServer
 from state.clock import SystemClock
 from state.location import Location

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import slackwater as sw
-from actors.message_tracker import QueueDepth
+from actors.notifications.message_tracker import QueueDepth
 from slackwater.testing import S3Server, SqsServer, s3_events
 from tests.notifications.list_run import ListRun, eventually
 from tests.notifications.test_message_queue import user
@@ -389,7 +389,7 @@ def test_a_stop_waits_until_what_is_done_is_deleted(told: ToldBucket, tmp_path: 
 def test_what_a_poll_receives_after_the_stop_is_given_back(
     told: ToldBucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("actors.event_watch._LONG_POLL_S", 5.0)
+    monkeypatch.setattr("actors.notifications.event_watch._LONG_POLL_S", 5.0)
     with ListRun(pipeline(told, tmp_path / "root", visibility_s=600.0)) as run:
         run.catch_up()
         run.stop()

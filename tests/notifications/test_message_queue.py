@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from botocore.stub import Stubber
 
-from actors.message_queue import OWNER_TAG, MessageQueue
-from actors.message_tracker import QueueDepth, QueueMessage
-from actors.source import Notifications
+from actors.notifications.message_queue import OWNER_TAG, MessageQueue
+from actors.notifications.message_tracker import QueueDepth, QueueMessage
+from actors.sources.source import Notifications
 from slackwater.testing import SqsServer, s3_events
 from state.clock import SystemClock
 from state.errors import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from actors.message_tracker import QueueDepth
+from actors.notifications.message_tracker import QueueDepth
 from slackwater.testing import S3Server, SqsServer, s3_events
 
 

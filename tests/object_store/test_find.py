@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from actors.object_store import ObjectStore
+from actors.objects.object_store import ObjectStore
 from slackwater.testing.s3_server import S3Server
 from state.fingerprint import version_fingerprint
 from state.location import Location

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pytest
 from obstore.store import LocalStore
 
-from actors.listing_page import ListingPage
-from actors.messages import FileVersion, NewFiles
-from actors.object_store import ObjectStore
-from actors.read_errors import UnreadableFile
+from actors.file_errors import UnreadableFile
+from actors.objects.listing_page import ListingPage
+from actors.objects.object_store import ObjectStore
+from actors.protocol.messages import FileVersion, NewFiles
 from slackwater.testing import S3Server
 from state.errors import AccessDeniedError, BucketNotFoundError
 from state.location import Location

@@ -9,10 +9,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from actors.messages import FileVersion
-from actors.object_file import ObjectFile
-from actors.object_store import ObjectStore
-from actors.read_errors import ObjectChanged, ObjectVanished, UnreadableFile
+from actors.file_errors import ObjectChanged, ObjectVanished, UnreadableFile
+from actors.objects.object_file import ObjectFile
+from actors.objects.object_store import ObjectStore
+from actors.protocol.messages import FileVersion
 from actors.settings import RequestSettings
 from slackwater.testing import RequestLog, S3Server
 from state.errors import StorageUnavailableError

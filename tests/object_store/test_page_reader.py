@@ -10,9 +10,9 @@ from random import Random
 
 import pytest
 
-from actors.listing_page import ListingPage
-from actors.object_store import ObjectStore
-from actors.page_reader import SIDE_BY_SIDE, PageReader
+from actors.objects.listing_page import ListingPage
+from actors.objects.object_store import ObjectStore
+from actors.objects.page_reader import SIDE_BY_SIDE, PageReader
 from slackwater.testing import RequestLog, S3Server
 from state.errors import StorageUnavailableError
 from state.location import Location

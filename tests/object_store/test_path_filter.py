@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from actors.path_filter import PathFilter
+from actors.sources.path_filter import PathFilter
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,12 @@ from contextlib import closing
 import pyarrow as pa
 import pytest
 
-from actors.messages import FileVersion
-from actors.object_store import ObjectStore
+from actors.objects.object_store import ObjectStore
+from actors.protocol.messages import FileVersion
+from actors.reading.source_reader import SourceReader
 from actors.rows import Offset
 from actors.settings import FetchSettings, RequestSettings
-from actors.source import Csv, Format, Json, Parquet, SourceDefinition
-from actors.source_reader import SourceReader
+from actors.sources.source import Csv, Format, Json, Parquet, SourceDefinition
 from slackwater.testing import FaultProxy, S3Server
 from state.clock import SystemClock
 from state.errors import StorageUnavailableError

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from obstore.exceptions import GenericError, NotSupportedError, PreconditionError
 
-from actors.messages import FileVersion
-from actors.object_store import ObjectStore
-from actors.read_errors import ObjectChanged, UnreadableFile
-from actors.store_errors import translated
+from actors.file_errors import ObjectChanged, UnreadableFile
+from actors.objects.object_store import ObjectStore
+from actors.objects.store_errors import translated
+from actors.protocol.messages import FileVersion
 from slackwater.testing import S3Server
 from state.clock import SystemClock
 from state.errors import (

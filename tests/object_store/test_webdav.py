@@ -8,9 +8,9 @@ from datetime import timedelta
 
 import pytest
 
-from actors.messages import FileVersion
-from actors.object_store import ObjectStore
-from actors.read_errors import ObjectChanged, ObjectVanished
+from actors.file_errors import ObjectChanged, ObjectVanished
+from actors.objects.object_store import ObjectStore
+from actors.protocol.messages import FileVersion
 from slackwater.testing import S3Server
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from actors.metrics import Metric
+from actors.telemetry.metrics import Metric
 
 
 class Exported:

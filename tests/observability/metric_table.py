@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from actors.metrics import Metric
+from actors.telemetry.metrics import Metric
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "guide" / "metrics.md"
 _BEGIN, _END = "## What there is", "Counters begin with"

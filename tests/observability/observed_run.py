@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from actors.run_state import CommittedEpoch, RunState
+from actors.protocol.run_state import CommittedEpoch, RunState
 from slackwater.run_status import EdgeStatus, EpochStatus, LateView, MessageStatus, RunStatus, SourceStatus, ViewStatus
 from state.epoch_trace import EpochTrace
 from state.records import EpochCounts, EpochSeconds

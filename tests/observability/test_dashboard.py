@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from actors.metrics import Metric
+from actors.telemetry.metrics import Metric
 
 DASHBOARD: dict[str, Any] = json.loads((files("slackwater.observability") / "dashboard.json").read_text())
 PANELS = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]

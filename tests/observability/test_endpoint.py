@@ -15,7 +15,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from prometheus_client.parser import text_string_to_metric_families
 
 import slackwater as sw
-from actors.metrics import Metric
+from actors.telemetry.metrics import Metric
 from tests.real.events import events, parquet, write
 from tests.real.test_run import FAST, TOTALS
 from tests.waiting import eventually

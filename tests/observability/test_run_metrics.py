@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from actors.metrics import Metric
+from actors.telemetry.metrics import Metric
 from slackwater.observability.epoch_spans import EpochSpans
 from slackwater.observability.run_metrics import RUN_PHASES, RunMetrics
 from slackwater.observability.run_observer import RunObserver

@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from actors.conform import conform
-from actors.read_errors import UnreadableFile
-from actors.safe_types import safe_schema
+from actors.file_errors import UnreadableFile
+from actors.schemas.conform import conform
+from actors.schemas.safe_types import safe_schema
 
 _UTC = UTC
 

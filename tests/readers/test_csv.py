@@ -6,11 +6,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from actors.read_errors import EmptyFile
+from actors.file_errors import EmptyFile
 from actors.readers import CsvReader
 from actors.rows import Offset
-from actors.safe_types import safe_schema
-from actors.source import Csv
+from actors.schemas.safe_types import safe_schema
+from actors.sources.source import Csv
 from state.errors import SchemaError
 from tests.readers.written_files import bad_of, open_written, rows_of
 

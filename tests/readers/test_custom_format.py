@@ -12,7 +12,7 @@ import pytest
 
 import slackwater as sw
 from actors.readers import reader_for
-from actors.source import SourceDefinition
+from actors.sources.source import SourceDefinition
 from slackwater.formats import BadRecord, FileReader, ObjectFile, Offset, ReadLimits, Rows, conform
 from state.errors import SettingsError
 from state.location import Location

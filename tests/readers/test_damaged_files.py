@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from actors.read_errors import EmptyFile, UnreadableFile
+from actors.file_errors import EmptyFile, UnreadableFile
 from actors.readers import reader_for
 from actors.rows import Offset
 from actors.settings import ReadLimits

@@ -9,9 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from actors.conform import conform
-from actors.readers.parquet import ParquetReader
-from actors.safe_types import safe_schema
+from actors.formats.parquet.parquet_reader import ParquetReader
+from actors.schemas.conform import conform
+from actors.schemas.safe_types import safe_schema
 from state.errors import SchemaError
 from tests.readers.generated_types import columns, said
 from tests.readers.written_files import bad_of, open_written, table_of, write_parquet

@@ -8,16 +8,16 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from actors.file_columns import FileColumns
-from actors.kept_schema import kept_schema
-from actors.messages import FileVersion
-from actors.metadata_columns import with_epoch
-from actors.object_store import ObjectStore
-from actors.open_file import NewColumns, OpenFile
-from actors.read_errors import UnreadableFile
+from actors.file_errors import UnreadableFile
+from actors.objects.object_store import ObjectStore
+from actors.protocol.messages import FileVersion
 from actors.readers import reader_for
+from actors.reading.file_columns import FileColumns
+from actors.reading.open_file import NewColumns, OpenFile
 from actors.rows import BadRecord, Offset, Rows
-from actors.source import Csv, Format, Json, Parquet, SourceDefinition, Text
+from actors.schemas.metadata_columns import with_epoch
+from actors.sources.kept_schema import kept_schema
+from actors.sources.source import Csv, Format, Json, Parquet, SourceDefinition, Text
 from state.location import Location
 from tests.actors.flow import AT
 from tests.readers.written_files import write_parquet

@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from actors.read_errors import UnreadableFile
+from actors.file_errors import UnreadableFile
 from actors.readers import CsvReader, JsonReader, ParquetReader
 from actors.rows import Offset
 from actors.settings import MIB, ReadLimits
-from actors.source import Csv
+from actors.sources.source import Csv
 from tests.readers.written_files import open_written, rows_of
 
 _INT = pa.schema([("a", pa.int64())])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from actors.read_errors import EmptyFile, UnreadableFile
+from actors.file_errors import EmptyFile, UnreadableFile
 from actors.readers import JsonReader
 from actors.rows import Offset
 from state.errors import SchemaError

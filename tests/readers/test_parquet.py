@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from actors.read_errors import UnreadableFile
+from actors.file_errors import UnreadableFile
 from actors.readers import ParquetReader
 from actors.rows import Offset
 from actors.settings import ReadLimits

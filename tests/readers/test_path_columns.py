@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from actors.path_columns import path_fields, path_scalars, path_values
-from actors.read_errors import UnreadableFile
+from actors.file_errors import UnreadableFile
+from actors.schemas.path_columns import path_fields, path_scalars, path_values
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from actors.safe_types import safe_schema
+from actors.schemas.safe_types import safe_schema
 from state.errors import SchemaError
 
 

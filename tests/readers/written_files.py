@@ -15,12 +15,12 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from actors.messages import FileVersion
-from actors.object_file import ObjectFile
-from actors.object_store import ObjectStore
+from actors.objects.object_file import ObjectFile
+from actors.objects.object_store import ObjectStore
+from actors.protocol.messages import FileVersion
 from actors.rows import BadRecord, Rows
 from actors.settings import MIB, RequestSettings
-from actors.source import Csv, Format, Json, Parquet
+from actors.sources.source import Csv, Format, Json, Parquet
 from state.location import Location
 
 

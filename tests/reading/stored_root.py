@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from actors.messages import StoredBlock
+from actors.protocol.messages import StoredBlock
 from spark_bridge.stored_rows import StoredRows
 from state.catalog import CatalogPipeline, put_pipeline, put_source
 from state.fragment_stager import FragmentStager

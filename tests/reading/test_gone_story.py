@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from actors.fetch_executor import FetchExecutor
-from actors.messages import (
+from actors.fetching.fetch_executor import FetchExecutor
+from actors.protocol.messages import (
     ChangedFile,
     ChangedFiles,
     FileVersion,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import slackwater as sw
-from actors.run_state import CommittedEpoch
+from actors.protocol.run_state import CommittedEpoch
 from slackwater.run_status import RunStatus
 from slackwater.trace import trace_of
 from state.clock import ManualClock

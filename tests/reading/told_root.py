@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from actors.event_feed import PoisonMessage
-from actors.message_tracker import QueueMessage
+from actors.notifications.event_feed import PoisonMessage
+from actors.notifications.message_tracker import QueueMessage
 from state.clock import ManualClock
 from state.delta import DeltaBuilder
 from state.discovery_progress import DiscoveryProgress, QueueProgress

@@ -10,7 +10,7 @@ from typing import Any
 import lance
 import pyarrow as pa
 
-from actors.epoch_times import EpochTimes
+from actors.coordination.epoch_times import EpochTimes
 from state import view_dataset
 from state.catalog import CatalogPipeline, put_pipeline, put_source, put_view
 from state.clock import ManualClock

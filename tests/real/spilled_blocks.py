@@ -18,12 +18,12 @@ from typing import Any
 import pyarrow as pa
 import ray
 
-from actors.fetch_actor import FetchActor
-from actors.file_progress import FileProgress
-from actors.instructions import EmitBlock
-from actors.messages import Block, FileVersion
-from actors.read_buffer import Piece
-from actors.row_stager import RowStager
+from actors.fetching.file_progress import FileProgress
+from actors.fetching.read_buffer import Piece
+from actors.fetching.row_stager import RowStager
+from actors.hosting.fetch_actor import FetchActor
+from actors.protocol.instructions import EmitBlock
+from actors.protocol.messages import Block, FileVersion
 from actors.rows import Rows
 from spark_bridge import hand_over
 from state.errors import RunFailedError, StorageFullError

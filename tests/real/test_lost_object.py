@@ -16,7 +16,7 @@ import ray
 from pyspark.sql import DataFrame, SparkSession
 
 import slackwater as sw
-from actors.messages import Block
+from actors.protocol.messages import Block
 from spark_bridge import hand_over, row_hand_over
 from tests.real.events import events, parquet, write
 from tests.real.test_recovery import TOTALS, check_every_epoch

@@ -43,7 +43,7 @@ def test_wrong_credentials_are_refused_and_not_repeated(s3: S3Server, bucket: st
 
 
 def test_a_root_of_another_pipeline_is_refused(tmp_path: Path) -> None:
-    from actors.catalog_changes import CatalogChanges
+    from actors.recovery.catalog_changes import CatalogChanges
     from state.catalog import Catalog
     from state.clock import SystemClock
     from state.lance_store import LanceStateStore

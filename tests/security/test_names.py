@@ -9,11 +9,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from actors.messages import FileVersion
-from actors.object_store import ObjectStore
-from actors.read_errors import ObjectVanished, UnreadableFile
+from actors.file_errors import ObjectVanished, UnreadableFile
+from actors.objects.object_store import ObjectStore
+from actors.protocol.messages import FileVersion
 from actors.readers import CsvReader, JsonReader, ParquetReader
-from actors.source import Csv
+from actors.sources.source import Csv
 from slackwater.testing import S3Server
 from state.errors import SettingsError, SlackwaterError
 from state.location import Location

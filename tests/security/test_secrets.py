@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 import slackwater as sw
-from actors.logging import redact
-from actors.object_store import ObjectStore
-from actors.source import Json, SourceDefinition
+from actors.objects.object_store import ObjectStore
+from actors.sources.source import Json, SourceDefinition
+from actors.telemetry.logging import redact
 from slackwater.testing import S3Server
 from state.clock import ManualClock, SystemClock
 from state.lance_store import LanceStateStore
@@ -143,7 +143,7 @@ def _everything(s3: S3Server, bucket: str) -> dict[str, bytes]:
 
 _LOGGING = """
 import sys, structlog
-from actors.logging import configure
+from actors.telemetry.logging import configure
 from state.location import Location
 configure("debug", json={json})
 log = structlog.get_logger()

@@ -9,8 +9,8 @@ import sys
 
 import pytest
 
-from actors.edge import Inlet
-from actors.messages import Envelope, Message
+from actors.exchange.edge import Inlet
+from actors.protocol.messages import Envelope, Message
 from slackwater.testing.simulation import CRASH, EVENTS, START, PromiseBroken, Scenario, file, simulate, simulation
 from slackwater.testing.simulation.campaign import failing_seeds, first_failing_seed, scenario_of
 from slackwater.testing.simulation.shrink import failure_of, shrink

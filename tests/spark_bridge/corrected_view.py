@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from actors.messages import Block, Correction, StoredBlock
+from actors.protocol.messages import Block, Correction, StoredBlock
 from spark_bridge.materializer import Materializer
 from spark_bridge.view_definition import ViewDefinition
 from state.fragment_stager import FragmentStager

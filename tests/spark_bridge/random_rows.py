@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from actors.ddl import parse_schema
+from actors.schemas.ddl import parse_schema
 
 SCHEMA = parse_schema(
     "k string, g int, x double, f float, i bigint, p decimal(12,2), wide decimal(38,4), b boolean, "

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from actors.ddl import parse_schema
+from actors.schemas.ddl import parse_schema
 
 SCHEMA = parse_schema(
     "id bigint, k string, g int, i bigint, big bigint, x double, y double, f float, p decimal(12,2), w decimal(38,4), "

@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import _parse_datatype_string
 
-from actors.ddl import format_schema, parse_schema
+from actors.schemas.ddl import format_schema, parse_schema
 from spark_bridge.arrow_frames import arrow_schema
 from state.errors import SchemaError
 

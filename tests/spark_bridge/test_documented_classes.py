@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from actors.ddl import parse_schema
+from actors.schemas.ddl import parse_schema
 from spark_bridge.analysis import analyse
 from spark_bridge.view_definition import ViewDefinition
 from state.errors import NotIncrementalError

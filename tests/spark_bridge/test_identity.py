@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType
 
-from actors.ddl import parse_schema
+from actors.schemas.ddl import parse_schema
 from spark_bridge.analysis import analyse
 from spark_bridge.materializer import Materializer
 from spark_bridge.view_definition import ViewDefinition

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from actors.ddl import parse_schema
+from actors.schemas.ddl import parse_schema
 from spark_bridge.materializer import Materializer
 from spark_bridge.view_definition import ViewDefinition
 from state import view_dataset

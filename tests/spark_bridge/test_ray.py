@@ -12,7 +12,7 @@ import pytest
 import ray
 from pyspark.sql import SparkSession
 
-from actors.messages import Block
+from actors.protocol.messages import Block
 from spark_bridge.materializer import Materializer
 from spark_bridge.view_definition import ViewDefinition
 from state.location import Location

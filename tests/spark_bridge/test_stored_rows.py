@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from actors.messages import Block, StoredBlock
+from actors.protocol.messages import Block, StoredBlock
 from spark_bridge.materializer import Materializer
 from spark_bridge.stored_rows import StoredRows
 from spark_bridge.view_definition import ViewDefinition

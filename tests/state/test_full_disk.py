@@ -20,7 +20,7 @@ import pyarrow as pa
 import pytest
 import structlog
 
-from actors.logging import configure
+from actors.telemetry.logging import configure
 from slackwater.testing import FaultProxy, S3Server
 from spark_bridge.view_table import ViewTable
 from state import view_dataset

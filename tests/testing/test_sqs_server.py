@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from actors.bucket_event import BucketEvent, bucket_events
-from actors.message_tracker import QueueDepth
+from actors.notifications.bucket_event import BucketEvent, bucket_events
+from actors.notifications.message_tracker import QueueDepth
 from slackwater.testing import SqsServer, s3_events
 from state.clock import SystemClock
 from tests.testing.test_s3_server import is_gone

@@ -14,12 +14,12 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 import slackwater as sw
-from actors.file_progress import FileProgress
-from actors.messages import FileVersion
-from actors.object_store import ObjectStore
+from actors.fetching.file_progress import FileProgress
+from actors.objects.object_store import ObjectStore
+from actors.protocol.messages import FileVersion
 from actors.readers import reader_for
 from actors.rows import BadRecord, Offset, Rows
-from actors.source import Format, SourceDefinition
+from actors.sources.source import Format, SourceDefinition
 from slackwater.verification import Verification
 from spark_bridge.materializer import Materializer
 from spark_bridge.view_definition import ViewDefinition

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from actors.source import Csv, Format, Json, Parquet, Text
+from actors.sources.source import Csv, Format, Json, Parquet, Text
 from slackwater.verification import Outcome, ViewCheck
 from spark_bridge.view_definition import ViewDefinition
 from tests.reading.told_root import poisoned

@@ -16,9 +16,9 @@ import pytest
 from pyspark.sql import DataFrame
 
 import slackwater as sw
-from actors.messages import FileVersion
-from actors.object_store import ObjectStore
-from actors.source import Csv, Format, Json, Parquet, SourceDefinition
+from actors.objects.object_store import ObjectStore
+from actors.protocol.messages import FileVersion
+from actors.sources.source import Csv, Format, Json, Parquet, SourceDefinition
 from slackwater.verification import FileProblem, Outcome, Step, Verification, ViewCheck
 from slackwater.verification.duckdb_engine import DuckDbEngine
 from slackwater.verification.engine import CannotComputeError

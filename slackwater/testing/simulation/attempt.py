@@ -1,17 +1,17 @@
-"""One attempt of a run: its actors, connected; the same as `actors.actor_group` and `slackwater.attempt`."""
+"""One attempt of a run: its actors, connected; the same as `actors.hosting.actor_group` and `slackwater.attempt`."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from actors.attempt_plan import AttemptPlan
-from actors.listing_state import NEVER_LISTED
-from actors.pipeline_definition import PipelineDefinition
-from actors.recovery import RecoveredState
-from actors.run_state import RunState
-from actors.topology import COORDINATOR, DISPATCHER, MERGER, Topology
-from actors.vnode_mapping import VnodeMapping
+from actors.listing.listing_state import NEVER_LISTED
+from actors.protocol.run_state import RunState
+from actors.protocol.vnode_mapping import VnodeMapping
+from actors.recovery.attempt_plan import AttemptPlan
+from actors.recovery.recovery import RecoveredState
+from actors.sources.pipeline_definition import PipelineDefinition
+from actors.sources.topology import COORDINATOR, DISPATCHER, MERGER, Topology
 from slackwater.testing.simulation.coordinator import CoordinatorHost
 from slackwater.testing.simulation.host import Host
 from slackwater.testing.simulation.hosts import DispatchHost, FetchHost, ListHost, MergeHost

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from actors.listing_page import ListingPage
-from actors.messages import FileKey, FileVersion, PathKey
-from actors.read_errors import ObjectChanged, ObjectVanished
+from actors.file_errors import ObjectChanged, ObjectVanished
+from actors.objects.listing_page import ListingPage
+from actors.protocol.messages import FileKey, FileVersion, PathKey
 from actors.rows import BadRecord, Rows
 from slackwater.testing.simulation.event_queue import EventQueue
 from slackwater.testing.simulation.file_rows import FileRows, Span

@@ -1,4 +1,4 @@
-"""The coordinator of one attempt: the same as `actors.coordinator.Coordinator`, with events in place of Ray."""
+"""The coordinator of one attempt: the same as `actors.hosting.coordinator.Coordinator`, with events in place of Ray."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from actors.coordinate_executor import CoordinateExecutor
-from actors.edge import Outlet
-from actors.instructions import (
+from actors.coordination.coordinate_executor import CoordinateExecutor
+from actors.coordination.ledger_corrections import corrected_delta
+from actors.exchange.edge import Outlet
+from actors.protocol.instructions import (
     Commit,
     Connect,
     DecideSchema,
@@ -28,11 +29,10 @@ from actors.instructions import (
     TryNextFile,
     WakeAt,
 )
-from actors.ledger_corrections import corrected_delta
-from actors.messages import Mutation
-from actors.recovery import RecoveredState, recover
-from actors.reports import CollectReport, Progress
-from actors.topology import COORDINATOR
+from actors.protocol.messages import Mutation
+from actors.protocol.reports import CollectReport, Progress
+from actors.recovery.recovery import RecoveredState, recover
+from actors.sources.topology import COORDINATOR
 from slackwater.testing.simulation.host import Host
 from slackwater.testing.simulation.simulated_root import SimulatedRoot
 from state.epoch import next_epoch
@@ -66,7 +66,7 @@ class CoordinatorHost(Host):
         self.failure: Exception | None = None
 
     def recover(self) -> RecoveredState:
-        """Takes the root over.  Errors as `actors.recovery.recover`."""
+        """Takes the root over.  Errors as `actors.recovery.recovery.recover`."""
         recovered = recover(self._attempt.definition, self._attempt.plan, self._root)
         self._store = recovered.store
         retention = self._attempt.definition.retention
@@ -209,7 +209,7 @@ class CoordinatorHost(Host):
                 self._keeping_house = True
                 self.soon(self._keep_house)
 
-    # -- the same as `actors.owned_store.OwnedStore`: one change at a time, and upkeep between two -----------------
+    # -- the same as `actors.hosting.owned_store.OwnedStore`: one change at a time, and upkeep between two -----------------
 
     def _change(self, action: Callable[[], None]) -> None:
         self._changes.append(action)

@@ -1,14 +1,14 @@
-"""What the hosts of the executors share: the same as `actors.actor_shell.ActorShell`, with events in place of Ray."""
+"""What the hosts of the executors share: the same as `actors.hosting.shell.ActorShell`, with events in place of Ray."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from actors.edge import Inlet, Outlet
-from actors.instructions import Collect, End, Fail, Instruction, Send, WakeAt
-from actors.messages import Envelope, Message
-from actors.reports import Progress
+from actors.exchange.edge import Inlet, Outlet
+from actors.protocol.instructions import Collect, End, Fail, Instruction, Send, WakeAt
+from actors.protocol.messages import Envelope, Message
+from actors.protocol.reports import Progress
 from slackwater.testing.simulation.interruptions import Killed
 from slackwater.testing.simulation.promises import PromiseBroken
 from slackwater.testing.simulation.schedule import Life

@@ -11,15 +11,25 @@ from zlib import crc32
 
 import pyarrow as pa
 
-from actors.dispatch_executor import DispatchExecutor
-from actors.edge import Outlet
-from actors.event_feed import EventFeed
-from actors.event_watch import EventWatch
-from actors.fetch_executor import FetchExecutor
-from actors.file_progress import Ending, FileProgress
-from actors.file_queue import FileQueue
-from actors.gone_files import find_gone
-from actors.instructions import (
+from actors.exchange.dispatch_executor import DispatchExecutor
+from actors.exchange.edge import Outlet
+from actors.exchange.merge_executor import MergeExecutor
+from actors.fetching.fetch_executor import FetchExecutor
+from actors.fetching.file_progress import Ending, FileProgress
+from actors.fetching.file_queue import FileQueue
+from actors.fetching.read_buffer import Piece
+from actors.file_errors import ObjectChanged, ObjectVanished
+from actors.listing.gone_files import find_gone
+from actors.listing.list_executor import ListExecutor
+from actors.listing.listing_pace import ListingPace
+from actors.listing.listing_state import ListedState, wait_for_listing_s
+from actors.listing.request_budget import RequestBudget
+from actors.listing.seen_index import SeenIndex
+from actors.notifications.event_feed import EventFeed
+from actors.notifications.event_watch import EventWatch
+from actors.notifications.message_tracker import QueueMessage
+from actors.objects.listing_page import ListingPage, microseconds_of
+from actors.protocol.instructions import (
     CloseFile,
     CloseFiles,
     DeleteMessages,
@@ -40,22 +50,12 @@ from actors.instructions import (
     ReleaseMessages,
     StagePiece,
 )
-from actors.list_executor import ListExecutor
-from actors.listing_pace import ListingPace
-from actors.listing_page import ListingPage, microseconds_of
-from actors.listing_state import ListedState, wait_for_listing_s
-from actors.merge_executor import MergeExecutor
-from actors.message_tracker import QueueMessage
-from actors.messages import Barrier, Block, Envelope, FileKey, FileVersion, Message, PathKey, StoredBlock
-from actors.path_filter import PathFilter
-from actors.read_buffer import Piece
-from actors.read_errors import ObjectChanged, ObjectVanished
-from actors.reports import EpochBlocks, FetchProgress, ListProgress
-from actors.request_budget import RequestBudget
+from actors.protocol.messages import Barrier, Block, Envelope, FileKey, FileVersion, Message, PathKey, StoredBlock
+from actors.protocol.reports import EpochBlocks, FetchProgress, ListProgress
+from actors.protocol.vnode_mapping import VnodeMapping
 from actors.rows import Offset
-from actors.seen_index import SeenIndex
-from actors.source import SourceDefinition, appending, orders, replacing
-from actors.vnode_mapping import VnodeMapping
+from actors.sources.path_filter import PathFilter
+from actors.sources.source import SourceDefinition, appending, orders, replacing
 from slackwater.testing.simulation.bucket import Content
 from slackwater.testing.simulation.event_queue import BUCKET, VISIBILITY_S, EventQueue
 from slackwater.testing.simulation.file_rows import ROW_BYTES, FileRows

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from actors.messages import FileKey
+from actors.protocol.messages import FileKey
 from slackwater.testing.simulation.bucket import Content
 from slackwater.testing.simulation.file_rows import Span
 from slackwater.testing.simulation.model_view import ModelView

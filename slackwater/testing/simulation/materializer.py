@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from actors.messages import BarrierKind, Block, Correction
-from actors.recovery import RecoveredState
-from actors.reports import CollectReport, EpochBlocks
-from actors.topology import MATERIALIZER
+from actors.protocol.messages import BarrierKind, Block, Correction
+from actors.protocol.reports import CollectReport, EpochBlocks
+from actors.recovery.recovery import RecoveredState
+from actors.sources.topology import MATERIALIZER
 from slackwater.testing.simulation.file_rows import Span
 from slackwater.testing.simulation.host import Host
 from slackwater.testing.simulation.late_view import LateView, history_of

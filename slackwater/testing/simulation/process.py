@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from actors.attempt_plan import AttemptPlan, RunTotals
-from actors.messages import FileVersion, Mutation, PathKey, Pause, Resume, Stop
-from actors.recovery_policy import RecoveryPolicy
-from actors.run_state import RunState
+from actors.protocol.messages import FileVersion, Mutation, PathKey, Pause, Resume, Stop
+from actors.protocol.run_state import RunState
+from actors.recovery.attempt_plan import AttemptPlan, RunTotals
+from actors.recovery.recovery_policy import RecoveryPolicy
 from slackwater.testing.simulation.attempt import SimulatedAttempt
 from slackwater.testing.simulation.interruptions import Killed
 from slackwater.testing.simulation.promises import PromiseBroken

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
-from actors.messages import FileKey, FileVersion, PathKey
+from actors.protocol.messages import FileKey, FileVersion, PathKey
+from actors.protocol.run_state import RunState
 from actors.reading_order import place
-from actors.run_state import RunState
 from slackwater.testing.simulation.bucket import Bucket
 from slackwater.testing.simulation.late_view import history_of, taken_spans
 from slackwater.testing.simulation.model_view import ModelView

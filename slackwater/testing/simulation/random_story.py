@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from actors.topology import COORDINATOR, DISPATCHER, MATERIALIZER, MERGER
+from actors.sources.topology import COORDINATOR, DISPATCHER, MATERIALIZER, MERGER
 from slackwater.testing.simulation.scenario import Scenario
 from slackwater.testing.simulation.steps import (
     AT,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from actors.messages import PathKey
-from actors.pipeline_definition import PipelineDefinition
+from actors.protocol.messages import PathKey
 from actors.settings import BarrierSettings, FetchSettings, RecoverySettings
-from actors.source import FilePolicy, Listing, Parquet, SourceDefinition
+from actors.sources.pipeline_definition import PipelineDefinition
+from actors.sources.source import FilePolicy, Listing, Parquet, SourceDefinition
 from slackwater.testing.simulation.bucket import Bucket
 from slackwater.testing.simulation.event_queue import EventQueue
 from slackwater.testing.simulation.file_rows import ROW_BYTES

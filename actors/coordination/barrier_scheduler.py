@@ -1,0 +1,209 @@
+"""Decides when a barrier is injected, and what it carries.  No barrier while there is nothing to commit."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+
+from actors.coordination.autoscaler import Workload
+from actors.protocol.messages import Barrier, BarrierKind, FileKey, Mutation, Stop, Vanished
+from actors.protocol.reports import CollectReport, FetchProgress, ListProgress, Progress
+from actors.settings import BarrierSettings
+from state.epoch import EpochPair
+
+
+class BarrierScheduler:
+    """The coordinator's sense of time.
+
+    An actor's `activity` counts everything it ever did.  What it reported beyond what the last barrier covered is
+    something to commit.
+
+    Args:
+        settings: intervals and limits.
+        max_files_waiting: the list actors may have so many files waiting at the fetch actors.
+        committed: the last committed epoch.
+        lists: name of each list actor → its source.
+        fetchers: names of the fetch actors at the start.
+
+    Fetch actors that have left are kept as one, `retired`: what they did is done.
+
+    Sources that are `closed` get no list budget.
+    """
+
+    def __init__(
+        self,
+        *,
+        settings: BarrierSettings,
+        max_files_waiting: int,
+        committed: int,
+        lists: Mapping[str, str],
+        fetchers: Iterable[str],
+    ) -> None:
+        self._settings, self._max_files_waiting = settings, max_files_waiting
+        self._epoch = committed
+        self._lists = {actor: ListProgress(actor, source) for actor, source in lists.items()}
+        self._fetchers = {actor: FetchProgress(actor) for actor in fetchers}
+        self._retired = FetchProgress("retired")
+        self._covered = dict.fromkeys([*self._lists, *self._fetchers], 0)
+        self._reports = dict.fromkeys(self._covered, 0)
+        self._vanished: list[Vanished] = []
+        self._mutations: deque[Mutation] = deque()
+        self._in_flight: deque[int] = deque()
+        self._last_injection_s = float("-inf")
+        self._declared = False
+        self.stopping = False
+        self.closed: frozenset[str] = frozenset()
+
+    @property
+    def lists(self) -> tuple[ListProgress, ...]:
+        return tuple(self._lists.values())
+
+    @property
+    def fetchers(self) -> tuple[FetchProgress, ...]:
+        return (*self._fetchers.values(), self._retired)
+
+    @property
+    def epoch(self) -> int:
+        """The epoch that is open."""
+        return self._epoch
+
+    def on_progress(self, progress: Progress, number: int) -> None:
+        """An actor is further.  Its reports are numbered from 1, and may come out of order."""
+        if number <= self._reports.get(progress.actor, number):
+            return
+        self._reports[progress.actor] = number
+        if isinstance(progress, ListProgress):
+            self._lists[progress.actor] = progress
+        else:
+            self._fetchers[progress.actor] = progress
+
+    def on_collect(self, report: CollectReport) -> None:
+        """An actor has sealed an epoch: what it did until then is covered."""
+        # Reports come in any order: one from before may come behind that with which its actor has left.
+        self._vanished += report.vanished
+        if report.actor in self._covered:
+            self._covered[report.actor] = max(self._covered[report.actor], report.activity)
+            if report.last_progress is not None:
+                self._retire(report.last_progress)
+
+    def _retire(self, last: FetchProgress) -> None:
+        """A fetch actor has left.  What is heard of it late is known already."""
+        for known in (self._fetchers, self._covered, self._reports):
+            del known[last.actor]
+        self._retired = self._retired.with_counts_of(last)
+
+    def add_fetchers(self, names: Iterable[str]) -> None:
+        """Fetch actors begin with the last barrier."""
+        for name in names:
+            self._fetchers[name] = FetchProgress(name)
+            self._covered[name] = self._reports[name] = 0
+
+    def on_declared(self) -> None:
+        """The catalog has changed, or a view is to be created: that is something to commit, once."""
+        self._declared = True
+
+    def on_epoch_over(self, epoch: int) -> None:
+        """The oldest epoch in flight was committed, or had nothing to commit."""
+        assert self._in_flight.popleft() == epoch
+
+    def request(self, mutation: Mutation) -> None:
+        """Puts a mutation on the next barrier."""
+        self._mutations.append(mutation)
+
+    @property
+    def has_requests(self) -> bool:
+        """Whether a mutation waits for a barrier."""
+        return bool(self._mutations)
+
+    @property
+    def is_quiet(self) -> bool:
+        """Everything that was listed has been read and emitted."""
+        sent = sum(each.sent for each in self._lists.values())
+        received = sum(each.received for each in self.fetchers)
+        return sent == received and not self._in_transit and not any(each.backlog for each in self.fetchers)
+
+    @property
+    def _in_transit(self) -> int:
+        """Files that one fetch actor has handed over, and that the next one has not told of."""
+        return -sum(each.moved for each in self.fetchers)
+
+    @property
+    def is_dirty(self) -> bool:
+        """There is something that no barrier covers yet."""
+        news = self._declared or bool(self._vanished)
+        return news or any(each.activity > self._covered[each.actor] for each in self._latest())
+
+    def workload(self, num_fetchers: int, *, is_held_back: bool) -> Workload:
+        """What there is to do.
+
+        Args:
+            num_fetchers: how many fetch actors there are.
+            is_held_back: whether anything but the fetch actors is known to hold them back.
+        """
+        sources = [source for each in self.fetchers for source in each.sources.values()]
+        return Workload(
+            num_fetchers=num_fetchers,
+            waiting=sum(each.waiting for each in sources) + sum(each.held for each in self._lists.values()),
+            finished=sum(each.done + each.quarantined + each.vanished for each in sources),
+            is_held_back=is_held_back or any(each.is_held_back for each in self.fetchers),
+        )
+
+    def next_barrier(self, now_s: float, epoch: int, admitted: frozenset[FileKey] | None = None) -> Barrier | None:
+        """The barrier to inject now, if it is time.
+
+        Args:
+            now_s: of the monotonic clock.
+            epoch: the one that begins after the barrier.
+            admitted: see `Barrier`.
+        """
+        if self.stopping or self.wait_s(now_s) > 0:
+            return None
+        initial = self._last_injection_s == float("-inf")
+        mutation = None if initial or not self._mutations else self._mutations.popleft()
+        self.stopping = isinstance(mutation, Stop)
+        pair = EpochPair(prev=self._epoch, curr=epoch)
+        self._epoch, self._last_injection_s, self._declared = epoch, now_s, self._declared and initial
+        self._in_flight.append(pair.prev)
+        for each in self._latest():
+            self._covered[each.actor] = max(self._covered[each.actor], each.activity)
+        kind = BarrierKind.INITIAL if initial else BarrierKind.CHECKPOINT
+        vanished, self._vanished = tuple(self._vanished), []
+        return Barrier(pair, kind, mutation, self._list_budget(), self._backlog(), vanished, admitted)
+
+    def wait_s(self, now_s: float) -> float:
+        """Seconds until the next barrier as things stand; infinity when something has to happen first."""
+        if self._last_injection_s == float("-inf"):
+            return 0.0
+        if len(self._in_flight) >= self._settings.max_in_flight:
+            return float("inf")
+        if self._mutations or self._is_full():
+            return 0.0
+        elapsed_s = now_s - self._last_injection_s
+        held = [each.source for each in self._lists.values() if each.held]
+        held_back = bool(held) and any(map(self._list_budget().get, held))
+        if not self.is_dirty and not held_back:
+            return float("inf")
+        soon = held_back or (self.is_quiet and len(self._in_flight) <= 1)
+        interval_s = self._settings.idle_interval_s if soon else self._settings.interval_s
+        return max(0.0, interval_s - elapsed_s)
+
+    def _latest(self) -> tuple[Progress, ...]:
+        return (*self._lists.values(), *self._fetchers.values())
+
+    def _is_full(self) -> bool:
+        """Whether so many bytes were emitted since the last barrier, or so many files ended, as an epoch may have.
+
+        A report from before it may still stand; one barrier too early costs a small epoch, no more.
+        """
+        fresh = [each for each in self._fetchers.values() if each.activity > self._covered[each.actor]]
+        unsealed_bytes = sum(each.unsealed_bytes for each in fresh)
+        return unsealed_bytes >= self._settings.max_epoch_bytes or any(each.is_full for each in fresh)
+
+    def _list_budget(self) -> dict[str, int]:
+        # Rounded up: a share of nothing while there is room would never become more.
+        share = -(-max(0, self._max_files_waiting - self._backlog()) // max(1, len(self._lists)))
+        return {each.source: 0 if each.source in self.closed else share for each in self._lists.values()}
+
+    def _backlog(self) -> int:
+        # The files of closed sources wait for a file that is still to be sent.
+        return sum(each.backlog_without(self.closed) for each in self.fetchers) + self._in_transit

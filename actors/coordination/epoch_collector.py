@@ -1,0 +1,137 @@
+"""Knows which actors have collected which epoch, and gives out complete epochs strictly in order."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from actors.coordination.epoch_times import EpochTimes
+from actors.protocol.messages import Barrier, Update
+from actors.protocol.reports import CollectReport
+from actors.protocol.run_state import EpochInFlight
+from state.delta import Delta
+from state.errors import ProtocolError
+from state.records import CatalogView, EpochCounts, EpochSeconds, ViewVersion
+
+
+@dataclass(frozen=True)
+class CollectedEpoch:
+    """Everything that is committed with one epoch."""
+
+    barrier: Barrier
+    delta: Delta
+    counts: EpochCounts
+    seconds: EpochSeconds
+    times: EpochTimes
+    views: Mapping[str, ViewVersion]
+    created: tuple[CatalogView, ...]
+    dropped: tuple[str, ...]
+    reports: Mapping[str, CollectReport]
+
+    @property
+    def epoch(self) -> int:
+        return self.barrier.epoch.prev
+
+    def views_after(self, before: Mapping[str, ViewVersion]) -> dict[str, ViewVersion]:
+        """Every view's version from this epoch on."""
+        return {name: view for name, view in before.items() if name not in self.dropped} | dict(self.views)
+
+
+@dataclass
+class _Open:
+    barrier: Barrier
+    actors: frozenset[str]
+    reports: dict[str, CollectReport]
+    opened_s: float
+    injected_s: float
+    collected_s: dict[str, float]
+    aligned_s: float = 0.0
+    materialized_s: float = 0.0
+
+    @property
+    def phase(self) -> str:
+        if not self.aligned_s:
+            return "align"
+        return "collect" if self.materialized_s else "spark"
+
+
+class EpochCollector:
+    """The barriers in flight and the reports that came for them.
+
+    Args:
+        actors: everybody who must report; fetch actors can be others from a barrier on.
+        merger, materializer: the two among them whose reports end a phase.
+    """
+
+    def __init__(self, *, actors: Iterable[str], merger: str, materializer: str, now_s: float) -> None:
+        self._actors = frozenset(actors)
+        self._merger, self._materializer = merger, materializer
+        self._open: deque[_Open] = deque()
+        self._opened_s = now_s
+
+    def on_barrier(self, barrier: Barrier, now_s: float) -> None:
+        """A barrier was injected."""
+        self._open.append(_Open(barrier, self._actors, {}, self._opened_s, injected_s=now_s, collected_s={}))
+        self._opened_s = now_s
+        if isinstance(barrier.mutation, Update):
+            # Those that begin here seal nothing at this barrier.
+            self._actors = self._actors.difference(barrier.mutation.before.owners).union(barrier.mutation.after.owners)
+
+    def on_collect(self, report: CollectReport, now_s: float) -> None:
+        """An actor has finished an epoch.
+
+        Raises:
+            ProtocolError: nobody expects this report.
+        """
+        epoch = next((each for each in self._open if each.barrier.epoch.prev == report.epoch), None)
+        if epoch is None or report.actor not in epoch.actors or report.actor in epoch.reports:
+            raise ProtocolError(f"{report.actor} collected epoch {report.epoch}, which is not expected of it")
+        epoch.reports[report.actor] = report
+        if report.actor == self._merger:
+            epoch.aligned_s = now_s
+        elif report.actor == self._materializer:
+            epoch.materialized_s = now_s
+            return
+        epoch.collected_s[report.actor] = now_s - epoch.injected_s
+
+    def in_flight(self) -> list[EpochInFlight]:
+        """The epochs that somebody has not collected, and what each waits for."""
+        return [EpochInFlight(each.barrier.epoch.prev, each.phase) for each in self._open]
+
+    def take_complete(self, now_s: float) -> CollectedEpoch | None:
+        """The oldest epoch, if everybody has collected it."""
+        if not self._open or len(self._open[0].reports) < len(self._open[0].actors):
+            return None
+        epoch = self._open.popleft()
+        reports = [epoch.reports[actor] for actor in sorted(epoch.reports)]
+        materialized = epoch.reports[self._materializer]
+        return CollectedEpoch(
+            barrier=epoch.barrier,
+            delta=Delta.merge([report.delta for report in reports]),
+            counts=EpochCounts(
+                files=sum(report.counts.files for report in reports),
+                rows=sum(report.counts.rows for report in reports),
+                bytes=sum(report.counts.bytes for report in reports),
+                requests=sum(report.counts.requests for report in reports),
+            ),
+            seconds=EpochSeconds(
+                fetch=epoch.injected_s - epoch.opened_s,
+                align=epoch.aligned_s - epoch.injected_s,
+                spark=epoch.materialized_s - epoch.aligned_s,
+                collect=now_s - epoch.injected_s,
+            ),
+            times=EpochTimes(
+                opened_s=epoch.opened_s - epoch.injected_s,
+                aligned_s=epoch.aligned_s - epoch.injected_s,
+                materialized_s=epoch.materialized_s - epoch.injected_s,
+                collected_s=epoch.collected_s,
+                complete_s=now_s - epoch.injected_s,
+                work_s=materialized.work_s,
+                work=materialized.work,
+            ),
+            views=materialized.views or {},
+            created=materialized.created,
+            dropped=materialized.dropped,
+            reports=epoch.reports,
+        )

@@ -1,0 +1,108 @@
+"""What the ledger says of files whose rows were taken out: found and noted by the commit that shows the correction.
+
+A fetch actor does not know which versions of an object the views hold rows of; at its commit the ledger does, since
+every epoch before is committed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from actors.protocol.instructions import Commit
+from actors.protocol.messages import PathKey
+from actors.protocol.reports import CorrectedFile
+from state.delta import Delta, DeltaBuilder
+from state.keys import encode_key
+from state.store import StateStore
+from state.tables import PUT, REMOVED_STATUSES, TABLES
+from state.vnode import vnode_of
+
+_LOOKED_UP_ALONE = 32
+_Rows = Mapping[bytes, Mapping[str, Any]]
+
+
+def corrected_delta(store: StateStore, commit: Commit) -> Delta:
+    """The changes of an epoch, with what its corrections mean for the ledger and the quarantine.
+
+    Args:
+        store: as of the epoch before.
+        commit: of the epoch.
+    """
+    if not commit.corrected:
+        return commit.delta
+    paths = {(each.source, each.path) for each in commit.corrected}
+    ledger, quarantine = _stored(store, "ledger", paths), _stored(store, "quarantine", paths)
+    new_ledger, new_quarantine = _new(commit.delta, "ledger", paths), _new(commit.delta, "quarantine", paths)
+    delta = DeltaBuilder()
+    for each in commit.corrected:
+        path = each.source, each.path
+        _correct_ledger(each, commit.epoch, ledger[path], new_ledger[path], delta)
+        if each.outcome != "kept":
+            _correct_quarantine(each, quarantine[path], new_quarantine[path], delta)
+    return Delta.merge([commit.delta, delta.build()])
+
+
+def _correct_ledger(each: CorrectedFile, epoch: int, stored: _Rows, new: _Rows, delta: DeltaBuilder) -> None:
+    vnode = vnode_of(each.path)
+    for key in stored.keys() | new.keys():
+        row = new.get(key, stored.get(key, {}))
+        before = stored.get(key)
+        if each.outcome != "replaced" and before is not None and _holds_rows(before) and not row["rows_read"]:
+            # It was being read once more: what was read of it before is what counts.
+            row = {**before, "error": row.get("error"), "gone_epoch": row.get("gone_epoch")}
+            delta.put("ledger", key, vnode, **row)
+        is_removed = row["status"] in REMOVED_STATUSES and row.get("removed_epoch") is not None
+        is_replaced = each.outcome == "replaced" and row["version"] != each.version and row["rows_read"]
+        if not is_removed and (is_replaced or each.outcome == "forgotten"):
+            delta.patch("ledger", key, vnode, status=each.outcome, removed_epoch=epoch)
+
+
+def _correct_quarantine(each: CorrectedFile, stored: _Rows, new: _Rows, delta: DeltaBuilder) -> None:
+    """The bad records of a version that is read again are those of now; of a file that is forgotten none is kept."""
+    for key, row in (stored if each.outcome == "replaced" else {**stored, **new}).items():
+        if each.outcome == "forgotten" or (row["version"] == each.version and key not in new):
+            delta.delete("quarantine", key, vnode_of(each.path))
+
+
+def num_ignored(ledger: pa.Table, queue: pa.Table) -> int:
+    """How many of these files of one source have changed, and were not read again."""
+    noted = ledger.filter(pc.is_valid(ledger["changed_epoch"]))
+    if not noted.num_rows:
+        return 0
+    latest: dict[str, int] = {}
+    for table in (ledger, queue):
+        for path, listed in zip(table["path"].to_pylist(), table["listed_epoch"].to_pylist(), strict=True):
+            latest[path] = max(listed, latest.get(path, 0))
+    rows = zip(*(noted[name].to_pylist() for name in ("path", "changed_epoch")), strict=True)
+    return sum(latest[path] < changed for path, changed in rows)
+
+
+def _holds_rows(row: Mapping[str, Any]) -> bool:
+    return bool(row["rows_read"]) and row["status"] not in REMOVED_STATUSES
+
+
+def _stored(store: StateStore, table: str, paths: Set[PathKey]) -> dict[PathKey, _Rows]:
+    """The rows of a table that are about some objects: for each of these by their keys."""
+    if len(paths) <= _LOOKED_UP_ALONE:
+        starts = [encode_key(*path) for path in paths]
+    else:
+        starts = [encode_key(source) for source in {source for source, _ in paths}]
+    found: dict[PathKey, dict[bytes, Mapping[str, Any]]] = {path: {} for path in paths}
+    for start in starts:
+        for row in store.scan(table, start=start, end=start + b"\xff").to_pylist():
+            if (path := (row["source"], row["path"])) in paths:
+                found[path][row["key"]] = {name: row[name] for name in TABLES[table].names}
+    return dict(found)
+
+
+def _new(delta: Delta, table: str, paths: Set[PathKey]) -> dict[PathKey, _Rows]:
+    """The same of the rows that an epoch writes."""
+    found: dict[PathKey, dict[bytes, Mapping[str, Any]]] = {path: {} for path in paths}
+    for key, change in delta.changes.get(table, {}).items():
+        if change.op == PUT and (path := (change.fields["source"], change.fields["path"])) in paths:
+            found[path][key] = change.fields
+    return dict(found)

@@ -1,0 +1,69 @@
+"""Aligns the barriers of all fetch actors and gathers the blocks of one epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from actors.exchange.barrier_aligner import BarrierAligner
+from actors.protocol.instructions import Collect, Deliver, End, Grant, Instruction
+from actors.protocol.messages import Barrier, BarrierKind, Block, Correction, Message, Update
+from actors.protocol.reports import CollectReport, EpochBlocks
+from state.errors import ProtocolError
+
+
+class MergeExecutor:
+    """The step between fetch and the materializer.
+
+    It keeps the account of the bytes that each epoch holds in the object store, and gives the credit back when Spark
+    has released them.
+
+    Args:
+        actor: this actor's name in reports.
+        edges: names of the edges from the fetch actors at the start.
+    """
+
+    def __init__(self, *, actor: str, edges: Sequence[str]) -> None:
+        self._actor = actor
+        self._aligner = BarrierAligner(edges, _owners_after)
+        self._blocks: dict[str, list[Block]] = {}
+        self._corrections: list[Correction] = []
+        self._delivered: dict[int, dict[str, int]] = {}
+
+    def on_message(self, edge: str, message: Message) -> list[Instruction]:
+        """Keeps a block; delivers the epoch when the last barrier is there."""
+        instructions: list[Instruction] = []
+        for passed in self._aligner.on_message(edge, message):
+            if isinstance(passed, Block):
+                self._blocks.setdefault(passed.source, []).append(passed)
+            elif isinstance(passed, Correction):
+                self._corrections.append(passed)
+            elif isinstance(passed, Barrier):
+                instructions += self._on_barrier(passed)
+            else:
+                raise ProtocolError(f"{self._actor}: {type(passed).__name__} does not pass here")
+        return instructions
+
+    def on_release(self, epoch: int) -> list[Instruction]:
+        """Spark has read the epoch's blocks."""
+        held = self._delivered.pop(epoch, None)
+        if held is None:
+            raise ProtocolError(f"{self._actor}: epoch {epoch} was released but is not held")
+        return [Grant(edge, nbytes) for edge, nbytes in held.items()]
+
+    def _on_barrier(self, barrier: Barrier) -> list[Instruction]:
+        blocks, self._blocks = self._blocks, {}
+        corrections, self._corrections = tuple(self._corrections), []
+        held: dict[str, int] = {}
+        for block in (block for group in blocks.values() for block in group):
+            held[block.origin] = held.get(block.origin, 0) + block.nbytes
+        self._delivered[barrier.epoch.prev] = held
+        if barrier.kind is BarrierKind.INITIAL and blocks:
+            raise ProtocolError(f"{self._actor}: rows before the initial barrier")
+        epoch = EpochBlocks(barrier, {source: tuple(group) for source, group in blocks.items()}, corrections)
+        instructions: list[Instruction] = [Collect(CollectReport(self._actor, barrier.epoch.prev)), Deliver(epoch)]
+        return [*instructions, End()] if barrier.is_stop else instructions
+
+
+def _owners_after(barrier: Barrier) -> tuple[str, ...] | None:
+    """The fetch actors from a barrier on, if they change; those that begin with it do not pass it on."""
+    return barrier.mutation.after.owners if isinstance(barrier.mutation, Update) else None

@@ -1,0 +1,188 @@
+"""What decoding a Parquet file may cost, and where a small file asks for much.
+
+A file of 3 KB can hold a million rows of 100 KB each: its dictionary has one long text, and its rows are one run of the
+same index.  One of 2 MB can hold pages of 2 GB each.  Nothing in the footer tells.  So texts that might be such are
+decoded as dictionaries and unfolded a few rows at a time, and pages are judged by their headers, from bytes that are
+read anyway.  A chunk in which little can hide is not looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from actors.file_errors import UnreadableFile
+from actors.formats.parquet.long_texts import longest_text, may_be_long
+from actors.formats.parquet.pages import Page, PageWalk, pages
+from actors.formats.row_bytes import row_bytes
+from actors.objects.range_plan import Range
+from actors.settings import ReadLimits
+
+# What one compressed byte can become; less with most codecs, but to ask Arrow for the codec of a chunk ends the process
+# when it is one that Arrow does not know.
+_EXPANSION = 40_000
+# What a chunk may become before it is looked at, in units of `max_batch_bytes`.
+_UNSEEN = 4
+_VALUE_BYTES = 8
+
+
+@dataclass(frozen=True)
+class _Chunk:
+    """A column chunk whose pages are looked at."""
+
+    path: str
+    group: int
+    start: int
+    end: int
+    num_values: int
+    is_repeated: bool
+    most_bytes: int
+
+    def check(self, page: Page) -> None:
+        """Refuses a page that takes more memory than is allowed."""
+        page_bytes = max(page.num_bytes, page.num_values * _VALUE_BYTES if self.is_repeated else 0)
+        if page_bytes > self.most_bytes:
+            raise UnreadableFile(
+                f"column {self.path}: a page takes {page_bytes} bytes of memory, more than {self.most_bytes} "
+                "(ReadLimits.max_batch_bytes)"
+            )
+
+
+class ParquetBounds:
+    """The row groups of one file, as far as some of its columns are read.
+
+    Args:
+        parquet: the file.
+        columns: names.
+        limits: `max_batch_bytes` counts.
+    """
+
+    def __init__(self, parquet: pq.ParquetFile, columns: Sequence[str], limits: ReadLimits) -> None:
+        self._metadata, self._most_bytes = parquet.metadata, limits.max_batch_bytes
+        self._row_bytes = row_bytes(field for field in parquet.schema_arrow if field.name in columns)
+        leaves = [parquet.schema.column(index) for index in range(self._metadata.num_columns)]
+        read = [index for index, leaf in enumerate(leaves) if leaf.path.partition(".")[0] in columns]
+        self._repeated = [index for index in read if leaves[index].max_repetition_level > 0]
+        self._ranges: dict[int, list[Range]] = {}
+        self._claimed_bytes: dict[int, int] = {}
+        self._watched: list[_Chunk] = []
+        self._texts: dict[str, list[tuple[int, int]]] = {}
+        self._most_rows: dict[int, int] = {}
+        for group in range(self._metadata.num_row_groups):
+            chunks = self._metadata.row_group(group)
+            for index in read:
+                self._judge(chunks.column(index), leaves[index].path, group, index)
+
+    def _judge(self, chunk: pq.ColumnChunkMetaData, path: str, group: int, index: int) -> None:
+        is_text = chunk.physical_type == "BYTE_ARRAY"
+        stored_bytes, claimed_bytes = chunk.total_compressed_size, chunk.total_uncompressed_size
+        could_become = stored_bytes * _EXPANSION
+        unseen_bytes = _UNSEEN * self._most_bytes
+        repeats = index in self._repeated
+        # Each text begins with as much of the one before as it says.
+        is_incremental = is_text and "DELTA_BYTE_ARRAY" in chunk.encodings
+        if is_incremental:
+            rows = max(1, unseen_bytes // max(1, claimed_bytes))
+            self._most_rows[group] = min(rows, self._most_rows.get(group, rows))
+        start = chunk.data_page_offset
+        if chunk.has_dictionary_page and 0 < chunk.dictionary_page_offset < start:
+            start = chunk.dictionary_page_offset
+        self._ranges.setdefault(group, []).append((start, start + stored_bytes))
+        self._claimed_bytes[group] = self._claimed_bytes.get(group, 0) + max(0, claimed_bytes)
+        if repeats or is_incremental or could_become > unseen_bytes:
+            most_bytes = min(self._most_bytes, claimed_bytes) if is_incremental else self._most_bytes
+            self._watched.append(
+                _Chunk(path, group, start, start + stored_bytes, chunk.num_values, repeats, most_bytes)
+            )
+        if is_text and chunk.has_dictionary_page and could_become * max(1, chunk.num_values) > unseen_bytes:
+            self._texts.setdefault(path, []).append((group, index))
+
+    def group_bytes(self, group: int) -> int:
+        """What the rows of a row group take, about: in the file or in memory, whichever is more."""
+        metadata = self._metadata.row_group(group)
+        elements = sum(max(0, metadata.column(index).num_values) for index in self._repeated)
+        in_memory = metadata.num_rows * self._row_bytes + elements * _VALUE_BYTES
+        return int(max(self._claimed_bytes.get(group, 0), in_memory))
+
+    def stored_bytes(self, group: int) -> int:
+        """What its chunks take in the file."""
+        return sum(end - start for start, end in self._ranges.get(group, []))
+
+    def most_rows(self, groups: Sequence[int]) -> int | None:
+        """How many rows of some row groups may be decoded at once, whatever they take on average; None for all."""
+        return min((self._most_rows[group] for group in groups if group in self._most_rows), default=None)
+
+    def ranges(self, groups: Sequence[int]) -> list[Range]:
+        """Where the chunks of some row groups are in the file."""
+        return [each for group in groups for each in self._ranges.get(group, [])]
+
+    def long_texts(self, stream: pa.NativeFile, groups: Sequence[int]) -> list[str]:
+        """The columns of some row groups that are to be decoded as dictionaries.
+
+        Args:
+            stream: of the file.
+            groups: the row groups.
+        """
+        return [
+            path
+            for path, chunks in self._texts.items()
+            if any(
+                may_be_long(stream, self._metadata, path, group, index, self._most_bytes)
+                for group, index in chunks
+                if group in groups
+            )
+        ]
+
+    def check_pages(self, stream: pa.NativeFile, groups: Sequence[int]) -> None:
+        """Looks at the pages of some row groups.
+
+        Args:
+            stream: of the file.
+            groups: the row groups.
+
+        Raises:
+            UnreadableFile: a page takes more memory than is allowed.
+        """
+        for chunk in self._watched:
+            if chunk.group in groups:
+                for page in pages(stream, chunk.start, chunk.end, chunk.num_values):
+                    chunk.check(page)
+
+    def watch(self, group: int) -> Callable[[pa.NativeFile, int, int], None]:
+        """Looks at the pages of a row group while it is fetched.
+
+        Returns:
+            What is to be told of each part of a chunk: a file that has it, where the chunk begins, and where the part
+            ends.  It raises what `check_pages` does.
+        """
+        walks = {
+            chunk.start: (chunk, PageWalk(chunk.start, chunk.end, chunk.num_values))
+            for chunk in self._watched
+            if chunk.group == group
+        }
+
+        def look(stream: pa.NativeFile, start: int, end: int) -> None:
+            if start in walks:
+                chunk, walk = walks[start]
+                for page in walk.pages(stream, end):
+                    chunk.check(page)
+
+        return look
+
+    def slices(self, table: pa.Table) -> Iterator[pa.Table]:
+        """Yields a table in parts that can be unfolded from their dictionaries, nearly always in one.
+
+        Raises:
+            UnreadableFile: one row takes more memory than is allowed.
+        """
+        longest = sum(max(map(longest_text, column.chunks), default=0) for column in table.columns)
+        if longest > self._most_bytes:
+            raise UnreadableFile(
+                f"a row may take {longest} bytes of memory, more than {self._most_bytes} (ReadLimits.max_batch_bytes)"
+            )
+        rows = max(1, self._most_bytes // max(1, longest))
+        for start in range(0, table.num_rows, rows):
+            yield table.slice(start, rows)

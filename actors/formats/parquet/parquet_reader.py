@@ -1,0 +1,280 @@
+"""Parquet files."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from actors.file_errors import UnreadableFile, one_line
+from actors.formats.expansion import Expansion
+from actors.formats.parquet.bounds import ParquetBounds
+from actors.formats.parquet.windows import ParquetWindows
+from actors.formats.salvage import salvaged
+from actors.objects.object_file import Fetched, ObjectFile
+from actors.objects.range_plan import range_plan
+from actors.rows import Offset, Rows
+from actors.schemas.conform import conform, require_common_column, require_fitting_columns
+from actors.schemas.safe_types import safe_schema
+from actors.settings import MIB, ReadLimits
+
+
+class ParquetReader:
+    """Reads Parquet files; see `FileReader`.
+
+    The footer of a large file is one request.  Then the chunks of the columns that are asked for are fetched, those of
+    a few row groups together, and those of the next few while these are decoded.
+
+    Args:
+        limits: what a file may ask for.
+    """
+
+    def __init__(self, limits: ReadLimits = ReadLimits()) -> None:
+        self.limits = limits
+
+    def infer_schema(self, file: ObjectFile) -> pa.Schema:
+        return safe_schema(self._footer(file).schema_arrow, null=pa.null())
+
+    def read(
+        self,
+        file: ObjectFile,
+        schema: pa.Schema,
+        offset: Offset = Offset(),
+        piece_bytes: int = 8 * MIB,
+        columns: Collection[str] | None = None,
+        every_column: bool = False,
+    ) -> Iterator[Rows]:
+        parquet = self._footer(file)
+        found = parquet.schema_arrow
+        require_common_column(found.names, schema)
+        require_fitting_columns(found, schema)
+        wanted = schema if columns is None else pa.schema([field for field in schema if field.name in columns])
+        reading = _Reading(file, parquet, [name for name in found.names if name in wanted.names], self)
+        others = tuple(field for field in found if field.name not in schema.names)
+        expansion = Expansion(file.size, self.limits)
+        num_bad = 0
+        for table, first_row in reading.tables(offset.row, piece_bytes):
+            rows = _conformed(table, wanted, first_row, num_bad, self.limits)
+            num_bad += len(rows.bad)
+            expansion.add(rows.table.nbytes)
+            yield from replace(rows, others=others).cut(piece_bytes)
+
+    def planned_gets(self, file: ObjectFile) -> int:
+        """How many GETs it takes to read all columns of a file; of a large one the footer is asked for.
+
+        Raises:
+            UnreadableFile: it is no Parquet file, or asks for more than the limits.
+        """
+        if file.is_whole:
+            return 1
+        parquet = self._footer(file)
+        return 1 + _Reading(file, parquet, parquet.schema_arrow.names, self).num_gets()
+
+    def _footer(self, file: ObjectFile) -> pq.ParquetFile:
+        last_bytes = file.fetch([(max(0, file.size - file.settings.footer_bytes), file.size)])
+        return self.open(last_bytes.stream(), file.size)
+
+    def open(
+        self,
+        stream: pa.NativeFile,
+        size: int,
+        metadata: pq.FileMetaData | None = None,
+        dictionaries: Sequence[str] = (),
+        buffer_bytes: int = 0,
+    ) -> pq.ParquetFile:
+        """A file that is read from a stream: of each column `buffer_bytes` at a time, or a chunk if that is 0."""
+        if not size:
+            raise UnreadableFile("the file is empty, which no Parquet file is")
+
+        def opened() -> pq.ParquetFile:
+            parquet = pq.ParquetFile(
+                stream,
+                metadata=metadata,
+                read_dictionary=list(dictionaries),
+                buffer_size=buffer_bytes,
+                schema_depth_limit=self.limits.max_nesting + 1,
+            )
+            num_columns = parquet.metadata.num_columns
+            if num_columns > self.limits.max_columns:
+                raise UnreadableFile(
+                    f"it has {num_columns} columns, more than {self.limits.max_columns} (ReadLimits.max_columns)"
+                )
+            # Not every type that a file may claim is one of Arrow's.
+            _ = parquet.schema_arrow
+            return parquet
+
+        return _ask(opened, "not a Parquet file")
+
+
+class _Reading:
+    """One reading of some columns of a file.
+
+    Args:
+        file: the file.
+        parquet: its footer.
+        columns: names.
+        reader: opens it.
+    """
+
+    def __init__(self, file: ObjectFile, parquet: pq.ParquetFile, columns: list[str], reader: ParquetReader) -> None:
+        self._file, self._parquet, self._columns, self._reader = file, parquet, columns, reader
+        self._bounds = ParquetBounds(parquet, columns, reader.limits)
+        metadata = parquet.metadata
+        self._num_rows = [max(0, metadata.row_group(group).num_rows) for group in range(metadata.num_row_groups)]
+
+    def tables(self, offset_rows: int, piece_bytes: int) -> Iterator[tuple[pa.Table, int]]:
+        """Yields the rows from an offset on, each table with the number of rows before it."""
+        stretches = iter(self._stretches(offset_rows))
+        groups = next(stretches, [])
+        content = self._fetch(groups)
+        start = sum(self._num_rows[: groups[0]]) if groups else 0
+        while groups:
+            following = next(stretches, [])
+            ahead = self._fetch(following)
+            for run in self._runs(groups, piece_bytes):
+                for table in self._decoded(content, run, piece_bytes):
+                    skipped = min(max(offset_rows - start, 0), table.num_rows)
+                    if skipped < table.num_rows:
+                        yield table.slice(skipped), start + skipped
+                    start += table.num_rows
+            groups, content = following, ahead
+
+    def num_gets(self) -> int:
+        """How many GETs `tables` takes."""
+        settings = self._file.settings
+        gets = 0
+        for groups in self._stretches(0):
+            ranges = self._bounds.ranges(groups)
+            if self._is_too_large(groups):
+                gets += ParquetWindows(self._file, ranges, settings.max_held_bytes, _unwatched).num_windows
+            else:
+                gap_bytes, span_bytes = settings.max_gap_bytes, settings.max_span_bytes
+                gets += len(range_plan(ranges, max_gap_bytes=gap_bytes, max_span_bytes=span_bytes))
+        return gets
+
+    def _stretches(self, offset_rows: int) -> Iterator[list[int]]:
+        """Yields row groups that are fetched together; those before the offset are left out."""
+        ends = itertools.accumulate(self._num_rows)
+        wanted = [group for group, end in enumerate(ends) if end > offset_rows and self._num_rows[group]]
+        return _together(wanted, self._bounds.stored_bytes, self._file.settings.max_span_bytes)
+
+    def _runs(self, groups: list[int], piece_bytes: int) -> Iterator[list[int]]:
+        """Yields row groups that are decoded together."""
+        return _together(groups, self._bounds.group_bytes, piece_bytes)
+
+    def _fetch(self, groups: list[int]) -> Fetched:
+        """What these row groups need; of a single one that is too large, nothing yet."""
+        return self._file.fetch([] if self._is_too_large(groups) else self._bounds.ranges(groups))
+
+    def _is_too_large(self, groups: list[int]) -> bool:
+        stored_bytes = sum(map(self._bounds.stored_bytes, groups))
+        return not self._file.is_whole and stored_bytes > self._file.settings.max_held_bytes
+
+    def _decoded(self, content: Fetched, groups: list[int], piece_bytes: int) -> Iterator[pa.Table]:
+        if self._is_too_large(groups):
+            held_bytes = self._file.settings.max_held_bytes
+            watch = self._bounds.watch(groups[0])
+            windows = ParquetWindows(self._file, self._bounds.ranges(groups), held_bytes, watch)
+            stream, buffer_bytes = windows.stream(), min(windows.window_bytes, MIB)
+        else:
+            stream, buffer_bytes = content.stream(), 0
+            self._bounds.check_pages(stream, groups)
+        long_texts = self._bounds.long_texts(stream, groups)
+        parquet = self._parquet
+        if long_texts or not self._file.is_whole:
+            parquet = self._reader.open(stream, self._file.size, parquet.metadata, long_texts, buffer_bytes)
+        for table in self._batches(parquet, groups, piece_bytes):
+            yield from self._bounds.slices(table) if long_texts else [table]
+
+    def _batches(self, parquet: pq.ParquetFile, groups: list[int], piece_bytes: int) -> Iterator[pa.Table]:
+        """Yields the rows of a run of row groups; one that is larger than a piece comes in batches."""
+        num_rows, group_bytes = self._num_rows[groups[0]], self._bounds.group_bytes(groups[0])
+        most_rows = self._bounds.most_rows(groups)
+        place = f"damaged Parquet file, in row groups {groups[0]} to {groups[-1]}"
+        if group_bytes <= 2 * piece_bytes and most_rows is None:
+            yield _ask(lambda: parquet.read_row_groups(groups, columns=self._columns, use_threads=False), place)
+            return
+        rows = max(1, min(num_rows * piece_bytes // group_bytes, most_rows or num_rows))
+        batches = parquet.iter_batches(rows, row_groups=groups, columns=self._columns, use_threads=True)
+        while (batch := _ask(lambda: next(batches, None), place)) is not None:
+            yield pa.Table.from_batches([batch])
+
+
+def _unwatched(stream: pa.NativeFile, start: int, end: int) -> None:
+    """For windows that are only counted."""
+
+
+def _together(groups: Iterable[int], nbytes: Callable[[int], int], most_bytes: int) -> Iterator[list[int]]:
+    """Yields neighbours that have no more than so many bytes; one that has more is alone."""
+    together: list[int] = []
+    total = 0
+    for group in groups:
+        if together and total + nbytes(group) > most_bytes:
+            yield together
+            together, total = [], 0
+        together.append(group)
+        total += nbytes(group)
+    if together:
+        yield together
+
+
+def _conformed(table: pa.Table, schema: pa.Schema, first_row: int, bad_before: int, limits: ReadLimits) -> Rows:
+    try:
+        return Rows(conform(table, schema), first_row)
+    except UnreadableFile as error:
+        if error.row is None:
+            raise
+    records = _TableRecords(table, schema)
+    return salvaged(records, first_row, lambda error: getattr(error, "reason", ""), bad_before, limits)
+
+
+class _TableRecords:
+    """See `Records`."""
+
+    def __init__(self, table: pa.Table, schema: pa.Schema) -> None:
+        self._table, self._schema = table, schema
+
+    def __len__(self) -> int:
+        return int(self._table.num_rows)
+
+    def parse(self, start: int, end: int) -> pa.Table:
+        return conform(self._table.slice(start, end - start), self._schema)
+
+    def raw(self, index: int) -> bytes:
+        names, columns = self._table.column_names, self._table.columns
+        row = {name: _shown(column[index]) for name, column in zip(names, columns, strict=True)}
+        return json.dumps(row, default=str, ensure_ascii=False).encode("utf-8", "replace")
+
+
+def _shown(value: pa.Scalar) -> object:
+    """A value for people; not each has a form in Python."""
+    for form in (
+        lambda: value.as_py(),
+        lambda: str(value),
+        lambda: bytes(value.as_buffer()).decode("utf-8", "replace"),
+    ):
+        try:
+            return form()
+        except (ValueError, OverflowError, AttributeError):
+            continue
+    return f"a {value.type} that cannot be shown"
+
+
+def _ask(call: Callable[[], Any], place: str) -> Any:
+    """What Arrow answers.
+
+    Raises:
+        UnreadableFile: the content is to blame; `place` says where.
+    """
+    try:
+        return call()
+    except pa.ArrowMemoryError:
+        raise  # says nothing about the file
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        reason = f"{place}: {one_line(error)}"
+    raise UnreadableFile(reason)

@@ -1,0 +1,211 @@
+"""CSV files."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Collection, Iterator, Sequence
+
+import pyarrow as pa
+import pyarrow.csv as arrow_csv
+import pyarrow.types as kinds
+
+from actors.file_errors import EmptyFile, UnreadableFile, one_line
+from actors.formats.row_bytes import row_bytes
+from actors.formats.text.content import TextContent
+from actors.formats.text.csv_records import CsvRecords
+from actors.formats.text.lines import Text
+from actors.formats.text.rows import large_blocks, read_rows
+from actors.objects.object_file import ObjectFile
+from actors.rows import Offset, Rows
+from actors.schemas.conform import conform, require_common_column
+from actors.schemas.safe_types import safe_schema
+from actors.settings import MIB, ReadLimits
+from actors.sources.source import Csv
+from state.errors import SchemaError
+
+_HEADER_BYTES = 64 * 1024
+# What fits into a processor's cache is parsed faster.
+_BLOCK_BYTES = MIB
+_ROW = re.compile(r"Row #(\d+): ")
+_COLUMN = re.compile(r"In CSV column #(\d+): ")
+_LINE_ENDS = b"\r\n"
+_BLANK = (b"", b"\r", b"\n")
+
+
+class CsvReader:
+    """Reads CSV files; see `FileReader`.
+
+    Lines without any content are not rows.  A field may contain line ends if it is quoted.
+
+    Args:
+        format: delimiter, quotes, header, encoding and the texts for null.
+        limits: what a file may ask for.
+    """
+
+    def __init__(self, format: Csv, limits: ReadLimits = ReadLimits()) -> None:
+        self._format, self._limits = format, limits
+        self._records = CsvRecords(format.delimiter, format.quote)
+
+    def infer_schema(self, file: ObjectFile) -> pa.Schema:
+        names, content = self._open(file, None)
+        if not names:
+            raise EmptyFile("the file is empty: no schema can be taken from it")
+        parser = _Parser(self._format, self._records, names, None, self._limits)
+        first_block = next(large_blocks(content, parser, 8 * MIB, self._limits), memoryview(b""))
+        try:
+            inferred = parser.parse(first_block).schema
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            reason = parser.reason(error)
+        else:
+            fields = [_with_form(field) for field in inferred]
+            return safe_schema(pa.schema(fields), null=pa.null())
+        raise UnreadableFile(reason)
+
+    def read(
+        self,
+        file: ObjectFile,
+        schema: pa.Schema,
+        offset: Offset = Offset(),
+        piece_bytes: int = 8 * MIB,
+        columns: Collection[str] | None = None,
+        every_column: bool = False,
+    ) -> Iterator[Rows]:
+        for field in schema:
+            if kinds.is_nested(field.type):
+                raise SchemaError(f"column {field.name}: CSV has no {field.type}; declare it as a string")
+        names, content = self._open(file, schema, offset.anchor_byte)
+        for name in names if every_column else schema.names:
+            if names.count(name) > 1:
+                raise UnreadableFile(f"column {name} appears twice")
+        if names:
+            require_common_column(names, schema)
+            parser = _Parser(self._format, self._records, names, schema, self._limits, every_column)
+            yield from read_rows(content, parser, offset, piece_bytes, self._limits, columns)
+
+    def _open(self, file: ObjectFile, schema: pa.Schema | None, start: int = 0) -> tuple[list[str], TextContent]:
+        """The names of the file's columns, in its order, and its text behind them, or from a byte on.
+
+        A file without any text has no names.
+        """
+        content = TextContent(file, self._limits, self._format.encoding)
+        record, end = self._first_record(content)
+        names = self._fields(record)
+        if self._format.header:
+            start = start or end
+        elif names:
+            names = [f"f{index}" for index in range(len(names))] if schema is None else schema.names
+        return names, TextContent(file, self._limits, self._format.encoding, start)
+
+    def _first_record(self, content: TextContent) -> tuple[bytes, int]:
+        """The record that says how many columns there are, and the position behind it.
+
+        Raises:
+            UnreadableFile: it has too many, or no end.
+        """
+        text, start = b"", content.position
+        most_bytes = self._limits.max_record_bytes
+        while True:
+            chunk = content.read(_HEADER_BYTES)
+            text += chunk
+            empty = len(text) - len(text.lstrip(_LINE_ENDS))
+            ends = self._records.ends(memoryview(text)[empty:])
+            record = text[empty : empty + int(ends[0])] if len(ends) else text[empty:]
+            if record.count(self._format.delimiter.encode()) >= self._limits.max_columns:
+                raise UnreadableFile(f"it has more than {self._limits.max_columns} columns (ReadLimits.max_columns)")
+            if len(ends) or not chunk:
+                return record, start + empty + len(record)
+            if len(text) > most_bytes:
+                raise UnreadableFile(f"a line is longer than {most_bytes} bytes (ReadLimits.max_record_bytes)")
+
+    def _fields(self, record: bytes) -> list[str]:
+        line = record.decode("utf-8", "replace").replace("\0", "")
+        try:
+            return next(csv.reader([line], delimiter=self._format.delimiter, quotechar=self._format.quote), [])
+        except csv.Error as error:
+            reason = f"the first line cannot be read: {one_line(error)}"
+        raise UnreadableFile(reason)
+
+
+class _Parser:
+    """See `RecordParser`.  Without a schema it takes the types that the text suggests, and leaves bad records out.
+
+    Args:
+        infer_others: whether the types of columns that the schema does not have are of interest.
+    """
+
+    def __init__(
+        self,
+        format: Csv,
+        records: CsvRecords,
+        names: Sequence[str],
+        schema: pa.Schema | None,
+        limits: ReadLimits,
+        infer_others: bool = False,
+    ) -> None:
+        self._format, self._names, self._schema = format, names, schema
+        self.last_end, self.ends = records.last_end, records.ends
+        fields = [pa.field(name, pa.int64()) for name in names] if schema is None else schema
+        # A row of one character becomes a null in every column of the schema.
+        self.most_records = max(1, limits.max_batch_bytes // max(1, row_bytes(fields)))
+        known = {*names} if schema is None else {*schema.names}
+        self.others = tuple(pa.field(name, pa.null()) for name in dict.fromkeys(names) if name not in known)
+        self._untyped = [field.name for field in self.others] if infer_others else []
+
+    def is_row(self, record: bytes) -> bool:
+        return bool(record.strip(_LINE_ENDS))
+
+    def parse(self, text: Text) -> pa.Table:
+        if text[:1] in _BLANK and not bytes(text).strip(_LINE_ENDS):
+            schema = self._schema or pa.schema([(name, pa.null()) for name in self._names])
+            return schema.empty_table()
+        options: dict[str, object] = {}
+        if self._schema is not None:
+            # Arrow insists on a zone in the text of an instant; `conform` takes UTC where there is none.
+            types = {
+                field.name: pa.string() if getattr(field.type, "tz", None) else field.type for field in self._schema
+            }
+            options = {"include_columns": self._schema.names, "include_missing_columns": True, "column_types": types}
+        table = self._parsed(text, options)
+        if self._untyped:
+            self._infer_others(text)
+        return table if self._schema is None else conform(table, self._schema, parse_text=True)
+
+    def _infer_others(self, text: Text) -> None:
+        found = {field.name: field for field in self._parsed(text, {"include_columns": self._untyped}).schema}
+        self.others = tuple(_with_form(found.get(field.name, field)) for field in self.others)
+        self._untyped = [name for name in self._untyped if kinds.is_null(found[name].type)]
+
+    def _parsed(self, text: Text, options: dict[str, object]) -> pa.Table:
+        try:
+            return self._parsed_by(text, options, _BLOCK_BYTES)
+        except pa.ArrowInvalid as error:
+            if "straddl" not in str(error):
+                raise
+        return self._parsed_by(text, options, len(text) + 1)
+
+    def _parsed_by(self, text: Text, options: dict[str, object], block_bytes: int) -> pa.Table:
+        return arrow_csv.read_csv(
+            pa.BufferReader(text),
+            arrow_csv.ReadOptions(use_threads=False, block_size=block_bytes, column_names=self._names),
+            arrow_csv.ParseOptions(
+                delimiter=self._format.delimiter,
+                quote_char=self._format.quote,
+                newlines_in_values=True,
+                invalid_row_handler=None if self._schema is not None else lambda row: "skip",
+            ),
+            arrow_csv.ConvertOptions(null_values=list(self._format.null_values), strings_can_be_null=True, **options),
+        )
+
+    def reason(self, error: Exception) -> str:
+        if isinstance(error, UnreadableFile):
+            return error.reason
+        return _COLUMN.sub(lambda match: f"column {self._name(int(match[1]))}: ", _ROW.sub("", one_line(error)))
+
+    def _name(self, index: int) -> str:
+        return self._names[index] if index < len(self._names) else f"number {index + 1}"
+
+
+def _with_form(field: pa.Field) -> pa.Field:
+    """A time of day has no form in Spark, its text has; what Arrow calls binary is text with a bad record."""
+    return field.with_type(pa.string()) if kinds.is_time(field.type) or kinds.is_binary(field.type) else field

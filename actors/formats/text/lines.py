@@ -1,0 +1,51 @@
+"""Records that are lines."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from actors.file_errors import UnreadableFile
+
+Text = bytes | memoryview
+
+_STEP_BYTES = 4096
+
+
+def last_line_end(text: Text, before: int | None = None) -> int:
+    """Behind the last line feed that ends before some position; 0 if there is none."""
+    end = len(text) if before is None else before
+    while end > 0:
+        start = max(0, end - _STEP_BYTES)
+        if (at := bytes(text[start:end]).rfind(b"\n")) >= 0:
+            return start + at + 1
+        end = start
+    return 0
+
+
+def line_ends(text: Text) -> npt.NDArray[np.int64]:
+    """Behind each line feed."""
+    return np.flatnonzero(np.frombuffer(text, np.uint8) == ord("\n")) + 1
+
+
+def require_utf8(text: Text) -> None:
+    """Refuses what is no UTF-8; Arrow looks at it eight times as fast as Python.
+
+    Raises:
+        UnreadableFile: it is not.
+    """
+    offsets = pa.py_buffer(struct.pack("=2i", 0, len(text)))
+    try:
+        pa.StringArray.from_buffers(1, offsets, pa.py_buffer(text)).validate(full=True)
+    except pa.ArrowInvalid:
+        pass
+    else:
+        return
+    try:
+        bytes(text).decode()
+    except UnicodeDecodeError as error:
+        reason = f"it is not UTF-8: byte {error.object[error.start]:#04x} at position {error.start}"
+    raise UnreadableFile(reason)

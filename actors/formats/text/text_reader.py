@@ -1,0 +1,81 @@
+"""Text files, a row a line."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from actors.file_errors import UnreadableFile, one_line
+from actors.formats.text import lines as text_lines
+from actors.formats.text.content import TextContent
+from actors.formats.text.lines import last_line_end, line_ends, require_utf8
+from actors.formats.text.rows import read_rows
+from actors.objects.object_file import ObjectFile
+from actors.rows import Offset, Rows
+from actors.settings import MIB, ReadLimits
+from actors.sources.source import Text
+from state.errors import SchemaError
+
+_VALUE_BYTES = 4
+
+
+class TextReader:
+    """Reads text files; see `FileReader`.  Each line is a row of one string, an empty one too.
+
+    Args:
+        format: encoding.
+        limits: what a file may ask for.
+    """
+
+    def __init__(self, format: Text, limits: ReadLimits = ReadLimits()) -> None:
+        self._format, self._limits = format, limits
+
+    def infer_schema(self, file: ObjectFile) -> pa.Schema:
+        return pa.schema([("value", pa.string())])
+
+    def read(
+        self,
+        file: ObjectFile,
+        schema: pa.Schema,
+        offset: Offset = Offset(),
+        piece_bytes: int = 8 * MIB,
+        columns: Collection[str] | None = None,
+        every_column: bool = False,
+    ) -> Iterator[Rows]:
+        if schema.types[:1] != [pa.string()]:
+            raise SchemaError('text has one column, a string; declare "value string" before what is not in the files')
+        if file.size:
+            content = TextContent(file, self._limits, self._format.encoding, offset.anchor_byte)
+            yield from read_rows(content, _Parser(schema, self._limits), offset, piece_bytes, self._limits, columns)
+
+
+class _Parser:
+    """See `RecordParser`."""
+
+    last_end, ends = staticmethod(last_line_end), staticmethod(line_ends)
+    others: tuple[pa.Field, ...] = ()
+
+    def __init__(self, schema: pa.Schema, limits: ReadLimits) -> None:
+        self._schema = schema
+        self.most_records = max(1, limits.max_batch_bytes // _VALUE_BYTES)
+
+    def is_row(self, record: bytes) -> bool:
+        return True
+
+    def parse(self, text: text_lines.Text) -> pa.Table:
+        require_utf8(text)
+        if not text:
+            return self._schema.empty_table()
+        ends = line_ends(text)
+        offsets = [0, *ends] if len(ends) and ends[-1] == len(text) else [0, *ends, len(text)]
+        lines = pa.StringArray.from_buffers(
+            len(offsets) - 1, pa.array(offsets, pa.int32()).buffers()[1], pa.py_buffer(text)
+        )
+        lines = pc.utf8_rtrim(lines, "\r\n")
+        others = [pa.nulls(len(lines), field.type) for field in list(self._schema)[1:]]
+        return pa.Table.from_arrays([lines, *others], schema=self._schema)
+
+    def reason(self, error: Exception) -> str:
+        return error.reason if isinstance(error, UnreadableFile) else one_line(error)

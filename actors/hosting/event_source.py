@@ -1,0 +1,93 @@
+"""The queue of a source's events and the bucket that they are about, asked in threads."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TypeVar
+
+from actors.notifications.event_feed import EventFeed
+from actors.notifications.event_watch import EventWatch
+from actors.notifications.message_queue import BATCH, MessageQueue
+from actors.notifications.message_tracker import QueueDepth, QueueMessage
+from actors.objects.object_store import ObjectStore
+from actors.protocol.instructions import Receive
+from actors.protocol.messages import FileVersion
+from actors.sources.path_filter import PathFilter
+from actors.sources.source import Notifications, SourceDefinition
+from state.location import Location
+
+_MOST_MESSAGES = 10_000
+_LOOKS_SIDE_BY_SIDE = 32
+_CHANGES_SIDE_BY_SIDE = 4
+_Answer = TypeVar("_Answer")
+
+
+class EventSource:
+    """What a list actor asks of its queue, and of the bucket because of it.
+
+    Args:
+        source: whose events these are.
+        discovery: its queue.
+        store: of its objects.
+        root: of the pipeline, which claims the queue.
+    """
+
+    def __init__(self, source: SourceDefinition, discovery: Notifications, store: ObjectStore, root: Location) -> None:
+        self._source, self._discovery, self._store, self._root = source, discovery, store, root
+        self._queue = MessageQueue(discovery, source.location)
+        # A poll keeps its thread for as long as no message comes.
+        self._polls = ThreadPoolExecutor(discovery.pollers + 1, thread_name_prefix="poll")
+        self._changes = ThreadPoolExecutor(_CHANGES_SIDE_BY_SIDE, thread_name_prefix="queue")
+        self._looks = ThreadPoolExecutor(_LOOKS_SIDE_BY_SIDE, thread_name_prefix="look")
+
+    def watch(self, path_filter: PathFilter) -> EventWatch:
+        """What decides when the queue is asked."""
+        bucket = self._source.location
+        feed = EventFeed(
+            queue=self._discovery.queue_url,
+            bucket=bucket.host.url.removeprefix("s3://"),
+            prefix=bucket.below_host,
+            path_filter=path_filter,
+            visibility_s=self._discovery.visibility_s,
+            most_messages=_MOST_MESSAGES,
+        )
+        return EventWatch(feed, self._discovery.pollers)
+
+    async def claim(self) -> str | None:
+        """Writes onto the queue who reads it.  Answer and errors as `MessageQueue.claim`."""
+        return await _in(self._changes, partial(self._queue.claim, self._root.url))
+
+    async def receive(self, receive: Receive) -> tuple[list[QueueMessage], QueueDepth | None]:
+        """The messages, and with an extra request the depth of the queue behind them."""
+        messages = await _in(self._polls, partial(self._queue.receive, BATCH, receive.wait_s))
+        return messages, await _in(self._changes, self._queue.depth) if receive.is_extra else None
+
+    async def look_at(self, paths: Sequence[str]) -> dict[str, FileVersion | None]:
+        """What there is now; None where there is nothing."""
+        finds = [_in(self._looks, partial(self._store.find, self._source.name, path)) for path in paths]
+        return dict(zip(paths, await asyncio.gather(*finds), strict=True))
+
+    async def delete(self, messages: Sequence[QueueMessage]) -> None:
+        """These are done with."""
+        await self._in_batches(self._queue.delete, messages)
+
+    async def extend(self, messages: Sequence[QueueMessage]) -> None:
+        """These are kept invisible for another while."""
+        await self._in_batches(self._queue.extend, messages)
+
+    async def release(self, messages: Sequence[QueueMessage]) -> None:
+        """These may be received by whoever comes next."""
+        await self._in_batches(self._queue.release, messages)
+
+    async def _in_batches(
+        self, change: Callable[[Sequence[QueueMessage]], int], messages: Sequence[QueueMessage]
+    ) -> None:
+        batches = [messages[start : start + BATCH] for start in range(0, len(messages), BATCH)]
+        await asyncio.gather(*(_in(self._changes, partial(change, batch)) for batch in batches))
+
+
+async def _in(threads: ThreadPoolExecutor, call: Callable[[], _Answer]) -> _Answer:
+    return await asyncio.get_running_loop().run_in_executor(threads, call)

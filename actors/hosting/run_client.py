@@ -1,0 +1,267 @@
+"""The process that runs a pipeline, as a client of the coordinator and the merger."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import pyarrow as pa
+import ray
+import structlog
+
+from actors.hosting.actor_group import control_options
+from actors.hosting.coordinator import Coordinator
+from actors.hosting.lean_ray import lean_ray
+from actors.protocol.messages import Mutation
+from actors.protocol.reports import CollectReport, EpochBlocks
+from actors.protocol.run_state import Recovered, RunState
+from actors.recovery.attempt_plan import AttemptPlan
+from actors.sources.pipeline_definition import PipelineDefinition
+from actors.sources.placement import without_room
+from actors.sources.topology import COORDINATOR, DISPATCHER, MERGER
+from actors.telemetry.error_lines import cause_of_death, first_line
+from state.errors import RunFailedError, SettingsError
+from state.vacuum import Vacuumed
+
+_Answer = TypeVar("_Answer")
+_LOCAL = "local"
+_ROOM_S = 15.0
+_TASK_S = 60.0
+_log = structlog.get_logger(actor="run")
+
+
+def connect_ray(
+    *, address: str | None, num_cpus: int, namespace: str, runtime_env: Mapping[str, Any] | None = None
+) -> bool:
+    """Connects this process to Ray: to the cluster at the address, else at `RAY_ADDRESS`, else to one that it starts.
+
+    Args:
+        address: as `ray.init` takes it; "local" starts one whatever `RAY_ADDRESS` says.
+        num_cpus: logical CPUs of one that is started here, at least.
+        namespace: see `RaySettings`.
+        runtime_env: of its workers, as `ray.init` takes it.
+
+    Returns:
+        Whether the connection is new, so that whoever asked for it must `disconnect_ray`.
+
+    Raises:
+        SettingsError: the address is one that only Ray's client, or its job server, understands.
+        RunFailedError: no cluster answers there.
+    """
+    if ray.is_initialized():
+        return False
+    options: dict[str, Any] = {"namespace": namespace, "log_to_driver": False, "logging_level": "error"}
+    if runtime_env:
+        options["runtime_env"] = dict(runtime_env)
+    joined = ray_address(address)
+    # What Ray itself says, of a node that died, stands in logs.
+    os.environ.setdefault("RAY_COLOR_PREFIX", "0")
+    with _own_sigterm():
+        if joined is None:
+            cpus = max(num_cpus, os.cpu_count() or 1)
+            with lean_ray():
+                ray.init(address=_LOCAL, num_cpus=cpus, include_dashboard=False, **options)
+            return True
+        try:
+            ray.init(address=joined, **options)
+        except (ConnectionError, ValueError, RuntimeError) as error:
+            raise RunFailedError(
+                f"there is no Ray cluster at {joined}: {first_line(error)}; start it, or take RAY_ADDRESS and "
+                "RaySettings(address=...) away to run on this machine alone"
+            ) from error
+    return True
+
+
+def ray_address(address: str | None) -> str | None:
+    """Of the cluster that a run joins; None if it starts one on this machine.
+
+    Args:
+        address: what its settings say.
+
+    Raises:
+        SettingsError: Ray's client, or its job server, is there: a run is a part of the cluster.
+    """
+    chosen = address or os.environ.get("RAY_ADDRESS") or _LOCAL
+    if "://" in chosen:
+        raise SettingsError(
+            f"the Ray address {chosen} is one to submit jobs to: run in the cluster, by "
+            "ray job submit --working-dir . -- python JOB.py, or give the address of the cluster itself, HOST:6379"
+        )
+    return None if chosen == _LOCAL else chosen
+
+
+@contextmanager
+def _own_sigterm() -> Iterator[None]:
+    """Ray takes SIGTERM for itself; a handler that the program has installed stays."""
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        if callable(before) and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, before)
+
+
+def disconnect_ray() -> None:
+    """Ends the connection, and Ray itself if it was started for it."""
+    ray.shutdown()
+
+
+def tried_task() -> dict[str, float]:
+    """Runs one task, and tells what the cluster that this process is connected to has: nodes, CPUs and bytes.
+
+    Raises:
+        ray.exceptions.RayError: no worker can be started.
+    """
+    alive = [node for node in ray.nodes() if node["Alive"]]
+    resources = ray.cluster_resources()
+    ray.get(ray.remote(_nothing).options(num_cpus=0).remote(), timeout=_TASK_S)
+    return {
+        "nodes": len(alive),
+        "cpus": resources.get("CPU", 0.0),
+        "memory": resources.get("memory", 0.0),
+        "object_store_memory": resources.get("object_store_memory", 0.0),
+    }
+
+
+def _nothing() -> None:
+    """The task that is tried."""
+
+
+class RunClient:
+    """Starts the coordinator and speaks to it.
+
+    Args:
+        definition: the pipeline.
+        plan: what the attempts before this one left; the coordinator is named after its run and number.
+    """
+
+    def __init__(self, definition: PipelineDefinition, plan: AttemptPlan) -> None:
+        name = f"slackwater-{plan.run}-{plan.number}"
+        self._definition, self._plan = definition, plan
+        options = control_options(definition.placement, near=ray.get_runtime_context().get_node_id())
+        self._coordinator = ray.remote(Coordinator).options(name=name, **options).remote(definition, plan)
+        self._merger: Any = None
+        self._next: Any = None
+
+    def start(self) -> Recovered:
+        """Takes over the root, recovers, and lets the flow begin.  Errors as `actors.recovery.recovery.recover`."""
+        start = self._coordinator.start.remote()
+        while not ray.wait([start], timeout=_ROOM_S)[0]:
+            self._warn_without_room()
+        recovered: Recovered = _answer(lambda: ray.get(start))
+        self._merger = recovered.merger
+        return recovered
+
+    def _warn_without_room(self) -> None:
+        """Ray itself waits in silence for nodes with what an actor asks for."""
+        definition = self._definition
+        fetchers, _fewest, _most = self._plan.fetchers(definition.fetch)
+        said = without_room(
+            definition.placement,
+            fetchers=fetchers,
+            controls=len(definition.sources) + len((COORDINATOR, DISPATCHER, MERGER)),
+            nodes=[node["Resources"] for node in ray.nodes() if node["Alive"]],
+        )
+        if said:
+            _log.warning(
+                "no room in the Ray cluster: waiting for nodes, or ask for less in PlacementSettings", reason=said
+            )
+
+    def watch(self, last: RunState | None = None) -> RunState:
+        """The run's state when it is newer than the last one, at the latest after a second."""
+        version, epoch = (-1, 0) if last is None else (last.version, last.epoch)
+        state: RunState = _answer(lambda: ray.get(self._coordinator.watch.remote(version, epoch)))
+        return state if last is None else state.after(last)
+
+    def request(self, mutation: Mutation) -> int:
+        """Puts a mutation on the next barrier.  Returns its number, see `RunState.requests_over`."""
+        number: int = _answer(lambda: ray.get(self._coordinator.request.remote(mutation)))
+        return number
+
+    def rescale(self, fewest: int, most: int) -> int:
+        """Asks for another number of fetch actors.  Returns the number of that, see `RunState.rescalings_over`."""
+        number: int = _answer(lambda: ray.get(self._coordinator.rescale.remote(fewest, most)))
+        return number
+
+    def mark(self) -> int:
+        """Makes a mark: `RunState.reached_mark` comes to it when what is in the buckets now is committed."""
+        mark: int = _answer(lambda: ray.get(self._coordinator.mark.remote()))
+        return mark
+
+    def put_tag(self, name: str, epoch: int) -> None:
+        """Gives an epoch a name.  Errors as `state.tags.put_tag`."""
+        _answer(lambda: ray.get(self._coordinator.put_tag.remote(name, epoch)))
+
+    def delete_tag(self, name: str) -> None:
+        """Takes a name away.  Errors as `state.tags.delete_tag`."""
+        _answer(lambda: ray.get(self._coordinator.delete_tag.remote(name)))
+
+    def clear_quarantine(self, source: str | None, epoch: int) -> int:
+        """Forgets bad records.  Errors as `state.quarantine.clear_quarantine`."""
+        cleared: int = _answer(lambda: ray.get(self._coordinator.clear_quarantine.remote(source, epoch)))
+        return cleared
+
+    def vacuum(self) -> Vacuumed:
+        """Folds, expires and vacuums whatever can be, now."""
+        gone: Vacuumed = _answer(lambda: ray.get(self._coordinator.vacuum.remote()))
+        return gone
+
+    def views_declared(
+        self, *, sources: Set[str], new_views: bool, columns: Mapping[str, Sequence[str]], catching_up: bool
+    ) -> None:
+        """Every view that the schemas of these sources allow has been analysed, or views are further.
+
+        Args:
+            sources: those whose schema is decided.
+            new_views: whether the next epoch has something to commit that comes with no row.
+            columns: source → the columns that views use, as far as that is known of all views.
+            catching_up: whether a view still lacks rows that were ingested before it was declared.
+        """
+        arguments = (frozenset(sources), new_views, dict(columns), catching_up)
+        _answer(lambda: ray.get(self._coordinator.views_declared.remote(*arguments)))
+
+    def put(self, table: pa.Table) -> Any:
+        """A reference to rows, for a `Block`; this process owns it."""
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+        return ray.put(sink.getvalue().to_pybytes())
+
+    def next_epoch(self, timeout_s: float) -> EpochBlocks | None:
+        """The next epoch for the materializer, or None if there is none in that time."""
+        if self._next is None:
+            self._next = self._merger.take.remote()
+        ready, _ = ray.wait([self._next], timeout=timeout_s)
+        if not ready:
+            return None
+        epoch: EpochBlocks = _answer(lambda: ray.get(self._next))
+        self._next = None
+        return epoch
+
+    def collect(self, report: CollectReport) -> None:
+        """The materializer has finished an epoch: its blocks are free, and it may be committed."""
+        self._merger.release.options(num_returns=0).remote(report.epoch)
+        self._coordinator.collect.options(num_returns=0).remote(report)
+
+    def join(self) -> None:
+        """Waits until a stopped run has finished what it does after its last commit."""
+        _answer(lambda: ray.get(self._coordinator.join.remote()))
+
+    def close(self) -> None:
+        """Ends the coordinator; the actors it owns end with it."""
+        self._next = None
+        ray.kill(self._coordinator)
+
+
+def _answer(call: Callable[[], _Answer]) -> _Answer:
+    """The answer of a call, or the error that the actor raised, as it was raised there."""
+    try:
+        return call()
+    except ray.exceptions.RayTaskError as error:
+        raise error.cause from None
+    except ray.exceptions.RayActorError as error:
+        raise RunFailedError(f"the coordinator died: {cause_of_death(error)}") from error

@@ -1,0 +1,119 @@
+"""What a queue of events asks a source to look at.
+
+An event is a hint, and the bucket is the truth: every object that an event names is looked at, and what is there now
+counts.  So events that come twice, late, in any order or about an object that has changed again do no harm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from actors.notifications.bucket_event import PoisonMessageError, bucket_events
+from actors.notifications.message_tracker import MessageTracker, QueueMessage
+from actors.sources.path_filter import PathFilter
+from state.delta import DeltaBuilder
+from state.fingerprint import path_fingerprint
+from state.keys import encode_key
+from state.vnode import vnode_of
+
+
+@dataclass(frozen=True)
+class PoisonMessage:
+    """A message that says nothing of this source's bucket, and never will."""
+
+    message: QueueMessage
+    queue: str
+    reason: str
+
+    def quarantine(self, delta: DeltaBuilder, source: str) -> None:
+        """Keeps it among the bad records of its source; it has no row, and its place is the queue's URL and its id."""
+        path = f"{self.queue}#{self.message.message_id}"
+        version = path_fingerprint(source, path)[:8]
+        delta.put(
+            "quarantine",
+            encode_key(source, path, version, 0),
+            vnode_of(path),
+            source=source,
+            path=path,
+            version=version,
+            row=None,
+            raw=self.message.body.encode(),
+            reason=self.reason,
+        )
+
+
+class EventFeed:
+    """The messages of one source's queue, from their receipt to their deletion.
+
+    Args:
+        queue: its URL.
+        bucket: that the source reads.
+        prefix: of its objects' keys; empty, or with a slash at its end.
+        path_filter: which paths below it the source takes.
+        visibility_s: see `MessageTracker`.
+        most_messages: how many are tracked at once.
+    """
+
+    def __init__(
+        self, *, queue: str, bucket: str, prefix: str, path_filter: PathFilter, visibility_s: float, most_messages: int
+    ) -> None:
+        self.queue = queue
+        self._bucket, self._prefix, self._filter = bucket, prefix, path_filter
+        self._most_messages = most_messages
+        self.tracker = MessageTracker(visibility_s)
+        # In the order in which they were named; a dictionary is an ordered set.
+        self._to_look_at: dict[str, None] = {}
+
+    @property
+    def room(self) -> int:
+        """How many more messages may be received."""
+        return max(0, self._most_messages - len(self.tracker))
+
+    @property
+    def waiting(self) -> int:
+        """How many paths are to be looked at."""
+        return len(self._to_look_at)
+
+    def receive(self, messages: Iterable[QueueMessage], now_s: float, epoch: int) -> list[PoisonMessage]:
+        """Messages have come.
+
+        Returns:
+            Those that are none; they are done with when this epoch is committed.
+        """
+        poison = []
+        for message in messages:
+            try:
+                paths = self._paths(message)
+            except PoisonMessageError as error:
+                if self.tracker.receive(message, (), now_s, epoch):
+                    poison.append(PoisonMessage(message, self.queue, str(error)))
+                continue
+            if self.tracker.receive(message, paths, now_s):
+                self.look_at(paths)
+        return poison
+
+    def look_at(self, paths: Iterable[str]) -> None:
+        """These paths are looked at, whoever has named them."""
+        self._to_look_at |= dict.fromkeys(paths)
+
+    def take_paths(self, limit: int) -> Sequence[str]:
+        """The next paths, which are being looked at from here on."""
+        taken = [path for path, _ in zip(self._to_look_at, range(limit), strict=False)]
+        for path in taken:
+            del self._to_look_at[path]
+        self.tracker.look(taken)
+        return taken
+
+    def _paths(self, message: QueueMessage) -> list[str]:
+        """Paths of the source that a message names, relative to its URL.
+
+        Raises:
+            PoisonMessageError: it is no message of this bucket.
+        """
+        events = bucket_events(message.body)
+        foreign = next((each.bucket for each in events if each.bucket != self._bucket), None)
+        if foreign is not None:
+            raise PoisonMessageError(f"it is about the bucket {foreign!r}, and the source reads {self._bucket!r}")
+        below = [each.key.removeprefix(self._prefix) for each in events if each.key.startswith(self._prefix)]
+        return list(dict.fromkeys(path for path in below if self._filter.accepts(path)))

@@ -1,0 +1,257 @@
+"""One version of one object, read with as few requests as possible."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Executor, Future
+from datetime import datetime
+from typing import Any
+
+import obstore
+import pyarrow as pa
+
+from actors.file_errors import ObjectChanged, UnreadableFile
+from actors.objects.range_cache import RangeCache
+from actors.objects.range_plan import Range, range_plan
+from actors.objects.seekable import seekable
+from actors.objects.store_errors import ask_store
+from actors.settings import RequestSettings
+from state.location import Location
+
+_KEPT_BLOCKS = 3
+
+
+class ObjectFile:
+    """The content of one version of one object.
+
+    A small object is one GET, kept in memory.  Of a larger one either ranges are asked for, which `fetch` joins and
+    gets side by side, or all of it, in blocks, of which the next is under way while one is read.  Every GET is
+    conditional on the etag, so versions are never mixed.
+
+    Args:
+        store: obstore's store of the location.
+        location: named in errors.
+        path: relative to the location.
+        etag: as listed; without one the size is all that is compared.
+        unmodified_since: compared instead, where it is given: WebDAV lists etags in another form than it takes them in.
+        size: as listed, in bytes.
+        settings: sizes of requests.
+        threads: where requests wait for their answers.
+        cache: is asked before the store; only where there are etags.
+    """
+
+    def __init__(
+        self,
+        store: Any,
+        location: Location,
+        *,
+        path: str,
+        etag: str,
+        size: int,
+        settings: RequestSettings,
+        threads: Executor,
+        unmodified_since: datetime | None = None,
+        cache: RangeCache | None = None,
+    ) -> None:
+        self.path, self.size, self.settings = path, size, settings
+        self.is_whole = size <= settings.whole_object_bytes
+        self._store, self._location, self._etag, self._threads = store, location, etag, threads
+        self._unmodified_since = unmodified_since
+        self._cache = cache if etag else None
+        block_bytes = size if self.is_whole else settings.block_bytes
+        # A last block is never a short one.
+        starts = range(0, max(1, size - size % max(1, block_bytes)), max(1, block_bytes))
+        self._blocks = list(zip(starts, [*starts[1:], size], strict=True))
+        self._kept: OrderedDict[int, Future[pa.Buffer]] = OrderedDict()
+        self._lock = threading.Lock()
+        self._under_way: set[Future[pa.Buffer]] = set()
+        self._requests = self._bytes_read = 0
+
+    @property
+    def requests(self) -> int:
+        """GETs so far that were answered or refused."""
+        return self._requests
+
+    @property
+    def bytes_read(self) -> int:
+        """Bytes of content that were received so far."""
+        return self._bytes_read
+
+    def stream(self) -> pa.NativeFile:
+        """A new seekable file over the content, at its start.
+
+        Its reads raise what the store's answer means.
+
+        Raises:
+            ObjectVanished: the object is not there any more.
+            ObjectChanged: it has another version now.
+            UnreadableFile: it is a link that leads out of a local source.
+            AccessDeniedError, StorageUnavailableError: see `state.errors`.
+        """
+        return pa.BufferReader(self._block(0)) if self.is_whole else seekable(self.size, self._read_at)
+
+    def head(self, nbytes: int) -> bytes:
+        """The first bytes of the content; what is fetched for them is kept.  Errors as `stream`."""
+        return bytes(self._read_at(0, min(nbytes, self.size)))
+
+    def fetch(self, wanted: Iterable[Range]) -> Fetched:
+        """Asks for ranges of the content and does not wait for them.
+
+        Raises:
+            UnreadableFile: a range is not within the content.  Other errors come when the ranges are read.
+        """
+        ranges = list(wanted)
+        if any(not 0 <= start <= end <= self.size for start, end in ranges):
+            raise UnreadableFile(f"it refers to bytes that are not within its {self.size}")
+        if self.is_whole:
+            return Fetched(self, [((0, self.size), self._kept_block(0, ahead=False))])
+        plan = range_plan(
+            ranges, max_gap_bytes=self.settings.max_gap_bytes, max_span_bytes=self.settings.max_span_bytes
+        )
+        answers: list[Future[pa.Buffer]] = [Future() for _ in plan]
+        for answer, each in zip(answers, plan, strict=True):
+            self._get_aside(answer, each)
+        return Fetched(self, list(zip(plan, answers, strict=True)))
+
+    def settle(self) -> None:
+        """Drops what was asked for and not read; afterwards `requests` and `bytes_read` do not change any more."""
+        with self._lock:
+            under_way = list(self._under_way)
+        for each in under_way:
+            if not each.cancel():
+                each.exception()
+
+    def _read_at(self, start: int, nbytes: int) -> bytes | memoryview:
+        end = min(start + nbytes, self.size)
+        parts = []
+        while start < end:
+            number = min(start // self._blocks[0][1], len(self._blocks) - 1)
+            part = memoryview(self._block(number))[start - self._blocks[number][0] :][: end - start]
+            parts.append(part)
+            start += len(part)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def _block(self, number: int) -> pa.Buffer:
+        block = self._kept_block(number, ahead=False)
+        if 0 < number < len(self._blocks) - 1:
+            self._kept_block(number + 1, ahead=True)
+        return block.result()
+
+    def _kept_block(self, number: int, *, ahead: bool) -> Future[pa.Buffer]:
+        with self._lock:
+            block = self._kept.get(number)
+            is_new = block is None
+            if block is None:
+                block = self._kept[number] = Future()
+                if len(self._kept) > _KEPT_BLOCKS:
+                    self._kept.popitem(last=False)
+            self._kept.move_to_end(number)
+        if is_new and ahead:
+            self._get_aside(block, self._blocks[number])
+        elif is_new:
+            self._answer(block, self._blocks[number])
+        return block
+
+    def _get_aside(self, answer: Future[pa.Buffer], wanted: Range) -> None:
+        with self._lock:
+            self._under_way.add(answer)
+        answer.add_done_callback(self._under_way.discard)
+        self._threads.submit(self._answer, answer, wanted)
+
+    def _answer(self, answer: Future[pa.Buffer], wanted: Range) -> None:
+        if not answer.set_running_or_notify_cancel():
+            return
+        try:
+            content = self._get(wanted)
+        except BaseException as error:
+            with self._lock:
+                self._kept = OrderedDict(each for each in self._kept.items() if each[1] is not answer)
+            answer.set_exception(error)
+        else:
+            answer.set_result(content)
+
+    def _get(self, wanted: Range) -> pa.Buffer:
+        self._require_below_source()
+        if not self.size:
+            # It may only stand for a directory: then there is no object of this name.
+            return pa.py_buffer(b"")
+        url = f"{self._location}/{self.path}"
+        if self._cache is not None and (kept := self._cache.get(url, self._etag, wanted)) is not None:
+            return kept
+        start, end = wanted
+        options: Any = {}
+        if self._unmodified_since is not None:
+            options["if_unmodified_since"] = self._unmodified_since
+        elif self._etag:
+            options["if_match"] = self._etag
+        if not self.is_whole:
+            options["range"] = wanted
+        with self._lock:
+            self._requests += 1
+        try:
+            content = ask_store(
+                lambda: obstore.get(self._store, self.path, options=options).bytes(), self._location, self.path
+            )
+        except UnreadableFile:
+            # The client does not take the name, and has not asked.
+            with self._lock:
+                self._requests -= 1
+            raise
+        with self._lock:
+            self._bytes_read += len(content)
+        if len(content) != end - start:
+            raise ObjectChanged(f"{url} has changed since it was listed")
+        answer = pa.py_buffer(content)
+        if self._cache is not None:
+            self._cache.put(url, self._etag, wanted, answer)
+        return answer
+
+    def _require_below_source(self) -> None:
+        """Refuses a link that leads out of a local source: who writes there need not be allowed to read elsewhere."""
+        if self._location.is_local:
+            root = self._location.path.resolve()
+            target = (root / self.path.lstrip("/")).resolve()
+            if not target.is_relative_to(root):
+                raise UnreadableFile("it leads out of the source (a symbolic link?), which is not followed")
+
+
+class Fetched:
+    """Ranges of one object, fetched or under way.
+
+    Args:
+        file: the object.
+        parts: the ranges, in order and apart from each other, and their contents.
+    """
+
+    def __init__(self, file: ObjectFile, parts: Sequence[tuple[Range, Future[pa.Buffer]]]) -> None:
+        self._file, self._parts = file, parts
+
+    def stream(self) -> pa.NativeFile:
+        """A seekable file over the whole content; what was not asked for is fetched when it is read.
+
+        Errors as `ObjectFile.stream`.
+        """
+        if self._file.is_whole:
+            return pa.BufferReader(self._parts[0][1].result())
+        return seekable(self._file.size, self.read_at)
+
+    def read_at(self, start: int, nbytes: int) -> bytes | memoryview:
+        """Some bytes of the content."""
+        end, parts = start + nbytes, []
+        for (first, last), content in self._parts:
+            if start < min(first, end):
+                parts.append(self._file.fetch([(start, min(first, end))]).joined())
+                start = min(first, end)
+            if first <= start < min(last, end):
+                parts.append(memoryview(content.result())[start - first : end - first])
+                start += len(parts[-1])
+        if start < end:
+            parts.append(self._file.fetch([(start, end)]).joined())
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def joined(self) -> memoryview:
+        """All of them, one behind the other."""
+        contents = [memoryview(content.result()) for _, content in self._parts]
+        return contents[0] if len(contents) == 1 else memoryview(b"".join(contents))

@@ -1,0 +1,114 @@
+"""Ranges of objects on a local disk, so that they are not asked for twice."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict
+from hashlib import blake2b
+from pathlib import Path
+
+import pyarrow as pa
+
+from actors.objects.range_plan import Range
+
+_DIGEST_BYTES = 20
+_PARTIAL = ".partial"
+
+
+class RangeCache:
+    """Keeps what was used last, up to a limit.  For one process and any number of threads.
+
+    A version of an object never changes, so nothing in here is ever out of date.  What cannot be written or read is as
+    if it had never been kept.
+
+    Args:
+        directory: made when it is not there; what it holds of an earlier process is used again.
+        max_bytes: of content.
+    """
+
+    def __init__(self, directory: Path, max_bytes: int) -> None:
+        self._directory, self._max_bytes = directory, max_bytes
+        self._lock = threading.Lock()
+        self._sizes: OrderedDict[str, int] = OrderedDict()
+        self._nbytes = 0
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = []
+        for file in directory.iterdir():
+            if file.suffix == _PARTIAL:
+                file.unlink(missing_ok=True)
+            else:
+                status = file.stat()
+                found.append((status.st_mtime_ns, file.name, status.st_size))
+        for _, name, nbytes in sorted(found):
+            self._note(name, nbytes)
+        self._make_room()
+
+    @property
+    def nbytes(self) -> int:
+        """How much is kept."""
+        return self._nbytes
+
+    def resize(self, max_bytes: int) -> None:
+        """Keeps no more than this from now on."""
+        with self._lock:
+            self._max_bytes = max_bytes
+            self._make_room()
+
+    def get(self, url: str, etag: str, wanted: Range) -> pa.Buffer | None:
+        """A range of a version of an object; None if it is not kept.
+
+        Args:
+            url: of the object.
+            etag: of the version.
+            wanted: the range, exactly as it was put.
+        """
+        name = _name(url, etag, wanted)
+        with self._lock:
+            if name not in self._sizes:
+                return None
+            self._sizes.move_to_end(name)
+        try:
+            content = (self._directory / name).read_bytes()
+            os.utime(self._directory / name)
+        except OSError:
+            content = b""
+        if len(content) == wanted[1] - wanted[0]:
+            return pa.py_buffer(content)
+        with self._lock:
+            self._drop(name)
+        return None
+
+    def put(self, url: str, etag: str, wanted: Range, content: pa.Buffer) -> None:
+        """Keeps a range, and drops what was not used for longest."""
+        name = _name(url, etag, wanted)
+        if content.size > self._max_bytes:
+            return
+        partial = self._directory / f"{name}-{threading.get_ident()}{_PARTIAL}"
+        try:
+            with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+                file.write(content)
+            partial.replace(self._directory / name)
+        except OSError:
+            partial.unlink(missing_ok=True)
+            return
+        with self._lock:
+            self._note(name, content.size)
+            self._make_room()
+
+    def _note(self, name: str, nbytes: int) -> None:
+        self._nbytes += nbytes - self._sizes.pop(name, 0)
+        self._sizes[name] = nbytes
+
+    def _make_room(self) -> None:
+        while self._nbytes > self._max_bytes:
+            self._drop(next(iter(self._sizes)))
+
+    def _drop(self, name: str) -> None:
+        self._nbytes -= self._sizes.pop(name, 0)
+        (self._directory / name).unlink(missing_ok=True)
+
+
+def _name(url: str, etag: str, wanted: Range) -> str:
+    key = "\0".join((url, etag, *map(str, wanted)))
+    return blake2b(key.encode("utf-8", "surrogatepass"), digest_size=_DIGEST_BYTES).hexdigest()

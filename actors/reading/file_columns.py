@@ -1,0 +1,91 @@
+"""What is put together to the rows of one file: its content, its path, and what is known of it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+import pyarrow as pa
+
+from actors.file_errors import UnreadableFile
+from actors.formats.row_bytes import row_bytes
+from actors.protocol.messages import FileVersion
+from actors.rows import Rows
+from actors.schemas.metadata_columns import EPOCH, ROW, file_scalars, row_positions
+from actors.schemas.path_columns import path_fields, path_scalars, path_values
+from actors.sources.source import SourceDefinition
+
+
+class FileColumns:
+    """Where each column of a source comes from, for one of its files.
+
+    The path wins over a column of the same name in the content.
+
+    Args:
+        source: with its own schema only if that was declared.
+        schema: the kept schema of the source.
+        file: the file.
+        columns: those that are of use; None for all.
+
+    Raises:
+        UnreadableFile: a value of the path does not fit, or no column is left for the content.
+    """
+
+    def __init__(
+        self,
+        source: SourceDefinition,
+        schema: pa.Schema,
+        file: FileVersion,
+        columns: Collection[str] | None = None,
+    ) -> None:
+        metadata = {f"_{name}" for name in source.metadata}
+        own = pa.schema([field for field in schema if field.name not in metadata])
+        from_path = path_scalars(file.path, own)
+        self.content = pa.schema([field for field in own if field.name not in from_path])
+        """The schema that the content is read with."""
+        if not self.content.names:
+            raise UnreadableFile("its path has every column of the source; declare one that is in the files")
+        self._metadata, self._from_path = metadata, frozenset(from_path)
+        self._scalars = {**(file_scalars(file, source.location.url) if metadata else {}), **from_path}
+        self._schema = schema if columns is None else pa.schema([each for each in schema if each.name in columns])
+        self.columns = None if columns is None else self._of_content(frozenset(columns))
+        """Those columns of the content that are read."""
+        is_complete = source.schema is not None or path_values(file.path).keys() <= {*schema.names}
+        self._of_path = [] if is_complete else [f for f in path_fields([file.path]) if f.name not in schema.names]
+
+    def complete(self, rows: Rows) -> Rows:
+        """Rows of the content with all columns, in the order of the source; the epoch is null until it is known.
+
+        Raises:
+            UnreadableFile: the content has a column of the name of one that is made.
+        """
+        others = self._others(rows)
+        if rows.table.schema.equals(self._schema):
+            return replace(rows, others=others)
+        columns = [self._column(field, rows) for field in self._schema]
+        return replace(rows, table=pa.Table.from_arrays(columns, schema=self._schema), others=others)
+
+    def _others(self, rows: Rows) -> tuple[pa.Field, ...]:
+        of_content = [field for field in rows.others if field.name not in self._from_path]
+        for name in (field.name for field in of_content):
+            if name in self._metadata:
+                raise UnreadableFile(
+                    f"column {name} is in the file and also among what the source tells of its files; "
+                    f"declare the source without metadata {name[1:]!r}, or rename the column"
+                )
+        return tuple({field.name: field for field in (*of_content, *self._of_path)}.values())
+
+    def _column(self, field: pa.Field, rows: Rows) -> pa.Array | pa.ChunkedArray:
+        num_rows = rows.table.num_rows
+        if field.name in self.content.names:
+            return rows.table.column(field.name)
+        if field.name == ROW and ROW in self._metadata:
+            return row_positions(rows)
+        if field.name == EPOCH and EPOCH in self._metadata:
+            return pa.nulls(num_rows, field.type)
+        return pa.repeat(self._scalars[field.name], num_rows)
+
+    def _of_content(self, columns: frozenset[str]) -> frozenset[str]:
+        """The columns of the content that are of use; one that costs little if only its rows are."""
+        used = columns.intersection(self.content.names)
+        return used or frozenset({min(self.content, key=lambda field: row_bytes([field])).name})

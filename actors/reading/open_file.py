@@ -1,0 +1,127 @@
+"""One file that is being read, piece by piece."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+
+import pyarrow as pa
+
+from actors.file_errors import UnreadableFile
+from actors.objects.object_file import ObjectFile
+from actors.protocol.messages import FileVersion
+from actors.readers import FileReader
+from actors.reading.file_columns import FileColumns
+from actors.rows import Offset, Rows
+from actors.sources.kept_schema import addable_columns
+from actors.sources.source import SourceDefinition
+from state.errors import SchemaError
+
+
+class NewColumns(Exception):
+    """The next records have columns that their source gets first; reading goes on when it has them.
+
+    Args:
+        columns: what the source lacks.
+    """
+
+    def __init__(self, columns: pa.Schema) -> None:
+        super().__init__(columns)
+        self.columns = columns
+
+
+class OpenFile:
+    """A file between its first piece and its last.  One thread at a time.
+
+    Args:
+        content: the object.
+        file: which version of what it is.
+        source: that it is of.
+        reader: of the source's format.
+        piece_bytes: about how large a piece is.
+    """
+
+    def __init__(
+        self, content: ObjectFile, file: FileVersion, source: SourceDefinition, reader: FileReader, piece_bytes: int
+    ) -> None:
+        self._content, self._file, self._source = content, file, source
+        self._reader, self._piece_bytes = reader, piece_bytes
+        self._adds_columns = source.schema_evolution == "add_columns"
+        self._pieces: Iterator[Rows] | None = None
+        self._ahead: Rows | None = None
+        self._error_ahead: UnreadableFile | NewColumns | None = None
+        self._told_requests = self._told_bytes = 0
+
+    def infer_schema(self) -> pa.Schema:
+        """The schema that the file shows; what was read for it is not read again.  Errors as `FileReader`."""
+        try:
+            return self._reader.infer_schema(self._content)
+        except SchemaError as error:
+            raise SchemaError(f"{self._content.path}: {error}, or give the source a schema") from error
+
+    def next_piece(
+        self, schema: pa.Schema, offset: Offset, columns: Collection[str] | None = None
+    ) -> tuple[Rows, bool]:
+        """The next records, at the first call those from an offset on, and whether they are the last.
+
+        One piece is read ahead, so that the last one is known as such.
+
+        Args:
+            schema: of the source.
+            offset: where the first piece begins.
+            columns: those that are of use; None for all.
+
+        Raises:
+            UnreadableFile: the file cannot be read further; the pieces before are valid.
+            NewColumns: the source must have them first; the next call begins anew.
+        """
+        if self._pieces is None:
+            self._pieces = self._read(schema, offset, columns)
+            self._read_ahead()
+        if isinstance(self._error_ahead, NewColumns):
+            self._pieces, error, self._error_ahead = None, self._error_ahead, None
+            raise error
+        if self._error_ahead is not None:
+            raise self._error_ahead
+        if self._ahead is None:
+            return Rows(schema.empty_table(), offset.row, anchor=offset), True
+        piece = self._ahead
+        self._read_ahead()
+        return piece, self._is_over()
+
+    def settle(self) -> None:
+        """Waits for the requests that nobody waits for any more: then the cost is what it is."""
+        self._content.settle()
+
+    def take_cost(self) -> tuple[int, int]:
+        """The requests and bytes since the last call."""
+        requests, bytes_read = self._content.requests, self._content.bytes_read
+        cost = requests - self._told_requests, bytes_read - self._told_bytes
+        self._told_requests, self._told_bytes = requests, bytes_read
+        return cost
+
+    def _read(self, schema: pa.Schema, offset: Offset, columns: Collection[str] | None) -> Iterator[Rows]:
+        """Yields the records from an offset on, with all columns of the source."""
+        made = FileColumns(self._source, schema, self._file, columns)
+        pieces = self._reader.read(
+            self._content, made.content, offset, self._piece_bytes, made.columns, self._adds_columns
+        )
+        for piece in pieces:
+            rows = made.complete(piece)
+            if self._adds_columns and rows.others:
+                new = addable_columns(schema, rows.others)
+                if new.names:
+                    raise NewColumns(new)
+                # A column that is nothing but null is no loss.
+                rows = replace(rows, others=tuple(each for each in rows.others if not pa.types.is_null(each.type)))
+            yield rows
+
+    def _is_over(self) -> bool:
+        return self._ahead is None and self._error_ahead is None
+
+    def _read_ahead(self) -> None:
+        assert self._pieces is not None
+        try:
+            self._ahead = next(self._pieces, None)
+        except (UnreadableFile, NewColumns) as error:
+            self._ahead, self._error_ahead = None, error

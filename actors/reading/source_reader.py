@@ -1,0 +1,52 @@
+"""How one source's files are opened and read."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from actors.objects.object_store import ObjectStore
+from actors.objects.range_cache import RangeCache
+from actors.protocol.messages import FileVersion
+from actors.readers import reader_for
+from actors.reading.open_file import OpenFile
+from actors.settings import FetchSettings
+from actors.sources.source import SourceDefinition
+
+
+class SourceReader:
+    """Opens the files of a source.
+
+    Args:
+        source: where they are and in which format.
+        schema: None until it is decided.
+        settings: sizes of requests and pieces.
+        cache: of what was read before; a local source needs none.
+    """
+
+    def __init__(
+        self,
+        source: SourceDefinition,
+        schema: pa.Schema | None,
+        settings: FetchSettings,
+        cache: RangeCache | None = None,
+    ) -> None:
+        self.schema = schema
+        self._source = source
+        self.columns: frozenset[str] | None = None
+        self._store = ObjectStore(
+            source.location,
+            requests=settings.requests,
+            concurrency=settings.concurrency,
+            max_attempts=settings.max_attempts,
+            cache=None if source.location.is_local else cache,
+        )
+        self._reader = reader_for(source.format, settings.limits)
+        self._piece_bytes = settings.piece_bytes
+
+    def check(self) -> None:
+        """Whether the source can be used at all.  Errors as `ObjectStore.check`."""
+        self._store.check()
+
+    def open(self, file: FileVersion) -> OpenFile:
+        """A file, at its start; nothing is requested yet."""
+        return OpenFile(self._store.open(file), file, self._source, self._reader, self._piece_bytes)

@@ -1,0 +1,156 @@
+"""What a declaration, a schema or a view changes in the catalog, and what it may not change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime
+
+import pyarrow as pa
+
+from actors.sources.kept_schema import kept_schema
+from actors.sources.pipeline_definition import PipelineDefinition
+from actors.sources.source import SourceDefinition
+from state.catalog import Catalog, CatalogPipeline, delete_view, put_left_out, put_pipeline, put_source, put_view
+from state.delta import Delta, DeltaBuilder
+from state.errors import DefinitionChangedError, RootMismatchError
+from state.records import CatalogSource, CatalogView, LeftOutColumn
+from state.view_name import base_name
+
+
+class CatalogChanges:
+    """The catalog of one root, with the changes that the next commit will carry.
+
+    Args:
+        committed: the catalog as of the last commit.
+    """
+
+    def __init__(self, committed: Catalog) -> None:
+        self._pipeline = committed.pipeline
+        self._sources = dict(committed.sources)
+        self.views: dict[str, CatalogView] = dict(committed.views)
+        self.schemas: dict[str, pa.Schema] = {
+            name: pa.ipc.read_schema(pa.py_buffer(source.schema))
+            for name, source in committed.sources.items()
+            if source.schema is not None
+        }
+        self._left_out = {(each.source, each.column) for each in committed.left_out}
+        self._delta = DeltaBuilder()
+        self.is_changed = False
+
+    def declare(
+        self, definition: PipelineDefinition, committed_epoch: int, declared_at: datetime | None = None
+    ) -> None:
+        """Compares a declaration with what is known, and notes what is new.
+
+        Views that are not declared any more are frozen as of `committed_epoch`.  Sources that are new were declared at
+        `declared_at`.
+
+        Raises:
+            RootMismatchError: the root belongs to another pipeline.
+            DefinitionChangedError: a source has another URL, format, pattern or schema than before, or the ANSI mode
+                is another one.
+            SchemaError: a declared column has the name of one that is made.
+        """
+        self._declare_pipeline(definition)
+        for source in definition.sources:
+            self._declare_source(source, declared_at)
+        for name, view in self.views.items():
+            if base_name(name) not in definition.views and view.frozen_epoch is None:
+                self.put_view(replace(view, frozen_epoch=committed_epoch))
+
+    def set_schema(self, source: str, schema: pa.Schema) -> None:
+        """The schema of a source is decided for ever, but for columns that come to its end."""
+        self.schemas[source] = schema
+        self._put_source(replace(self._sources[source], schema=schema.serialize().to_pybytes()))
+
+    @property
+    def not_before(self) -> dict[str, datetime | None]:
+        """Source → the time before which objects must not have been written."""
+        return {name: source.not_before for name, source in self._sources.items()}
+
+    def leave_out(self, columns: Iterable[LeftOutColumn]) -> list[LeftOutColumn]:
+        """Files have columns that their sources do not.  Returns those that nobody knew of."""
+        new = []
+        for column in columns:
+            if (column.source, column.column) not in self._left_out:
+                self._left_out.add((column.source, column.column))
+                put_left_out(self._delta, column)
+                new.append(column)
+        self.is_changed = self.is_changed or bool(new)
+        return new
+
+    def put_view(self, view: CatalogView) -> None:
+        """A view begins, or is frozen."""
+        self.views[view.name] = view
+        put_view(self._delta, view)
+        self.is_changed = True
+
+    def take_delta(self, created: Iterable[CatalogView], dropped: Iterable[str] = ()) -> Delta:
+        """What has changed since the last call, with the views that begin and those that end with this epoch."""
+        for name in dropped:
+            if self.views.pop(name, None) is not None:
+                delete_view(self._delta, name)
+        for view in created:
+            self.put_view(view)
+        self.is_changed = False
+        return self._delta.build()
+
+    def _declare_pipeline(self, definition: PipelineDefinition) -> None:
+        known = self._pipeline
+        if known is None:
+            self._pipeline = CatalogPipeline(definition.name, definition.ansi)
+            put_pipeline(self._delta, self._pipeline)
+            self.is_changed = True
+        elif known.name != definition.name:
+            raise RootMismatchError(
+                f"{definition.root} belongs to the pipeline {known.name!r}, not to {definition.name!r}; "
+                "use that name, or another root"
+            )
+        elif known.ansi != definition.ansi:
+            raise DefinitionChangedError(
+                f"{definition.root} was computed with Spark's ANSI mode {'on' if known.ansi else 'off'}; "
+                f"run it with SparkSettings(ansi={known.ansi})"
+            )
+
+    def _declare_source(self, source: SourceDefinition, declared_at: datetime | None) -> None:
+        text = source.to_json()
+        known = self._sources.get(source.name)
+        if known is None:
+            self._put_source(CatalogSource(source.name, text, None))
+        elif SourceDefinition.of_json(source.name, known.definition).to_json() != text:
+            raise DefinitionChangedError(
+                f"source {source.name} was {known.definition} and is now {text}; "
+                "declare it as it was, or under another name"
+            )
+        self._limit(source, declared_at)
+        if source.schema is None:
+            return
+        declared, kept = kept_schema(source, source.schema), self.schemas.get(source.name)
+        if kept is None:
+            self.set_schema(source.name, declared)
+        elif list(kept)[: len(declared)] != list(declared):
+            # Behind the declared columns are those that were added.
+            raise DefinitionChangedError(
+                f"source {source.name} has the schema ({_columns(kept)}) and is now declared with "
+                f"({_columns(declared)}); declare it as it was, or under another name"
+            )
+
+    def _limit(self, source: SourceDefinition, declared_at: datetime | None) -> None:
+        """Notes what is left out, and since when the source has been declared."""
+        known = self._sources[source.name]
+        if known.declared_at is None and declared_at is not None:
+            # S3 tells times in whole seconds: what is written in this one is taken.
+            known = replace(known, declared_at=declared_at.replace(microsecond=0))
+        known = replace(known, not_before=source.discovery.not_before(known.declared_at))
+        if known != self._sources[source.name]:
+            self._put_source(known)
+
+    def _put_source(self, source: CatalogSource) -> None:
+        self._sources[source.name] = source
+        put_source(self._delta, source)
+        self.is_changed = True
+
+
+def _columns(schema: pa.Schema) -> str:
+    return ", ".join(f"{field.name} {field.type}" for field in schema)

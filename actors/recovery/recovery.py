@@ -1,0 +1,123 @@
+"""Reads what is committed, takes the root over, and fences whoever wrote before.  A cold start is the same."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from actors.listing.listing_state import ListedState
+from actors.protocol.messages import FileKey
+from actors.recovery.attempt_plan import AttemptPlan
+from actors.recovery.catalog_changes import CatalogChanges
+from actors.recovery.committed_files import CommittedFiles
+from actors.sources.pipeline_definition import PipelineDefinition
+from state.catalog import Catalog
+from state.errors import CommitRefusedError, FencedError, StoreNotFoundError
+from state.records import EpochRecord, Head, ViewVersion
+from state.root import Root
+from state.store import StateStore
+
+_TAKE_OVER_TRIES = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecoveredState(CommittedFiles):
+    """What an attempt begins with.
+
+    Args:
+        head: as this attempt has won it.
+        views: the views' versions, restored under the new term.
+        listed: source → its last listing, as far as one is known.
+        unacknowledged: epochs that an earlier attempt of the run committed and did not live to tell.
+    """
+
+    store: StateStore
+    head: Head
+    catalog: CatalogChanges
+    views: Mapping[str, ViewVersion]
+    listed: Mapping[str, ListedState]
+    unacknowledged: Sequence[EpochRecord]
+
+    def num_waiting(self, source: str, poisoned: Container[FileKey]) -> int:
+        """How many objects of a source are to be read on or are waiting, without those that are given up."""
+        left = [each.key for each in self.unfinished if each.key not in poisoned]
+        return len({path for of, path, _ in left if of == source})
+
+
+def check(definition: PipelineDefinition, root: Root) -> Mapping[str, pa.Schema]:
+    """Compares a declaration with the root, without changing anything.
+
+    Returns:
+        The schemas of the sources, as far as they are decided or declared.
+
+    Raises:
+        UsageError: the root and the declaration do not go together.
+        StorageError: the root cannot be read.
+    """
+    committed, epoch = Catalog(), 0
+    try:
+        store = root.open(read_only=True)
+        committed, epoch = Catalog.of(store.scan("catalog")), store.head.epoch
+    except StoreNotFoundError:
+        pass
+    changes = CatalogChanges(committed)
+    changes.declare(definition, epoch)
+    return changes.schemas
+
+
+def current_head(root: Root) -> Head:
+    """What whoever has written to the root last has left; of term 0 if nobody has."""
+    try:
+        return root.open(read_only=True).head
+    except StoreNotFoundError:
+        return Head(0, 0)
+
+
+def recover(definition: PipelineDefinition, plan: AttemptPlan, root: Root) -> RecoveredState:
+    """Opens the store of a pipeline as its only writer.
+
+    The declaration is checked first: a pipeline that does not belong to the root fences nobody.
+
+    Raises:
+        UsageError: the root and the declaration do not go together.
+        FencedError: another process has taken the root over.
+        StorageError: the root cannot be read or written.
+    """
+    store, catalog, head = _take_over(definition, plan, root)
+    views = {name: root.restore(view, head.term) for name, view in head.views.items()}
+    return RecoveredState(
+        **vars(CommittedFiles.read(store, definition)),
+        store=store,
+        head=head,
+        catalog=catalog,
+        views=views,
+        listed=ListedState.of_rows(store.scan("list_state").to_pylist()),
+        unacknowledged=[each for each in store.epochs() if each.epoch > plan.so_far.epoch] if plan.held_root else [],
+    )
+
+
+def _take_over(
+    definition: PipelineDefinition, plan: AttemptPlan, root: Root
+) -> tuple[StateStore, CatalogChanges, Head]:
+    for tries_left in reversed(range(_TAKE_OVER_TRIES)):
+        store = root.create_or_open()
+        if store.head.run != plan.run and (plan.held_root or _is_newer(store.head, plan)):
+            raise FencedError(
+                f"{definition.root} was taken over by the run {store.head.run}; this run has stopped for good"
+            )
+        catalog = CatalogChanges(Catalog.of(store.scan("catalog")))
+        catalog.declare(definition, store.head.epoch, plan.began_at)
+        try:
+            return store, catalog, store.take_over(plan.run)
+        except CommitRefusedError:
+            # A commit was still on its way, of an earlier attempt or of the owner that is replaced: now it is in.
+            if not tries_left:
+                raise
+    raise AssertionError("the last try returns or raises")
+
+
+def _is_newer(head: Head, plan: AttemptPlan) -> bool:
+    """Whether a run that began after this one holds the head."""
+    return plan.replaces_term is not None and head.term > plan.replaces_term and head.run not in plan.replaces

@@ -1,0 +1,232 @@
+"""Rows of a file, brought to the schema of their source without losing anything in silence."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as kinds
+
+from actors.file_errors import UnreadableFile, one_line
+from actors.schemas.safe_types import safe_type
+from state.errors import SchemaError
+
+_MAX_PRECISION = 38
+_INT64_DIGITS = 19
+_HAS_ZONE = r"\d:?\d\d(:\d\d(\.\d+)?)?\s?(Z|[+-]\d\d(:?\d\d)?)$"
+
+
+def conform(table: pa.Table, schema: pa.Schema, *, first_row: int = 0, parse_text: bool = False) -> pa.Table:
+    """The table with exactly the columns of the schema, in its order and types.
+
+    A missing column is null, one that the schema does not have is left out.  A value may become one of a wider type
+    (int32 → int64, float → double, date → timestamp) that can hold it exactly; a time without a zone counts as UTC.
+
+    Args:
+        table: rows of one file.
+        schema: the safe schema of the source.
+        first_row: how many rows of the file come before the table's.
+        parse_text: whether strings may become dates and instants: for text formats.
+
+    Raises:
+        UnreadableFile: a column is of another kind, or a value does not fit; column, types and row are named.
+    """
+    columns = []
+    for field in schema:
+        index = table.schema.get_field_index(field.name)
+        if index < 0:
+            if field.name in table.schema.names:
+                raise UnreadableFile(f"column {field.name} appears twice")
+            columns.append(pa.nulls(table.num_rows, field.type))
+            continue
+        column = table.column(index)
+        _require_fit(column.type, field, parse_text)
+        chunks: list[pa.Array] = []
+        row = first_row
+        for chunk in column.chunks:
+            chunks.append(_converted(chunk, field, row))
+            row += len(chunk)
+        columns.append(pa.chunked_array(chunks, field.type))
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def require_common_column(names: list[str], schema: pa.Schema) -> None:
+    """Refuses a file that has none of the columns of its source: its rows would be nothing but nulls.
+
+    Raises:
+        UnreadableFile: naming what the file has instead.
+    """
+    if not set(names) & set(schema.names):
+        raise UnreadableFile(
+            f"none of the source's columns ({_few(schema.names)}) is in the file, which has {_few(names)}"
+        )
+
+
+def require_fitting_columns(found: pa.Schema, schema: pa.Schema) -> None:
+    """Refuses a file of which a column is of another kind than the source's, whether its values are read or not.
+
+    Raises:
+        UnreadableFile: naming the column and both types.
+    """
+    for field in schema:
+        for index in found.get_all_field_indices(field.name):
+            _require_fit(found.field(index).type, field, parse_text=False)
+
+
+def _require_fit(found: pa.DataType, field: pa.Field, parse_text: bool) -> None:
+    if found != field.type and not _fits(found, field.type, parse_text):
+        raise UnreadableFile(
+            f"column {field.name}: the source has {field.type}, the file has {found}; "
+            "write the file again with the type of the source"
+        )
+
+
+def _few(names: list[str]) -> str:
+    return (", ".join(names[:5]) + (", …" if len(names) > 5 else "")) or "no columns"
+
+
+def _fits(found: pa.DataType, wanted: pa.DataType, parse_text: bool) -> bool:
+    """Whether values of one type can become values of the other, as far as types can tell."""
+    try:
+        found = safe_type(found, "", null=pa.null())
+    except SchemaError:
+        return False
+    if kinds.is_null(found):
+        return True
+    if kinds.is_struct(found) and kinds.is_struct(wanted):
+        types = {field.name: field.type for field in found}
+        return all(field.name not in types or _fits(types[field.name], field.type, parse_text) for field in wanted)
+    if kinds.is_map(found) and kinds.is_map(wanted):
+        return _fits(found.key_type, wanted.key_type, parse_text) and _fits(
+            found.item_type, wanted.item_type, parse_text
+        )
+    if kinds.is_list(found) and kinds.is_list(wanted):
+        return _fits(found.value_type, wanted.value_type, parse_text)
+    if found == wanted:
+        return True
+    if kinds.is_integer(found):
+        wider = kinds.is_integer(wanted) and wanted.bit_width > found.bit_width
+        as_decimal = kinds.is_decimal(wanted) and wanted.scale + _INT64_DIGITS <= _MAX_PRECISION
+        return bool(wider or wanted == pa.float64() or as_decimal)
+    if kinds.is_decimal(found):
+        return bool(kinds.is_decimal(wanted))
+    if kinds.is_timestamp(wanted):
+        return bool(kinds.is_timestamp(found) or found == pa.date32() or (parse_text and found == pa.string()))
+    if parse_text and found == pa.string():
+        return bool(wanted == pa.date32())
+    return bool(found == pa.float32() and wanted == pa.float64())
+
+
+def _converted(chunk: pa.Array, field: pa.Field, first_row: int) -> pa.Array:
+    try:
+        return _checked(chunk, field.type)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        reason = f"column {field.name}: {one_line(error)}"
+    raise UnreadableFile(reason, first_row + _first_bad(chunk, field.type) + 1)
+
+
+def _checked(array: pa.Array, wanted: pa.DataType) -> pa.Array:
+    result = array if array.type == wanted else _convert(array, wanted)
+    if _has_text(wanted):
+        result.validate(full=True)
+    return result
+
+
+def _first_bad(chunk: pa.Array, wanted: pa.DataType) -> int:
+    """The index of the first value that cannot be converted, by halving."""
+    low, high = 0, len(chunk)
+    while high - low > 1:
+        middle = (low + high) // 2
+        try:
+            _checked(chunk.slice(low, middle - low), wanted)
+            low = middle
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            high = middle
+    return low
+
+
+def _has_text(kind: pa.DataType) -> bool:
+    if kind == pa.string():
+        return True
+    return any(_has_text(kind.field(index).type) for index in range(kind.num_fields))
+
+
+def _convert(array: pa.Array, wanted: pa.DataType) -> pa.Array:
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    if kinds.is_dictionary(array.type):
+        array = _without_view(array.dictionary).take(array.indices)
+    elif kinds.is_run_end_encoded(array.type):
+        rows = np.arange(array.offset, array.offset + len(array))
+        runs = np.searchsorted(array.run_ends.to_numpy(), rows, side="right")
+        array = _without_view(array.values).take(pa.array(runs))
+    if array.type == wanted:
+        return array
+    if kinds.is_null(array.type):
+        return pa.nulls(len(array), wanted)
+    if kinds.is_struct(wanted):
+        return _convert_struct(array, wanted)
+    if kinds.is_map(wanted):
+        offsets, within = _own_elements(array)
+        keys = _convert(array.keys[within], wanted.key_type)
+        items = _convert(array.items[within], wanted.item_type)
+        return pa.MapArray.from_arrays(offsets, keys, items, type=wanted, mask=_null_mask(array))
+    if kinds.is_list(wanted):
+        offsets, elements = _elements(array)
+        values = _convert(elements, wanted.value_type)
+        return pa.ListArray.from_arrays(offsets, values, type=wanted, mask=_null_mask(array))
+    if kinds.is_timestamp(wanted):
+        return _convert_time(array, wanted)
+    if kinds.is_decimal(wanted) and kinds.is_integer(array.type):
+        # Arrow wants room for every value of the integer type; only those that are there must fit.
+        array = array.cast(pa.decimal128(_MAX_PRECISION, wanted.scale))
+    return array.cast(wanted)
+
+
+def _without_view(array: pa.Array) -> pa.Array:
+    """The same values; Arrow cannot take single ones out of views."""
+    plain = {pa.binary_view(): pa.large_binary(), pa.string_view(): pa.large_string()}.get(array.type)
+    return array if plain is None else array.cast(plain)
+
+
+def _elements(array: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """The offsets of a list array of any kind from 0 on, and its elements.
+
+    Arrow's own casts abort the process at some lists of lists of a fixed size.
+    """
+    if kinds.is_fixed_size_list(array.type):
+        lengths = pc.if_else(array.is_null(), 0, array.type.list_size).cast(pa.int32())
+        return pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths)]), array.flatten()
+    offsets, within = _own_elements(array)
+    return offsets.cast(pa.int32()), array.values[within]
+
+
+def _own_elements(array: pa.Array) -> tuple[pa.Array, slice]:
+    """The offsets of a list or map array from 0 on, and where its elements are: a slice shares those of the whole."""
+    first, last = array.offsets[0].as_py(), array.offsets[-1].as_py()
+    return pc.subtract(array.offsets, first), slice(first, last)
+
+
+def _convert_struct(array: pa.StructArray, wanted: pa.StructType) -> pa.Array:
+    children = []
+    for field in wanted:
+        index = array.type.get_field_index(field.name)
+        children.append(pa.nulls(len(array), field.type) if index < 0 else _convert(array.field(index), field.type))
+    return pa.StructArray.from_arrays(children, fields=list(wanted), mask=_null_mask(array))
+
+
+def _convert_time(array: pa.Array, wanted: pa.TimestampType) -> pa.Array:
+    if array.type == pa.string() and wanted.tz:
+        texts = pc.utf8_trim_whitespace(array)
+        texts = pc.if_else(pc.equal(pc.utf8_length(texts), 10), pc.binary_join_element_wise(texts, "00:00", " "), texts)
+        has_zone = pc.match_substring_regex(texts, _HAS_ZONE)
+        array = pc.if_else(has_zone, texts, pc.binary_join_element_wise(texts, "Z", ""))
+        return array.cast(wanted)
+    if kinds.is_timestamp(array.type) and bool(array.type.tz) != bool(wanted.tz):
+        exact = array.cast(pa.timestamp("us", array.type.tz))
+        return exact.cast(pa.int64()).cast(wanted)
+    return array.cast(wanted)
+
+
+def _null_mask(array: pa.Array) -> pa.Array | None:
+    return array.is_null() if array.null_count else None

@@ -1,0 +1,55 @@
+"""Columns that tell where a row is from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import pyarrow as pa
+
+from actors.protocol.messages import FileVersion
+from actors.rows import Rows
+
+ROW, EPOCH = "_row", "_epoch"
+_TYPES: Mapping[str, pa.DataType] = {
+    "_path": pa.string(),
+    "_size": pa.int64(),
+    "_last_modified": pa.timestamp("us", "UTC"),
+    "_etag": pa.string(),
+    ROW: pa.int64(),
+    EPOCH: pa.int64(),
+}
+
+
+def metadata_fields(names: Iterable[str]) -> list[pa.Field]:
+    """The columns for some of `METADATA`."""
+    return [pa.field(f"_{name}", _TYPES[f"_{name}"]) for name in names]
+
+
+def file_scalars(file: FileVersion, url: str) -> Mapping[str, pa.Scalar]:
+    """Column → its value, for what all rows of a file share.
+
+    Args:
+        file: the version.
+        url: of its source.
+    """
+    values = (f"{url}/{file.path}", file.size, file.last_modified, file.etag)
+    return {
+        name: pa.scalar(value, _TYPES[name])
+        for name, value in zip(("_path", "_size", "_last_modified", "_etag"), values, strict=True)
+    }
+
+
+def row_positions(rows: Rows) -> pa.Array:
+    """The position in the file of each row that fits; those of bad records are left out."""
+    positions = np.arange(rows.first_row, rows.end_row, dtype=np.int64)
+    bad = [each.row - rows.first_row for each in rows.bad]
+    return pa.array(np.delete(positions, bad) if bad else positions)
+
+
+def with_epoch(table: pa.Table, epoch: int) -> pa.Table:
+    """The rows with the epoch that ingests them, if they have a column for it: it is known when they are emitted."""
+    at = table.schema.get_field_index(EPOCH)
+    if at < 0:
+        return table
+    return table.set_column(at, table.schema.field(at), pa.repeat(pa.scalar(epoch, pa.int64()), table.num_rows))

@@ -1,0 +1,89 @@
+"""Columns that a file has by its path: `dt=2026-01-01/hour=5/part-0.parquet`, as Hive and Spark write them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from datetime import date
+from urllib.parse import unquote
+
+import pyarrow as pa
+
+from actors.file_errors import UnreadableFile, one_line
+from actors.schemas.conform import conform
+
+NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+_WHOLE_NUMBER = re.compile(r"-?[0-9]{1,18}")
+_ISO_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+
+def path_values(path: str) -> dict[str, str | None]:
+    """Column → its text, out of the directories of a path relative to its source; None for null.
+
+    Of two segments with one key the later one counts.
+
+    Example:
+        >>> path_values("dt=2026-01-01/city=S%C3%A3o%20Paulo/part-0.parquet")
+        {'dt': '2026-01-01', 'city': 'São Paulo'}
+    """
+    values: dict[str, str | None] = {}
+    for segment in path.split("/")[:-1]:
+        key, equals, text = segment.partition("=")
+        if key and equals:
+            values[unquote(key)] = None if text == NO_VALUE else unquote(text)
+    return values
+
+
+def path_fields(paths: Iterable[str]) -> list[pa.Field]:
+    """The columns that some paths have, in the order in which they appear, with the types that their values suggest."""
+    texts: dict[str, list[str]] = {}
+    for path in paths:
+        for name, text in path_values(path).items():
+            texts.setdefault(name, []).extend([] if text is None else [text])
+    return [pa.field(name, _suggested_type(found)) for name, found in texts.items()]
+
+
+def path_scalars(path: str, schema: pa.Schema) -> Mapping[str, pa.Scalar]:
+    """Column → its value, for those columns of a schema that a path has.
+
+    Args:
+        path: relative to the source.
+        schema: of the source.
+
+    Raises:
+        UnreadableFile: a value does not fit; the segment is named.
+    """
+    return {
+        name: _scalar(name, text, schema.field(name))
+        for name, text in path_values(path).items()
+        if name in schema.names
+    }
+
+
+def _suggested_type(texts: list[str]) -> pa.DataType:
+    if texts and all(_WHOLE_NUMBER.fullmatch(text) for text in texts):
+        return pa.int64()
+    if texts and all(map(_is_date, texts)):
+        return pa.date32()
+    return pa.string()
+
+
+def _is_date(text: str) -> bool:
+    try:
+        return bool(_ISO_DATE.fullmatch(text) and date.fromisoformat(text))
+    except ValueError:
+        return False
+
+
+def _scalar(name: str, text: str | None, field: pa.Field) -> pa.Scalar:
+    if text is None:
+        return pa.scalar(None, field.type)
+    column = pa.array([text])
+    try:
+        if pa.types.is_timestamp(field.type):
+            table = pa.table({field.name: column})
+            return conform(table, pa.schema([field]), parse_text=True)[field.name][0]
+        return column.cast(field.type)[0]
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, UnreadableFile) as error:
+        reason = error.reason if isinstance(error, UnreadableFile) else one_line(error)
+    raise UnreadableFile(f"its path has {name}={text}, but column {name} of the source is {field.type}: {reason}")

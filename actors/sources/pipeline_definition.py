@@ -1,0 +1,55 @@
+"""What a run is told: the pipeline as it was declared, without its views' queries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, field, replace
+
+from actors.settings import BarrierSettings, FetchSettings
+from actors.sources.placement import PlacementSettings
+from actors.sources.source import SourceDefinition
+from state.location import Location
+from state.retention import RetentionSettings
+
+_CAUTION = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class PipelineDefinition:
+    """Everything the coordinator needs.
+
+    Args:
+        views: name of each declared view → the sources that it may read.
+        ansi: whether Spark runs in ANSI mode; kept in the catalog.
+    """
+
+    name: str
+    root: Location
+    sources: tuple[SourceDefinition, ...]
+    views: Mapping[str, frozenset[str]]
+    ansi: bool
+    barrier: BarrierSettings
+    fetch: FetchSettings
+    retention: RetentionSettings = field(default_factory=RetentionSettings)
+    placement: PlacementSettings = field(default_factory=PlacementSettings)
+
+    def cautious(self) -> PipelineDefinition:
+        """The same with less of everything at once, for an attempt after an epoch that killed."""
+        return replace(
+            self,
+            barrier=replace(self.barrier, max_epoch_bytes=max(1, self.barrier.max_epoch_bytes // _CAUTION)),
+            fetch=replace(
+                self.fetch,
+                max_bytes_in_flight=max(1, self.fetch.max_bytes_in_flight // _CAUTION),
+                max_files_waiting=max(1, self.fetch.max_files_waiting // _CAUTION),
+            ),
+        )
+
+    def closed_sources(self, decided: Set[str]) -> frozenset[str]:
+        """Sources that have a schema and must wait for another one's.
+
+        A view over several sources begins with the first row of any of them, and can be analysed only when all of
+        their schemas are decided.
+        """
+        undecided = {source.name for source in self.sources} - decided
+        return frozenset(name for read in self.views.values() if read & undecided for name in read - undecided)
