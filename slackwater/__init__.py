@@ -84,7 +84,8 @@ if TYPE_CHECKING:
     )
     from actors.sources.placement import ActorResources, PlacementSettings
     from actors.sources.source import Csv, Json, Listing, Notifications, Parquet, Text
-    from slackwater.dry_run import DryRun, Prices
+    from slackwater.dry_run.dry_run import DryRun
+    from slackwater.dry_run.prices import Prices
     from slackwater.explanation import ViewExplanation
     from slackwater.page import Page
     from slackwater.pipeline import Pipeline
@@ -138,7 +139,7 @@ _MODULES = {
     "BarrierSettings": "actors.settings",
     "CacheSettings": "actors.settings",
     "Csv": "actors.sources.source",
-    "DryRun": "slackwater.dry_run",
+    "DryRun": "slackwater.dry_run.dry_run",
     "FetchSettings": "actors.settings",
     "Json": "actors.sources.source",
     "Listing": "actors.sources.source",
@@ -147,7 +148,7 @@ _MODULES = {
     "Parquet": "actors.sources.source",
     "Pipeline": "slackwater.pipeline",
     "PlacementSettings": "actors.sources.placement",
-    "Prices": "slackwater.dry_run",
+    "Prices": "slackwater.dry_run.prices",
     "RaySettings": "slackwater.settings",
     "ReadLimits": "actors.settings",
     "RecoverySettings": "actors.settings",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from slackwater.cli import main
+from slackwater.cli.app import main
 
 if __name__ == "__main__":
     main()

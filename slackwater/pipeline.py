@@ -35,7 +35,8 @@ from actors.sources.source import (
     format_type,
 )
 from actors.telemetry.logging import configure_default
-from slackwater.dry_run import DryRun, Prices, dry_run
+from slackwater.dry_run.dry_run import DryRun, dry_run
+from slackwater.dry_run.prices import Prices
 from slackwater.explanation import ViewExplanation, explain
 from slackwater.foreground import run_in_foreground
 from slackwater.observability.run_observer import RunObserver

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from slackwater.pipeline import Pipeline
-    from slackwater.verification import Verification
     from slackwater.verification.step import OnStep
+    from slackwater.verification.verification import Verification
 
 
 def open(root: str | os.PathLike[str], storage_options: Mapping[str, str] | None = None) -> Store:

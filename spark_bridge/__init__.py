@@ -90,26 +90,3 @@ Map:
     leaves, catalyst   Spark's plans from Python
     spark_message      Spark's errors in one line
 """
-
-from spark_bridge.analysis import analyse
-from spark_bridge.declaration import Declaration
-from spark_bridge.epoch_rows import EpochViews
-from spark_bridge.materializer import Materializer
-from spark_bridge.session import SparkSettings, is_alive, prepare_java, start_session, stop_session, warm_up
-from spark_bridge.view_definition import ViewDefinition
-from spark_bridge.view_plan import ViewPlan
-
-__all__ = [
-    "Declaration",
-    "EpochViews",
-    "Materializer",
-    "SparkSettings",
-    "ViewDefinition",
-    "ViewPlan",
-    "analyse",
-    "is_alive",
-    "prepare_java",
-    "start_session",
-    "stop_session",
-    "warm_up",
-]

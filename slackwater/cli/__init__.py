@@ -39,9 +39,3 @@ Invariants:
     output.py     tables for people, for pipes and for programs
     edge.py       errors → lines and exit codes
 """
-
-from __future__ import annotations
-
-from slackwater.cli.app import main
-
-__all__ = ["main"]

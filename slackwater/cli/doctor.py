@@ -17,7 +17,7 @@ from state.clock import SystemClock
 from state.location import Location
 
 if TYPE_CHECKING:
-    from slackwater.doctor import Finding
+    from slackwater.doctor.finding import Finding
     from slackwater.pipeline import Pipeline
 
 diagnosis = typer.Typer()
@@ -43,7 +43,8 @@ def doctor(
     """
     options = storage_options(option)
     from actors.telemetry.logging import configure
-    from slackwater.doctor import State, checks_for, examine
+    from slackwater.doctor.examination import checks_for, examine
+    from slackwater.doctor.finding import State
 
     configure("error")
     place = None if root is None else Location(root, options)
@@ -61,7 +62,7 @@ def _loaded(target: str | None) -> tuple[Pipeline | None, list[Finding]]:
     if target is None:
         return None, []
     from slackwater.cli.target import load_pipeline
-    from slackwater.doctor import Finding
+    from slackwater.doctor.finding import Finding
 
     try:
         return load_pipeline(target), [Finding.ok("application", f"{target} can be loaded")]
@@ -70,7 +71,7 @@ def _loaded(target: str | None) -> tuple[Pipeline | None, list[Finding]]:
 
 
 def _print(findings: Sequence[Finding], output: Output) -> None:
-    from slackwater.doctor import State
+    from slackwater.doctor.finding import State
 
     if output.json:
         document = [{**asdict(finding), "state": finding.state.value} for finding in findings]

@@ -12,7 +12,10 @@ from slackwater.counted import counted
 from state.errors import UsageError
 
 if TYPE_CHECKING:
-    from slackwater.dry_run import DryRun, Files, PlannedView, Prices, SourcePlan
+    from slackwater.dry_run.dry_run import DryRun
+    from slackwater.dry_run.prices import Prices
+    from slackwater.dry_run.source_plan import Files, SourcePlan
+    from slackwater.dry_run.view_plans import PlannedView
     from slackwater.pipeline import Pipeline
 
 _COUNTS = ("listed", "known", "left_out", "waiting", "new", "changed", "to_read")
@@ -36,7 +39,7 @@ def parsed_prices(lists: float | None, gets: float | None, *, is_dry: bool) -> P
         return None
     if not is_dry:
         raise UsageError("--list-price and --get-price are for --dry-run: add it, or leave them out")
-    from slackwater.dry_run import Prices
+    from slackwater.dry_run.prices import Prices
 
     return Prices(**given)
 

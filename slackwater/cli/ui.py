@@ -12,7 +12,8 @@ from pathlib import Path
 
 from actors.telemetry.logging import configure_default
 from slackwater.store import Store
-from slackwater.ui import AccessToken, PageServer
+from slackwater.ui.access_token import AccessToken
+from slackwater.ui.page_server import PageServer
 from state.clock import SystemClock
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)

@@ -16,7 +16,9 @@ from slackwater.cli.output import Output
 if TYPE_CHECKING:
     from slackwater.pipeline import Pipeline
     from slackwater.store import Store
-    from slackwater.verification import Differences, Step, Verification, ViewCheck
+    from slackwater.verification.comparison import Differences
+    from slackwater.verification.step import Step
+    from slackwater.verification.verification import Verification, ViewCheck
 
 _COLUMNS = ("view", "result", "by", "rows", "expected", "epoch", "why")
 

@@ -22,11 +22,3 @@ Invariants:
     source_access.py a source: listing, reading, its queue
     storage_error.py what to do about an error of a store
 """
-
-from __future__ import annotations
-
-from slackwater.doctor.check import Check
-from slackwater.doctor.examination import checks_for, examine
-from slackwater.doctor.finding import Finding, State
-
-__all__ = ["Check", "Finding", "State", "checks_for", "examine"]

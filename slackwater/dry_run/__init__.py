@@ -20,12 +20,3 @@ Invariants:
     view_plans.py     PlannedView: each view
     prices.py         Prices, and Requests, which have one
 """
-
-from __future__ import annotations
-
-from slackwater.dry_run.dry_run import DryRun, dry_run
-from slackwater.dry_run.prices import Prices, Requests
-from slackwater.dry_run.source_plan import Files, SourcePlan
-from slackwater.dry_run.view_plans import PlannedView
-
-__all__ = ["DryRun", "Files", "PlannedView", "Prices", "Requests", "SourcePlan", "dry_run"]

@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from actors.file_errors import ObjectChanged, ObjectVanished, UnreadableFile
+from actors.formats.parquet.parquet_reader import ParquetReader
 from actors.listing.seen_index import Sight
 from actors.objects.listing_page import microseconds_of, time_of
 from actors.objects.object_store import ObjectStore
 from actors.protocol.messages import FileVersion
-from actors.readers import ParquetReader
 from actors.recovery.committed_files import CommittedFiles
 from actors.settings import FetchSettings
 from actors.sources.path_filter import PathFilter

@@ -21,26 +21,3 @@ nobody else; nothing survives the process that started it, however that ends.
 * `simulation/`: every decision that a pipeline makes, in any order and with any misfortune, in one thread.
 * `process_guard.py`: a program of its own that ends a server with its owner.
 """
-
-from __future__ import annotations
-
-from slackwater.testing.fault_proxy import FaultProxy
-from slackwater.testing.ray_cluster import RayCluster, RayNode
-from slackwater.testing.request import Request
-from slackwater.testing.request_log import RequestLog
-from slackwater.testing.s3_server import S3Server
-from slackwater.testing.simulation import PromiseBroken, Scenario, simulate
-from slackwater.testing.sqs_server import SqsServer
-
-__all__ = [
-    "FaultProxy",
-    "PromiseBroken",
-    "RayCluster",
-    "RayNode",
-    "Request",
-    "RequestLog",
-    "S3Server",
-    "Scenario",
-    "SqsServer",
-    "simulate",
-]

@@ -22,10 +22,3 @@ Invariants:
     cells.py          values from files, cut to what a page shows
     assets/           the page: index.html, style.css, and a JavaScript module for each part
 """
-
-from __future__ import annotations
-
-from slackwater.ui.access_token import AccessToken
-from slackwater.ui.page_server import PageServer
-
-__all__ = ["AccessToken", "PageServer"]

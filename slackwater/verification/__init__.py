@@ -44,22 +44,3 @@ Invariants:
     comparison.py       two tables, row by row
     stored_rows.py      the stored rows of a source, against the ledger
 """
-
-from __future__ import annotations
-
-from slackwater.verification.comparison import Differences, RowDifference
-from slackwater.verification.step import Step
-from slackwater.verification.verification import FileProblem, Outcome, Verification, ViewCheck
-from slackwater.verification.verifier import ENGINES, Verifier
-
-__all__ = [
-    "ENGINES",
-    "Differences",
-    "FileProblem",
-    "Outcome",
-    "RowDifference",
-    "Step",
-    "Verification",
-    "Verifier",
-    "ViewCheck",
-]

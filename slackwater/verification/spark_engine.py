@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from actors.file_errors import UnreadableFile
+from actors.formats.reader import FileReader, reader_for
 from actors.objects.object_file import ObjectFile
-from actors.readers import FileReader, reader_for
 from actors.reading.file_columns import FileColumns
 from actors.rows import Offset
 from actors.schemas.metadata_columns import EPOCH

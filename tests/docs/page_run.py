@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from slackwater.cli import main
+from slackwater.cli.app import main
 from tests.docs.page import Block, Command, blocks, commands, name
 
 _FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE

@@ -15,8 +15,10 @@ from pathlib import Path
 import obstore
 import pytest
 
-from slackwater.doctor import Check, Finding, State, examine
+from slackwater.doctor.check import Check
 from slackwater.doctor.disk_space import DiskSpaceCheck
+from slackwater.doctor.examination import examine
+from slackwater.doctor.finding import Finding, State
 from slackwater.doctor.java import JavaCheck
 from slackwater.doctor.local_spark import LocalSparkCheck
 from slackwater.doctor.machine import MachineCheck

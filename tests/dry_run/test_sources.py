@@ -16,7 +16,9 @@ from actors.objects.object_store import ObjectStore
 from actors.reading.source_reader import SourceReader
 from actors.recovery.committed_files import CommittedFiles
 from actors.sources.pipeline_definition import PipelineDefinition
-from slackwater.dry_run import DryRun, Files, Prices, Requests
+from slackwater.dry_run.dry_run import DryRun
+from slackwater.dry_run.prices import Prices, Requests
+from slackwater.dry_run.source_plan import Files
 from slackwater.dry_run.source_survey import KnownSource, SourceSurvey
 from slackwater.testing.s3_server import S3Server
 from state.catalog import CatalogPipeline, put_pipeline, put_source

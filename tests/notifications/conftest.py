@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from slackwater.testing import S3Server, SqsServer
+from slackwater.testing.s3_server import S3Server
+from slackwater.testing.sqs_server import SqsServer
 from tests.notifications.told_bucket import ToldBucket
 
 

@@ -8,7 +8,8 @@ from contextlib import closing
 
 import pytest
 
-from slackwater.testing import FaultProxy, S3Server
+from slackwater.testing.fault_proxy import FaultProxy
+from slackwater.testing.s3_server import S3Server
 from state.clock import ManualClock, SystemClock
 from state.delta import Delta, DeltaBuilder
 from state.errors import CommitRefusedError, CommitUnknownError, StorageUnavailableError

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from actors.file_errors import EmptyFile
-from actors.readers import CsvReader
+from actors.formats.text.csv import CsvReader
 from actors.rows import Offset
 from actors.schemas.safe_types import safe_schema
 from actors.sources.source import Csv

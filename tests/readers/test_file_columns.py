@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from actors.file_errors import UnreadableFile
+from actors.formats.reader import reader_for
 from actors.objects.object_store import ObjectStore
 from actors.protocol.messages import FileVersion
-from actors.readers import reader_for
 from actors.reading.file_columns import FileColumns
 from actors.reading.open_file import NewColumns, OpenFile
 from actors.rows import BadRecord, Offset, Rows

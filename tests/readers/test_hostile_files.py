@@ -13,7 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from actors.file_errors import UnreadableFile
-from actors.readers import CsvReader, JsonReader, ParquetReader
+from actors.formats.parquet.parquet_reader import ParquetReader
+from actors.formats.text.csv import CsvReader
+from actors.formats.text.json import JsonReader
 from actors.rows import Offset
 from actors.settings import MIB, ReadLimits
 from actors.sources.source import Csv

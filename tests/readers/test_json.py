@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from actors.file_errors import EmptyFile, UnreadableFile
-from actors.readers import JsonReader
+from actors.formats.text.json import JsonReader
 from actors.rows import Offset
 from state.errors import SchemaError
 from tests.readers.written_files import bad_of, open_written, rows_of

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from actors.file_errors import UnreadableFile
-from actors.readers import ParquetReader
+from actors.formats.parquet.parquet_reader import ParquetReader
 from actors.rows import Offset
 from actors.settings import ReadLimits
 from tests.readers.written_files import bad_of, flights, open_written, rows_of, table_of, write_parquet

@@ -16,7 +16,7 @@ import pytest
 import slackwater as sw
 from slackwater.maintenance import run_as_owner, vacuum
 from slackwater.store import Store
-from slackwater.testing import S3Server
+from slackwater.testing.s3_server import S3Server
 from slackwater.view import View
 from slackwater.view_changes import ViewChange
 from spark_bridge.view_table import ViewTable, view_path

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import slackwater as sw
-from slackwater.verification import Outcome
+from slackwater.verification.verification import Outcome
 from tests.cli.command import slackwater
 from tests.real import victims
 from tests.real.events import events, parquet, write

@@ -14,7 +14,9 @@ from typing import Any
 import pytest
 
 import slackwater as sw
-from slackwater.testing import S3Server, SqsServer, s3_events
+from slackwater.testing import s3_events
+from slackwater.testing.s3_server import S3Server
+from slackwater.testing.sqs_server import SqsServer
 from tests.notifications.told_bucket import ToldBucket
 from tests.real import told_job
 from tests.real.events import events, parquet

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 import slackwater as sw
-from slackwater.testing import S3Server, SqsServer
+from slackwater.testing.s3_server import S3Server
+from slackwater.testing.sqs_server import SqsServer
 from tests.cli.command import slackwater
 from tests.real.events import parquet, write
 

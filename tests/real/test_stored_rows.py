@@ -15,7 +15,7 @@ import pytest
 
 import slackwater as sw
 from slackwater.testing.s3_server import S3Server
-from slackwater.verification import Outcome
+from slackwater.verification.verification import Outcome
 from tests.real.events import parquet, write
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]

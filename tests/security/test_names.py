@@ -10,11 +10,13 @@ import pyarrow as pa
 import pytest
 
 from actors.file_errors import ObjectVanished, UnreadableFile
+from actors.formats.parquet.parquet_reader import ParquetReader
+from actors.formats.text.csv import CsvReader
+from actors.formats.text.json import JsonReader
 from actors.objects.object_store import ObjectStore
 from actors.protocol.messages import FileVersion
-from actors.readers import CsvReader, JsonReader, ParquetReader
 from actors.sources.source import Csv
-from slackwater.testing import S3Server
+from slackwater.testing.s3_server import S3Server
 from state.errors import SettingsError, SlackwaterError
 from state.location import Location
 from tests.readers.written_files import open_written, rows_of, write_parquet

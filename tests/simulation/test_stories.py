@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from slackwater.testing.simulation import (
+from slackwater.testing.simulation.scenario import Scenario
+from slackwater.testing.simulation.simulation import Outcome, simulate
+from slackwater.testing.simulation.steps import (
     AT,
     BARRIER,
     CAUGHT_UP,
@@ -24,13 +26,10 @@ from slackwater.testing.simulation import (
     STOPPED,
     THAW,
     VIEW_COMMIT,
-    Outcome,
-    Scenario,
     Step,
     back,
     file,
     refuse,
-    simulate,
     vanish,
 )
 

@@ -21,7 +21,8 @@ import pytest
 import structlog
 
 from actors.telemetry.logging import configure
-from slackwater.testing import FaultProxy, S3Server
+from slackwater.testing.fault_proxy import FaultProxy
+from slackwater.testing.s3_server import S3Server
 from spark_bridge.view_table import ViewTable
 from state import view_dataset
 from state.clock import ManualClock, SystemClock

@@ -13,7 +13,8 @@ from typing import Any
 from urllib.parse import urlencode
 
 import slackwater as sw
-from slackwater.ui import AccessToken, PageServer
+from slackwater.ui.access_token import AccessToken
+from slackwater.ui.page_server import PageServer
 from state.clock import Clock, SystemClock
 
 HOST = "127.0.0.1"

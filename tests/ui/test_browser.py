@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from slackwater.ui import AccessToken
+from slackwater.ui.access_token import AccessToken
 from state.catalog import put_source
 from state.location import Location
 from state.records import CatalogSource

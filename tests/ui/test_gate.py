@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.ui import AccessToken
-from slackwater.ui.access_token import is_loopback
+from slackwater.ui.access_token import AccessToken, is_loopback
 from state.errors import UsageError
 from state.location import Location
 from tests.reading.written_root import write_root

@@ -15,12 +15,12 @@ from pyspark.sql import SparkSession
 
 import slackwater as sw
 from actors.fetching.file_progress import FileProgress
+from actors.formats.reader import reader_for
 from actors.objects.object_store import ObjectStore
 from actors.protocol.messages import FileVersion
-from actors.readers import reader_for
 from actors.rows import BadRecord, Offset, Rows
 from actors.sources.source import Format, SourceDefinition
-from slackwater.verification import Verification
+from slackwater.verification.verification import Verification
 from spark_bridge.materializer import Materializer
 from spark_bridge.view_definition import ViewDefinition
 from state.catalog import CatalogPipeline, put_pipeline, put_source, put_view

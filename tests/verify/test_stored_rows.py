@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import slackwater as sw
-from slackwater.verification import Outcome, ViewCheck
+from slackwater.verification.verification import Outcome, ViewCheck
 from state.location import Location
 from tests.reading.stored_root import StoredRoot
 
