@@ -33,7 +33,7 @@ from benchmarks.reading import listed
 from benchmarks.result import TIMES, BarPlot, Number, Result, Row, Table, Target
 from slackwater.testing.s3_server import S3Server
 from state.location import Location
-from state.object_client import object_client
+from state.objects.object_client import object_client
 
 COLUMNS = [f"c{column}" for column in range(8)]
 SCHEMA = pa.schema([(column, pa.float64()) for column in COLUMNS])

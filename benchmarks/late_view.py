@@ -26,10 +26,10 @@ from spark_bridge.materializer import Materializer
 from spark_bridge.session import SparkSettings, start_local_session, warm_up
 from spark_bridge.view_definition import ViewDefinition
 from spark_bridge.view_plan import ViewPlan
-from state.lance_access import create_dataset
+from state.lance.lance_access import create_dataset
 from state.location import Location
-from state.records import ViewVersion
-from state.stored_rows import LINEAGE
+from state.tables.records import ViewVersion
+from state.tables.stored_rows import LINEAGE
 
 SCHEMA = pa.schema([("user", pa.int64()), ("amount", pa.float64()), ("kind", pa.int64())])
 QUERIES = {

@@ -26,16 +26,16 @@ from benchmarks.command import run_benchmark
 from benchmarks.result import TIMES, LinePlot, Number, Result, Row, Table, Target
 from slackwater.testing.s3_server import S3Server
 from state.clock import ManualClock
-from state.delta import Delta, DeltaBuilder
 from state.epoch import next_epoch
-from state.epoch_trace import EpochTrace, Span
-from state.fingerprint import path_fingerprint
-from state.housekeeping import Housekeeping, StagedUpkeep
-from state.keys import encode_key
-from state.lance_root import LanceRoot
+from state.lance.lance_root import LanceRoot
 from state.location import Location
-from state.records import EpochCounts, EpochSeconds
-from state.retention import RetentionSettings
+from state.tables.delta import Delta, DeltaBuilder
+from state.tables.epoch_trace import EpochTrace, Span
+from state.tables.fingerprint import path_fingerprint
+from state.tables.keys import encode_key
+from state.tables.records import EpochCounts, EpochSeconds
+from state.upkeep.housekeeping import Housekeeping, StagedUpkeep
+from state.upkeep.retention import RetentionSettings
 from state.vnode import vnode_of
 
 FILES_PER_EPOCH = 5

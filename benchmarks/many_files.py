@@ -24,7 +24,7 @@ from benchmarks.command import run_benchmark
 from benchmarks.paused_run import paused_run, seconds_to_commit, upload
 from benchmarks.result import LinePlot, Number, Result, Row, Table, Target
 from slackwater.testing.s3_server import S3Server
-from state.object_client import object_client
+from state.objects.object_client import object_client
 
 QUERY = "SELECT kind, count(*) AS n, sum(amount) AS total FROM events GROUP BY kind"
 SCHEMA = "user bigint, amount double, kind string"

@@ -33,10 +33,10 @@ from slackwater.observability.run_metrics import RunMetrics
 from slackwater.trace import phases
 from state.clock import SystemClock
 from state.epoch import next_epoch
-from state.epoch_trace import EpochTrace
-from state.lance_root import LanceRoot
+from state.lance.lance_root import LanceRoot
 from state.location import Location
-from state.records import EpochCounts, EpochSeconds
+from state.tables.epoch_trace import EpochTrace
+from state.tables.records import EpochCounts, EpochSeconds
 
 WARM = 20
 TURN = 2

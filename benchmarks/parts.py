@@ -20,13 +20,13 @@ from benchmarks.command import run_benchmark
 from benchmarks.result import Number, Result, Row, Table, Target
 from slackwater.testing.s3_server import S3Server
 from state.clock import SystemClock
-from state.delta import Delta, DeltaBuilder
 from state.epoch import next_epoch
-from state.fingerprint import path_fingerprint
-from state.lance_root import LanceRoot
+from state.lance.lance_root import LanceRoot
 from state.location import Location
-from state.object_client import object_client
-from state.records import EpochCounts, EpochSeconds
+from state.objects.object_client import object_client
+from state.tables.delta import Delta, DeltaBuilder
+from state.tables.fingerprint import path_fingerprint
+from state.tables.records import EpochCounts, EpochSeconds
 from state.vnode import vnode_of
 
 ROWS = 500

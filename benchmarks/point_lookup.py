@@ -26,10 +26,10 @@ from slackwater.view import View
 from slackwater.view_difference import difference
 from slackwater.view_reader import ViewReader
 from spark_bridge.view_table import ViewTable
-from state.group_key import KEY_COLUMN, group_keys
-from state.lance_access import create_dataset, open_dataset
+from state.lance.lance_access import create_dataset, open_dataset
 from state.location import Location
-from state.records import ViewVersion
+from state.tables.group_key import KEY_COLUMN, group_keys
+from state.tables.records import ViewVersion
 
 AT_ONCE = 100_000
 PER_USER = 100

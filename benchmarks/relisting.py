@@ -38,13 +38,13 @@ from benchmarks.command import run_benchmark
 from benchmarks.result import Number, Result, Row, Table, Target
 from slackwater.testing.s3_server import S3Server
 from state.clock import SystemClock
-from state.delta import DeltaBuilder
 from state.epoch import EpochPair
-from state.fingerprint import path_fingerprints, version_fingerprints
-from state.lance_root import LanceRoot
+from state.lance.lance_root import LanceRoot
 from state.location import Location
-from state.object_client import object_client
-from state.records import EpochCounts, EpochSeconds
+from state.objects.object_client import object_client
+from state.tables.delta import DeltaBuilder
+from state.tables.fingerprint import path_fingerprints, version_fingerprints
+from state.tables.records import EpochCounts, EpochSeconds
 
 PAGE = 1_000
 AT_ONCE = 50_000

@@ -39,12 +39,12 @@ from actors.sources.source import Parquet, SourceDefinition
 from benchmarks.long_life import VERSION
 from benchmarks.machine import describe_machine
 from state.clock import SystemClock
-from state.delta import Delta, DeltaBuilder
 from state.epoch import EpochPair
-from state.keys import encode_key
-from state.lance_root import LanceRoot
+from state.lance.lance_root import LanceRoot
 from state.location import Location
-from state.records import EpochCounts, EpochSeconds
+from state.tables.delta import Delta, DeltaBuilder
+from state.tables.keys import encode_key
+from state.tables.records import EpochCounts, EpochSeconds
 from state.vnode import VNODES, vnode_of
 
 MANY = 1_000

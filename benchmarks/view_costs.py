@@ -23,8 +23,8 @@ from spark_bridge.materializer import Materializer
 from spark_bridge.session import SparkSettings, start_local_session, warm_up
 from spark_bridge.view_definition import ViewDefinition
 from spark_bridge.view_table import ViewTable
-from state.group_key import KEY_COLUMN
 from state.location import Location
+from state.tables.group_key import KEY_COLUMN
 
 SCHEMA = pa.schema([("user", pa.int64()), ("amount", pa.float64()), ("kind", pa.int64())])
 AGGREGATES = (

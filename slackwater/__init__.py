@@ -99,7 +99,6 @@ if TYPE_CHECKING:
     from slackwater.view import View
     from slackwater.view_changes import ViewChange
     from spark_bridge.session import SparkSettings
-    from state.epoch_trace import Span
     from state.errors import (
         AccessDeniedError,
         BadInputError,
@@ -132,7 +131,8 @@ if TYPE_CHECKING:
         ViewError,
         ViewNotFoundError,
     )
-    from state.retention import RetentionSettings, Thinning
+    from state.tables.epoch_trace import Span
+    from state.upkeep.retention import RetentionSettings, Thinning
 
 _MODULES = {
     "ActorResources": "actors.sources.placement",
@@ -153,7 +153,7 @@ _MODULES = {
     "ReadLimits": "actors.settings",
     "RecoverySettings": "actors.settings",
     "RequestSettings": "actors.settings",
-    "RetentionSettings": "state.retention",
+    "RetentionSettings": "state.upkeep.retention",
     "Run": "slackwater.run",
     "RunReport": "slackwater.run_status",
     "RunStatus": "slackwater.run_status",
@@ -164,9 +164,9 @@ _MODULES = {
     "StartupStep": "slackwater.run_status",
     "Store": "slackwater.store",
     "Story": "slackwater.story",
-    "Span": "state.epoch_trace",
+    "Span": "state.tables.epoch_trace",
     "Text": "actors.sources.source",
-    "Thinning": "state.retention",
+    "Thinning": "state.upkeep.retention",
     "Trace": "slackwater.trace",
     "View": "slackwater.view",
     "ViewChange": "slackwater.view_changes",

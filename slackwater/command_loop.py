@@ -12,7 +12,8 @@ import structlog
 from actors.protocol.messages import Throttle
 from actors.telemetry.logging import redact
 from slackwater.run_requests import RunRequests
-from state.command import (
+from state.errors import CommandRefusedError, SlackwaterError, StorageError
+from state.ownership.command import (
     ClearQuarantineCommand,
     Command,
     ForgetCommand,
@@ -26,10 +27,9 @@ from state.command import (
     ThrottleCommand,
     VacuumCommand,
 )
-from state.command_inbox import Answer, Asked, CommandInbox
-from state.errors import CommandRefusedError, SlackwaterError, StorageError
-from state.owner import Ownership
-from state.vacuum import Vacuumed
+from state.ownership.command_inbox import Answer, Asked, CommandInbox
+from state.ownership.owner import Ownership
+from state.upkeep.vacuum import Vacuumed
 
 if TYPE_CHECKING:
     from slackwater.corrections import Corrections

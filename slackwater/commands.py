@@ -9,7 +9,9 @@ from slackwater.command_loop import cleared, retried, tagged, vacuumed
 from slackwater.maintenance import run_as_owner, vacuum
 from slackwater.retry import requeue
 from state.clock import Clock
-from state.command import (
+from state.errors import CommandRefusedError, CommandUnansweredError
+from state.location import Location
+from state.ownership.command import (
     ClearQuarantineCommand,
     Command,
     ForgetCommand,
@@ -19,19 +21,17 @@ from state.command import (
     VacuumCommand,
     kind_of,
 )
-from state.command_inbox import Answer, CommandInbox
-from state.errors import CommandRefusedError, CommandUnansweredError
-from state.location import Location
-from state.owner import Owner, read_owner
-from state.quarantine import clear_quarantine
-from state.retention import RetentionSettings
-from state.tags import delete_tag, put_tag
+from state.ownership.command_inbox import Answer, CommandInbox
+from state.ownership.owner import Owner, read_owner
+from state.upkeep.quarantine import clear_quarantine
+from state.upkeep.retention import RetentionSettings
+from state.upkeep.tags import delete_tag, put_tag
 
 if TYPE_CHECKING:
     from random import Random  # noqa: TID251 - as an argument
 
-    from state.lance_root import LanceRoot
-    from state.store import StateStore
+    from state.lance.lance_root import LanceRoot
+    from state.store.store import StateStore
 
 TIMEOUT_S = 60.0
 _POLL_S = 0.5

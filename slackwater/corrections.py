@@ -14,12 +14,12 @@ from slackwater.run_requests import RunRequests
 from spark_bridge.correctable import cannot_compute_again, cannot_follow, follows_files
 from spark_bridge.moments import uses_moments
 from spark_bridge.view_plan import AGGREGATE, APPEND, FULL
-from state.catalog import Catalog
 from state.errors import CommandRefusedError, NotFoundError
-from state.lance_root import LanceRoot
-from state.records import CatalogView
-from state.store import StateStore
-from state.view_name import is_view
+from state.lance.lance_root import LanceRoot
+from state.store.store import StateStore
+from state.tables.catalog import Catalog
+from state.tables.records import CatalogView
+from state.tables.view_name import is_view
 
 _AT_ONCE = 10_000
 """A barrier carries them to every actor."""

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from actors.protocol.reports import ListProgress, MessageProgress
 from actors.protocol.run_state import RunState
-from state.discovery_progress import DiscoveryProgress, QueueProgress
+from state.tables.discovery_progress import DiscoveryProgress, QueueProgress
 
 
 class DiscoveryTotals:

@@ -21,8 +21,8 @@ from spark_bridge.session import SparkSettings, session_at_hand
 from spark_bridge.view_definition import ViewDefinition
 from state.clock import Clock
 from state.errors import NotIncrementalError
-from state.fingerprint import version_fingerprint
-from state.lance_root import LanceRoot
+from state.lance.lance_root import LanceRoot
+from state.tables.fingerprint import version_fingerprint
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

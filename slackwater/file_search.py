@@ -9,12 +9,12 @@ import pyarrow.compute as pc
 
 from slackwater.file_table import STATUSES, read_files, require_source, source_url, whole_urls
 from slackwater.page import Page, page_of
-from state.catalog import Catalog
 from state.errors import UsageError
-from state.keys import encode_key
-from state.lance_store import LanceStateStore
+from state.lance.lance_store import LanceStateStore
 from state.location import Location
-from state.row_selection import Clue
+from state.tables.catalog import Catalog
+from state.tables.keys import encode_key
+from state.tables.row_selection import Clue
 
 _COUNTED = ("source", "status", "rows_read", "rows_bad")
 _AFTER_EVERY_PATH = b"\xff"

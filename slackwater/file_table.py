@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from actors.coordination.ledger_corrections import num_ignored
-from state.catalog import Catalog
 from state.errors import NotFoundError, UsageError
-from state.store import StateStore
-from state.tables import REMOVED_STATUSES, TABLES
+from state.store.store import StateStore
+from state.tables.catalog import Catalog
+from state.tables.tables import REMOVED_STATUSES, TABLES
 
 STATUSES = ("waiting", "reading", "done", "quarantined", "vanished", *REMOVED_STATUSES)
 _COLUMNS = (

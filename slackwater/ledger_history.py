@@ -19,7 +19,7 @@ from slackwater.history_position import HistoryPosition
 from slackwater.verification.recorded_source import IngestedFile, RecordedSource
 from spark_bridge.history import HistoryPiece, gathered, slice_rows
 from spark_bridge.used_columns import columns_to_read
-from state.stored_rows import FILE_FIELD, file_number
+from state.tables.stored_rows import FILE_FIELD, file_number
 
 _FILES_AHEAD = 3
 _LOST = (ObjectVanished, ObjectChanged, UnreadableFile)

@@ -6,16 +6,16 @@ import os
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from state.catalog import Catalog
 from state.clock import Clock, SystemClock
-from state.housekeeping import Housekeeping
-from state.lance_root import LanceRoot
+from state.lance.lance_root import LanceRoot
 from state.location import Location
-from state.owner import Ownership, new_run_id
-from state.pin import pinned_epochs
-from state.retention import RetentionSettings
-from state.store import StateStore
-from state.vacuum import Vacuumed
+from state.ownership.owner import Ownership, new_run_id
+from state.store.store import StateStore
+from state.tables.catalog import Catalog
+from state.upkeep.housekeeping import Housekeeping
+from state.upkeep.pin import pinned_epochs
+from state.upkeep.retention import RetentionSettings
+from state.upkeep.vacuum import Vacuumed
 
 Result = TypeVar("Result")
 

@@ -25,7 +25,7 @@ from spark_bridge.work_times import WorkTimes
 from state.clock import Clock
 from state.errors import RunFailedError, SlackwaterError, ViewError, ViewNotFoundError
 from state.location import Location
-from state.view_name import is_view
+from state.tables.view_name import is_view
 
 if TYPE_CHECKING:
     from spark_bridge.history import OpenHistory

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from state.clock import Clock
-from state.owner import Owner
+from state.ownership.owner import Owner
 
 _SILENT_S = 20.0
 _STALE = timedelta(seconds=60)

@@ -46,9 +46,9 @@ from slackwater.settings import Settings
 from spark_bridge.view_definition import ViewDefinition, ViewOptions
 from state.clock import Clock, SystemClock
 from state.errors import SettingsError, ViewError
-from state.lance_root import LanceRoot
+from state.lance.lance_root import LanceRoot
 from state.location import Location
-from state.owner import Ownership, new_run_id
+from state.ownership.owner import Ownership, new_run_id
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _Function = TypeVar("_Function", bound=Callable[..., Any])

@@ -9,11 +9,11 @@ import pyarrow.compute as pc
 
 from slackwater.file_table import require_source, whole_urls
 from slackwater.page import Page, page_of
-from state.catalog import Catalog
-from state.keys import encode_key
-from state.lance_store import LanceStateStore
-from state.quarantine import bad_records, is_message
-from state.store import StateStore
+from state.lance.lance_store import LanceStateStore
+from state.store.store import StateStore
+from state.tables.catalog import Catalog
+from state.tables.keys import encode_key
+from state.upkeep.quarantine import bad_records, is_message
 
 _COLUMNS = ("source", "path", "row", "raw", "reason", "epoch")
 

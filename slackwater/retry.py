@@ -12,15 +12,15 @@ from actors.fetching.file_progress import FileProgress
 from actors.protocol.messages import FileVersion, RetriedFile
 from actors.sources.path_filter import PathFilter
 from slackwater.file_table import source_url
-from state.catalog import Catalog
 from state.clock import Clock
-from state.delta import DeltaBuilder
 from state.epoch import next_epoch
 from state.errors import NotFoundError
 from state.location import Location
-from state.records import EpochCounts, EpochSeconds
-from state.store import StateStore
-from state.tables import REMOVED_STATUSES
+from state.store.store import StateStore
+from state.tables.catalog import Catalog
+from state.tables.delta import DeltaBuilder
+from state.tables.records import EpochCounts, EpochSeconds
+from state.tables.tables import REMOVED_STATUSES
 
 
 def quarantined_files(store: StateStore, source: str | None = None, file: str | None = None) -> list[RetriedFile]:

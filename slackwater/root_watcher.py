@@ -12,7 +12,7 @@ from slackwater.stored_status import stored_status
 from state.clock import Clock
 from state.errors import StoreNotFoundError
 from state.location import Location
-from state.owner import Owner, read_owner
+from state.ownership.owner import Owner, read_owner
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from statistics import median
 from slackwater.view import View
 from spark_bridge.view_plan import APPEND, FULL, ViewPlan
 from state.errors import NotFoundError, StoreNotFoundError
-from state.lance_root import LanceRoot
-from state.records import EpochRecord, ViewVersion
-from state.stored_rows import stored_rows_name
+from state.lance.lance_root import LanceRoot
+from state.tables.records import EpochRecord, ViewVersion
+from state.tables.stored_rows import stored_rows_name
 
 _EPOCHS = 100
 

@@ -15,8 +15,8 @@ from slackwater.counted import counted
 from slackwater.run_control import RunControl
 from slackwater.run_status import RunReport, RunStatus, SourceStatus
 from spark_bridge.view_definition import ViewDefinition, ViewOptions
-from state.command import ThrottleCommand
 from state.errors import SettingsError
+from state.ownership.command import ThrottleCommand
 from state.vnode import fetcher_bounds
 
 __all__ = ["Run", "RunReport", "RunStatus", "SourceStatus"]

@@ -32,11 +32,11 @@ from slackwater.startup_steps import StartupSteps
 from spark_bridge.session import prepare_java
 from spark_bridge.view_definition import ViewDefinition
 from state.clock import Clock
-from state.command_inbox import CommandInbox
 from state.errors import FencedError, RunFailedError, SlackwaterError
-from state.lance_root import LanceRoot
-from state.owner import Ownership
-from state.records import Head
+from state.lance.lance_root import LanceRoot
+from state.ownership.command_inbox import CommandInbox
+from state.ownership.owner import Ownership
+from state.tables.records import Head
 
 _NEXT_ATTEMPT = sys.maxsize
 _SHOWN_PHASES = ("running", "paused", "stopping")

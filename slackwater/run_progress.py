@@ -10,8 +10,8 @@ from actors.protocol.run_state import Recovered, RunState
 from slackwater.discovery_totals import DiscoveryTotals
 from slackwater.run_status import MessageStatus, SourceStatus
 from state.clock import Clock
-from state.discovery_progress import DiscoveryProgress
 from state.epoch import epoch_time
+from state.tables.discovery_progress import DiscoveryProgress
 
 _COUNTS = tuple(each.name for each in fields(SourceProgress))
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from actors.protocol.messages import Mutation, PathKey, Pause, Resume, RetriedFile, Retry, Stop, Throttle
 from slackwater.retry import quarantined_files
 from state.errors import CommandRefusedError, NotFoundError, RunFailedError
-from state.root import Root
+from state.store.root import Root
 
 if TYPE_CHECKING:
     from slackwater.attempt import Attempt

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from actors.settings import BarrierSettings, FetchSettings, RecoverySettings, require_positive
 from actors.sources.placement import ActorResources, PlacementSettings
 from state.errors import SettingsError
-from state.retention import RetentionSettings, Thinning
+from state.upkeep.retention import RetentionSettings, Thinning
 
 if TYPE_CHECKING:
     from spark_bridge.session import SparkSettings

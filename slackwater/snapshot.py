@@ -11,13 +11,13 @@ from slackwater.quarantine_table import quarantine_table
 from slackwater.snapshot_sql import run_query
 from slackwater.view import View
 from slackwater.view_reader import ViewReader
-from state.catalog import Catalog
 from state.errors import ViewNotFoundError
 from state.location import Location
-from state.records import EpochRecord
-from state.store import StateStore
-from state.stored_rows import stored_rows_name
-from state.view_name import is_view
+from state.store.store import StateStore
+from state.tables.catalog import Catalog
+from state.tables.records import EpochRecord
+from state.tables.stored_rows import stored_rows_name
+from state.tables.view_name import is_view
 
 
 class Snapshot:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from state.discovery_progress import DiscoveryProgress, QueueProgress
-from state.keys import encode_key
-from state.owner import Owner
-from state.quarantine import poison_messages
-from state.store import StateStore
+from state.ownership.owner import Owner
+from state.store.store import StateStore
+from state.tables.discovery_progress import DiscoveryProgress, QueueProgress
+from state.tables.keys import encode_key
+from state.upkeep.quarantine import poison_messages
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from slackwater.file_table import ignored_changes, source_url
 from slackwater.source_discovery import SourceDiscovery, seconds_since
-from state.catalog import Catalog
-from state.keys import encode_key
-from state.owner import Owner
-from state.store import StateStore
+from state.ownership.owner import Owner
+from state.store.store import StateStore
+from state.tables.catalog import Catalog
+from state.tables.keys import encode_key
 
 _LEFT_OUT = pa.struct([("column", pa.string()), ("path", pa.string()), ("epoch", pa.int64())])
 _QUEUE = pa.struct(

@@ -20,13 +20,13 @@ from slackwater.story import Story, tell
 from slackwater.trace import Trace, trace_of
 from slackwater.view_changes import ViewChange, ViewChanges
 from slackwater.view_table import late_view_table, view_table
-from state.catalog import Catalog
 from state.clock import Clock, SystemClock
 from state.errors import EpochExpiredError, EpochNotFoundError, NotFoundError, UsageError
-from state.lance_store import LanceStateStore
+from state.lance.lance_store import LanceStateStore
 from state.location import Location
-from state.owner import Owner, read_owner
-from state.records import EpochRecord
+from state.ownership.owner import Owner, read_owner
+from state.tables.catalog import Catalog
+from state.tables.records import EpochRecord
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -10,10 +10,10 @@ import pyarrow as pa
 from slackwater.history_position import HistoryPosition
 from spark_bridge.history import HistoryPiece, gathered, slice_rows
 from spark_bridge.used_columns import columns_to_read
-from state.lance_access import open_dataset
+from state.lance.lance_access import open_dataset
 from state.location import Location
-from state.records import ViewVersion
-from state.stored_rows import FILE_FIELD, PATH_COLUMN, file_number
+from state.tables.records import ViewVersion
+from state.tables.stored_rows import FILE_FIELD, PATH_COLUMN, file_number
 
 _BATCH_ROWS = 65_536
 

@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 
 from actors.protocol.run_state import CommittedEpoch
 from slackwater.run_status import LateView, RunStatus, SourceStatus, ViewStatus
-from state.records import EpochCounts, EpochSeconds
-from state.tables import REMOVED_STATUSES
+from state.tables.records import EpochCounts, EpochSeconds
+from state.tables.tables import REMOVED_STATUSES
 
 if TYPE_CHECKING:
     from slackwater.store import Store

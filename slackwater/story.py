@@ -17,18 +17,18 @@ from actors.sources.path_filter import PathFilter
 from slackwater.counted import counted
 from slackwater.file_table import read_files, source_url
 from slackwater.source_discovery import SourceDiscovery
-from state.catalog import Catalog
 from state.epoch import epoch_time
 from state.errors import SlackwaterError
-from state.fingerprint import version_fingerprint
-from state.keys import encode_key
 from state.location import Location
-from state.object_client import object_client
-from state.owner import Owner
-from state.quarantine import bad_records
-from state.records import CatalogSource
-from state.store import StateStore
-from state.tables import REMOVED_STATUSES
+from state.objects.object_client import object_client
+from state.ownership.owner import Owner
+from state.store.store import StateStore
+from state.tables.catalog import Catalog
+from state.tables.fingerprint import version_fingerprint
+from state.tables.keys import encode_key
+from state.tables.records import CatalogSource
+from state.tables.tables import REMOVED_STATUSES
+from state.upkeep.quarantine import bad_records
 
 _BACK = "It is back, and is read again: its rows come into the views when all of it is read."
 _IN_PLACE = "It is read again, and its rows of now come in place of these when that is done."

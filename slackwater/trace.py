@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from slackwater.run_status import RunStatus
-from state.epoch_trace import EpochTrace, Span
-from state.owner import Owner
-from state.records import EpochCounts, EpochRecord, EpochSeconds
+from state.ownership.owner import Owner
+from state.tables.epoch_trace import EpochTrace, Span
+from state.tables.records import EpochCounts, EpochRecord, EpochSeconds
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ import pyarrow as pa
 from slackwater.selection import Selection
 from slackwater.view_reader import ViewReader
 from state.errors import SchemaError, UsageError
-from state.group_key import KEY_COLUMN, group_keys, key_range
-from state.lance_access import lance_options
+from state.lance.lance_access import lance_options
 from state.location import Location
-from state.records import ViewVersion
+from state.tables.group_key import KEY_COLUMN, group_keys, key_range
+from state.tables.records import ViewVersion
 
 if TYPE_CHECKING:
     import pandas as pd

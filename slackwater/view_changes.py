@@ -14,8 +14,8 @@ from slackwater.view_reader import ViewReader
 from state.clock import Clock
 from state.errors import EpochExpiredError
 from state.location import Location
-from state.records import EpochRecord
-from state.store import StateStore
+from state.store.store import StateStore
+from state.tables.records import EpochRecord
 
 
 @dataclass(frozen=True)

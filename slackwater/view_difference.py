@@ -20,8 +20,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from slackwater.view_reader import ViewReader
-from state.deletion_vector import Offsets, deleted_offsets
-from state.group_key import KEY_COLUMN
+from state.lance.deletion_vector import Offsets, deleted_offsets
+from state.tables.group_key import KEY_COLUMN
 
 _FILES_AT_ONCE = 16
 _FRAGMENT_BITS = 32  # the address of a row: the number of its fragment, then its place in it

@@ -16,8 +16,8 @@ from spark_bridge.history import History
 from spark_bridge.view_plan import ViewPlan
 from state.clock import Clock
 from state.errors import NotFoundError
-from state.lance_root import LanceRoot
-from state.stored_rows import stored_rows_name
+from state.lance.lance_root import LanceRoot
+from state.tables.stored_rows import stored_rows_name
 
 
 def view_history(

@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from slackwater.selection import Selection, hidden
 from state.errors import EpochExpiredError, NotFoundError
-from state.lance_access import open_dataset
+from state.lance.lance_access import open_dataset
 from state.location import Location
-from state.records import ViewVersion
-from state.storage_error import storage_error
+from state.objects.storage_error import storage_error
+from state.tables.records import ViewVersion
 
 
 class ViewReader:

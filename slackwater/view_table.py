@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow as pa
 
 from slackwater.view import View
-from state.catalog import Catalog
-from state.lance_store import LanceStateStore
+from state.lance.lance_store import LanceStateStore
 from state.location import Location
-from state.records import CatalogView, ViewVersion
-from state.view_name import base_name, is_view
+from state.tables.catalog import Catalog
+from state.tables.records import CatalogView, ViewVersion
+from state.tables.view_name import base_name, is_view
 
 _VIEWS = pa.schema(
     [

@@ -22,7 +22,7 @@ from spark_bridge.merge_plan import KEY_FIELD, CallBuffer, EpochPartials, Merged
 from spark_bridge.partial_aggregation import CallOverRows, PartialAggregation
 from spark_bridge.result_columns import aggregate_of
 from spark_bridge.view_plan import ViewPlan
-from state.group_key import GLOBAL_KEY, KEY_COLUMN, group_keys
+from state.tables.group_key import GLOBAL_KEY, KEY_COLUMN, group_keys
 
 Unseen = Callable[[pa.Array], pa.Array]
 """Of texts that name a value within a group: for each whether it is not stored yet."""

@@ -12,9 +12,9 @@ from spark_bridge.epoch_rows import EpochRows
 from spark_bridge.merge_plan import KEY_FIELD, EpochPartials
 from spark_bridge.view_plan import ViewPlan
 from spark_bridge.view_table import ViewTable, distinct_path, state_path, view_path
-from state.group_key import KEY_COLUMN
 from state.location import Location
-from state.records import ViewVersion
+from state.tables.group_key import KEY_COLUMN
+from state.tables.records import ViewVersion
 
 
 class AggregateView:

@@ -24,7 +24,7 @@ from spark_bridge.operators import refuse
 from spark_bridge.result_columns import same
 from spark_bridge.typed_buffer import TypedBuffer
 from state.errors import SchemaError
-from state.group_key import is_group_type
+from state.tables.group_key import is_group_type
 
 
 class AggregateCall:

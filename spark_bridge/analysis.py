@@ -25,7 +25,7 @@ from spark_bridge.used_columns import used_columns
 from spark_bridge.view_definition import ALLOW, ViewDefinition
 from spark_bridge.view_plan import AGGREGATE, APPEND, FULL, ViewPlan
 from state.errors import NotIncrementalError, SchemaError, ViewError
-from state.stored_rows import FILE_FIELD
+from state.tables.stored_rows import FILE_FIELD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,8 +15,8 @@ from spark_bridge.view_plan import ViewPlan
 from spark_bridge.view_table import ViewTable, view_path
 from state.errors import RunFailedError
 from state.location import Location
-from state.records import ViewVersion
-from state.stored_rows import FILE_FIELD
+from state.tables.records import ViewVersion
+from state.tables.stored_rows import FILE_FIELD
 
 
 class AppendView:

@@ -12,7 +12,7 @@ from pyspark.rdd import _load_from_socket
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
-from state.lance_layout import for_lance
+from state.tables.lance_layout import for_lance
 
 _MAX_BATCH_BYTES = 64 << 20
 _MAX_BATCH_ROWS = 1 << 20

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from spark_bridge.history import History, HistoryPiece, OpenHistory
 from spark_bridge.view_definition import ALLOW, ViewDefinition
 from spark_bridge.view_plan import ViewPlan
-from state.records import ViewVersion
-from state.view_name import next_name
+from state.tables.records import ViewVersion
+from state.tables.view_name import next_name
 
 if TYPE_CHECKING:
     from spark_bridge.view import View

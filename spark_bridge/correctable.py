@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterable, Mapping
 from spark_bridge.moments import uses_moments
 from spark_bridge.view_plan import AGGREGATE, APPEND, ViewPlan
 from state.errors import ViewError
-from state.lance_access import open_dataset
+from state.lance.lance_access import open_dataset
 from state.location import Location
-from state.records import ViewVersion
-from state.stored_rows import FILE_FIELD
+from state.tables.records import ViewVersion
+from state.tables.stored_rows import FILE_FIELD
 
 
 def require_correctable(

@@ -15,10 +15,10 @@ from spark_bridge.epoch_rows import EpochRows
 from spark_bridge.stored_rows import in_condition
 from spark_bridge.used_columns import columns_to_read
 from spark_bridge.view_plan import ViewPlan
-from state.lance_access import open_dataset
+from state.lance.lance_access import open_dataset
 from state.location import Location
-from state.records import ViewVersion
-from state.stored_rows import FILE_FIELD, ROW_COLUMN, file_number
+from state.tables.records import ViewVersion
+from state.tables.stored_rows import FILE_FIELD, ROW_COLUMN, file_number
 
 _FILES_AT_ONCE = 500
 

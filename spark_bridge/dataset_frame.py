@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_bridge.arrow_frames import frame_of_table, spark_schema
-from state.lance_access import lance_options
+from state.lance.lance_access import lance_options
 from state.location import Location
-from state.stored_rows import FILE_FIELD, PATH_COLUMN
+from state.tables.stored_rows import FILE_FIELD, PATH_COLUMN
 
 _IN_THE_DRIVER_ROWS = 20_000
 _TASKS_A_CORE = 4

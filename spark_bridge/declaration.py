@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from spark_bridge.view_definition import ViewDefinition
 from spark_bridge.view_plan import ViewPlan
 from state.errors import DefinitionChangedError
-from state.records import CatalogView
-from state.view_name import base_name, is_view, next_name
+from state.tables.records import CatalogView
+from state.tables.view_name import base_name, is_view, next_name
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from spark_bridge.arrow_frames import frame_of_table
 from spark_bridge.catalyst import Catalyst, Expression, Plan
 from spark_bridge.partial_aggregation import CallOverRows, PartialAggregation
 from spark_bridge.result_columns import same
-from state.group_key import group_keys
+from state.tables.group_key import group_keys
 
 
 class DistinctSet:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from spark_bridge.leaves import Leaves
-from state.epoch_trace import Span
-from state.records import CatalogView, ViewVersion
+from state.tables.epoch_trace import Span
+from state.tables.records import CatalogView, ViewVersion
 
 _ONE_PARTITION_BYTES = 4 << 20
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from spark_bridge.catalyst import Catalyst, Expression, Plan, simple_name
-from state.stored_rows import FILE_FIELD
+from state.tables.stored_rows import FILE_FIELD
 
 _FILE_SCHEMA = pa.schema([FILE_FIELD])
 

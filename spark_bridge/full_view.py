@@ -20,9 +20,9 @@ from spark_bridge.result_rows import replace_by_result
 from spark_bridge.view_definition import ViewDefinition
 from spark_bridge.view_plan import ViewPlan
 from spark_bridge.view_table import ViewTable, view_path
-from state.lance_access import open_dataset
+from state.lance.lance_access import open_dataset
 from state.location import Location
-from state.records import ViewVersion
+from state.tables.records import ViewVersion
 
 _PARTITIONS_A_CORE = 4
 

@@ -9,8 +9,8 @@ from functools import partial
 
 from spark_bridge.full_view import FullView
 from spark_bridge.view_plan import ViewPlan
-from state.records import ViewVersion
-from state.view_name import next_name
+from state.tables.records import ViewVersion
+from state.tables.view_name import next_name
 
 
 class _Maintained:

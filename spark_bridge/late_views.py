@@ -15,8 +15,8 @@ from spark_bridge.view import View
 from spark_bridge.view_definition import ViewDefinition
 from spark_bridge.view_plan import ViewPlan
 from state.clock import Clock
-from state.records import ViewVersion
-from state.view_name import next_name
+from state.tables.records import ViewVersion
+from state.tables.view_name import next_name
 
 _PIECE_S, _PIECE_ALONE_S = 0.2, 8.0
 """An epoch waits for a piece that has begun: where epochs come with rows, no longer than it takes to compute one.

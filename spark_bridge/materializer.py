@@ -35,9 +35,9 @@ from state.clock import Clock, SystemClock
 from state.epoch import epoch_time
 from state.errors import RunFailedError, ViewError
 from state.location import Location
-from state.records import CatalogView, ViewVersion
-from state.stored_rows import is_stored_rows, source_of_rows, stored_rows_name
-from state.view_name import base_name, next_name
+from state.tables.records import CatalogView, ViewVersion
+from state.tables.stored_rows import is_stored_rows, source_of_rows, stored_rows_name
+from state.tables.view_name import base_name, next_name
 
 _ROWS = "over the rows of an epoch"
 _CORRECTION = "over the rows of corrected files"

@@ -19,7 +19,7 @@ from spark_bridge.catalyst import Catalyst, Expression, Plan, simple_name
 from spark_bridge.driver_projection import DriverProjection
 from spark_bridge.result_columns import aggregate_of, same, unchanged_columns
 from spark_bridge.view_plan import ViewPlan
-from state.group_key import KEY_COLUMN
+from state.tables.group_key import KEY_COLUMN
 
 _FOUND_COLUMN = "__sw_found"
 KEY_FIELD = pa.field(KEY_COLUMN, pa.string(), nullable=False)

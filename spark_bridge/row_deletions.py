@@ -16,10 +16,10 @@ from lance.fragment import DeletionFile
 from obstore.exceptions import BaseError
 from obstore.store import ObjectStore
 
-from state.deletion_vector import Offsets, deleted_offsets, write_roaring
+from state.lance.deletion_vector import Offsets, deleted_offsets, write_roaring
 from state.location import Location
-from state.object_client import object_client
-from state.storage_error import storage_error
+from state.objects.object_client import object_client
+from state.objects.storage_error import storage_error
 
 _AT_ONCE = 16
 
@@ -28,7 +28,7 @@ class RowDeletions:
     """Stages deletion files: the rows that are gone from a fragment, each time all of them.
 
     Lance's own `merge_insert` finds the rows by joining keys again, which took most of an upsert's time.  The format is
-    Lance's (https://lance.org/format/table/); `state.deletion_vector` reads it.
+    Lance's (https://lance.org/format/table/); `state.lance.deletion_vector` reads it.
 
     Args:
         location: where the dataset is.

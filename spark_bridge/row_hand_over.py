@@ -16,7 +16,7 @@ from spark_bridge.moments import epoch_time_us
 from spark_bridge.spark_jobs import SparkJobs
 from spark_bridge.used_columns import columns_to_read
 from spark_bridge.view_plan import ViewPlan
-from state.stored_rows import FILE_FIELD
+from state.tables.stored_rows import FILE_FIELD
 
 
 class RowHandOver:

@@ -10,10 +10,10 @@ from lance import FragmentMetadata
 from pyspark import cloudpickle
 from pyspark.sql import DataFrame
 
-from state import lance_layout
-from state.lance_access import lance_options
-from state.lance_layout import for_lance
+from state.lance.lance_access import lance_options
 from state.location import Location
+from state.tables import lance_layout
+from state.tables.lance_layout import for_lance
 
 # Spark's workers need nothing of this project.
 cloudpickle.register_pickle_by_value(lance_layout)

@@ -9,10 +9,10 @@ import pyarrow as pa
 from actors.protocol.messages import StoredBlock
 from actors.schemas.metadata_columns import EPOCH
 from spark_bridge.view_table import ViewTable
-from state.fragment_stager import staged_fragments
+from state.lance.fragment_stager import staged_fragments
 from state.location import Location
-from state.records import ViewVersion
-from state.stored_rows import PATH_COLUMN, stored_rows_name
+from state.tables.records import ViewVersion
+from state.tables.stored_rows import PATH_COLUMN, stored_rows_name
 
 _PATHS_AT_ONCE = 500
 

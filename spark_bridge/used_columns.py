@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from actors.formats.row_bytes import row_bytes
 from spark_bridge.catalyst import Catalyst, Plan, attribute_id
-from state.stored_rows import FILE_FIELD
+from state.tables.stored_rows import FILE_FIELD
 
 
 def used_columns(catalyst: Catalyst, plan: Plan, leaves: Mapping[int, str]) -> dict[str, frozenset[str]]:

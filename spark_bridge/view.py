@@ -6,7 +6,7 @@ from typing import Protocol
 
 from spark_bridge.corrected_rows import CorrectedRows
 from spark_bridge.epoch_rows import EpochRows
-from state.records import ViewVersion
+from state.tables.records import ViewVersion
 
 
 class View(Protocol):

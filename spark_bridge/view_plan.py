@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from spark_bridge.catalyst import Plan
 from spark_bridge.moments import Moment
-from state.stored_rows import FILE_FIELD
+from state.tables.stored_rows import FILE_FIELD
 
 APPEND = "append"
 AGGREGATE = "aggregate"

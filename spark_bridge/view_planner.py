@@ -15,8 +15,8 @@ from spark_bridge.view_definition import ViewDefinition
 from spark_bridge.view_plan import ViewPlan
 from spark_bridge.visible_columns import visible_schemas
 from state.errors import ViewError
-from state.records import CatalogView
-from state.view_name import next_name
+from state.tables.records import CatalogView
+from state.tables.view_name import next_name
 
 _Schemas = Mapping[str, "pa.Schema | None"]
 

@@ -16,11 +16,11 @@ from lance.fragment import write_fragments
 
 from spark_bridge.row_deletions import RowDeletions
 from state.errors import CommitRefusedError, CommitUnknownError
-from state.fold_plan import next_run
-from state.group_key import KEY_COLUMN
-from state.lance_access import create_dataset, create_of_fragments, open_dataset
+from state.lance.lance_access import create_dataset, create_of_fragments, open_dataset
 from state.location import Location
-from state.storage_error import storage_error
+from state.objects.storage_error import storage_error
+from state.tables.group_key import KEY_COLUMN
+from state.upkeep.fold_plan import next_run
 
 _INDEX_FROM_ROWS = 10_000
 _TIDY_EVERY_COMMITS = 16

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from state.records import CatalogView
+from state.tables.records import CatalogView
 
 _Schema = TypeVar("_Schema", pa.Schema, "pa.Schema | None")
 

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from state.clock import Clock
-from state.epoch_trace import Span
-from state.stored_rows import is_stored_rows, source_of_rows
-from state.view_name import base_name, is_view
+from state.tables.epoch_trace import Span
+from state.tables.stored_rows import is_stored_rows, source_of_rows
+from state.tables.view_name import base_name, is_view
 
 _Result = TypeVar("_Result")
 _PHASE = "spark"

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from state.delta import Change, Changes, Delta, DeltaBuilder
 from state.errors import ProtocolError
-from state.row_selection import RowSelection
-from state.store import StateStore
-from state.tables import PATCH, PUT, TABLES
+from state.store.store import StateStore
+from state.tables.delta import Change, Changes, Delta, DeltaBuilder
+from state.tables.row_selection import RowSelection
+from state.tables.tables import PATCH, PUT, TABLES
 
 Row = dict[str, Any]
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Set
 
 from actors.protocol.messages import FileKey, PathKey
-from state.delta import Delta
-from state.keys import decode_key
-from state.tables import DELETE
+from state.tables.delta import Delta
+from state.tables.keys import decode_key
+from state.tables.tables import DELETE
 
 _LIFTED_ABOVE = 512
 

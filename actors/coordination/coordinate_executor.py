@@ -53,10 +53,10 @@ from actors.sources.pipeline_definition import PipelineDefinition
 from actors.sources.schema_sample import SchemaSample
 from actors.sources.source import orders
 from actors.sources.topology import MATERIALIZER, MERGER, Topology
-from state.delta import Delta
-from state.epoch_trace import EpochTrace
-from state.records import EpochCounts, EpochRecord, ViewVersion
-from state.stored_rows import stored_rows_name, stored_rows_path
+from state.tables.delta import Delta
+from state.tables.epoch_trace import EpochTrace
+from state.tables.records import EpochCounts, EpochRecord, ViewVersion
+from state.tables.stored_rows import stored_rows_name, stored_rows_path
 
 _PHASES: Mapping[type, str] = {Pause: "paused", Resume: "running", Stop: "stopping"}
 

@@ -10,9 +10,9 @@ from actors.coordination.epoch_times import EpochTimes
 from actors.protocol.messages import Barrier, Update
 from actors.protocol.reports import CollectReport
 from actors.protocol.run_state import EpochInFlight
-from state.delta import Delta
 from state.errors import ProtocolError
-from state.records import CatalogView, EpochCounts, EpochSeconds, ViewVersion
+from state.tables.delta import Delta
+from state.tables.records import CatalogView, EpochCounts, EpochSeconds, ViewVersion
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from state.epoch_trace import Span
+from state.tables.epoch_trace import Span
 
 WAITING = "waiting for its turn"
 """The step between two phases: what comes next is busy with the epoch before."""

@@ -7,7 +7,7 @@ from datetime import datetime
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from state.delta import Delta
+from state.tables.delta import Delta
 
 _LEDGER = "ledger"
 _DONE = "done"

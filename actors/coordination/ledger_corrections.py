@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 from actors.protocol.instructions import Commit
 from actors.protocol.messages import PathKey
 from actors.protocol.reports import CorrectedFile
-from state.delta import Delta, DeltaBuilder
-from state.keys import encode_key
-from state.store import StateStore
-from state.tables import PUT, REMOVED_STATUSES, TABLES
+from state.store.store import StateStore
+from state.tables.delta import Delta, DeltaBuilder
+from state.tables.keys import encode_key
+from state.tables.tables import PUT, REMOVED_STATUSES, TABLES
 from state.vnode import vnode_of
 
 _LOOKED_UP_ALONE = 32

@@ -62,7 +62,7 @@ from actors.rows import Rows
 from actors.settings import FetchSettings
 from actors.sources.source import FilePolicy
 from state.errors import ProtocolError, SchemaError
-from state.records import EpochCounts
+from state.tables.records import EpochCounts
 
 _BACKOFF_S = 0.5
 

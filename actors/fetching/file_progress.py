@@ -7,7 +7,7 @@ from datetime import datetime
 
 from actors.protocol.messages import FileKey, FileVersion, PathKey, RetriedFile, StoredBlock
 from actors.rows import BadRecord, Offset
-from state.keys import encode_key
+from state.tables.keys import encode_key
 from state.vnode import vnode_of
 
 

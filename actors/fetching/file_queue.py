@@ -31,9 +31,9 @@ from actors.protocol.messages import (
 from actors.protocol.reports import CorrectedFile
 from actors.protocol.vnode_mapping import vnode_of_file
 from actors.rows import BadRecord, Rows
-from state.delta import Delta, DeltaBuilder
 from state.errors import ProtocolError
-from state.keys import encode_key
+from state.tables.delta import Delta, DeltaBuilder
+from state.tables.keys import encode_key
 from state.vnode import vnode_of
 
 _Item = TypeVar("_Item")

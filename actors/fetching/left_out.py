@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from actors.protocol.messages import FileVersion
 from actors.rows import Rows
-from state.records import LeftOutColumn
+from state.tables.records import LeftOutColumn
 
 
 class LeftOut:

@@ -13,10 +13,10 @@ from actors.fetching.read_buffer import Piece
 from actors.protocol.messages import StoredBlock
 from actors.schemas.metadata_columns import row_positions
 from state.location import Location
-from state.stored_rows import FILE_FIELD, LINEAGE, file_number, version_number
+from state.tables.stored_rows import FILE_FIELD, LINEAGE, file_number, version_number
 
 if TYPE_CHECKING:
-    from state.fragment_stager import FragmentStager
+    from state.lance.fragment_stager import FragmentStager
 
 
 class RowStager:
@@ -46,7 +46,7 @@ class RowStager:
     @cached_property
     def _stager(self) -> FragmentStager:
         # Lance takes half a second to load, and an actor has other things to do when it starts.
-        from state.fragment_stager import FragmentStager
+        from state.lance.fragment_stager import FragmentStager
 
         return FragmentStager(self._root.child(self._path))
 

@@ -44,12 +44,12 @@ from actors.telemetry.logging import configure_default
 from state.clock import SystemClock
 from state.epoch import next_epoch
 from state.errors import NotFoundError, ProtocolError, RunFailedError, SchemaError, SlackwaterError
-from state.quarantine import clear_quarantine
-from state.records import ViewVersion
-from state.tags import delete_tag, put_tag
+from state.tables.records import ViewVersion
+from state.upkeep.quarantine import clear_quarantine
+from state.upkeep.tags import delete_tag, put_tag
 
 if TYPE_CHECKING:
-    from state.vacuum import Vacuumed
+    from state.upkeep.vacuum import Vacuumed
 
 _WATCH_S = 1.0
 
@@ -63,7 +63,7 @@ class Coordinator:
     """
 
     def __init__(self, definition: PipelineDefinition, plan: AttemptPlan) -> None:
-        from state.lance_root import LanceRoot
+        from state.lance.lance_root import LanceRoot
 
         configure_default()
         self._log = structlog.get_logger().bind(actor="coordinator")
@@ -183,15 +183,15 @@ class Coordinator:
         return replace(self._executor.state.since(epoch), failure=self._failure)
 
     async def put_tag(self, name: str, epoch: int) -> None:
-        """Gives an epoch a name.  Errors as `state.tags.put_tag`."""
+        """Gives an epoch a name.  Errors as `state.upkeep.tags.put_tag`."""
         await self._store.change(partial(put_tag, name=name, epoch=epoch))
 
     async def delete_tag(self, name: str) -> None:
-        """Takes a name away.  Errors as `state.tags.delete_tag`."""
+        """Takes a name away.  Errors as `state.upkeep.tags.delete_tag`."""
         await self._store.change(partial(delete_tag, name=name))
 
     async def clear_quarantine(self, source: str | None, epoch: int) -> int:
-        """Forgets bad records.  Errors as `state.quarantine.clear_quarantine`."""
+        """Forgets bad records.  Errors as `state.upkeep.quarantine.clear_quarantine`."""
         return await self._store.change(partial(clear_quarantine, source=source, epoch=epoch))
 
     async def vacuum(self) -> Vacuumed:

@@ -203,7 +203,7 @@ class ListActor(ActorShell):
 
     def _look_for(self, instruction: FindGone) -> GoneFound:
         # Lance takes half a second to load, and mostly nothing is gone.
-        from state.lance_root import LanceRoot
+        from state.lance.lance_root import LanceRoot
 
         assert self._root is not None, "a list actor has state"
         store = LanceRoot(self._root, self._clock).open(read_only=True)

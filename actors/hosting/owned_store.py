@@ -12,13 +12,13 @@ import structlog
 from actors.coordination.ledger_corrections import corrected_delta
 from actors.protocol.instructions import Commit
 from state.errors import StorageError
-from state.housekeeping import UPKEEP_INTERVAL_S, Housekeeping
-from state.lance_root import LanceRoot
-from state.pin import pinned_epochs
-from state.records import EpochRecord
-from state.retention import RetentionSettings
-from state.store import StateStore
-from state.vacuum import Vacuumed
+from state.lance.lance_root import LanceRoot
+from state.store.store import StateStore
+from state.tables.records import EpochRecord
+from state.upkeep.housekeeping import UPKEEP_INTERVAL_S, Housekeeping
+from state.upkeep.pin import pinned_epochs
+from state.upkeep.retention import RetentionSettings
+from state.upkeep.vacuum import Vacuumed
 
 _Result = TypeVar("_Result")
 

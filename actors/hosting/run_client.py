@@ -25,7 +25,7 @@ from actors.sources.placement import without_room
 from actors.sources.topology import COORDINATOR, DISPATCHER, MERGER
 from actors.telemetry.error_lines import cause_of_death, first_line
 from state.errors import RunFailedError, SettingsError
-from state.vacuum import Vacuumed
+from state.upkeep.vacuum import Vacuumed
 
 _Answer = TypeVar("_Answer")
 _LOCAL = "local"
@@ -193,15 +193,15 @@ class RunClient:
         return mark
 
     def put_tag(self, name: str, epoch: int) -> None:
-        """Gives an epoch a name.  Errors as `state.tags.put_tag`."""
+        """Gives an epoch a name.  Errors as `state.upkeep.tags.put_tag`."""
         _answer(lambda: ray.get(self._coordinator.put_tag.remote(name, epoch)))
 
     def delete_tag(self, name: str) -> None:
-        """Takes a name away.  Errors as `state.tags.delete_tag`."""
+        """Takes a name away.  Errors as `state.upkeep.tags.delete_tag`."""
         _answer(lambda: ray.get(self._coordinator.delete_tag.remote(name)))
 
     def clear_quarantine(self, source: str | None, epoch: int) -> int:
-        """Forgets bad records.  Errors as `state.quarantine.clear_quarantine`."""
+        """Forgets bad records.  Errors as `state.upkeep.quarantine.clear_quarantine`."""
         cleared: int = _answer(lambda: ray.get(self._coordinator.clear_quarantine.remote(source, epoch)))
         return cleared
 

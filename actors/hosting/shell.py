@@ -152,7 +152,7 @@ class ActorShell:
     async def _stage(self, root: Location, report: CollectReport) -> None:
         """A large delta goes to the store itself; what is reported only names it."""
         # Lance takes half a second to load, and hardly a delta is large.
-        from state.lance_root import LanceRoot
+        from state.lance.lance_root import LanceRoot
 
         staged = await asyncio.to_thread(LanceRoot(root, self._clock).stage, report.delta, report.epoch)
         self._coordinator.collect.options(num_returns=0).remote(replace(report, delta=staged))

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from actors.protocol.messages import GoneFile
-from state.fingerprint import path_fingerprint
-from state.keys import encode_key
+from state.tables.fingerprint import path_fingerprint
+from state.tables.keys import encode_key
 
 if TYPE_CHECKING:
-    from state.store import StateStore
+    from state.store.store import StateStore
 
 
 @dataclass(frozen=True)

@@ -42,10 +42,10 @@ from actors.protocol.messages import (
 )
 from actors.protocol.reports import CollectReport, ListProgress
 from actors.sources.path_filter import PathFilter
-from state.delta import DeltaBuilder
 from state.errors import ProtocolError, RunFailedError
-from state.fingerprint import path_fingerprint, path_fingerprints, version_fingerprints
-from state.keys import encode_key
+from state.tables.delta import DeltaBuilder
+from state.tables.fingerprint import path_fingerprint, path_fingerprints, version_fingerprints
+from state.tables.keys import encode_key
 from state.vnode import vnode_of
 
 _SETTLE_S = 1.0

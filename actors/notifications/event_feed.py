@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from actors.notifications.bucket_event import PoisonMessageError, bucket_events
 from actors.notifications.message_tracker import MessageTracker, QueueMessage
 from actors.sources.path_filter import PathFilter
-from state.delta import DeltaBuilder
-from state.fingerprint import path_fingerprint
-from state.keys import encode_key
+from state.tables.delta import DeltaBuilder
+from state.tables.fingerprint import path_fingerprint
+from state.tables.keys import encode_key
 from state.vnode import vnode_of
 
 

@@ -15,7 +15,7 @@ from actors.notifications.queue_errors import NotOfferedError, Result, ask_queue
 from actors.sources.source import Notifications
 from state.errors import AccessDeniedError, SettingsError
 from state.location import Location
-from state.object_client import CONNECT_TIMEOUT_S, READ_TIMEOUT_S, endpoint_of
+from state.objects.object_client import CONNECT_TIMEOUT_S, READ_TIMEOUT_S, endpoint_of
 
 OWNER_TAG = "slackwater-root"
 BATCH = 10

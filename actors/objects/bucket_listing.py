@@ -16,7 +16,7 @@ from actors.objects.listing_page import LISTED, PAGE_NAMES, ListingPage
 from actors.objects.raw_listing import RawListing
 from actors.objects.store_errors import AnswerBrokenOffError, UnreadableNameError, ask_store
 from state.location import Location
-from state.object_client import object_client
+from state.objects.object_client import object_client
 
 
 def bucket_pages(client: Any, location: Location, after: str | None, max_attempts: int) -> Iterator[ListingPage]:

@@ -21,9 +21,9 @@ from actors.objects.store_errors import ask_store, bucket_not_found
 from actors.protocol.messages import FileVersion
 from actors.settings import RequestSettings
 from state.errors import SettingsError, StorageUnavailableError
-from state.fingerprint import version_fingerprint
 from state.location import Location
-from state.object_client import object_client
+from state.objects.object_client import object_client
+from state.tables.fingerprint import version_fingerprint
 
 _RETRY_WITHIN_S = 30.0
 

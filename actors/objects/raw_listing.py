@@ -11,7 +11,7 @@ import pyarrow as pa
 from actors.objects.listing_page import LISTED, microseconds_of
 from state.errors import StorageUnavailableError
 from state.location import Location
-from state.object_client import CONNECT_TIMEOUT_S, READ_TIMEOUT_S, endpoint_of
+from state.objects.object_client import CONNECT_TIMEOUT_S, READ_TIMEOUT_S, endpoint_of
 
 _ATTEMPTS = 5
 

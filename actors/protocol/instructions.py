@@ -15,9 +15,9 @@ from actors.protocol.messages import Barrier, FileVersion, Message
 from actors.protocol.reports import CollectReport, CorrectedFile, EpochBlocks
 from actors.protocol.vnode_mapping import VnodeMapping
 from actors.rows import Offset
-from state.delta import Delta
 from state.errors import SchemaError
-from state.records import EpochCounts, EpochSeconds, LeftOutColumn, ViewVersion
+from state.tables.delta import Delta
+from state.tables.records import EpochCounts, EpochSeconds, LeftOutColumn, ViewVersion
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 
 from actors.protocol.messages import Barrier, Block, Correction, Vanished
-from state.delta import Delta
-from state.epoch_trace import Span
-from state.records import CatalogView, EpochCounts, LeftOutColumn, ViewVersion
+from state.tables.delta import Delta
+from state.tables.epoch_trace import Span
+from state.tables.records import CatalogView, EpochCounts, LeftOutColumn, ViewVersion
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from actors.protocol.messages import FileKey
 from actors.protocol.reports import FetchProgress, ListProgress, SourceProgress
-from state.records import CatalogView, EpochCounts, EpochSeconds, ViewVersion
+from state.tables.records import CatalogView, EpochCounts, EpochSeconds, ViewVersion
 
 _RECENT_EPOCHS = 32
 _RECENT_TRACES = 16

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from actors.protocol.messages import FileKey
 from actors.settings import FetchSettings
-from state.records import EpochCounts
+from state.tables.records import EpochCounts
 
 
 @dataclass(frozen=True)

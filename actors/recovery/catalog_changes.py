@@ -11,11 +11,19 @@ import pyarrow as pa
 from actors.sources.kept_schema import kept_schema
 from actors.sources.pipeline_definition import PipelineDefinition
 from actors.sources.source import SourceDefinition
-from state.catalog import Catalog, CatalogPipeline, delete_view, put_left_out, put_pipeline, put_source, put_view
-from state.delta import Delta, DeltaBuilder
 from state.errors import DefinitionChangedError, RootMismatchError
-from state.records import CatalogSource, CatalogView, LeftOutColumn
-from state.view_name import base_name
+from state.tables.catalog import (
+    Catalog,
+    CatalogPipeline,
+    delete_view,
+    put_left_out,
+    put_pipeline,
+    put_source,
+    put_view,
+)
+from state.tables.delta import Delta, DeltaBuilder
+from state.tables.records import CatalogSource, CatalogView, LeftOutColumn
+from state.tables.view_name import base_name
 
 
 class CatalogChanges:

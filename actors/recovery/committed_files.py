@@ -19,9 +19,9 @@ from actors.reading_order import place
 from actors.rows import Offset
 from actors.sources.pipeline_definition import PipelineDefinition
 from actors.sources.source import orders
-from state.fingerprint import path_fingerprint, path_fingerprints
-from state.store import StateStore
-from state.tables import REMOVED_STATUSES
+from state.store.store import StateStore
+from state.tables.fingerprint import path_fingerprint, path_fingerprints
+from state.tables.tables import REMOVED_STATUSES
 
 
 @dataclass(frozen=True, kw_only=True)

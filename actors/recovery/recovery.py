@@ -13,11 +13,11 @@ from actors.recovery.attempt_plan import AttemptPlan
 from actors.recovery.catalog_changes import CatalogChanges
 from actors.recovery.committed_files import CommittedFiles
 from actors.sources.pipeline_definition import PipelineDefinition
-from state.catalog import Catalog
 from state.errors import CommitRefusedError, FencedError, StoreNotFoundError
-from state.records import EpochRecord, Head, ViewVersion
-from state.root import Root
-from state.store import StateStore
+from state.store.root import Root
+from state.store.store import StateStore
+from state.tables.catalog import Catalog
+from state.tables.records import EpochRecord, Head, ViewVersion
 
 _TAKE_OVER_TRIES = 10
 

@@ -9,7 +9,7 @@ from actors.settings import BarrierSettings, FetchSettings
 from actors.sources.placement import PlacementSettings
 from actors.sources.source import SourceDefinition
 from state.location import Location
-from state.retention import RetentionSettings
+from state.upkeep.retention import RetentionSettings
 
 _CAUTION = 8
 

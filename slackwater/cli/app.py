@@ -175,7 +175,7 @@ def vacuum(
     """
     options = storage_options(option)
     from slackwater.cli.upkeep import vacuum_root
-    from state.command import VacuumCommand
+    from state.ownership.command import VacuumCommand
 
     command = VacuumCommand(keep_s=keep_s, keep_epochs=keep_epochs)
     vacuum_root(root, options, command, Output(json), takeover=takeover)

@@ -8,10 +8,10 @@ from random import SystemRandom  # noqa: TID251 - here chance begins
 from slackwater.cli.output import Output
 from slackwater.commands import TIMEOUT_S, ask
 from state.clock import SystemClock
-from state.command import Command
-from state.command_inbox import Answer
 from state.errors import UsageError
 from state.location import Location
+from state.ownership.command import Command
+from state.ownership.command_inbox import Answer
 from state.vnode import VNODES, fetcher_bounds
 
 

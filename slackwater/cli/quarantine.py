@@ -13,7 +13,7 @@ from slackwater.cli.commands import carry_out
 from slackwater.cli.output import Output
 from slackwater.counted import counted
 from slackwater.store import open as open_store
-from state.command import ClearQuarantineCommand
+from state.ownership.command import ClearQuarantineCommand
 
 _COLUMNS = ("source", "path", "row", "reason", "raw", "epoch")
 _SHOWN_CHARACTERS = 60

@@ -12,7 +12,7 @@ from slackwater.cli.options import Debug, Json, Root, Source, StorageOptions, Ti
 from slackwater.cli.output import Output
 
 if TYPE_CHECKING:
-    from state.command import Command
+    from state.ownership.command import Command
 
 steering = typer.Typer()
 Files = Annotated[
@@ -32,7 +32,7 @@ def pause(
     root: Root, timeout: Timeout = 60, option: StorageOptions = None, json: Json = False, debug: Debug = False
 ) -> None:
     """Have a running pipeline list and read nothing more, until `resume`."""
-    from state.command import PauseCommand
+    from state.ownership.command import PauseCommand
 
     ask_owner(root, option, PauseCommand(), timeout, json)
 
@@ -43,7 +43,7 @@ def resume(
     root: Root, timeout: Timeout = 60, option: StorageOptions = None, json: Json = False, debug: Debug = False
 ) -> None:
     """Take a `pause` back."""
-    from state.command import ResumeCommand
+    from state.ownership.command import ResumeCommand
 
     ask_owner(root, option, ResumeCommand(), timeout, json)
 
@@ -54,7 +54,7 @@ def stop(
     root: Root, timeout: Timeout = 60, option: StorageOptions = None, json: Json = False, debug: Debug = False
 ) -> None:
     """End a running pipeline after a last epoch."""
-    from state.command import StopCommand
+    from state.ownership.command import StopCommand
 
     ask_owner(root, option, StopCommand(), timeout, json)
 
@@ -82,8 +82,8 @@ def throttle(
     debug: Debug = False,
 ) -> None:
     """Limit how fast a running pipeline reads.  A new limit replaces those before."""
-    from state.command import ThrottleCommand
     from state.errors import UsageError
+    from state.ownership.command import ThrottleCommand
 
     rates = {
         "files_per_second": files_per_second,
@@ -108,7 +108,7 @@ def rescale(
 ) -> None:
     """Take a running pipeline to another number of fetch actors; with `1-8` it chooses by how much there is to do."""
     from slackwater.cli.commands import parsed_fetchers
-    from state.command import RescaleCommand
+    from state.ownership.command import RescaleCommand
 
     fewest, most = parsed_fetchers(fetchers)
     ask_owner(root, option, RescaleCommand(fewest=fewest, most=most), timeout, json)
@@ -134,7 +134,7 @@ def retry(
     mend them, and put them as a new file.  A file that is mended in place is read again as a whole if its source has
     on_change="append": leave the rows out that were read.
     """
-    from state.command import RetryCommand
+    from state.ownership.command import RetryCommand
 
     ask_owner(root, option, RetryCommand(source=source, file=file), timeout, json)
 
@@ -154,7 +154,7 @@ def reingest(
 
     Their source must be materialized, and its pipeline must run.
     """
-    from state.command import ReingestCommand
+    from state.ownership.command import ReingestCommand
 
     ask_owner(root, option, ReingestCommand(file=file, source=source), timeout, json)
 
@@ -174,7 +174,7 @@ def forget(
 
     Their source must be materialized, and its pipeline must run.
     """
-    from state.command import ForgetCommand
+    from state.ownership.command import ForgetCommand
 
     ask_owner(root, option, ForgetCommand(file=file, source=source), timeout, json)
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from slackwater.cli.commands import carry_out
 from slackwater.cli.output import Output
 from slackwater.store import open as open_store
-from state.command import TagCommand, VacuumCommand
 from state.errors import UsageError
-from state.tags import check_tag_name
+from state.ownership.command import TagCommand, VacuumCommand
+from state.upkeep.tags import check_tag_name
 
 
 def vacuum_root(

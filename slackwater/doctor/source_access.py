@@ -15,7 +15,7 @@ from actors.sources.source import Notifications, SourceDefinition
 from slackwater.doctor.finding import Finding
 from slackwater.doctor.storage_error import remedy_of
 from state.errors import SlackwaterError
-from state.object_client import object_client
+from state.objects.object_client import object_client
 
 _PAGES = 10
 

@@ -17,8 +17,8 @@ from slackwater.doctor.storage_error import remedy_of
 from state.clock import Clock
 from state.errors import SlackwaterError
 from state.location import Location
-from state.object_client import object_client
-from state.owner import new_run_id
+from state.objects.object_client import object_client
+from state.ownership.owner import new_run_id
 
 _BODY = b"slackwater doctor was here, and has not been able to delete this\n"
 # S3 tells times in whole seconds, and refuses requests that are a quarter of an hour off.

@@ -16,11 +16,11 @@ from slackwater.dry_run.source_survey import KnownSource, SourceSurvey
 from slackwater.dry_run.view_plans import KnownViews, PlannedView, plan_views
 from spark_bridge.session import SparkSettings
 from spark_bridge.view_definition import ViewDefinition
-from state.catalog import Catalog
 from state.clock import Clock
 from state.errors import StoreNotFoundError
-from state.lance_root import LanceRoot
-from state.owner import Owner, read_owner
+from state.lance.lance_root import LanceRoot
+from state.ownership.owner import Owner, read_owner
+from state.tables.catalog import Catalog
 
 _AT_ONCE = 8
 

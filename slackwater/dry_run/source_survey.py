@@ -27,7 +27,7 @@ from slackwater.dry_run.prices import DAY_S, HOUR_S, Prices, Requests, idle_queu
 from slackwater.dry_run.source_plan import Files, SourcePlan
 from slackwater.shown_schema import shown_schema
 from state.errors import SchemaError, StorageError, UsageError
-from state.fingerprint import path_fingerprints, version_fingerprints
+from state.tables.fingerprint import path_fingerprints, version_fingerprints
 
 _KEPT_FILES = 64
 _READ_AGAIN = ("append", "replace")

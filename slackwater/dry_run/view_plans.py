@@ -16,7 +16,7 @@ from spark_bridge.view_definition import ViewDefinition
 from spark_bridge.view_plan import ViewPlan
 from spark_bridge.view_planner import ViewPlanner
 from state.errors import DefinitionChangedError, ViewError
-from state.records import CatalogView
+from state.tables.records import CatalogView
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from opentelemetry.util.types import AttributeValue
 import slackwater
 from actors.protocol.run_state import CommittedEpoch
 from slackwater.trace import Trace
-from state.epoch_trace import EpochTrace, Span
+from state.tables.epoch_trace import EpochTrace, Span
 
 _SCOPE = "slackwater"
 

@@ -8,7 +8,7 @@ from typing import Protocol
 from actors.protocol.run_state import CommittedEpoch
 from actors.telemetry.metrics import Metric
 from slackwater.run_status import RunStatus, SourceStatus
-from state.epoch_trace import EpochTrace, Span
+from state.tables.epoch_trace import EpochTrace, Span
 
 RUN_PHASES = ("starting", "running", "paused", "recovering", "stopping", "stopped", "failed")
 """What `RunStatus.phase` can be."""

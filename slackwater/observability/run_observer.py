@@ -13,7 +13,7 @@ from slackwater.observability.run_metrics import RunMetrics
 from slackwater.run_status import RunStatus
 from slackwater.trace import phases
 from state.clock import Clock
-from state.epoch_trace import EpochTrace
+from state.tables.epoch_trace import EpochTrace
 
 _LOOK_EVERY_S = 1.0
 _log = structlog.get_logger(actor="run")

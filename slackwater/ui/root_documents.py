@@ -15,7 +15,7 @@ from slackwater.store import Store
 from slackwater.ui.cells import cell, raw_text
 from state.clock import Clock
 from state.epoch import epoch_time
-from state.owner import Owner
+from state.ownership.owner import Owner
 
 Document = Mapping[str, Any]
 """What JSON can hold.  Texts are those of the root: nothing in it is changed or left out, and none of it is markup."""

@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from state.group_key import group_keys
+from state.tables.group_key import group_keys
 
 TOLERANCE = 1e-9
 """Relative, and absolute for what should be zero."""

@@ -16,7 +16,7 @@ from slackwater.verification.ingested_files import IngestedFiles
 from slackwater.verification.recorded_source import RecordedSource
 from slackwater.verification.step import OnStep, Step
 from state.errors import RunFailedError, StorageError
-from state.records import CatalogView
+from state.tables.records import CatalogView
 
 _SAYS_NOTHING = (CannotComputeError, ObjectChanged, ObjectVanished, RunFailedError, StorageError)
 

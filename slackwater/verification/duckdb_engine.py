@@ -18,7 +18,7 @@ from slackwater.verification.duckdb_files import DuckDbFiles, quoted
 from slackwater.verification.engine import CannotComputeError, query_of
 from slackwater.verification.ingested_files import IngestedFiles
 from spark_bridge.moments import uses_moments
-from state.records import CatalogView
+from state.tables.records import CatalogView
 
 _COPY_BYTES = 1 << 20
 _HEAD_BYTES = 4

@@ -10,7 +10,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from slackwater.verification.ingested_files import IngestedFiles
-from state.records import CatalogView
+from state.tables.records import CatalogView
 
 _FUNCTION = re.compile(r"@|<function |(async )?def \w")
 

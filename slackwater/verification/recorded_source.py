@@ -12,12 +12,12 @@ import pyarrow.compute as pc
 from actors.protocol.messages import FileVersion
 from actors.sources.source import SourceDefinition
 from slackwater.file_table import read_files
-from state.fingerprint import version_fingerprint
 from state.location import Location
-from state.quarantine import bad_records, is_message
-from state.records import CatalogSource
-from state.store import StateStore
-from state.tables import REMOVED_STATUSES
+from state.store.store import StateStore
+from state.tables.fingerprint import version_fingerprint
+from state.tables.records import CatalogSource
+from state.tables.tables import REMOVED_STATUSES
+from state.upkeep.quarantine import bad_records, is_message
 
 
 @dataclass(frozen=True)

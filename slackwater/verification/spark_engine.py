@@ -31,7 +31,7 @@ from spark_bridge.session import SparkSettings, session_at_hand
 from spark_bridge.view_definition import ViewDefinition
 from spark_bridge.visible_columns import visible_schemas
 from state.errors import SchemaError, ViewError
-from state.records import CatalogView
+from state.tables.records import CatalogView
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from slackwater.verification.comparison import Differences, RowDifference
 from slackwater.verification.recorded_source import IngestedFile, RecordedSource
-from state.stored_rows import LINEAGE, PATH_COLUMN, ROW_COLUMN, VERSION_COLUMN, version_number
+from state.tables.stored_rows import LINEAGE, PATH_COLUMN, ROW_COLUMN, VERSION_COLUMN, version_number
 
 _EXAMPLES = 5
 _File = tuple[str, int]

@@ -24,13 +24,13 @@ from slackwater.verification.verification import LEDGER, FileProblem, Outcome, V
 from slackwater.view import View
 from spark_bridge.view_definition import ViewDefinition
 from spark_bridge.view_plan import AGGREGATE
-from state.catalog import Catalog
 from state.errors import StorageError, UsageError
 from state.location import Location
-from state.records import CatalogView, EpochRecord
-from state.store import StateStore
-from state.stored_rows import is_stored_rows, source_of_rows
-from state.view_name import is_view
+from state.store.store import StateStore
+from state.tables.catalog import Catalog
+from state.tables.records import CatalogView, EpochRecord
+from state.tables.stored_rows import is_stored_rows, source_of_rows
+from state.tables.view_name import is_view
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -19,7 +19,7 @@ from actors.rows import Rows
 from actors.settings import FetchSettings
 from actors.sources.source import FilePolicy
 from state.epoch import EpochPair
-from state.fingerprint import version_fingerprint
+from state.tables.fingerprint import version_fingerprint
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 INITIAL = Barrier(EpochPair(0, 1), BarrierKind.INITIAL, list_budget={"s": 100})

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from actors.coordination.admission import Admission
-from state.delta import Delta, DeltaBuilder
-from state.keys import encode_key
+from state.tables.delta import Delta, DeltaBuilder
+from state.tables.keys import encode_key
 
 
 def key(path: str, version: bytes = b"1") -> tuple[str, str, bytes]:

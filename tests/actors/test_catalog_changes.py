@@ -12,9 +12,9 @@ import pytest
 from actors.recovery.catalog_changes import CatalogChanges
 from actors.sources.pipeline_definition import PipelineDefinition
 from actors.sources.source import SourceDefinition
-from state.catalog import Catalog
 from state.errors import DefinitionChangedError, SchemaError
-from state.records import CatalogSource
+from state.tables.catalog import Catalog
+from state.tables.records import CatalogSource
 from tests.actors.test_recovery import definition
 
 _X = pa.schema([("x", pa.int32())])

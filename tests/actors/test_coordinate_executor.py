@@ -28,13 +28,13 @@ from actors.protocol.run_state import Unfinished
 from actors.recovery.attempt_plan import AttemptPlan
 from actors.recovery.recovery import recover
 from actors.settings import FetchSettings
-from state.catalog import Catalog
 from state.clock import SystemClock
-from state.delta import DeltaBuilder
-from state.epoch_trace import EpochTrace, Span
-from state.lance_root import LanceRoot
-from state.records import EpochCounts, EpochRecord, EpochSeconds, LeftOutColumn, ViewVersion
-from state.tables import TABLES
+from state.lance.lance_root import LanceRoot
+from state.tables.catalog import Catalog
+from state.tables.delta import DeltaBuilder
+from state.tables.epoch_trace import EpochTrace, Span
+from state.tables.records import EpochCounts, EpochRecord, EpochSeconds, LeftOutColumn, ViewVersion
+from state.tables.tables import TABLES
 from tests.actors.flow import AT, file, of
 from tests.actors.test_recovery import definition
 

@@ -5,9 +5,9 @@ import pytest
 from actors.coordination.epoch_collector import EpochCollector
 from actors.coordination.epoch_times import EpochTimes
 from actors.protocol.reports import CollectReport
-from state.delta import Delta, DeltaBuilder
 from state.errors import ProtocolError
-from state.records import EpochCounts, ViewVersion
+from state.tables.delta import Delta, DeltaBuilder
+from state.tables.records import EpochCounts, ViewVersion
 from tests.actors.flow import barrier
 
 ACTORS = ["list-s", "merger", "materializer"]

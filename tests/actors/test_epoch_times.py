@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from actors.coordination.epoch_times import WAITING, EpochTimes
-from state.epoch_trace import Span
+from state.tables.epoch_trace import Span
 
 TIMES = EpochTimes(
     opened_s=-2.0,

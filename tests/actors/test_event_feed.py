@@ -7,7 +7,7 @@ import json
 from actors.notifications.event_feed import EventFeed
 from actors.notifications.message_tracker import QueueMessage
 from actors.sources.path_filter import PathFilter
-from state.delta import DeltaBuilder
+from state.tables.delta import DeltaBuilder
 from tests.actors.test_bucket_event import direct, record
 
 

@@ -20,9 +20,9 @@ from actors.protocol.reports import CollectReport, FetchProgress
 from actors.protocol.vnode_mapping import VnodeMapping, fetcher_names
 from actors.sources.path_filter import PathFilter
 from actors.sources.topology import MATERIALIZER, MERGER
-from state.delta import Delta, DeltaBuilder
 from state.errors import ProtocolError, StorageUnavailableError
-from state.records import EpochCounts, EpochRecord, EpochSeconds
+from state.tables.delta import Delta, DeltaBuilder
+from state.tables.records import EpochCounts, EpochRecord, EpochSeconds
 from tests.actors.flow import AT, INITIAL, barrier, fetcher, file, files, of, page, reads, report, rows
 from tests.actors.test_coordinate_executor import Coordination
 

@@ -20,7 +20,7 @@ from actors.protocol.messages import Barrier, Block, Envelope, Stop
 from actors.settings import FetchSettings
 from actors.sources.source import Parquet, SourceDefinition
 from state.errors import StorageError
-from state.fragment_stager import staged_fragments
+from state.lance.fragment_stager import staged_fragments
 from state.location import Location
 from tests.actors.flow import barrier, file, rows
 

@@ -20,8 +20,8 @@ from actors.protocol.messages import ChangedFile, ChangedFiles, FileVersion, New
 from actors.rows import Rows
 from actors.settings import FetchSettings
 from state.errors import ProtocolError, StorageUnavailableError
-from state.records import LeftOutColumn
-from state.tables import DELETE, PATCH, PUT
+from state.tables.records import LeftOutColumn
+from state.tables.tables import DELETE, PATCH, PUT
 from tests.actors.flow import INITIAL, barrier, delta_rows, emitted, fetcher, file, files, of, reads, report, rows
 
 X = pa.schema([("x", pa.int64())])

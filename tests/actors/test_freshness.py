@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from actors.coordination.freshness import youngest_files
-from state.delta import Delta, DeltaBuilder
+from state.tables.delta import Delta, DeltaBuilder
 from tests.reading.written_root import START
 
 

@@ -5,13 +5,13 @@ import pytest
 from actors.listing.gone_files import find_gone
 from actors.protocol.messages import GoneFile
 from state.clock import ManualClock
-from state.delta import DeltaBuilder
-from state.fingerprint import path_fingerprint
-from state.keys import encode_key
-from state.memory_disk import MemoryDisk
-from state.memory_root import MemoryRoot
-from state.records import EpochCounts, EpochSeconds
-from state.store import StateStore
+from state.memory.memory_disk import MemoryDisk
+from state.memory.memory_root import MemoryRoot
+from state.store.store import StateStore
+from state.tables.delta import DeltaBuilder
+from state.tables.fingerprint import path_fingerprint
+from state.tables.keys import encode_key
+from state.tables.records import EpochCounts, EpochSeconds
 from state.vnode import vnode_of
 
 V1, V2 = b"version1", b"version2"

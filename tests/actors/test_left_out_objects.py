@@ -11,13 +11,13 @@ from actors.recovery.attempt_plan import AttemptPlan
 from actors.recovery.catalog_changes import CatalogChanges
 from actors.sources.pipeline_definition import PipelineDefinition
 from actors.sources.source import Listing
-from state.catalog import Catalog
 from state.clock import ManualClock
-from state.delta import Delta
-from state.fingerprint import path_fingerprint
-from state.memory_disk import MemoryDisk
-from state.memory_root import MemoryRoot
-from state.records import EpochCounts, EpochSeconds
+from state.memory.memory_disk import MemoryDisk
+from state.memory.memory_root import MemoryRoot
+from state.tables.catalog import Catalog
+from state.tables.delta import Delta
+from state.tables.fingerprint import path_fingerprint
+from state.tables.records import EpochCounts, EpochSeconds
 from tests.actors.flow import file
 from tests.actors.test_recovery import commit, definition, recover
 

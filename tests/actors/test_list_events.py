@@ -35,7 +35,7 @@ from actors.protocol.messages import (
     Vanished,
 )
 from actors.sources.path_filter import PathFilter
-from state.fingerprint import path_fingerprint
+from state.tables.fingerprint import path_fingerprint
 from tests.actors.flow import AT, INITIAL, barrier, delta_rows, file, of, page, report, sent
 from tests.actors.test_bucket_event import direct, record
 from tests.actors.test_executor_contract import lister

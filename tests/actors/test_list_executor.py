@@ -15,7 +15,7 @@ from actors.objects.page_reader import SIDE_BY_SIDE
 from actors.protocol.instructions import Fail, FindGone, Instruction, ReadPage, WakeAt
 from actors.protocol.messages import ChangedFiles, GoneFile, GoneFiles, NewFiles, Pause, Resume, Vanished
 from actors.sources.path_filter import PathFilter
-from state.fingerprint import path_fingerprint
+from state.tables.fingerprint import path_fingerprint
 from tests.actors.flow import AT, INITIAL, barrier, delta_rows, file, of, page, report, sent
 from tests.actors.test_executor_contract import lister
 

@@ -9,15 +9,15 @@ import pytest
 from actors.hosting.owned_store import OwnedStore
 from actors.protocol.instructions import Commit
 from state.clock import SystemClock
-from state.delta import DeltaBuilder
 from state.epoch import next_epoch
-from state.housekeeping import Housekeeping
-from state.keys import encode_key
-from state.lance_root import LanceRoot
+from state.lance.lance_root import LanceRoot
 from state.location import Location
-from state.records import EpochCounts, EpochSeconds
-from state.retention import RetentionSettings
-from state.vacuum import Vacuumed
+from state.tables.delta import DeltaBuilder
+from state.tables.keys import encode_key
+from state.tables.records import EpochCounts, EpochSeconds
+from state.upkeep.housekeeping import Housekeeping
+from state.upkeep.retention import RetentionSettings
+from state.upkeep.vacuum import Vacuumed
 
 FEW = RetentionSettings(keep_s=0, keep_epochs=2)
 

@@ -14,12 +14,12 @@ from actors.settings import BarrierSettings, FetchSettings
 from actors.sources.pipeline_definition import PipelineDefinition
 from actors.sources.source import Parquet, SourceDefinition
 from state.clock import SystemClock
-from state.delta import DeltaBuilder
 from state.errors import DefinitionChangedError, FencedError
-from state.fingerprint import path_fingerprint
-from state.lance_root import LanceRoot
+from state.lance.lance_root import LanceRoot
 from state.location import Location
-from state.records import EpochCounts, EpochSeconds
+from state.tables.delta import DeltaBuilder
+from state.tables.fingerprint import path_fingerprint
+from state.tables.records import EpochCounts, EpochSeconds
 from tests.actors.flow import file
 
 SCHEMA = pa.schema([("x", pa.int64())])

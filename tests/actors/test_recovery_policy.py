@@ -14,7 +14,7 @@ from state.errors import (
     StorageUnavailableError,
     ViewError,
 )
-from state.records import EpochCounts
+from state.tables.records import EpochCounts
 
 DEATH = RunFailedError("the actor fetch-0 died")
 A, B, C, D = (("s", name, b"1") for name in "abcd")

@@ -37,10 +37,10 @@ from actors.rows import BadRecord, Rows
 from actors.settings import FetchSettings
 from actors.sources.source import FilePolicy
 from state.clock import SystemClock
-from state.delta import Delta, DeltaBuilder
-from state.lance_root import LanceRoot
+from state.lance.lance_root import LanceRoot
 from state.location import Location
-from state.records import EpochCounts, EpochSeconds
+from state.tables.delta import Delta, DeltaBuilder
+from state.tables.records import EpochCounts, EpochSeconds
 from tests.actors.flow import INITIAL, barrier, delta_rows, emitted, file, files, of, reads, report, rows
 
 STORED = StoredBlock("views/s.rows-1.lance", pa.schema([("x", pa.int64())]), ("{}",))

@@ -18,8 +18,8 @@ from actors.protocol.messages import (
 )
 from actors.protocol.vnode_mapping import VnodeMapping, fetcher_names
 from state.errors import StorageUnavailableError
-from state.keys import encode_key
-from state.tables import DELETE, PUT
+from state.tables.keys import encode_key
+from state.tables.tables import DELETE, PUT
 from tests.actors.flow import INITIAL, barrier, delta_rows, emitted, fetcher, file, files, of, reads, report, rows
 
 

@@ -13,10 +13,10 @@ from actors.fetching.row_stager import RowStager
 from actors.protocol.messages import StoredBlock
 from actors.rows import BadRecord, Rows
 from actors.schemas.metadata_columns import row_positions
-from state.fragment_stager import staged_fragments
-from state.lance_access import create_of_fragments
+from state.lance.fragment_stager import staged_fragments
+from state.lance.lance_access import create_of_fragments
 from state.location import Location
-from state.stored_rows import LINEAGE, version_number
+from state.tables.stored_rows import LINEAGE, version_number
 from tests.actors.flow import file, rows
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from actors.protocol.run_state import CommittedEpoch, RunState
-from state.records import EpochCounts, EpochSeconds
+from state.tables.records import EpochCounts, EpochSeconds
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 

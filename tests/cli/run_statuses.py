@@ -7,7 +7,7 @@ from typing import Any
 
 from actors.protocol.run_state import CommittedEpoch
 from slackwater.run_status import EpochStatus, LateView, RunStatus, SourceStatus, ViewStatus
-from state.records import EpochCounts, EpochSeconds
+from state.tables.records import EpochCounts, EpochSeconds
 
 EPOCH = 117_123_456_789_012_345
 AT = datetime(2026, 1, 31, 12, 3, 44, tzinfo=UTC)

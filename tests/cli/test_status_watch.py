@@ -18,7 +18,7 @@ import pytest
 from slackwater.run_status import RunStatus, SourceStatus
 from state.clock import ManualClock, SystemClock
 from state.location import Location
-from state.owner import Ownership
+from state.ownership.owner import Ownership
 from tests.cli.command import slackwater, started
 from tests.reading.written_root import WrittenRoot, write_root
 

@@ -13,9 +13,9 @@ import slackwater as sw
 from slackwater.cli.output import Output
 from slackwater.cli.trace import print_trace
 from slackwater.trace import Trace
-from state.epoch_trace import EpochTrace, Span
 from state.location import Location
-from state.records import EpochCounts
+from state.tables.epoch_trace import EpochTrace, Span
+from state.tables.records import EpochCounts
 from tests.cli.command import slackwater
 from tests.reading.written_root import SPANS, START, WrittenRoot, write_root
 

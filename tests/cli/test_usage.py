@@ -11,7 +11,7 @@ from slackwater.cli.options import storage_options
 from slackwater.testing.s3_server import S3Server
 from state.errors import UsageError
 from state.location import Location
-from state.owner import read_owner
+from state.ownership.owner import read_owner
 from tests.cli.command import slackwater
 
 

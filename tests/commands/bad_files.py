@@ -8,14 +8,14 @@ from datetime import UTC, datetime
 
 from actors.fetching.file_progress import Ending, FileProgress
 from actors.protocol.messages import FileVersion
-from state.catalog import CatalogPipeline, put_pipeline, put_source
 from state.clock import Clock, SystemClock
-from state.delta import DeltaBuilder
 from state.epoch import next_epoch
-from state.fingerprint import version_fingerprint
-from state.lance_root import LanceRoot
+from state.lance.lance_root import LanceRoot
 from state.location import Location
-from state.records import CatalogSource, EpochCounts, EpochSeconds
+from state.tables.catalog import CatalogPipeline, put_pipeline, put_source
+from state.tables.delta import DeltaBuilder
+from state.tables.fingerprint import version_fingerprint
+from state.tables.records import CatalogSource, EpochCounts, EpochSeconds
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 RAW = "s3://raw"

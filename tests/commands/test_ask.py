@@ -21,7 +21,17 @@ from slackwater.commands import ask
 from slackwater.corrections import Corrections
 from slackwater.testing.s3_server import S3Server
 from state.clock import ManualClock, SystemClock
-from state.command import (
+from state.errors import (
+    CommandRefusedError,
+    CommandUnansweredError,
+    EpochNotFoundError,
+    NotFoundError,
+    StorageUnavailableError,
+    StoreNotFoundError,
+)
+from state.location import Location
+from state.objects.object_client import object_client
+from state.ownership.command import (
     ClearQuarantineCommand,
     Command,
     PauseCommand,
@@ -33,18 +43,8 @@ from state.command import (
     ThrottleCommand,
     VacuumCommand,
 )
-from state.command_inbox import Answer, CommandInbox
-from state.errors import (
-    CommandRefusedError,
-    CommandUnansweredError,
-    EpochNotFoundError,
-    NotFoundError,
-    StorageUnavailableError,
-    StoreNotFoundError,
-)
-from state.location import Location
-from state.object_client import object_client
-from state.owner import Owner, Ownership, _to_json, read_owner
+from state.ownership.command_inbox import Answer, CommandInbox
+from state.ownership.owner import Owner, Ownership, _to_json, read_owner
 from tests.commands.bad_files import BAD, BadFiles, progress
 from tests.commands.test_run_requests import Requested, ScriptedAttempt, at_once
 

@@ -12,7 +12,7 @@ from actors.settings import BarrierSettings, FetchSettings
 from slackwater.flow_meter import FlowMeter
 from slackwater.run_status import EdgeStatus, SourceStatus
 from state.clock import ManualClock
-from state.records import EpochCounts, EpochSeconds
+from state.tables.records import EpochCounts, EpochSeconds
 from tests.reading.written_root import START
 
 STATE = RunState(1, "running", 1, 7, num_fetchers=2)

@@ -10,7 +10,7 @@ from actors.protocol.run_state import Recovered, RunState
 from slackwater.run_progress import RunProgress
 from slackwater.run_status import MessageStatus
 from state.clock import ManualClock
-from state.discovery_progress import DiscoveryProgress, QueueProgress
+from state.tables.discovery_progress import DiscoveryProgress, QueueProgress
 from tests.reading.told_root import QUEUE
 from tests.reading.written_root import START
 

@@ -14,7 +14,7 @@ from slackwater.run_status import (
     SourceStatus,
     ViewStatus,
 )
-from state.records import EpochCounts, EpochSeconds
+from state.tables.records import EpochCounts, EpochSeconds
 from tests.reading.written_root import START
 
 STATUS = RunStatus(

@@ -21,10 +21,10 @@ from slackwater.dry_run.prices import Prices, Requests
 from slackwater.dry_run.source_plan import Files
 from slackwater.dry_run.source_survey import KnownSource, SourceSurvey
 from slackwater.testing.s3_server import S3Server
-from state.catalog import CatalogPipeline, put_pipeline, put_source
-from state.fingerprint import path_fingerprint, version_fingerprint
 from state.location import Location
-from state.records import CatalogSource
+from state.tables.catalog import CatalogPipeline, put_pipeline, put_source
+from state.tables.fingerprint import path_fingerprint, version_fingerprint
+from state.tables.records import CatalogSource
 from state.vnode import vnode_of
 from tests.reading.written_root import START, RootWriter
 

@@ -100,7 +100,7 @@ MUTANTS = (
     ),
     Mutant(
         "a commit whose outcome is not known counts as failed and is made again",
-        "state/head_swap.py",
+        "state/store/head_swap.py",
         (
             ("if fresh._swap_name(self._version + 1) == staged.name:", "if False:"),
             (
@@ -118,21 +118,21 @@ MUTANTS = (
     ),
     Mutant(
         "a commit whose outcome is not known counts as done",
-        "state/head_swap.py",
+        "state/store/head_swap.py",
         (
             ("if fresh._swap_name(self._version + 1) == staged.name:", "if isinstance(error, CommitUnknownError):"),
             ("self._adopt(self.reopen(self._version + 1))", "self._adopt(fresh)"),
         ),
     ),
-    Mutant("the head is not compared", "state/memory_disk.py", (("if self.latest != expected:", "if False:"),)),
+    Mutant("the head is not compared", "state/memory/memory_disk.py", (("if self.latest != expected:", "if False:"),)),
     Mutant(
         "a take-over does not begin a term",
-        "state/head_swap.py",
+        "state/store/head_swap.py",
         (("term=self._head.term + 1, run=run", "term=max(1, self._head.term), run=run"),),
     ),
     Mutant(
         "a late attempt's handle on a view still writes",
-        "state/memory_root.py",
+        "state/memory/memory_root.py",
         (
             ("if dataset.latest != expected_version:", "if False:"),
             (
@@ -250,12 +250,12 @@ MUTANTS = (
     ),
     Mutant(
         "a vacuum goes by age",
-        "state/vacuum.py",
+        "state/upkeep/vacuum.py",
         (("self._existing(path, each.last) - each.versions if", "self._existing(path, each.last) if"),),
     ),
     Mutant(
         "a vacuum takes datasets that are not named yet",
-        "state/vacuum.py",
+        "state/upkeep/vacuum.py",
         (("created and int(created.group(1)) <= settled:", "created:"),),
     ),
     Mutant(
@@ -285,7 +285,7 @@ MUTANTS = (
     ),
     Mutant(
         "a vacuum takes rows that are staged, and not committed yet",
-        "state/vacuum.py",
+        "state/upkeep/vacuum.py",
         (
             (
                 "settled = last_of_others if is_stored_rows_path(path) else store.head.epoch",
@@ -300,7 +300,7 @@ MUTANTS = (
     ),
     Mutant(
         "the epoch up to which a view catches up expires",
-        "state/records.py",
+        "state/tables/records.py",
         (("return frozenset(self.tags.values()).union(pinned)", "return frozenset(self.tags.values())"),),
     ),
     Mutant(

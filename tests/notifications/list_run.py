@@ -44,10 +44,10 @@ from actors.recovery.attempt_plan import AttemptPlan
 from actors.recovery.recovery import recover
 from actors.rows import Rows
 from state.clock import SystemClock
-from state.delta import Delta
 from state.epoch import EpochPair
-from state.lance_root import LanceRoot
-from state.records import EpochCounts, EpochSeconds
+from state.lance.lance_root import LanceRoot
+from state.tables.delta import Delta
+from state.tables.records import EpochCounts, EpochSeconds
 from tests import waiting
 
 LIMIT_S = 30.0

@@ -11,11 +11,11 @@ import pytest
 from slackwater.testing.fault_proxy import FaultProxy
 from slackwater.testing.s3_server import S3Server
 from state.clock import ManualClock, SystemClock
-from state.delta import Delta, DeltaBuilder
 from state.errors import CommitRefusedError, CommitUnknownError, StorageUnavailableError
-from state.lance_store import LanceStateStore
+from state.lance.lance_store import LanceStateStore
 from state.location import Location
-from state.records import EpochCounts, EpochSeconds
+from state.tables.delta import Delta, DeltaBuilder
+from state.tables.records import EpochCounts, EpochSeconds
 
 _CLOCK = ManualClock()
 _MANIFESTS = "*/_versions/*"

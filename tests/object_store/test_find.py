@@ -8,8 +8,8 @@ import pytest
 
 from actors.objects.object_store import ObjectStore
 from slackwater.testing.s3_server import S3Server
-from state.fingerprint import version_fingerprint
 from state.location import Location
+from state.tables.fingerprint import version_fingerprint
 
 
 @pytest.fixture(params=["local", "s3"])

@@ -6,8 +6,8 @@ from datetime import timedelta
 
 from actors.protocol.run_state import CommittedEpoch, RunState
 from slackwater.run_status import EdgeStatus, EpochStatus, LateView, MessageStatus, RunStatus, SourceStatus, ViewStatus
-from state.epoch_trace import EpochTrace
-from state.records import EpochCounts, EpochSeconds
+from state.tables.epoch_trace import EpochTrace
+from state.tables.records import EpochCounts, EpochSeconds
 from tests.reading.written_root import SPANS, START
 
 MESSAGES = MessageStatus("https://sqs/q", in_flight=3, received=10, redelivered=2, poison=1)

@@ -14,7 +14,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import NoOpTracer, Span
 
 from slackwater.observability.epoch_spans import EpochSpans
-from state.epoch_trace import EpochTrace
+from state.tables.epoch_trace import EpochTrace
 from tests.observability.observed_run import TRACE, committed
 from tests.reading.written_root import START
 

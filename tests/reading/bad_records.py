@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from state.clock import ManualClock
-from state.delta import DeltaBuilder
-from state.fingerprint import version_fingerprint
-from state.keys import encode_key
-from state.lance_store import LanceStateStore
-from state.records import EpochCounts, EpochSeconds
+from state.lance.lance_store import LanceStateStore
+from state.tables.delta import DeltaBuilder
+from state.tables.fingerprint import version_fingerprint
+from state.tables.keys import encode_key
+from state.tables.records import EpochCounts, EpochSeconds
 from tests.reading.written_root import START, WrittenRoot
 
 BIG, DONE, BAD = "day=2/big.csv", "day=1/b.csv", "day=2/bad.csv"

@@ -9,12 +9,12 @@ import pyarrow as pa
 
 from actors.protocol.messages import StoredBlock
 from spark_bridge.stored_rows import StoredRows
-from state.catalog import CatalogPipeline, put_pipeline, put_source
-from state.fragment_stager import FragmentStager
-from state.keys import encode_key
+from state.lance.fragment_stager import FragmentStager
 from state.location import Location
-from state.records import CatalogSource
-from state.stored_rows import LINEAGE, stored_rows_path, version_number
+from state.tables.catalog import CatalogPipeline, put_pipeline, put_source
+from state.tables.keys import encode_key
+from state.tables.records import CatalogSource
+from state.tables.stored_rows import LINEAGE, stored_rows_path, version_number
 from tests.reading.written_root import RAW_SCHEMA, START, RootWriter
 
 

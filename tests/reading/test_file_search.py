@@ -9,13 +9,13 @@ import pyarrow.compute as pc
 import pytest
 
 import slackwater as sw
-from state.catalog import put_source
 from state.clock import ManualClock
-from state.delta import DeltaBuilder
 from state.errors import NotFoundError, UsageError
-from state.lance_store import LanceStateStore
+from state.lance.lance_store import LanceStateStore
 from state.location import Location
-from state.records import CatalogSource, EpochCounts, EpochSeconds
+from state.tables.catalog import put_source
+from state.tables.delta import DeltaBuilder
+from state.tables.records import CatalogSource, EpochCounts, EpochSeconds
 from tests.reading.bad_records import BIG, DONE, quarantine
 from tests.reading.written_root import RootWriter, WrittenRoot
 

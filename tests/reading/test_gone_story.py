@@ -20,9 +20,9 @@ from actors.protocol.messages import (
     Message,
 )
 from slackwater.story import Story, tell
-from state.catalog import Catalog
 from state.location import Location
-from state.records import CatalogSource
+from state.tables.catalog import Catalog
+from state.tables.records import CatalogSource
 from tests.actors.flow import barrier, file, files, rows
 from tests.actors.test_replacing import Store, piece, staged, started
 from tests.reading.written_root import START

@@ -12,7 +12,7 @@ import pytest
 from slackwater.stored_history import StoredHistory
 from spark_bridge.history import History
 from state.location import Location
-from state.records import ViewVersion
+from state.tables.records import ViewVersion
 
 Opened = Callable[..., StoredHistory]
 SCHEMA = pa.schema([("k", pa.string()), ("n", pa.int64())])

@@ -12,11 +12,11 @@ from typer.testing import CliRunner
 import slackwater as sw
 from slackwater.cli.app import app
 from state.clock import ManualClock
-from state.delta import Delta
 from state.epoch import next_epoch
-from state.lance_store import LanceStateStore
+from state.lance.lance_store import LanceStateStore
 from state.location import Location
-from state.records import EpochCounts, EpochSeconds
+from state.tables.delta import Delta
+from state.tables.records import EpochCounts, EpochSeconds
 from tests.reading.written_root import START, write_root
 
 

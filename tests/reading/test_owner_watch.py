@@ -10,7 +10,7 @@ import psutil
 
 from slackwater.owner_watch import OwnerLife, OwnerWatch
 from state.clock import ManualClock
-from state.owner import Owner
+from state.ownership.owner import Owner
 from tests.reading.written_root import START
 
 ELSEWHERE = Owner("a", "flights", "another-machine", 1, 0.0, START, START, phase="running")

@@ -6,8 +6,8 @@ import pytest
 
 import slackwater as sw
 from state.clock import ManualClock
-from state.lance_store import LanceStateStore
-from state.quarantine import clear_quarantine, poison_messages
+from state.lance.lance_store import LanceStateStore
+from state.upkeep.quarantine import clear_quarantine, poison_messages
 from tests.reading.bad_records import DONE, quarantine, rows_bad
 from tests.reading.told_root import OTHER_BUCKET, QUEUE, poisoned
 from tests.reading.written_root import WrittenRoot

@@ -8,8 +8,8 @@ import pytest
 import slackwater as sw
 from state.clock import ManualClock
 from state.errors import NotFoundError
-from state.lance_store import LanceStateStore
-from state.quarantine import clear_quarantine
+from state.lance.lance_store import LanceStateStore
+from state.upkeep.quarantine import clear_quarantine
 from tests.reading.bad_records import BIG, DONE, quarantine, rows_bad
 from tests.reading.written_root import WrittenRoot
 

@@ -12,9 +12,9 @@ from slackwater.maintenance import run_as_owner, vacuum
 from slackwater.store import Store
 from state.clock import ManualClock
 from state.location import Location
-from state.owner import Ownership, read_owner
-from state.retention import RetentionSettings
-from state.tags import put_tag
+from state.ownership.owner import Ownership, read_owner
+from state.upkeep.retention import RetentionSettings
+from state.upkeep.tags import put_tag
 from tests.reading.written_root import START, WrittenRoot
 
 LAST = RetentionSettings(keep_s=0, keep_epochs=1)

@@ -18,7 +18,7 @@ from slackwater.stored_status import stored_status
 from state.clock import ManualClock
 from state.errors import StoreNotFoundError
 from state.location import Location
-from state.owner import Ownership
+from state.ownership.owner import Ownership
 from tests.reading.written_root import START, WrittenRoot, write_root
 
 TOLD = RunStatus(phase="running", epoch=5, sources={"flights": SourceStatus(waiting=7, rows_per_s=1.5)}, seconds=60.0)
@@ -122,7 +122,7 @@ def test_a_process_that_was_killed_on_this_machine_is_gone_at_once(
     written: WrittenRoot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     child = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE)
-    monkeypatch.setattr("state.owner.os.getpid", lambda: child.pid)
+    monkeypatch.setattr("state.ownership.owner.os.getpid", lambda: child.pid)
     assert psutil.pid_exists(child.pid)
     run = Running(written.root)
     run.tell()

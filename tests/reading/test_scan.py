@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 
 from slackwater.view import View
-from state import view_dataset
 from state.errors import UsageError
-from state.group_key import KEY_COLUMN, group_keys
+from state.lance import view_dataset
 from state.location import Location
-from state.records import ViewVersion
+from state.tables.group_key import KEY_COLUMN, group_keys
+from state.tables.records import ViewVersion
 
 CARRIERS = [None, "", "A", "AA", "AA|", "AA|1", "A%", "A_", "AA\\", "\\N", "o'hare", "}", "é"]
 DAYS = [None, 1, 11, 2]

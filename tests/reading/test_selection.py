@@ -11,10 +11,10 @@ from pyspark.sql import SparkSession
 
 from slackwater.store import open as open_store
 from slackwater.view import View
-from state import view_dataset
 from state.errors import UsageError
+from state.lance import view_dataset
 from state.location import Location
-from state.records import ViewVersion
+from state.tables.records import ViewVersion
 from tests.reading.written_root import WrittenRoot
 
 WANTED: dict[str, Any] = {"columns": ["n"], "filter": "n > 100 AND carrier IS NOT NULL"}

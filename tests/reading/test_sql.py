@@ -20,7 +20,7 @@ from slackwater.snapshot import Snapshot
 from slackwater.snapshot_sql import run_query
 from slackwater.view_reader import ViewReader
 from state.location import Location
-from state.retention import RetentionSettings
+from state.upkeep.retention import RetentionSettings
 from tests.reading.written_root import RootWriter, WrittenRoot, by_carrier
 
 

@@ -12,12 +12,12 @@ import pytest
 import slackwater as sw
 from slackwater.store import Store
 from state.clock import ManualClock
-from state.delta import DeltaBuilder
 from state.errors import EpochNotFoundError, NotFoundError, StoreNotFoundError, UsageError
-from state.lance_store import LanceStateStore
+from state.lance.lance_store import LanceStateStore
 from state.location import Location
-from state.owner import Ownership
-from state.records import EpochCounts, EpochSeconds
+from state.ownership.owner import Ownership
+from state.tables.delta import DeltaBuilder
+from state.tables.records import EpochCounts, EpochSeconds
 from tests.reading.written_root import START, WrittenRoot
 
 FILE_COLUMNS = [

@@ -9,11 +9,11 @@ import pytest
 
 import slackwater as sw
 from slackwater.testing.s3_server import S3Server
-from state.housekeeping import Housekeeping
-from state.lance_root import LanceRoot
+from state.lance.lance_root import LanceRoot
 from state.location import Location
-from state.retention import RetentionSettings
-from state.tags import put_tag
+from state.upkeep.housekeeping import Housekeeping
+from state.upkeep.retention import RetentionSettings
+from state.upkeep.tags import put_tag
 from tests.reading.stored_root import StoredRoot
 from tests.reading.written_root import RAW_SCHEMA, by_carrier
 

@@ -10,15 +10,15 @@ import pytest
 from slackwater.store import Store
 from slackwater.store import open as open_store
 from slackwater.story import tell
-from state.catalog import Catalog
 from state.clock import ManualClock
-from state.delta import DeltaBuilder
-from state.discovery_progress import DiscoveryProgress
-from state.keys import encode_key
-from state.lance_store import LanceStateStore
+from state.lance.lance_store import LanceStateStore
 from state.location import Location
-from state.owner import Ownership
-from state.records import EpochCounts, EpochSeconds
+from state.ownership.owner import Ownership
+from state.tables.catalog import Catalog
+from state.tables.delta import DeltaBuilder
+from state.tables.discovery_progress import DiscoveryProgress
+from state.tables.keys import encode_key
+from state.tables.records import EpochCounts, EpochSeconds
 from tests.reading.written_root import START, WrittenRoot
 
 

@@ -14,9 +14,9 @@ from slackwater.run_status import RunStatus
 from slackwater.trace import trace_of
 from state.clock import ManualClock
 from state.errors import EpochExpiredError
-from state.lance_store import LanceStateStore
-from state.owner import Owner, Ownership, read_owner
-from state.records import EpochRecord
+from state.lance.lance_store import LanceStateStore
+from state.ownership.owner import Owner, Ownership, read_owner
+from state.tables.records import EpochRecord
 from tests.reading.written_root import SPANS, START, WrittenRoot
 
 STORES = Path(__file__).parent.parent / "state" / "stores"

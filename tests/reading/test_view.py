@@ -12,11 +12,11 @@ from pyspark.sql import SparkSession
 
 from slackwater.store import open as open_store
 from slackwater.view import View
-from state import view_dataset
 from state.errors import NotFoundError, UsageError, ViewNotFoundError
-from state.group_key import group_keys
+from state.lance import view_dataset
 from state.location import Location
-from state.records import ViewVersion
+from state.tables.group_key import group_keys
+from state.tables.records import ViewVersion
 from tests.reading.written_root import WrittenRoot
 
 ROWS: list[dict[str, Any]] = [{"carrier": "AA", "n": 903}, {"carrier": "o'hare|1", "n": 101}, {"carrier": None, "n": 1}]

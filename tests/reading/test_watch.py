@@ -20,14 +20,14 @@ from slackwater.testing.s3_server import S3Server
 from slackwater.view import View
 from slackwater.view_changes import ViewChange
 from spark_bridge.view_table import ViewTable, view_path
-from state import view_dataset
-from state.catalog import put_view
 from state.clock import ManualClock
-from state.group_key import KEY_COLUMN, group_keys
+from state.lance import view_dataset
 from state.location import Location
-from state.record_rows import expiry_delta
-from state.records import CatalogView, ViewVersion
-from state.retention import RetentionSettings
+from state.tables.catalog import put_view
+from state.tables.group_key import KEY_COLUMN, group_keys
+from state.tables.record_rows import expiry_delta
+from state.tables.records import CatalogView, ViewVersion
+from state.upkeep.retention import RetentionSettings
 from tests.reading.written_root import RootWriter
 
 EPOCHS = 200

@@ -8,13 +8,13 @@ from typing import Any
 from actors.notifications.event_feed import PoisonMessage
 from actors.notifications.message_tracker import QueueMessage
 from state.clock import ManualClock
-from state.delta import DeltaBuilder
-from state.discovery_progress import DiscoveryProgress, QueueProgress
-from state.keys import encode_key
-from state.lance_store import LanceStateStore
+from state.lance.lance_store import LanceStateStore
 from state.location import Location
-from state.owner import Ownership
-from state.records import EpochCounts, EpochSeconds
+from state.ownership.owner import Ownership
+from state.tables.delta import DeltaBuilder
+from state.tables.discovery_progress import DiscoveryProgress, QueueProgress
+from state.tables.keys import encode_key
+from state.tables.records import EpochCounts, EpochSeconds
 from tests.reading.written_root import START
 
 QUEUE = "https://sqs.eu-central-1.amazonaws.com/111122223333/raw-events"

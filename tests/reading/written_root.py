@@ -11,18 +11,18 @@ import lance
 import pyarrow as pa
 
 from actors.coordination.epoch_times import EpochTimes
-from state import view_dataset
-from state.catalog import CatalogPipeline, put_pipeline, put_source, put_view
 from state.clock import ManualClock
-from state.delta import DeltaBuilder
 from state.epoch import next_epoch
-from state.epoch_trace import EpochTrace, Span
-from state.fingerprint import version_fingerprint
-from state.group_key import group_keys
-from state.keys import encode_key
-from state.lance_store import LanceStateStore
+from state.lance import view_dataset
+from state.lance.lance_store import LanceStateStore
 from state.location import Location
-from state.records import CatalogSource, CatalogView, EpochCounts, EpochRecord, EpochSeconds, ViewVersion
+from state.tables.catalog import CatalogPipeline, put_pipeline, put_source, put_view
+from state.tables.delta import DeltaBuilder
+from state.tables.epoch_trace import EpochTrace, Span
+from state.tables.fingerprint import version_fingerprint
+from state.tables.group_key import group_keys
+from state.tables.keys import encode_key
+from state.tables.records import CatalogSource, CatalogView, EpochCounts, EpochRecord, EpochSeconds, ViewVersion
 
 START = datetime(2026, 1, 31, 12, tzinfo=UTC)
 SECONDS = EpochSeconds(fetch=0.5, align=0.25, spark=1.0, collect=0.125)

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import slackwater as sw
-from state.tables import REMOVED_STATUSES
+from state.tables.tables import REMOVED_STATUSES
 
 _READERS = {
     "parquet": "read_parquet(?)",

@@ -33,10 +33,10 @@ from actors.protocol.messages import Block
 from spark_bridge.materializer import Materializer
 from spark_bridge.session import SparkSettings, is_alive, prepare_java, start_session, stop_session, warm_up
 from spark_bridge.view_definition import ViewDefinition
-from state import view_dataset
 from state.errors import RunFailedError, SparkLostError
+from state.lance import view_dataset
 from state.location import Location
-from state.records import CatalogView, ViewVersion
+from state.tables.records import CatalogView, ViewVersion
 from tests.spark_bridge.random_rows import SCHEMA, random_rows
 from tests.spark_bridge.test_ray import blocks, ipc_bytes
 

@@ -45,11 +45,11 @@ def test_wrong_credentials_are_refused_and_not_repeated(s3: S3Server, bucket: st
 
 def test_a_root_of_another_pipeline_is_refused(tmp_path: Path) -> None:
     from actors.recovery.catalog_changes import CatalogChanges
-    from state.catalog import Catalog
     from state.clock import SystemClock
-    from state.lance_store import LanceStateStore
+    from state.lance.lance_store import LanceStateStore
     from state.location import Location
-    from state.records import EpochCounts, EpochSeconds
+    from state.tables.catalog import Catalog
+    from state.tables.records import EpochCounts, EpochSeconds
 
     write(tmp_path / "in", "a.parquet", parquet([{"x": 1}]))
     store = LanceStateStore.create(Location(str(tmp_path / "root")), SystemClock())

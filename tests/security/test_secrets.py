@@ -19,10 +19,10 @@ from actors.sources.source import Json, SourceDefinition
 from actors.telemetry.logging import redact
 from slackwater.testing.s3_server import S3Server
 from state.clock import ManualClock, SystemClock
-from state.lance_store import LanceStateStore
+from state.lance.lance_store import LanceStateStore
 from state.location import Location
-from state.owner import Ownership
-from state.storage_error import storage_error
+from state.objects.storage_error import storage_error
+from state.ownership.owner import Ownership
 
 _PLANTED = "PLANTEDxSECRETx0123456789"
 _OPTIONS = {

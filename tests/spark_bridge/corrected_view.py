@@ -11,9 +11,9 @@ from pyspark.sql import SparkSession
 from actors.protocol.messages import Block, Correction, StoredBlock
 from spark_bridge.materializer import Materializer
 from spark_bridge.view_definition import ViewDefinition
-from state.fragment_stager import FragmentStager
-from state.records import CatalogView
-from state.stored_rows import FILE_FIELD, LINEAGE, file_number, stored_rows_name, stored_rows_path
+from state.lance.fragment_stager import FragmentStager
+from state.tables.records import CatalogView
+from state.tables.stored_rows import FILE_FIELD, LINEAGE, file_number, stored_rows_name, stored_rows_path
 from tests.spark_bridge.followed_view import FollowedView
 from tests.spark_bridge.random_rows import SCHEMA
 

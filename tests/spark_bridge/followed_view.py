@@ -16,9 +16,9 @@ from spark_bridge.arrow_frames import arrow_schema, frame_of_table, table_of_fra
 from spark_bridge.epoch_rows import EpochViews
 from spark_bridge.materializer import Materializer
 from spark_bridge.view_definition import ViewDefinition
-from state.lance_access import open_dataset
+from state.lance.lance_access import open_dataset
 from state.location import Location
-from state.records import ViewVersion
+from state.tables.records import ViewVersion
 
 
 def blocks(table: pa.Table, pieces: int = 1, columns: Sequence[str] | None = None) -> list[Block]:

@@ -15,9 +15,9 @@ from actors.protocol.messages import Block
 from spark_bridge.arrow_frames import arrow_schema, frame_of_table, table_of_frame
 from spark_bridge.materializer import Materializer
 from spark_bridge.view_definition import ViewDefinition
-from state.lance_access import open_dataset
+from state.lance.lance_access import open_dataset
 from state.location import Location
-from state.records import ViewVersion
+from state.tables.records import ViewVersion
 from tests.spark_bridge.random_query import RandomQuery, random_query
 from tests.spark_bridge.random_table import SCHEMA, random_table
 from tests.spark_bridge.same_rows import difference

@@ -15,9 +15,9 @@ from spark_bridge.analysis import analyse
 from spark_bridge.full_view import FullView
 from spark_bridge.view_definition import ViewDefinition
 from state.errors import CommitRefusedError
-from state.lance_access import open_dataset
+from state.lance.lance_access import open_dataset
 from state.location import Location
-from state.records import ViewVersion
+from state.tables.records import ViewVersion
 
 SCHEMA = pa.schema([("k", pa.string()), ("n", pa.int64()), ("at", pa.timestamp("us", "UTC"))])
 RANKED = "SELECT k, n, row_number() OVER (PARTITION BY k ORDER BY n) AS r FROM t"

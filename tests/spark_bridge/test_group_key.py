@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from state.errors import SchemaError
-from state.group_key import GLOBAL_KEY, group_keys, key_range
+from state.tables.group_key import GLOBAL_KEY, group_keys, key_range
 
 _texts = st.one_of(st.none(), st.text(alphabet="a|\\N", max_size=4))
 

@@ -20,7 +20,7 @@ from spark_bridge.materializer import Materializer
 from spark_bridge.view_definition import ViewDefinition
 from state.errors import DefinitionChangedError
 from state.location import Location
-from state.records import CatalogView
+from state.tables.records import CatalogView
 from tests.spark_bridge.random_rows import SCHEMA
 
 QUERY = "SELECT k, count(*) AS n, avg(i) AS a FROM t WHERE g = 1 AND k <> '1' GROUP BY k HAVING count(*) > 1"

@@ -15,10 +15,10 @@ from spark_bridge.history import HistoryPiece
 from spark_bridge.materializer import Materializer
 from spark_bridge.view_definition import ViewDefinition
 from spark_bridge.view_plan import ViewPlan
-from state import view_dataset
 from state.errors import RunFailedError
+from state.lance import view_dataset
 from state.location import Location
-from state.records import CatalogView, ViewVersion
+from state.tables.records import CatalogView, ViewVersion
 from tests.spark_bridge.followed_view import FollowedView, blocks
 from tests.spark_bridge.random_rows import SCHEMA, random_rows
 

@@ -14,8 +14,8 @@ from pyspark.sql import functions as F
 from actors.schemas.ddl import parse_schema
 from spark_bridge.materializer import Materializer
 from spark_bridge.view_definition import ViewDefinition
-from state import view_dataset
 from state.errors import CommitRefusedError, RunFailedError, SlackwaterError
+from state.lance import view_dataset
 from state.location import Location
 from tests.spark_bridge.followed_view import FollowedView, blocks
 from tests.spark_bridge.random_rows import SCHEMA, random_rows

@@ -14,7 +14,7 @@ from spark_bridge.arrow_frames import frame_of_table
 from spark_bridge.result_rows import append_result, create_of_result, replace_by_result
 from spark_bridge.view_definition import ViewDefinition
 from state.errors import CommitRefusedError
-from state.lance_access import open_dataset
+from state.lance.lance_access import open_dataset
 from state.location import Location
 from tests.spark_bridge.followed_view import FollowedView
 from tests.spark_bridge.random_rows import SCHEMA, random_rows

@@ -13,13 +13,13 @@ from actors.protocol.messages import Block, StoredBlock
 from spark_bridge.materializer import Materializer
 from spark_bridge.stored_rows import StoredRows
 from spark_bridge.view_definition import ViewDefinition
-from state import view_dataset
 from state.errors import CommitRefusedError
-from state.fragment_stager import FragmentStager
-from state.lance_access import open_dataset
+from state.lance import view_dataset
+from state.lance.fragment_stager import FragmentStager
+from state.lance.lance_access import open_dataset
 from state.location import Location
-from state.records import ViewVersion
-from state.stored_rows import LINEAGE
+from state.tables.records import ViewVersion
+from state.tables.stored_rows import LINEAGE
 
 PATH = "views/s.rows-7.lance"
 SCHEMA = pa.schema([("k", pa.string()), ("i", pa.int64())])

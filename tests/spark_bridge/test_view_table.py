@@ -12,8 +12,8 @@ import pytest
 from slackwater.testing.s3_server import S3Server
 from spark_bridge.view_table import ViewTable
 from state.errors import CommitRefusedError
-from state.group_key import KEY_COLUMN
 from state.location import Location
+from state.tables.group_key import KEY_COLUMN
 
 SCHEMA = pa.schema([pa.field(KEY_COLUMN, pa.string(), nullable=False), ("n", pa.int64())])
 

@@ -15,7 +15,7 @@ from pyspark.sql.types import DoubleType
 
 from slackwater.testing.s3_server import S3Server
 from spark_bridge.view_definition import ViewDefinition
-from state.lance_access import open_dataset
+from state.lance.lance_access import open_dataset
 from state.location import Location
 from tests.spark_bridge.followed_view import FollowedView
 from tests.spark_bridge.random_rows import SCHEMA, random_rows

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from state.clock import SystemClock
-from state.delta import DeltaBuilder
 from state.errors import SlackwaterError
-from state.lance_store import LanceStateStore
+from state.lance.lance_store import LanceStateStore
 from state.location import Location
-from state.records import EpochCounts, EpochSeconds
+from state.tables.delta import DeltaBuilder
+from state.tables.records import EpochCounts, EpochSeconds
 
 
 class StoreProcess:

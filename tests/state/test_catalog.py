@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from state.catalog import Catalog, CatalogPipeline, put_left_out, put_pipeline, put_source, put_view
 from state.clock import ManualClock
-from state.delta import DeltaBuilder
-from state.memory_disk import MemoryDisk
-from state.memory_store import MemoryStateStore
-from state.records import CatalogSource, CatalogView, EpochCounts, EpochSeconds, LeftOutColumn
+from state.memory.memory_disk import MemoryDisk
+from state.memory.memory_store import MemoryStateStore
+from state.tables.catalog import Catalog, CatalogPipeline, put_left_out, put_pipeline, put_source, put_view
+from state.tables.delta import DeltaBuilder
+from state.tables.records import CatalogSource, CatalogView, EpochCounts, EpochSeconds, LeftOutColumn
 
 PIPELINE = CatalogPipeline("flights", ansi=True)
 SOURCE = CatalogSource("raw", '{"url": "s3://raw"}', pa.schema([("a", pa.int64())]).serialize().to_pybytes())

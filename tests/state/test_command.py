@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from state.command import (
+from state.errors import UsageError
+from state.ownership.command import (
     ClearQuarantineCommand,
     Command,
     ForgetCommand,
@@ -23,7 +24,6 @@ from state.command import (
     command_to_json,
     kind_of,
 )
-from state.errors import UsageError
 
 EPOCH = 117_000_000_000_000_001
 

@@ -12,11 +12,11 @@ import pytest
 
 from slackwater.testing.s3_server import S3Server
 from state.clock import ManualClock
-from state.command import PauseCommand, RetryCommand, ThrottleCommand
-from state.command_inbox import Answer, CommandInbox
 from state.errors import ProtocolError, UsageError
 from state.location import Location
-from state.object_client import object_client
+from state.objects.object_client import object_client
+from state.ownership.command import PauseCommand, RetryCommand, ThrottleCommand
+from state.ownership.command_inbox import Answer, CommandInbox
 
 NAME = "1700000000000-00000000000000aa"
 

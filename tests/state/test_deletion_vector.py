@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from state.deletion_vector import deleted_offsets, read_roaring, write_roaring
 from state.errors import NotFoundError, ProtocolError
-from state.lance_access import create_dataset
+from state.lance.deletion_vector import deleted_offsets, read_roaring, write_roaring
+from state.lance.lance_access import create_dataset
 from state.location import Location
 
 ROWS = 200_000

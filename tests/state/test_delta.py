@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from state.delta import Delta, DeltaBuilder
 from state.errors import ProtocolError
-from state.tables import PATCH, PUT
+from state.tables.delta import Delta, DeltaBuilder
+from state.tables.tables import PATCH, PUT
 
 MOMENT = datetime(2026, 1, 31, tzinfo=UTC)
 

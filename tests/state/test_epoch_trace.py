@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from state.epoch_trace import PHASES, EpochTrace, Span
+from state.tables.epoch_trace import PHASES, EpochTrace, Span
 
 
 def spans(phase: str, count: int) -> list[Span]:

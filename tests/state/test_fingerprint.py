@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pyarrow as pa
 
-from state.fingerprint import path_fingerprint, path_fingerprints, version_fingerprint, version_fingerprints
+from state.tables.fingerprint import path_fingerprint, path_fingerprints, version_fingerprint, version_fingerprints
 
 MOMENT = datetime(2026, 1, 31, 12, 0, 0, 123456, tzinfo=UTC)
 

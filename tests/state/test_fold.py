@@ -14,14 +14,14 @@ import pytest
 
 from slackwater.testing.s3_server import S3Server
 from state.clock import ManualClock
-from state.delta import Delta, DeltaBuilder
 from state.errors import CommitRefusedError, FencedError, ProtocolError
-from state.head_swap import HeadSwapStore
-from state.lance_store import LanceStateStore
+from state.lance.lance_store import LanceStateStore
 from state.location import Location
-from state.memory_disk import MemoryDisk
-from state.memory_store import MemoryStateStore
-from state.records import EpochCounts, EpochSeconds
+from state.memory.memory_disk import MemoryDisk
+from state.memory.memory_store import MemoryStateStore
+from state.store.head_swap import HeadSwapStore
+from state.tables.delta import Delta, DeltaBuilder
+from state.tables.records import EpochCounts, EpochSeconds
 
 CLOCK = ManualClock()
 
@@ -182,7 +182,7 @@ def test_amendments_of_one_epoch_keep_their_order_through_folds(store: LanceStat
 def test_the_epoch_that_may_still_be_amended_is_not_folded(
     store: LanceStateStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("state.fold.next_run", lambda sizes, **_: range(len(sizes)) if len(sizes) > 1 else None)
+    monkeypatch.setattr("state.upkeep.fold.next_run", lambda sizes, **_: range(len(sizes)) if len(sizes) > 1 else None)
     commit(store, 1, queued("a", attempts=1))
     commit(store, 2, queued("a", attempts=2))
     commit(store, 3, queued("a", attempts=3))
@@ -203,7 +203,7 @@ def test_what_acts_on_an_earlier_row_is_kept_by_a_fold_that_does_not_reach_it(
     commit(store, 2, change.build())
     commit(store, 3)
     commit(store, 4)
-    monkeypatch.setattr("state.fold.next_run", lambda sizes, **_: range(1, 3))
+    monkeypatch.setattr("state.upkeep.fold.next_run", lambda sizes, **_: range(1, 3))
     fold = store.stage_fold()
     assert fold is not None
     store.commit_fold(fold)
@@ -218,7 +218,7 @@ def test_fragments_of_one_epoch_are_folded_together_or_not_at_all(
     store.amend(queued("a", attempts=3))
     commit(store, 2)
     commit(store, 3)
-    monkeypatch.setattr("state.fold.next_run", lambda sizes, **_: range(2))
+    monkeypatch.setattr("state.upkeep.fold.next_run", lambda sizes, **_: range(2))
     fold = store.stage_fold()
     assert fold is not None
     store.commit_fold(fold)
@@ -252,7 +252,7 @@ def test_any_folds_of_any_history_give_the_rows_that_memory_has(
         start = rng.randint(0, max(0, len(sizes) - length))
         return range(start, start + length) if start + length <= len(sizes) else None
 
-    monkeypatch.setattr("state.fold.next_run", some_run)
+    monkeypatch.setattr("state.upkeep.fold.next_run", some_run)
     for epoch in range(1, 61):
         delta = random_delta(rng)
         for each in (store, memory_store):

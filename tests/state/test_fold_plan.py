@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from state.fold_plan import next_run
+from state.upkeep.fold_plan import next_run
 
 SIZES = st.lists(st.integers(0, 3_000), max_size=60)
 

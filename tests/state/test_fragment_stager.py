@@ -17,10 +17,10 @@ import pytest
 from lance import LanceOperation, Transaction
 
 from slackwater.testing.s3_server import S3Server
-from state.fragment_stager import FragmentStager, staged_fragments
-from state.lance_access import create_of_fragments
+from state.lance.fragment_stager import FragmentStager, staged_fragments
+from state.lance.lance_access import create_of_fragments
 from state.location import Location
-from state.stored_rows import LINEAGE
+from state.tables.stored_rows import LINEAGE
 
 AT = datetime(2026, 1, 31, 12, 30, 1, 5, tzinfo=UTC)
 BEFORE: dict[pa.Field, Any] = {

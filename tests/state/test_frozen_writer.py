@@ -13,11 +13,11 @@ import pytest
 
 from slackwater.testing.s3_server import S3Server
 from state.clock import SystemClock
-from state.delta import DeltaBuilder
-from state.lance_access import lance_options
-from state.lance_store import LanceStateStore, dataset_location
+from state.lance.lance_access import lance_options
+from state.lance.lance_store import LanceStateStore, dataset_location
 from state.location import Location
-from state.records import EpochCounts, EpochSeconds
+from state.tables.delta import DeltaBuilder
+from state.tables.records import EpochCounts, EpochSeconds
 from tests.state.store_process import StoreProcess
 
 CLOCK = SystemClock()

@@ -24,17 +24,17 @@ from actors.telemetry.logging import configure
 from slackwater.testing.fault_proxy import FaultProxy
 from slackwater.testing.s3_server import S3Server
 from spark_bridge.view_table import ViewTable
-from state import view_dataset
 from state.clock import ManualClock, SystemClock
-from state.delta import Delta, DeltaBuilder
 from state.errors import CommitRefusedError, CommitUnknownError, SlackwaterError, StorageFullError
-from state.group_key import KEY_COLUMN
-from state.lance_root import LanceRoot
-from state.lance_store import LanceStateStore
+from state.lance import view_dataset
+from state.lance.lance_root import LanceRoot
+from state.lance.lance_store import LanceStateStore
 from state.location import Location
-from state.object_client import object_client
-from state.owner import Ownership
-from state.records import EpochCounts, EpochSeconds, ViewVersion
+from state.objects.object_client import object_client
+from state.ownership.owner import Ownership
+from state.tables.delta import Delta, DeltaBuilder
+from state.tables.group_key import KEY_COLUMN
+from state.tables.records import EpochCounts, EpochSeconds, ViewVersion
 
 _CLOCK = ManualClock()
 _NO_ROOM = "has no room left"

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from state.errors import ProtocolError
-from state.keys import KeyPart, decode_key, encode_key
+from state.tables.keys import KeyPart, decode_key, encode_key
 
 INTEGERS = st.integers(-(2**63), 2**63 - 1)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("\x00\x01\xff"))

@@ -10,12 +10,12 @@ import lance
 import pyarrow as pa
 
 from state.clock import ManualClock
-from state.delta import Delta, DeltaBuilder
-from state.fragment_stager import FragmentStager, staged_fragments
-from state.lance_access import create_of_fragments
-from state.lance_store import LanceStateStore
+from state.lance.fragment_stager import FragmentStager, staged_fragments
+from state.lance.lance_access import create_of_fragments
+from state.lance.lance_store import LanceStateStore
 from state.location import Location
-from state.records import EpochCounts, EpochSeconds
+from state.tables.delta import Delta, DeltaBuilder
+from state.tables.records import EpochCounts, EpochSeconds
 
 ACTORS = "ab"
 NUM_FILES, EPOCHS = 1_000, 20

@@ -11,12 +11,12 @@ import pytest
 
 from slackwater.testing.s3_server import S3Server
 from state.clock import ManualClock
-from state.delta import Delta, DeltaBuilder
 from state.errors import AccessDeniedError, BucketNotFoundError, CommitRefusedError, ProtocolError
-from state.lance_access import create_dataset
-from state.lance_store import LanceStateStore
+from state.lance.lance_access import create_dataset
+from state.lance.lance_store import LanceStateStore
 from state.location import Location
-from state.records import EpochCounts, EpochSeconds, Head
+from state.tables.delta import Delta, DeltaBuilder
+from state.tables.records import EpochCounts, EpochSeconds, Head
 
 CLOCK = ManualClock()
 

@@ -10,13 +10,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from state.clock import ManualClock
-from state.delta import Delta, DeltaBuilder
-from state.head_swap import HeadSwapStore
-from state.lance_store import LanceStateStore
+from state.lance.lance_store import LanceStateStore
 from state.location import Location
-from state.memory_disk import MemoryDisk
-from state.memory_store import MemoryStateStore
-from state.records import EpochCounts, EpochSeconds
+from state.memory.memory_disk import MemoryDisk
+from state.memory.memory_store import MemoryStateStore
+from state.store.head_swap import HeadSwapStore
+from state.tables.delta import Delta, DeltaBuilder
+from state.tables.records import EpochCounts, EpochSeconds
 
 CLOCK = ManualClock()
 KEYS = st.sampled_from([b"a", b"\x00"])

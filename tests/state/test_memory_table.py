@@ -13,16 +13,16 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from state.clock import ManualClock
-from state.delta import Delta, DeltaBuilder
 from state.errors import ProtocolError
-from state.head_swap import HeadSwapStore
-from state.lance_store import LanceStateStore
+from state.lance.lance_store import LanceStateStore
 from state.location import Location
-from state.memory_disk import MemoryDisk
-from state.memory_store import MemoryStateStore
+from state.memory.memory_disk import MemoryDisk
+from state.memory.memory_store import MemoryStateStore
 from state.memory_table import MemoryTable
-from state.records import EpochCounts, EpochSeconds
-from state.tables import TABLES
+from state.store.head_swap import HeadSwapStore
+from state.tables.delta import Delta, DeltaBuilder
+from state.tables.records import EpochCounts, EpochSeconds
+from state.tables.tables import TABLES
 
 CLOCK = ManualClock()
 NULLS = dict.fromkeys(TABLES["ledger"].names)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from state.errors import SettingsError
-from state.lance_access import lance_options
+from state.lance.lance_access import lance_options
 from state.location import Location
-from state.object_client import endpoint_of, object_client
+from state.objects.object_client import endpoint_of, object_client
 
 SERVER = "http://127.0.0.1:8333"
 

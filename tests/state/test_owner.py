@@ -19,11 +19,11 @@ import pytest
 
 from slackwater.testing.s3_server import S3Server
 from state.clock import ManualClock
-from state.discovery_progress import DiscoveryProgress, QueueProgress
 from state.errors import AccessDeniedError, BucketNotFoundError, OwnedError
 from state.location import Location
-from state.object_client import object_client
-from state.owner import Owner, Ownership, _to_json, read_owner
+from state.objects.object_client import object_client
+from state.ownership.owner import Owner, Ownership, _to_json, read_owner
+from state.tables.discovery_progress import DiscoveryProgress, QueueProgress
 
 MOMENT = datetime(2026, 1, 31, 12, tzinfo=UTC)
 NEVER_S = 3600.0

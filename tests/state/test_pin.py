@@ -9,12 +9,12 @@ import pytest
 
 from slackwater.testing.s3_server import S3Server
 from state.clock import ManualClock
-from state.delta import Delta
 from state.errors import AccessDeniedError, EpochNotFoundError
-from state.lance_store import LanceStateStore
+from state.lance.lance_store import LanceStateStore
 from state.location import Location
-from state.pin import LIFETIME_S, Pin, pinned_epochs
-from state.records import EpochCounts, EpochSeconds
+from state.tables.delta import Delta
+from state.tables.records import EpochCounts, EpochSeconds
+from state.upkeep.pin import LIFETIME_S, Pin, pinned_epochs
 
 
 @pytest.fixture(params=["local", "s3"])
@@ -53,7 +53,7 @@ def test_a_reader_that_is_killed_leaves_a_pin_and_the_next_of_its_name_another(t
     root, clock = Location(str(tmp_path)), ManualClock()
     program = (
         "import os, sys; from state.clock import ManualClock; from state.location import Location;"
-        "from state.pin import Pin; os.getpid = lambda: 1;"
+        "from state.upkeep.pin import Pin; os.getpid = lambda: 1;"
         "Pin(Location(sys.argv[1]), ManualClock(), 5).__enter__(); os._exit(9)"
     )
     for _ in range(2):

@@ -8,9 +8,9 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from state.delta import Delta, DeltaBuilder
-from state.resolve import resolve
-from state.tables import DELETE, PATCH, PUT
+from state.tables.delta import Delta, DeltaBuilder
+from state.tables.resolve import resolve
+from state.tables.tables import DELETE, PATCH, PUT
 
 # One change: epoch, operation, key, two fields of the ledger.
 Change = tuple[int, int, bytes, int | None, str | None]

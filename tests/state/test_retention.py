@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from state.errors import SettingsError
-from state.retention import RetentionSettings, Thinning, expired
+from state.upkeep.retention import RetentionSettings, Thinning, expired
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 MINUTES_THEN_HOURS = (Thinning(one_per_s=60, for_s=86_400), Thinning(one_per_s=3_600, for_s=30 * 86_400))

@@ -9,16 +9,16 @@ import lance
 import pyarrow as pa
 import pytest
 
-from state import view_dataset
 from state.clock import ManualClock
 from state.errors import CommitRefusedError, FencedError, NotFoundError
-from state.lance_access import open_dataset
-from state.lance_root import LanceRoot
+from state.lance import view_dataset
+from state.lance.lance_access import open_dataset
+from state.lance.lance_root import LanceRoot
 from state.location import Location
-from state.memory_disk import MemoryDisk
-from state.memory_root import MemoryRoot
-from state.records import ViewVersion
-from state.root import Root
+from state.memory.memory_disk import MemoryDisk
+from state.memory.memory_root import MemoryRoot
+from state.store.root import Root
+from state.tables.records import ViewVersion
 
 PATH, STATE_PATH = "views/totals-1.lance", "view_state/totals-1.lance"
 

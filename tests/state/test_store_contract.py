@@ -13,7 +13,6 @@ import pytest
 
 from slackwater.testing.s3_server import S3Server
 from state.clock import Clock, ManualClock
-from state.delta import Delta, DeltaBuilder
 from state.errors import (
     CommitRefusedError,
     CommitUnknownError,
@@ -23,16 +22,17 @@ from state.errors import (
     StorageUnavailableError,
     StoreNotFoundError,
 )
-from state.head_swap import HeadSwapStore
-from state.keys import encode_key
-from state.lance_root import LanceRoot
-from state.lance_store import LanceStateStore
+from state.lance.lance_root import LanceRoot
+from state.lance.lance_store import LanceStateStore
 from state.location import Location
-from state.memory_disk import MemoryDisk
-from state.memory_root import MemoryRoot
-from state.memory_store import MemoryStateStore
-from state.records import EpochCounts, EpochRecord, EpochSeconds, Head, ViewVersion
-from state.root import Root
+from state.memory.memory_disk import MemoryDisk
+from state.memory.memory_root import MemoryRoot
+from state.memory.memory_store import MemoryStateStore
+from state.store.head_swap import HeadSwapStore
+from state.store.root import Root
+from state.tables.delta import Delta, DeltaBuilder
+from state.tables.keys import encode_key
+from state.tables.records import EpochCounts, EpochRecord, EpochSeconds, Head, ViewVersion
 
 VIEW = ViewVersion("totals", "views/totals-1.lance", 3, "view_state/totals-1.lance", 2)
 COUNTS = EpochCounts(files=1, rows=20, bytes=300, requests=4)

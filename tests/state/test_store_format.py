@@ -15,9 +15,7 @@ from lance.fragment import write_fragments
 
 import slackwater as sw
 from slackwater.testing.s3_server import S3Server
-from state.catalog import Catalog
 from state.clock import ManualClock
-from state.delta import Delta, DeltaBuilder
 from state.errors import (
     CommitRefusedError,
     FencedError,
@@ -26,13 +24,15 @@ from state.errors import (
     SlackwaterError,
     StorageUnavailableError,
 )
-from state.lance_access import lance_options, open_dataset
-from state.lance_store import LanceStateStore, dataset_location
+from state.lance.lance_access import lance_options, open_dataset
+from state.lance.lance_store import LanceStateStore, dataset_location
+from state.lance.store_format import FORMAT_VERSION, check_format
 from state.location import Location
-from state.object_client import object_client
-from state.records import EpochCounts, EpochSeconds, Head
-from state.store_format import FORMAT_VERSION, check_format
-from state.tables import TABLES
+from state.objects.object_client import object_client
+from state.tables.catalog import Catalog
+from state.tables.delta import Delta, DeltaBuilder
+from state.tables.records import EpochCounts, EpochSeconds, Head
+from state.tables.tables import TABLES
 from tests.reading.told_root import QUEUE, handed_on, poisoned
 from tests.reading.written_root import START, write_root
 
@@ -214,7 +214,7 @@ def test_an_upgrade_that_is_killed_leaves_the_store_as_it_was(
         monkeypatch.setattr(lance.LanceDataset, "commit", staticmethod(real_commit))
         raise OSError("killed")
 
-    monkeypatch.setattr("state.lance_store.write_fragments", write)
+    monkeypatch.setattr("state.lance.lance_store.write_fragments", write)
     if last_step == "commit":
         monkeypatch.setattr(lance.LanceDataset, "commit", staticmethod(cut_off))
     version = latest(root).version

@@ -3,12 +3,12 @@ from __future__ import annotations
 import pytest
 
 from state.clock import ManualClock
-from state.delta import Delta
 from state.errors import EpochNotFoundError, NotFoundError, UsageError
-from state.memory_disk import MemoryDisk
-from state.memory_store import MemoryStateStore
-from state.records import EpochCounts, EpochSeconds
-from state.tags import check_tag_name, delete_tag, put_tag
+from state.memory.memory_disk import MemoryDisk
+from state.memory.memory_store import MemoryStateStore
+from state.tables.delta import Delta
+from state.tables.records import EpochCounts, EpochSeconds
+from state.upkeep.tags import check_tag_name, delete_tag, put_tag
 
 
 @pytest.fixture

@@ -14,23 +14,23 @@ from lance import LanceOperation, Transaction
 from lance.fragment import write_fragments
 
 from slackwater.testing.s3_server import S3Server
-from state import view_dataset
 from state.clock import ManualClock
-from state.delta import DeltaBuilder
 from state.epoch import next_epoch
 from state.errors import EpochNotFoundError, FencedError, NotFoundError
-from state.fragment_stager import FragmentStager
-from state.head_swap import HeadSwapStore
-from state.housekeeping import Housekeeping, StagedUpkeep
-from state.lance_access import lance_options, open_dataset
-from state.lance_root import LanceRoot
+from state.lance import view_dataset
+from state.lance.fragment_stager import FragmentStager
+from state.lance.lance_access import lance_options, open_dataset
+from state.lance.lance_root import LanceRoot
 from state.location import Location
-from state.memory_disk import MemoryDisk
-from state.memory_root import MemoryRoot
-from state.records import EpochCounts, EpochRecord, EpochSeconds, ViewVersion
-from state.retention import RetentionSettings
-from state.tags import delete_tag, put_tag
-from state.vacuum import STORE_PATH, Vacuum
+from state.memory.memory_disk import MemoryDisk
+from state.memory.memory_root import MemoryRoot
+from state.store.head_swap import HeadSwapStore
+from state.tables.delta import DeltaBuilder
+from state.tables.records import EpochCounts, EpochRecord, EpochSeconds, ViewVersion
+from state.upkeep.housekeeping import Housekeeping, StagedUpkeep
+from state.upkeep.retention import RetentionSettings
+from state.upkeep.tags import delete_tag, put_tag
+from state.upkeep.vacuum import STORE_PATH, Vacuum
 
 LAST_TWO = RetentionSettings(keep_s=0, keep_epochs=2)
 

@@ -13,10 +13,10 @@ import pytest
 
 from slackwater.testing.s3_server import S3Server
 from state.errors import CommitRefusedError, FencedError, NotFoundError
-from state.lance_access import lance_options, open_dataset
+from state.lance.lance_access import lance_options, open_dataset
+from state.lance.view_dataset import create, restore, tag_committed
 from state.location import Location
-from state.records import ViewVersion
-from state.view_dataset import create, restore, tag_committed
+from state.tables.records import ViewVersion
 
 PATH, STATE_PATH = "views/totals-1.lance", "view_state/totals-1.lance"
 

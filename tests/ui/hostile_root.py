@@ -6,12 +6,12 @@ import json
 
 import pyarrow as pa
 
-from state import view_dataset
-from state.catalog import CatalogPipeline, put_left_out, put_pipeline, put_source, put_view
-from state.fingerprint import version_fingerprint
-from state.keys import encode_key
+from state.lance import view_dataset
 from state.location import Location
-from state.records import CatalogSource, CatalogView, LeftOutColumn, ViewVersion
+from state.tables.catalog import CatalogPipeline, put_left_out, put_pipeline, put_source, put_view
+from state.tables.fingerprint import version_fingerprint
+from state.tables.keys import encode_key
+from state.tables.records import CatalogSource, CatalogView, LeftOutColumn, ViewVersion
 from tests.reading.written_root import RAW_SCHEMA, START, RootWriter
 
 RUN_ME = "<img src=x onerror=executed=1>"

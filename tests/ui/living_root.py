@@ -12,12 +12,12 @@ import lance
 
 from slackwater.run_status import EdgeStatus, EpochStatus, RunStatus, SourceStatus, ViewStatus
 from state.clock import ManualClock, SystemClock
-from state.delta import DeltaBuilder
 from state.epoch import next_epoch
-from state.lance_store import LanceStateStore
+from state.lance.lance_store import LanceStateStore
 from state.location import Location
-from state.owner import Ownership
-from state.records import EpochCounts, EpochSeconds
+from state.ownership.owner import Ownership
+from state.tables.delta import DeltaBuilder
+from state.tables.records import EpochCounts, EpochSeconds
 from tests.reading.written_root import by_carrier
 
 USUAL_S = {"fetch": 0.35, "align": 0.04, "spark": 0.28, "collect": 0.02}

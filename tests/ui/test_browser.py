@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from slackwater.ui.access_token import AccessToken
-from state.catalog import put_source
 from state.location import Location
-from state.records import CatalogSource
+from state.tables.catalog import put_source
+from state.tables.records import CatalogSource
 from tests.reading.bad_records import BIG, quarantine
 from tests.reading.written_root import RootWriter, WrittenRoot, write_root
 from tests.ui.hostile_root import LINK, RUN_ME, SCRIPT, write_hostile_root

@@ -23,18 +23,18 @@ from actors.sources.source import Format, SourceDefinition
 from slackwater.verification.verification import Verification
 from spark_bridge.materializer import Materializer
 from spark_bridge.view_definition import ViewDefinition
-from state.catalog import CatalogPipeline, put_pipeline, put_source, put_view
 from state.clock import ManualClock
-from state.delta import DeltaBuilder
 from state.epoch import next_epoch
-from state.fingerprint import version_fingerprint
-from state.keys import encode_key
-from state.lance_access import lance_options
-from state.lance_store import LanceStateStore
+from state.lance.lance_access import lance_options
+from state.lance.lance_store import LanceStateStore
 from state.location import Location
-from state.object_client import object_client
-from state.quarantine import clear_quarantine
-from state.records import CatalogSource, CatalogView, EpochCounts, EpochSeconds, ViewVersion
+from state.objects.object_client import object_client
+from state.tables.catalog import CatalogPipeline, put_pipeline, put_source, put_view
+from state.tables.delta import DeltaBuilder
+from state.tables.fingerprint import version_fingerprint
+from state.tables.keys import encode_key
+from state.tables.records import CatalogSource, CatalogView, EpochCounts, EpochSeconds, ViewVersion
+from state.upkeep.quarantine import clear_quarantine
 from tests.spark_bridge.followed_view import blocks
 
 _PIECE_BYTES = 64  # so small that every piece ends where a test may want it to

@@ -28,7 +28,7 @@ from slackwater.verification.verification import FileProblem, Outcome, Verificat
 from spark_bridge.view_definition import ViewDefinition
 from state.errors import EpochNotFoundError, UsageError
 from state.location import Location
-from state.records import CatalogView
+from state.tables.records import CatalogView
 from tests.verify.committed_root import CommittedRoot
 
 SCHEMA = pa.schema(

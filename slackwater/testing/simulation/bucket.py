@@ -14,7 +14,7 @@ from actors.rows import BadRecord, Rows
 from slackwater.testing.simulation.event_queue import EventQueue
 from slackwater.testing.simulation.file_rows import FileRows, Span
 from state.errors import StorageUnavailableError
-from state.fingerprint import version_fingerprint
+from state.tables.fingerprint import version_fingerprint
 
 
 @dataclass(frozen=True)

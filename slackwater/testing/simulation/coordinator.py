@@ -37,8 +37,8 @@ from slackwater.testing.simulation.host import Host
 from slackwater.testing.simulation.simulated_root import SimulatedRoot
 from state.epoch import next_epoch
 from state.errors import NotFoundError, ProtocolError, StorageError
-from state.housekeeping import Housekeeping, StagedUpkeep
-from state.records import EpochRecord, ViewVersion
+from state.tables.records import EpochRecord, ViewVersion
+from state.upkeep.housekeeping import Housekeeping, StagedUpkeep
 
 if TYPE_CHECKING:
     from slackwater.testing.simulation.attempt import SimulatedAttempt

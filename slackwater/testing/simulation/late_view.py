@@ -12,9 +12,9 @@ from actors.protocol.messages import FileKey
 from slackwater.testing.simulation.bucket import Content
 from slackwater.testing.simulation.file_rows import Span
 from slackwater.testing.simulation.model_view import ModelView
-from state.records import ViewVersion
-from state.tables import REMOVED_STATUSES
-from state.view_name import next_name
+from state.tables.records import ViewVersion
+from state.tables.tables import REMOVED_STATUSES
+from state.tables.view_name import next_name
 
 _PIECE_SPANS = 2
 _SPAN_ROWS = 3

@@ -16,8 +16,8 @@ from slackwater.testing.simulation.late_view import LateView, history_of
 from slackwater.testing.simulation.model_view import ModelView
 from slackwater.testing.simulation.simulated_root import SimulatedRoot
 from state.errors import RunFailedError
-from state.records import CatalogView, ViewVersion
-from state.view_name import next_name
+from state.tables.records import CatalogView, ViewVersion
+from state.tables.view_name import next_name
 
 if TYPE_CHECKING:
     from slackwater.testing.simulation.attempt import SimulatedAttempt

@@ -12,12 +12,12 @@ from slackwater.testing.simulation.bucket import Bucket
 from slackwater.testing.simulation.late_view import history_of, taken_spans
 from slackwater.testing.simulation.model_view import ModelView
 from state.errors import NotFoundError
-from state.fingerprint import path_fingerprint
-from state.memory_disk import MemoryDisk, MemoryVersion
-from state.record_rows import read_epochs
-from state.records import EpochRecord, ViewVersion
-from state.tables import REMOVED_STATUSES
-from state.view_name import base_name
+from state.memory.memory_disk import MemoryDisk, MemoryVersion
+from state.tables.fingerprint import path_fingerprint
+from state.tables.record_rows import read_epochs
+from state.tables.records import EpochRecord, ViewVersion
+from state.tables.tables import REMOVED_STATUSES
+from state.tables.view_name import base_name
 
 _FINISHED = ("done", "quarantined", "vanished", *REMOVED_STATUSES)
 _Rows = Mapping[bytes, Mapping[str, Any]]

@@ -13,12 +13,12 @@ from slackwater.testing.simulation.promises import Promises
 from slackwater.testing.simulation.schedule import Life
 from state.clock import Clock
 from state.errors import CommitRefusedError, CommitUnknownError, StorageUnavailableError
-from state.head_swap import StagedSwap
-from state.memory_disk import MemoryDisk
-from state.memory_root import MemoryRoot
-from state.memory_store import MemoryStateStore
-from state.records import ViewVersion
-from state.vacuum import Vacuumed
+from state.memory.memory_disk import MemoryDisk
+from state.memory.memory_root import MemoryRoot
+from state.memory.memory_store import MemoryStateStore
+from state.store.head_swap import StagedSwap
+from state.tables.records import ViewVersion
+from state.upkeep.vacuum import Vacuumed
 
 LOST, UNANSWERED, LATE = "lost", "unanswered", "late"
 _CUT = "the connection was cut before the answer came"

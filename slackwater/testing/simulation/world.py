@@ -22,9 +22,9 @@ from slackwater.testing.simulation.schedule import Life, Schedule
 from slackwater.testing.simulation.simulated_clock import SimulatedClock
 from slackwater.testing.simulation.simulated_root import Access, StoreFaults
 from state.location import Location
-from state.memory_disk import MemoryDisk
-from state.retention import RetentionSettings
-from state.stored_rows import stored_rows_name
+from state.memory.memory_disk import MemoryDisk
+from state.tables.stored_rows import stored_rows_name
+from state.upkeep.retention import RetentionSettings
 
 if TYPE_CHECKING:
     from random import Random  # noqa: TID251 - as an argument

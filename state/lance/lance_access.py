@@ -1,0 +1,114 @@
+"""Opening and creating Lance datasets: options and cache limits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import lance
+import pyarrow as pa
+from lance import FragmentMetadata, LanceOperation
+from lance.fragment import write_fragments
+
+from state.errors import CommitRefusedError, NotFoundError, SlackwaterError
+from state.location import Location
+from state.objects.object_client import CONNECT_TIMEOUT_S, READ_TIMEOUT_S, endpoint_of
+from state.objects.storage_error import storage_error
+
+_CACHE_BYTES = 64 << 20
+# Lance tries a request again until then; by itself for 3 minutes.  A listing it tries 6 times on top of that.
+_RETRY_WITHIN_S = 15
+
+
+def open_dataset(
+    location: Location, version: int | str | None = None, *, index_cache_bytes: int = _CACHE_BYTES
+) -> lance.LanceDataset:
+    """The dataset at a location, at a version or a tag, or at its latest version.
+
+    Args:
+        location: where it is.
+        version: a number or a tag; without one the latest.
+        index_cache_bytes: how much of its indexes stays in memory.
+
+    Raises:
+        NotFoundError: there is no such dataset or version.
+        StorageError: the store refuses or does not answer.
+    """
+    try:
+        return lance.dataset(
+            location.lance_uri,
+            version=version,
+            storage_options=lance_options(location),
+            metadata_cache_size_bytes=_CACHE_BYTES,
+            index_cache_size_bytes=index_cache_bytes,
+        )
+    except (OSError, ValueError) as error:
+        raise storage_error(error, location) from None
+
+
+def create_dataset(location: Location, table: pa.Table, schema: pa.Schema | None = None) -> lance.LanceDataset:
+    """A new dataset that holds a table; of several that create it at once, one wins.
+
+    Raises:
+        CommitRefusedError: there is one already, or another creator came first.
+        StorageError: the store refuses or does not answer.
+    """
+    schema = schema or table.schema
+    try:
+        fragments = write_fragments(
+            table, location.lance_uri, schema, mode="create", storage_options=lance_options(location)
+        )
+    except (OSError, ValueError, RuntimeError) as error:
+        raise _creation_error(location, error) from None
+    return create_of_fragments(location, schema, fragments)
+
+
+def create_of_fragments(
+    location: Location, schema: pa.Schema, fragments: Sequence[FragmentMetadata]
+) -> lance.LanceDataset:
+    """A new dataset that holds what was staged for it.
+
+    Raises:
+        CommitRefusedError: there is one already, or another creator came first.
+        StorageError: the store refuses or does not answer.
+    """
+    try:
+        created = lance.LanceDataset.commit(
+            location.lance_uri,
+            LanceOperation.Overwrite(schema, list(fragments)),
+            storage_options=lance_options(location),
+            max_retries=0,
+        )
+    except (OSError, ValueError, RuntimeError) as error:
+        raise _creation_error(location, error) from None
+    # Opened again: the handle that a creation returns has caches of gigabytes, and takes what it may.
+    return open_dataset(location, created.version)
+
+
+def lance_options(location: Location) -> dict[str, str] | None:
+    """The options that Lance needs to reach a location, and by which it never waits for a frozen store for ever.
+
+    Lance 14 knows `connect_timeout`, `read_timeout` and `timeout` (texts with a unit), `client_max_retries` and
+    `client_retry_timeout` (numbers; seconds); others, such as `request_timeout`, it ignores in silence.
+
+    Raises:
+        SettingsError: see `endpoint_of`.
+    """
+    options = dict(location.storage_options)
+    if "endpoint" in options:
+        options.setdefault("region", "us-east-1")
+    if location.scheme == "s3" and endpoint_of(location).startswith("http://"):
+        options.setdefault("allow_http", "true")
+    if not location.is_local:
+        options.setdefault("connect_timeout", f"{CONNECT_TIMEOUT_S}s")
+        options.setdefault("read_timeout", f"{READ_TIMEOUT_S}s")
+        options.setdefault("client_retry_timeout", str(_RETRY_WITHIN_S))
+    return options or None
+
+
+def _creation_error(location: Location, error: Exception) -> SlackwaterError:
+    """What stood in the way: a dataset, or the store."""
+    try:
+        open_dataset(location)
+    except NotFoundError:
+        return storage_error(error, location)
+    return CommitRefusedError(f"{location} exists already: it is never created a second time")

@@ -1,0 +1,91 @@
+"""A root on a disk or in an object store, with everything in Lance."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import dataclass
+
+import obstore
+from lance.fragment import write_fragments
+from obstore.exceptions import BaseError
+
+from state.clock import Clock
+from state.lance import view_dataset
+from state.lance.lance_access import open_dataset
+from state.lance.lance_store import LanceStateStore, dataset_location
+from state.location import Location
+from state.objects.object_client import object_client
+from state.objects.storage_error import storage_error
+from state.tables.delta import Delta, StagedRows
+from state.tables.records import ViewVersion
+from state.tables.tables import state_rows
+from state.upkeep.vacuum import Vacuumed
+
+
+@dataclass(frozen=True)
+class LanceRoot:
+    """`<root>/state.lance` and the datasets of the views; it may be sent to other processes."""
+
+    location: Location
+    clock: Clock
+
+    def open(self, *, read_only: bool = False) -> LanceStateStore:
+        return LanceStateStore.open(self.location, self.clock, read_only=read_only)
+
+    def create_or_open(self) -> LanceStateStore:
+        return LanceStateStore.create_or_open(self.location, self.clock)
+
+    def stage(self, delta: Delta, epoch: int) -> Delta:
+        dataset = open_dataset(dataset_location(self.location))
+        rows = state_rows(delta.tables.items(), epoch)
+        try:
+            fragments = write_fragments(rows, dataset, mode="append")
+        except (OSError, ValueError, RuntimeError) as error:
+            raise storage_error(error, self.location) from None
+        staged = [StagedRows(epoch, each.num_rows, json.dumps(each.to_json())) for each in fragments]
+        return Delta(staged=(*delta.staged, *staged))
+
+    def restore(self, view: ViewVersion, term: int) -> ViewVersion:
+        return view_dataset.restore(self.location, view, term)
+
+    def datasets(self) -> list[str]:
+        try:
+            client = object_client(self.location)
+            listed = [obstore.list_with_delimiter(client, place) for place in ("views", "view_state")]
+        except (BaseError, OSError) as error:
+            raise storage_error(error, self.location) from None
+        return [path for each in listed for path in each["common_prefixes"]]
+
+    def versions(self, path: str) -> set[int]:
+        location = self.location.child(path)
+        try:
+            return {int(each["version"]) for each in open_dataset(location).versions()}
+        except (OSError, ValueError, RuntimeError) as error:
+            raise storage_error(error, location) from None
+
+    def delete_versions(self, path: str, versions: set[int]) -> Vacuumed:
+        location = self.location.child(path)
+        dataset = open_dataset(location)
+        try:
+            # Never `delete_unverified`: it takes the files of a commit that is on its way.
+            gone = dataset.cleanup_old_versions(versions=sorted(versions), error_if_tagged_old_versions=False)
+        except (OSError, ValueError, RuntimeError) as error:
+            raise storage_error(error, location) from None
+        return Vacuumed(versions=gone.old_versions, bytes=gone.bytes_removed)
+
+    def delete_dataset(self, path: str) -> Vacuumed:
+        location = self.location.child(path)
+        try:
+            client = object_client(location)
+            objects = [each for batch in obstore.list(client) for each in batch]
+            obstore.delete(client, [each["path"] for each in objects])
+            if location.is_local:
+                shutil.rmtree(location.path)  # the directories, which only a disk has
+        except (BaseError, OSError) as error:
+            raise storage_error(error, location) from None
+        # Some stores list a prefix for a while after its last object.
+        return Vacuumed(datasets=1 if objects else 0, bytes=sum(each["size"] for each in objects))
+
+    def tag_committed(self, view: ViewVersion) -> None:
+        view_dataset.tag_committed(self.location, view)

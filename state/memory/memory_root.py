@@ -1,0 +1,122 @@
+"""A root in memory: what `LanceRoot` does, for simulation and tests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from state.clock import Clock
+from state.errors import CommitRefusedError, FencedError, ViewNotFoundError
+from state.memory.memory_disk import MemoryDataset, MemoryDisk
+from state.memory.memory_store import MemoryStateStore
+from state.tables.delta import Delta, StagedRows
+from state.tables.records import ViewVersion
+from state.upkeep.vacuum import STORE_PATH, Vacuumed
+
+
+@dataclass(frozen=True)
+class MemoryRoot:
+    """The store and the views on a `MemoryDisk`.  The rows of a view may be any value; nothing looks into them."""
+
+    disk: MemoryDisk
+    clock: Clock
+
+    def open(self, *, read_only: bool = False) -> MemoryStateStore:
+        return MemoryStateStore.open(self.disk, self.clock, read_only=read_only)
+
+    def create_or_open(self) -> MemoryStateStore:
+        return MemoryStateStore.create_or_open(self.disk, self.clock)
+
+    def stage(self, delta: Delta, epoch: int) -> Delta:
+        rows = sum(len(changes) for changes in delta.changes.values())
+        name = f"staged-{len(self.disk.staged)}"
+        self.disk.staged[name] = delta
+        return Delta(staged=(*delta.staged, StagedRows(epoch, rows, name)))
+
+    def restore(self, view: ViewVersion, term: int) -> ViewVersion:
+        return view.at({path: self._restore_dataset(path, each, term) for path, each in view.datasets.items()})
+
+    def datasets(self) -> list[str]:
+        return [*self.disk.datasets, *(path for path in self.disk.stored if path not in self.disk.datasets)]
+
+    def versions(self, path: str) -> set[int]:
+        return set(self.disk.versions if path == STORE_PATH else self._dataset(path).versions)
+
+    def delete_versions(self, path: str, versions: set[int]) -> Vacuumed:
+        if path == STORE_PATH:
+            return _without(self.disk.versions, versions - {self.disk.latest})
+        dataset = self._dataset(path)
+        kept = {dataset.latest, dataset.fence_version, dataset.committed}
+        return _without(dataset.versions, {version for version in versions if version not in kept})
+
+    def delete_dataset(self, path: str) -> Vacuumed:
+        # Another vacuum may have been here meanwhile.
+        staged = self.disk.stored.pop(path, None)
+        return Vacuumed(datasets=int(self.disk.datasets.pop(path, None) is not None or staged is not None))
+
+    def tag_committed(self, view: ViewVersion) -> None:
+        dataset = self._dataset(view.path)
+        dataset.rows(view.path, view.version)
+        dataset.committed = max(view.version, dataset.committed or 0)
+
+    def commit_view(self, path: str, expected_version: int, rows: Any) -> int:
+        """Writes the next version of a view's dataset, as a writer does that has `expected_version` open.
+
+        Args:
+            path: of the dataset; it is created if the expected version is 0.
+            expected_version: the version that `rows` were computed from.
+            rows: all rows of the view.
+
+        Returns:
+            The new version.
+
+        Raises:
+            CommitRefusedError: that version is not the last one; a take-over has restored the view, or there is one
+                already.
+            ViewNotFoundError: there is no such dataset.
+        """
+        dataset = self.disk.datasets.setdefault(path, MemoryDataset()) if not expected_version else self._dataset(path)
+        if dataset.latest != expected_version:
+            raise CommitRefusedError(
+                f"{path}: the last version is {dataset.latest}, not {expected_version}: recover from what is committed"
+            )
+        return dataset.add(rows)
+
+    def view_rows(self, path: str, version: int) -> Any:
+        """The rows of a view at a version.
+
+        Raises:
+            NotFoundError: it does not exist.
+        """
+        return self._dataset(path).rows(path, version)
+
+    def stage_rows(self, path: str, rows: Any) -> str:
+        """Writes rows for a dataset that may not exist yet; what they are called there."""
+        staged = self.disk.stored.setdefault(path, [])
+        staged.append(rows)
+        return str(len(staged) - 1)
+
+    def staged_rows(self, path: str, name: str) -> Any:
+        """Rows that were staged; None if they are not there any more, which a commit would not notice."""
+        staged = self.disk.stored.get(path, [])
+        return staged[int(name)] if int(name) < len(staged) else None
+
+    def _dataset(self, path: str) -> MemoryDataset:
+        if path not in self.disk.datasets:
+            raise ViewNotFoundError(f"there is nothing at {path}")
+        return self.disk.datasets[path]
+
+    def _restore_dataset(self, path: str, version: int, term: int) -> int:
+        dataset = self._dataset(path)
+        rows = dataset.rows(path, version)
+        if dataset.fence_term > term:
+            raise FencedError(f"{path} is fenced by term {dataset.fence_term}, ours is {term}: this process stops")
+        dataset.fence_term, dataset.fence_version = term, dataset.add(rows)
+        return dataset.fence_version
+
+
+def _without(versions: dict[int, Any], gone: set[int]) -> Vacuumed:
+    there = gone.intersection(versions)
+    for version in there:
+        del versions[version]
+    return Vacuumed(versions=len(there))

@@ -1,0 +1,150 @@
+"""A store in memory, for simulation and tests: the same contract, without a disk."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from state.clock import Clock
+from state.errors import CommitRefusedError, StoreNotFoundError
+from state.memory.memory_disk import MemoryDisk, MemoryVersion, Row
+from state.store.head_swap import HeadSwapStore, StagedSwap
+from state.tables.delta import Changes, Delta
+from state.tables.records import Head
+from state.tables.row_selection import RowSelection
+from state.tables.tables import DELETE, PUT, TABLES
+from state.upkeep.fold import StagedFold
+
+
+class MemoryStateStore(HeadSwapStore):
+    """A handle on a `MemoryDisk`; a fresh handle sees exactly what was committed.
+
+    A version is a dictionary of rows for each table; versions share the tables in which they do not differ.  Arrow is
+    made by `scan` alone.
+    """
+
+    def __init__(self, disk: MemoryDisk, clock: Clock, version: int, *, read_only: bool = False) -> None:
+        self._made = disk.version(version)  # kept: a vacuum may take it from the disk while this handle sleeps
+        super().__init__(clock, self._made.head, version, read_only=read_only)
+        self._disk = disk
+
+    @classmethod
+    def create(cls, disk: MemoryDisk, clock: Clock) -> MemoryStateStore:
+        """A new store.
+
+        Raises:
+            CommitRefusedError: there is one already.
+        """
+        if disk.latest:
+            raise CommitRefusedError("a store exists already: open it")
+        disk.add(MemoryVersion("create", Head(0, 0), {}))
+        return cls(disk, clock, 1)
+
+    @classmethod
+    def open(cls, disk: MemoryDisk, clock: Clock, *, read_only: bool = False) -> MemoryStateStore:
+        """The store as it is now.
+
+        Raises:
+            StoreNotFoundError: there is none.
+        """
+        if not disk.latest:
+            raise StoreNotFoundError("there is no store in this memory: create one")
+        return cls(disk, clock, disk.latest, read_only=read_only)
+
+    @classmethod
+    def create_or_open(cls, disk: MemoryDisk, clock: Clock) -> MemoryStateStore:
+        """The store, made if there is none."""
+        return cls.open(disk, clock) if disk.latest else cls.create(disk, clock)
+
+    def scan(
+        self,
+        table: str,
+        *,
+        start: bytes | None = None,
+        end: bytes | None = None,
+        vnodes: Collection[int] | None = None,
+        keys: Collection[bytes] | None = None,
+        fields: Sequence[str] | None = None,
+        state_version: int | None = None,
+    ) -> pa.Table:
+        schema = _SCHEMAS[table] if fields is None else _schema_of(table, fields)
+        if not self._by_key(table, state_version):
+            return schema.empty_table()
+        selection = RowSelection(start, end, vnodes, keys)
+        rows = [row for row in self._by_key(table, state_version).values() if selection.holds(row["key"], row["vnode"])]
+        return pa.Table.from_pylist(rows, schema)
+
+    def rows(self, table: str, state_version: int | None = None) -> list[dict[str, Any]]:
+        return [row.copy() for row in self._by_key(table, state_version).values()]
+
+    def get(self, table: str, key: bytes, state_version: int | None = None) -> dict[str, Any] | None:
+        row = self._by_key(table, state_version).get(key)
+        return None if row is None else row.copy()
+
+    def reopen(self, version: int | None = None) -> MemoryStateStore:
+        return MemoryStateStore(self._disk, self._clock, version or self._disk.latest, read_only=self._read_only)
+
+    def _stage(self, delta: Delta | None, head: Head) -> StagedSwap:
+        self._disk.swaps += 1
+        name = f"swap-{self._disk.swaps}"
+        tables = dict(self._made.tables)
+        if delta is not None:
+            for part in (delta, *(self._disk.staged[staged.content] for staged in delta.staged)):
+                for table, changes in part.changes.items():
+                    tables[table] = _changed(table, tables.get(table, {}), changes, head.epoch)
+        return StagedSwap(name, head, MemoryVersion(name, head, tables))
+
+    def stage_fold(self) -> StagedFold | None:
+        # There is nothing to put together here; but a fold is a version, and that one is made as on a disk.
+        is_folded = self._made.swap_name.startswith(_FOLD)
+        return None if is_folded else StagedFold(self._head.term)
+
+    def _stage_fold_swap(self, fold: StagedFold, head: Head) -> StagedSwap:
+        staged = self._stage(None, head)
+        name = _FOLD + staged.name
+        return StagedSwap(name, head, replace(staged.content, swap_name=name))
+
+    def _swap(self, staged: StagedSwap) -> None:
+        self._disk.swap(self._version, staged.content)
+        self._made = staged.content
+        self._version += 1
+        self._head = staged.head
+
+    def _adopt(self, fresh: MemoryStateStore) -> None:
+        self._version, self._head, self._made = fresh._version, fresh._head, fresh._made
+
+    def _swap_name(self, version: int) -> str | None:
+        made = self._disk.versions.get(version)
+        return None if made is None else made.swap_name
+
+    def _by_key(self, table: str, state_version: int | None) -> Mapping[bytes, Row]:
+        return self._disk.version(state_version or self._version).tables.get(table, {})
+
+
+_FOLD = "fold-"
+_NULLS = {table: dict.fromkeys(fields.names) for table, fields in TABLES.items()}
+_SCHEMAS = {
+    table: pa.schema([("key", pa.binary()), ("vnode", pa.uint8()), ("epoch", pa.int64()), *fields])
+    for table, fields in TABLES.items()
+}
+
+
+def _schema_of(table: str, fields: Sequence[str]) -> pa.Schema:
+    return pa.schema([_SCHEMAS[table].field(name) for name in ("key", "vnode", "epoch", *fields)])
+
+
+def _changed(table: str, rows: Mapping[bytes, Row], changes: Changes, epoch: int) -> dict[bytes, Row]:
+    """The rows after the changes of an epoch: what `resolve` computes, one at a time."""
+    changed = dict(rows)
+    for key, (op, vnode, fields) in changes.items():
+        if op == PUT:
+            changed[key] = {"key": key, "vnode": vnode, "epoch": epoch, **_NULLS[table], **fields}
+        elif op == DELETE:
+            changed.pop(key, None)
+        elif key in changed:
+            given = {name: value for name, value in fields.items() if value is not None}
+            changed[key] = {**changed[key], "epoch": epoch, **given}
+    return changed

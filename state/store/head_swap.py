@@ -1,0 +1,211 @@
+"""The commit protocol, apart from where the rows are kept: every commit swaps the one head row.
+
+A swap names the head that it replaces, so it is a compare-and-swap: of two swaps of one head exactly one is accepted.
+A swap ends as done, refused, or not known; then a fresh handle decides, by the name of the transaction.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from state.clock import Clock
+from state.errors import (
+    CommitRefusedError,
+    CommitUnknownError,
+    EpochNotFoundError,
+    FencedError,
+    ProtocolError,
+    StorageError,
+)
+from state.tables.delta import Delta
+from state.tables.record_rows import epoch_delta, read_epochs
+from state.tables.records import EpochCounts, EpochRecord, EpochSeconds, Head, ViewVersion
+from state.upkeep.fold import StagedFold
+
+_POLL_S = 0.1
+
+
+@dataclass(frozen=True)
+class StagedSwap:
+    """A commit that is durable but not visible.  `name` tells it apart from every other commit."""
+
+    name: str
+    head: Head
+    content: Any
+
+
+class HeadSwapStore(ABC):
+    """A `StateStore` on top of a place that can swap a head; the contract is that of `state.store.store.StateStore`."""
+
+    def __init__(self, clock: Clock, head: Head, version: int, *, read_only: bool = False) -> None:
+        self._clock = clock
+        self._head = head
+        self._version = version
+        self._read_only = read_only
+        self._out_of_date = False
+
+    @abstractmethod
+    def _stage(self, delta: Delta | None, head: Head) -> StagedSwap:
+        """Makes the changes of the head's epoch, and the head, durable without showing them."""
+
+    @abstractmethod
+    def stage_fold(self) -> StagedFold | None:
+        """Makes the next fold durable without showing it; None if nothing is due.  Commits may go on beside."""
+
+    @abstractmethod
+    def _stage_fold_swap(self, fold: StagedFold, head: Head) -> StagedSwap:
+        """The commit that shows a fold, with the head as it is."""
+
+    @abstractmethod
+    def _swap(self, staged: StagedSwap) -> None:
+        """Shows what was staged if the head is still this handle's, as version + 1, and moves this handle there.
+
+        Raises:
+            CommitRefusedError: the head is no longer this handle's.
+            CommitUnknownError: anything else.
+        """
+
+    @abstractmethod
+    def reopen(self, version: int | None = None) -> HeadSwapStore:
+        """A fresh handle on what is committed now, or on an older version."""
+
+    @abstractmethod
+    def _adopt(self, fresh: Any) -> None:
+        """Moves this handle to where a fresh one of the same class is."""
+
+    @abstractmethod
+    def _swap_name(self, version: int) -> str | None:
+        """The name of the swap that made a version; None if there is no such version."""
+
+    @abstractmethod
+    def scan(
+        self,
+        table: str,
+        *,
+        start: bytes | None = None,
+        end: bytes | None = None,
+        vnodes: Collection[int] | None = None,
+        keys: Collection[bytes] | None = None,
+        fields: Sequence[str] | None = None,
+        state_version: int | None = None,
+    ) -> pa.Table: ...
+
+    @abstractmethod
+    def rows(self, table: str, state_version: int | None = None) -> list[dict[str, Any]]: ...
+
+    @abstractmethod
+    def get(self, table: str, key: bytes, state_version: int | None = None) -> dict[str, Any] | None: ...
+
+    @property
+    def head(self) -> Head:
+        return self._head
+
+    @property
+    def version(self) -> int:
+        return self._version
+
+    def take_over(self, run: str = "") -> Head:
+        self._check_writable()
+        self._commit(self._stage(None, replace(self._head, term=self._head.term + 1, run=run)))
+        return self._head
+
+    def commit(
+        self,
+        *,
+        epoch: int,
+        delta: Delta,
+        views: Mapping[str, ViewVersion],
+        counts: EpochCounts,
+        seconds: EpochSeconds,
+        trace: str | None = None,
+    ) -> EpochRecord:
+        self._check_writable()
+        if epoch <= self._head.epoch:
+            raise ProtocolError(f"epoch {epoch} does not follow the committed epoch {self._head.epoch}")
+        record = EpochRecord(
+            epoch=epoch,
+            term=self._head.term,
+            committed_at=self._clock.now(),
+            state_version=self._version + 1,
+            counts=counts,
+            seconds=seconds,
+            views=dict(views),
+            trace=trace,
+        )
+        for staged in delta.staged:
+            if staged.epoch != epoch:
+                raise ProtocolError(f"{staged.rows} rows were staged for epoch {staged.epoch}, not for {epoch}")
+        head = replace(self._head, epoch=epoch, views=record.views)
+        self._commit(self._stage(Delta.merge([delta, epoch_delta(record)]), head))
+        return record
+
+    def epochs(self) -> list[EpochRecord]:
+        return read_epochs(self.rows("epoch"))
+
+    def wait_epoch(self, epoch: int, timeout_s: float) -> HeadSwapStore:
+        deadline = self._clock.monotonic() + timeout_s
+        store = self
+        while store.head.epoch < epoch:
+            store = store.reopen()
+            if store.head.epoch >= epoch:
+                break
+            remaining_s = deadline - self._clock.monotonic()
+            if remaining_s <= 0:
+                raise EpochNotFoundError(
+                    f"epoch {epoch} was not committed within {timeout_s:g} s: the last epoch is {store.head.epoch}; "
+                    "look at the status of the pipeline, or wait longer"
+                )
+            self._clock.sleep(min(_POLL_S, remaining_s))
+        return store
+
+    def amend(self, delta: Delta | None = None, *, tags: Mapping[str, int] | None = None) -> None:
+        self._check_writable()
+        head = self._head if tags is None else replace(self._head, tags=dict(tags))
+        self._commit(self._stage(delta, head))
+
+    def commit_fold(self, fold: StagedFold) -> None:
+        self._check_writable()
+        if fold.term != self._head.term:
+            raise ProtocolError(f"a fold of term {fold.term} cannot be committed in term {self._head.term}: stage anew")
+        self._commit(self._stage_fold_swap(fold, self._head))
+
+    def _check_writable(self) -> None:
+        if self._read_only:
+            raise ProtocolError("this handle was opened for reading: it cannot commit")
+        if self._out_of_date:
+            raise CommitRefusedError("a commit through this handle was refused before: open a new one and take over")
+
+    def _commit(self, staged: StagedSwap) -> None:
+        try:
+            self._swap(staged)
+        except (CommitRefusedError, CommitUnknownError) as error:
+            self._out_of_date = True
+            self._settle(staged, error)
+            self._out_of_date = False
+
+    def _settle(self, staged: StagedSwap, error: CommitRefusedError | CommitUnknownError) -> None:
+        try:
+            fresh = self.reopen()
+            if fresh._swap_name(self._version + 1) == staged.name:
+                self._adopt(self.reopen(self._version + 1))
+                return
+        except StorageError as unreadable:
+            raise CommitUnknownError(
+                f"it is not known whether epoch {staged.head.epoch} was committed, and the store does not answer "
+                f"({unreadable}): start again when it does, what was committed is kept"
+            ) from error
+        own_late_take_over = staged.head.run and fresh.head.run == staged.head.run
+        if fresh.head.term != self._head.term and not own_late_take_over:
+            raise FencedError(
+                f"another process has taken this root over (its term is {fresh.head.term}, ours was "
+                f"{self._head.term}): this one stops; nothing of epoch {staged.head.epoch} was written"
+            ) from error
+        raise CommitRefusedError(
+            f"the commit of epoch {staged.head.epoch} was refused and wrote nothing ({error}): recover from epoch "
+            f"{fresh.head.epoch}"
+        ) from error

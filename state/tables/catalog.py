@@ -1,0 +1,143 @@
+"""The catalog: what the pipeline, its sources and its views were when they were declared."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from state.lance.store_format import FORMAT_VERSION
+from state.tables.delta import DeltaBuilder
+from state.tables.keys import encode_key
+from state.tables.records import CatalogSource, CatalogView, LeftOutColumn
+
+_VNODE = 0
+
+
+@dataclass(frozen=True)
+class CatalogPipeline:
+    """The pipeline that a root belongs to.  `ansi` is Spark's mode, fixed when the root was first written."""
+
+    name: str
+    ansi: bool
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """All definitions at some epoch; the mappings go by name.  `pipeline` is None before the first commit.
+
+    `left_out` has the columns that files have and their sources do not, each once.
+    """
+
+    pipeline: CatalogPipeline | None = None
+    sources: Mapping[str, CatalogSource] = field(default_factory=dict)
+    views: Mapping[str, CatalogView] = field(default_factory=dict)
+    left_out: tuple[LeftOutColumn, ...] = ()
+
+    @classmethod
+    def of(cls, rows: pa.Table) -> Catalog:
+        """Reads the current rows of the table `catalog`."""
+        kinds: dict[str, list[Mapping[str, Any]]] = {"pipeline": [], "source": [], "view": [], "column": []}
+        for row in rows.to_pylist():
+            kinds[row["kind"]].append(row)
+        sources = [
+            CatalogSource(row["name"], row["definition"], row["schema"], row["declared_at"], row["not_before"])
+            for row in kinds["source"]
+        ]
+        views = [_view(row) for row in kinds["view"]]
+        left_out = [_left_out(row) for row in kinds["column"]]
+        return cls(
+            _pipeline(kinds["pipeline"][0]) if kinds["pipeline"] else None,
+            {source.name: source for source in sorted(sources, key=lambda source: source.name)},
+            {view.name: view for view in sorted(views, key=lambda view: (view.created_epoch, view.name))},
+            tuple(sorted(left_out, key=lambda each: (each.source, each.epoch, each.column))),
+        )
+
+
+def put_pipeline(delta: DeltaBuilder, pipeline: CatalogPipeline) -> None:
+    """Writes the row of the pipeline."""
+    # A program of format 1 looks for the format here, and refuses the store.
+    definition = json.dumps({"format_version": FORMAT_VERSION, "ansi": pipeline.ansi})
+    key = encode_key("pipeline", pipeline.name)
+    delta.put("catalog", key, _VNODE, kind="pipeline", name=pipeline.name, definition=definition)
+
+
+def put_source(delta: DeltaBuilder, source: CatalogSource) -> None:
+    """Writes the row of a source."""
+    delta.put(
+        "catalog",
+        encode_key("source", source.name),
+        _VNODE,
+        kind="source",
+        name=source.name,
+        definition=source.definition,
+        schema=source.schema,
+        declared_at=source.declared_at,
+        not_before=source.not_before,
+    )
+
+
+def put_left_out(delta: DeltaBuilder, column: LeftOutColumn) -> None:
+    """Writes the row of a column that is left out."""
+    delta.put(
+        "catalog",
+        encode_key("column", column.source, column.column),
+        _VNODE,
+        kind="column",
+        name=column.column,
+        definition=json.dumps({"path": column.path}),
+        sources=[column.source],
+        created_epoch=column.epoch,
+    )
+
+
+def put_view(delta: DeltaBuilder, view: CatalogView) -> None:
+    """Writes the row of a view."""
+    delta.put(
+        "catalog",
+        encode_key("view", view.name),
+        _VNODE,
+        kind="view",
+        name=view.name,
+        definition=view.definition,
+        view_class=view.view_class,
+        identity=view.identity,
+        sources=list(view.sources),
+        view_key=list(view.key),
+        created_epoch=view.created_epoch,
+        frozen_epoch=view.frozen_epoch,
+        missing=list(view.missing),
+        visible=[{"source": source, "columns": list(columns)} for source, columns in view.visible.items()],
+    )
+
+
+def delete_view(delta: DeltaBuilder, name: str) -> None:
+    """Removes the row of a view."""
+    delta.delete("catalog", encode_key("view", name), _VNODE)
+
+
+def _pipeline(row: Mapping[str, Any]) -> CatalogPipeline:
+    return CatalogPipeline(row["name"], json.loads(row["definition"])["ansi"])
+
+
+def _view(row: Mapping[str, Any]) -> CatalogView:
+    return CatalogView(
+        name=row["name"],
+        view_class=row["view_class"],
+        definition=row["definition"],
+        identity=row["identity"],
+        sources=tuple(row["sources"] or ()),
+        key=tuple(row["view_key"] or ()),
+        created_epoch=row["created_epoch"],
+        frozen_epoch=row["frozen_epoch"],
+        missing=tuple(row.get("missing") or ()),
+        visible={each["source"]: tuple(each["columns"]) for each in row.get("visible") or ()},
+    )
+
+
+def _left_out(row: Mapping[str, Any]) -> LeftOutColumn:
+    path = json.loads(row["definition"])["path"]
+    return LeftOutColumn(row["sources"][0], row["name"], path, row["created_epoch"])

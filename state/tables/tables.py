@@ -1,0 +1,200 @@
+"""The tables of `state.lance`: what each row holds.
+
+All tables share one dataset, so that one commit is one epoch.  A row is told apart by (table, vnode, key, epoch);
+its fields are in the struct column of its table, and the struct columns of the other tables are null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import pyarrow as pa
+
+from state.tables.lance_layout import for_lance
+
+DELETE = 0
+PUT = 1
+PATCH = 2
+
+REMOVED_STATUSES = ("replaced", "forgotten")
+"""What the ledger calls a version whose rows were taken out of the views; its `rows_read` say how many there were."""
+
+_TIME = pa.timestamp("us", tz="UTC")
+_VERSION = pa.binary(8)
+_VIEW = pa.struct(
+    [
+        ("name", pa.string()),
+        ("path", pa.string()),
+        ("version", pa.int64()),
+        ("state_path", pa.string()),
+        ("state_version", pa.int64()),
+        ("distinct_path", pa.string()),
+        ("distinct_version", pa.int64()),
+        ("reflects_epoch", pa.int64()),
+        ("pinned_epoch", pa.int64()),
+        ("progress", pa.string()),
+    ]
+)
+_VISIBLE = pa.struct([("source", pa.string()), ("columns", pa.list_(pa.string()))])
+_TAG = pa.struct([("name", pa.string()), ("epoch", pa.int64())])
+
+
+def _schema(**fields: pa.DataType) -> pa.Schema:
+    return pa.schema(list(fields.items()))
+
+
+TABLES: dict[str, pa.Schema] = {
+    "head": _schema(term=pa.int64(), epoch=pa.int64(), views=pa.list_(_VIEW), run=pa.string(), tags=pa.list_(_TAG)),
+    "epoch": _schema(
+        term=pa.int64(),
+        committed_at=_TIME,
+        state_version=pa.int64(),
+        files=pa.int64(),
+        rows=pa.int64(),
+        bytes=pa.int64(),
+        requests=pa.int64(),
+        fetch_s=pa.float64(),
+        align_s=pa.float64(),
+        spark_s=pa.float64(),
+        collect_s=pa.float64(),
+        trace=pa.string(),
+        views=pa.list_(_VIEW),
+    ),
+    "catalog": _schema(
+        kind=pa.string(),
+        name=pa.string(),
+        definition=pa.string(),
+        schema=pa.binary(),
+        view_class=pa.string(),
+        identity=pa.string(),
+        sources=pa.list_(pa.string()),
+        view_key=pa.list_(pa.string()),
+        visible=pa.list_(_VISIBLE),
+        missing=pa.list_(pa.string()),
+        created_epoch=pa.int64(),
+        frozen_epoch=pa.int64(),
+        declared_at=_TIME,
+        not_before=_TIME,
+    ),
+    "list_state": _schema(
+        source=pa.string(),
+        listed_at=_TIME,
+        pages=pa.int64(),
+        requests=pa.int64(),
+        requests_last_hour=pa.int64(),
+        period_s=pa.float64(),
+        stretched_by=pa.string(),
+        found=pa.int64(),
+        queue=pa.string(),
+        messages=pa.int64(),
+        redelivered=pa.int64(),
+        poison=pa.int64(),
+        tracked=pa.int64(),
+        oldest_sent_at=_TIME,
+    ),
+    "seen": _schema(source=pa.string(), version=_VERSION),
+    "queue": _schema(
+        source=pa.string(),
+        path=pa.string(),
+        version=_VERSION,
+        etag=pa.string(),
+        size=pa.int64(),
+        last_modified=_TIME,
+        row_offset=pa.int64(),
+        anchor_row=pa.int64(),
+        anchor_byte=pa.int64(),
+        rows_bad=pa.int64(),
+        attempts=pa.int64(),
+        listed_epoch=pa.int64(),
+        first_epoch=pa.int64(),
+        bytes_read=pa.int64(),
+        requests=pa.int64(),
+        error=pa.string(),
+        replaces=pa.bool_(),
+    ),
+    "ledger": _schema(
+        source=pa.string(),
+        path=pa.string(),
+        version=_VERSION,
+        etag=pa.string(),
+        size=pa.int64(),
+        last_modified=_TIME,
+        status=pa.string(),
+        rows_read=pa.int64(),
+        rows_bad=pa.int64(),
+        listed_epoch=pa.int64(),
+        first_epoch=pa.int64(),
+        done_epoch=pa.int64(),
+        changed_epoch=pa.int64(),
+        gone_epoch=pa.int64(),
+        bytes_read=pa.int64(),
+        requests=pa.int64(),
+        attempts=pa.int64(),
+        error=pa.string(),
+        replaces=pa.bool_(),
+        removed_epoch=pa.int64(),
+    ),
+    "quarantine": _schema(
+        source=pa.string(),
+        path=pa.string(),
+        version=_VERSION,
+        row=pa.int64(),
+        raw=pa.binary(),
+        reason=pa.string(),
+    ),
+}
+"""Table name -> its fields.  Paths are relative to the URL of their source."""
+
+
+def row_column(table: str) -> str:
+    """The struct column that holds the fields of a table."""
+    return f"{table}_row"
+
+
+def row_type(table: str, fields: Sequence[str] | None = None) -> pa.StructType:
+    """The type of that column, with all fields or with these."""
+    return pa.struct(list(TABLES[table]) if fields is None else [TABLES[table].field(name) for name in fields])
+
+
+STATE_SCHEMA: pa.Schema = pa.schema(
+    [
+        ("table", pa.string()),
+        ("vnode", pa.uint8()),
+        ("epoch", pa.int64()),
+        ("op", pa.uint8()),
+        ("key", pa.binary()),
+        *((row_column(table), row_type(table)) for table in TABLES),
+    ]
+)
+
+
+def empty_rows(table: str, fields: Sequence[str] | None = None) -> pa.Table:
+    """No rows of a table as they are stored: columns vnode, epoch, op, key, row, the last with all fields or these."""
+    types = {
+        "vnode": pa.uint8(),
+        "epoch": pa.int64(),
+        "op": pa.uint8(),
+        "key": pa.binary(),
+        "row": row_type(table, fields),
+    }
+    return pa.schema(list(types.items())).empty_table()
+
+
+def state_rows(parts: Iterable[tuple[str, pa.Table]], epoch: int) -> pa.Table:
+    """Rows of several tables (columns vnode, op, key, row) as rows of the dataset, without the columns of others."""
+    tables = []
+    for table, part in parts:
+        count = part.num_rows
+        tables.append(
+            pa.table(
+                {
+                    "table": pa.repeat(pa.scalar(table), count),
+                    "vnode": part["vnode"],
+                    "epoch": pa.repeat(pa.scalar(epoch, pa.int64()), count),
+                    "op": part["op"],
+                    "key": part["key"],
+                    row_column(table): part["row"],
+                }
+            )
+        )
+    return for_lance(pa.concat_tables(tables, promote_options="default"))

@@ -1,0 +1,145 @@
+"""Folding `state.lance`: superseded rows out, small fragments together.
+
+A fold replaces fragments whose epochs are neighbours, and never the head.  A row that a later one of the same run
+supersedes goes; a delete, and a patch without its row, go only when the run begins with the oldest epoch, since
+otherwise they still have a row before them to act on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import lance
+import pyarrow as pa
+import pyarrow.compute as pc
+from lance.fragment import write_fragments
+
+from state.tables.lance_layout import for_lance
+from state.tables.resolve import fold
+from state.tables.tables import PUT, TABLES, row_column
+from state.upkeep.fold_plan import next_run
+
+_FLOOR_ROWS = 4_096
+_FULL_ROWS = 100_000
+_BATCH_ROWS = 16_384
+_COMMON = ("vnode", "epoch", "op", "key")
+
+
+@dataclass(frozen=True)
+class StagedFold:
+    """A fold that is durable but not visible.
+
+    Args:
+        term: the term in which it was staged; no other may commit it.
+        removed: the fragments that it replaces, by id.
+        new: what replaces them, as Lance takes it.
+        rows_before: rows in the removed fragments.
+        rows_after: rows in the new ones.
+    """
+
+    term: int
+    removed: tuple[int, ...] = ()
+    new: tuple[Any, ...] = ()
+    rows_before: int = 0
+    rows_after: int = 0
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """Fragments whose epochs overlap: they are folded together or not at all."""
+
+    fragments: tuple[lance.LanceFragment, ...]
+    rows: int
+    first_epoch: int
+    last_epoch: int
+
+
+class StateFolder:
+    """Stages folds of one `state.lance`; it remembers the epochs of the fragments that it has seen."""
+
+    def __init__(self) -> None:
+        self._epochs: dict[str, tuple[int, int]] = {}
+
+    def stage(self, dataset: lance.LanceDataset, *, head_fragment_id: int, epoch: int, term: int) -> StagedFold | None:
+        """Reads, folds and writes the next run, or returns None if nothing is due.
+
+        Args:
+            dataset: a version to begin from; commits may go on beside.
+            head_fragment_id: the fragment of the head.
+            epoch: the last committed one.  Only fragments before it take part: a change that belongs to no epoch of its
+                own may still be added to it.
+            term: of the head.
+
+        Raises:
+            OSError, RuntimeError: by Lance.
+        """
+        fragments = [each for each in dataset.get_fragments() if each.fragment_id != head_fragment_id]
+        pieces = [piece for piece in self._pieces(fragments) if piece.last_epoch < epoch]
+        run = next_run([piece.rows for piece in pieces], floor=_FLOOR_ROWS, full=_FULL_ROWS)
+        if run is None:
+            return None
+        chosen = [fragment for at in run for fragment in pieces[at].fragments]
+        tables = _folded(dataset, chosen, is_oldest=run.start == 0)
+        rows_after = sum(rows.num_rows for rows in tables.values())
+        new = write_fragments(_reader(tables), dataset, mode="append") if rows_after else []
+        removed = tuple(sorted(fragment.fragment_id for fragment in chosen))
+        return StagedFold(term, removed, tuple(new), sum(pieces[at].rows for at in run), rows_after)
+
+    def _pieces(self, fragments: Sequence[lance.LanceFragment]) -> list[_Piece]:
+        epochs = {}
+        for fragment in fragments:
+            path = fragment.metadata.files[0].path
+            epochs[path] = self._epochs.get(path) or _epochs_of(fragment)
+        self._epochs = epochs
+        pieces: list[_Piece] = []
+        for fragment in sorted(fragments, key=lambda each: (epochs[each.metadata.files[0].path], each.fragment_id)):
+            first, last = epochs[fragment.metadata.files[0].path]
+            piece = _Piece((fragment,), int(fragment.count_rows()), first, last)
+            if pieces and first <= pieces[-1].last_epoch:
+                before = pieces.pop()
+                together = (*before.fragments, fragment)
+                piece = _Piece(together, before.rows + piece.rows, before.first_epoch, max(last, before.last_epoch))
+            pieces.append(piece)
+        return pieces
+
+
+def _epochs_of(fragment: lance.LanceFragment) -> tuple[int, int]:
+    ends = pc.min_max(fragment.to_table(columns=["epoch"])["epoch"]).as_py()
+    return ends["min"], ends["max"]
+
+
+def _folded(
+    dataset: lance.LanceDataset, fragments: Sequence[lance.LanceFragment], *, is_oldest: bool
+) -> dict[str, pa.Table]:
+    """The rows that stay, by table: columns vnode, epoch, op, key and row."""
+    # In the order of their ids, so that of two rows with one key and one epoch the later stays the later.
+    ordered = sorted(fragments, key=lambda fragment: int(fragment.fragment_id))
+    tables = {}
+    for table in TABLES:
+        # Table by table: read together, every row would have the empty columns of all tables.
+        columns = [*_COMMON, row_column(table)]
+        scanner = dataset.scanner(columns=columns, filter=f"`table` = '{table}'", fragments=ordered)
+        rows = fold(table, scanner.to_table().rename_columns([*_COMMON, "row"]))
+        if is_oldest:
+            rows = rows.filter(pc.equal(rows["op"], pa.scalar(PUT, pa.uint8())))
+        if rows.num_rows:
+            tables[table] = rows
+    return tables
+
+
+def _reader(tables: dict[str, pa.Table]) -> pa.RecordBatchReader:
+    types = {table: rows["row"].type for table, rows in tables.items()}
+    common = next(iter(tables.values())).select(list(_COMMON)).schema
+    schema = pa.schema([("table", pa.string()), *common, *((row_column(table), each) for table, each in types.items())])
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for table, rows in tables.items():
+            for start in range(0, rows.num_rows, _BATCH_ROWS):
+                [batch] = for_lance(rows.slice(start, _BATCH_ROWS)).to_batches()
+                columns = [pa.repeat(pa.scalar(table), batch.num_rows), *(batch[name] for name in _COMMON)]
+                columns += [batch["row"] if each == table else pa.nulls(batch.num_rows, types[each]) for each in types]
+                yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    return pa.RecordBatchReader.from_batches(schema, batches())

@@ -1,0 +1,128 @@
+"""Pins: a reader's word that it still reads an epoch, as a small object `<root>/pins/<name>.json`.
+
+The vacuum keeps what a pin names.  A pin counts until `expires_at`, which its reader moves on while it lives; a reader
+that dies lets go by itself.  Both ends use their own clocks: they may differ by less than `LIFETIME_S - RENEWAL_S`.
+A reader without write access cannot pin: it has the retention.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import socket
+import threading
+from datetime import datetime, timedelta
+from types import TracebackType
+
+import obstore
+from obstore.exceptions import AlreadyExistsError, BaseError, NotFoundError
+from obstore.store import ObjectStore
+
+from state.clock import Clock
+from state.errors import StorageError
+from state.location import Location
+from state.objects.object_client import object_client
+from state.objects.storage_error import storage_error
+
+RENEWAL_S = 20.0
+LIFETIME_S = 120.0
+_FOLDER = "pins"
+_numbers = itertools.count(1)
+
+
+class Pin:
+    """Keeps one epoch from the vacuum while the context lasts.
+
+    Args:
+        root: where the pipeline writes.
+        clock: gives the time until which the pin counts.
+        epoch: what it keeps; whether that still exists is for the caller to see once the pin is there.
+    """
+
+    def __init__(self, root: Location, clock: Clock, epoch: int) -> None:
+        self._root = root
+        self._clock = clock
+        self._epoch = epoch
+        self._client = object_client(root)
+        self._name = ""
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._renew_until_ended, name="pin", daemon=True)
+
+    def __enter__(self) -> Pin:
+        """Writes the pin.
+
+        Raises:
+            StorageError: the root cannot be written.
+        """
+        while not self._name:
+            name = f"{_FOLDER}/{socket.gethostname()}-{os.getpid()}-{next(_numbers)}.json"
+            try:
+                obstore.put(self._client, name, self._body(), mode="create")
+                self._name = name
+            except AlreadyExistsError:
+                continue  # left by an earlier process with this pid
+            except (BaseError, OSError) as error:
+                raise storage_error(error, self._root) from None
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._ended.set()
+        self._thread.join()
+        _delete(self._client, self._name)
+
+    def renew(self) -> None:
+        """Moves the end of the pin on.
+
+        Raises:
+            StorageError: the root cannot be written; the pin counts for a while yet.
+        """
+        try:
+            obstore.put(self._client, self._name, self._body())
+        except (BaseError, OSError) as error:
+            raise storage_error(error, self._root) from None
+
+    def _renew_until_ended(self) -> None:
+        while not self._ended.wait(RENEWAL_S):
+            try:
+                self.renew()
+            except StorageError:
+                continue  # the next renewal comes before the pin ends
+
+    def _body(self) -> bytes:
+        expires_at = self._clock.now() + timedelta(seconds=LIFETIME_S)
+        return json.dumps({"epoch": str(self._epoch), "expires_at": expires_at.isoformat()}).encode()
+
+
+def pinned_epochs(root: Location, clock: Clock) -> frozenset[int]:
+    """The epochs that readers keep; pins whose time is over are removed.
+
+    Raises:
+        StorageError: the root cannot be read.
+    """
+    client = object_client(root)
+    now, epochs = clock.now(), set()
+    try:
+        names = [each["path"] for batch in obstore.list(client, f"{_FOLDER}/") for each in batch]
+        for name in names:
+            try:
+                pin = json.loads(bytes(obstore.get(client, name).bytes()))
+            except (FileNotFoundError, NotFoundError):
+                continue  # let go since it was listed
+            if datetime.fromisoformat(pin["expires_at"]) > now:
+                epochs.add(int(pin["epoch"]))
+            else:
+                _delete(client, name)
+    except (BaseError, OSError) as error:
+        raise storage_error(error, root) from None
+    return frozenset(epochs)
+
+
+def _delete(client: ObjectStore, name: str) -> None:
+    try:
+        obstore.delete(client, name)
+    except (BaseError, OSError):
+        pass  # it ends by itself

@@ -1,0 +1,63 @@
+"""Names for epochs.  A tagged epoch stays readable until the tag goes."""
+
+from __future__ import annotations
+
+import re
+
+from state.errors import EpochNotFoundError, NotFoundError, UsageError
+from state.store.store import StateStore
+from state.tables.keys import encode_key
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]{0,63}")
+_MOST = 1_000
+
+
+def check_tag_name(name: str) -> None:
+    """Refuses what could be taken for an epoch or a time, or could not be typed.
+
+    Raises:
+        UsageError: it is no name for a tag.
+    """
+    if name == "latest" or not _NAME.fullmatch(name):
+        raise UsageError(
+            f"{name!r} is no name for a tag: it begins with a letter, has at most 64 letters, digits, '.', '_' and "
+            "'-', and is not `latest`"
+        )
+
+
+def put_tag(store: StateStore, name: str, epoch: int) -> None:
+    """Gives an epoch a name; a tag of this name moves.
+
+    Args:
+        store: the owner's handle.
+        name: the tag.
+        epoch: a retained epoch.
+
+    Raises:
+        UsageError: it is no name for a tag, or there are too many.
+        EpochNotFoundError: the epoch is not, or no longer, retained.
+        FencedError, CommitRefusedError, CommitUnknownError: as `StateStore.commit`.
+    """
+    check_tag_name(name)
+    tags = store.head.tags
+    if tags.get(name) == epoch:
+        return
+    if store.get("epoch", encode_key(epoch)) is None:
+        raise EpochNotFoundError(f"epoch {epoch} cannot be tagged {name!r}: it is not retained; choose one of `epochs`")
+    if name not in tags and len(tags) >= _MOST:
+        raise UsageError(f"tag {name!r} would be one more than {_MOST:,}, and every commit carries all: delete some")
+    store.amend(tags={**tags, name: epoch})
+
+
+def delete_tag(store: StateStore, name: str) -> None:
+    """Takes a name away; the epoch stays readable as long as retention says.
+
+    Raises:
+        NotFoundError: there is no such tag.
+        FencedError, CommitRefusedError, CommitUnknownError: as `StateStore.commit`.
+    """
+    tags = dict(store.head.tags)
+    if name not in tags:
+        raise NotFoundError(f"there is no tag {name!r}; the tags are: {', '.join(sorted(tags)) or 'none'}")
+    del tags[name]
+    store.amend(tags=tags)
