@@ -22,10 +22,10 @@ from pyspark.sql import SparkSession
 from benchmarks.command import run_benchmark
 from benchmarks.result import TIMES, Number, Result, Row, Table, Target
 from slackwater.stored_history import StoredHistory
+from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.materializer import Materializer
-from spark_bridge.session import SparkSettings, start_local_session, warm_up
-from spark_bridge.view_definition import ViewDefinition
-from spark_bridge.view_plan import ViewPlan
+from spark_bridge.session.session import SparkSettings, start_local_session, warm_up
 from state.lance.lance_access import create_dataset
 from state.location import Location
 from state.tables.records import ViewVersion

@@ -25,7 +25,7 @@ from benchmarks.result import Number, Result, Row, Table, Target
 from slackwater.view import View
 from slackwater.view_difference import difference
 from slackwater.view_reader import ViewReader
-from spark_bridge.view_table import ViewTable
+from spark_bridge.datasets.view_table import ViewTable
 from state.lance.lance_access import create_dataset, open_dataset
 from state.location import Location
 from state.tables.group_key import KEY_COLUMN, group_keys

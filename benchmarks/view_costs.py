@@ -19,10 +19,10 @@ from pyspark.sql import SparkSession
 from actors.protocol.messages import Block
 from benchmarks.command import run_benchmark
 from benchmarks.result import TIMES, Number, Result, Row, Table, Target
+from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.datasets.view_table import ViewTable
 from spark_bridge.materializer import Materializer
-from spark_bridge.session import SparkSettings, start_local_session, warm_up
-from spark_bridge.view_definition import ViewDefinition
-from spark_bridge.view_table import ViewTable
+from spark_bridge.session.session import SparkSettings, start_local_session, warm_up
 from state.location import Location
 from state.tables.group_key import KEY_COLUMN
 

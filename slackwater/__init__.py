@@ -98,7 +98,7 @@ if TYPE_CHECKING:
     from slackwater.trace import Trace
     from slackwater.view import View
     from slackwater.view_changes import ViewChange
-    from spark_bridge.session import SparkSettings
+    from spark_bridge.session.session import SparkSettings
     from state.errors import (
         AccessDeniedError,
         BadInputError,
@@ -160,7 +160,7 @@ _MODULES = {
     "Settings": "slackwater.settings",
     "Snapshot": "slackwater.snapshot",
     "SourceStatus": "slackwater.run_status",
-    "SparkSettings": "spark_bridge.session",
+    "SparkSettings": "spark_bridge.session.session",
     "StartupStep": "slackwater.run_status",
     "Store": "slackwater.store",
     "Story": "slackwater.story",

@@ -17,9 +17,9 @@ from slackwater.materializer_loop import MaterializerLoop
 from slackwater.run_status import LateView, ViewStatus
 from slackwater.spark_application import SparkApplication
 from slackwater.view_history import view_history
-from spark_bridge.history import History
-from spark_bridge.view_definition import ViewDefinition
-from spark_bridge.view_plan import ViewPlan
+from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.analysis.view_plan import ViewPlan
+from spark_bridge.hand_over.history import History
 from state.clock import Clock
 
 

@@ -11,9 +11,9 @@ from actors.protocol.messages import FileVersion, Forget, ForgottenFile, Mutatio
 from actors.sources.source import SourceDefinition
 from slackwater.retry import naming
 from slackwater.run_requests import RunRequests
-from spark_bridge.correctable import cannot_compute_again, cannot_follow, follows_files
-from spark_bridge.moments import uses_moments
-from spark_bridge.view_plan import AGGREGATE, APPEND, FULL
+from spark_bridge.analysis.correctable import cannot_compute_again, cannot_follow, follows_files
+from spark_bridge.analysis.view_plan import AGGREGATE, APPEND, FULL
+from spark_bridge.catalyst.epoch_timestamps import uses_moments
 from state.errors import CommandRefusedError, NotFoundError
 from state.lance.lance_root import LanceRoot
 from state.store.store import StateStore

@@ -16,9 +16,9 @@ from actors.sources.pipeline_definition import PipelineDefinition
 from actors.sources.source import SourceDefinition
 from slackwater.rows_touched import RowsTouched
 from slackwater.shown_schema import shown_schema
-from spark_bridge.analysis import SourceWithoutSchemaError, analyse
-from spark_bridge.session import SparkSettings, session_at_hand
-from spark_bridge.view_definition import ViewDefinition
+from spark_bridge.analysis.analysis import SourceWithoutSchemaError, analyse
+from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.session.session import SparkSettings, session_at_hand
 from state.clock import Clock
 from state.errors import NotIncrementalError
 from state.lance.lance_root import LanceRoot

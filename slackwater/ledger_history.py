@@ -17,8 +17,8 @@ from actors.schemas.metadata_columns import EPOCH, with_epoch
 from actors.settings import FetchSettings
 from slackwater.history_position import HistoryPosition
 from slackwater.verification.recorded_source import IngestedFile, RecordedSource
-from spark_bridge.history import HistoryPiece, gathered, slice_rows
-from spark_bridge.used_columns import columns_to_read
+from spark_bridge.analysis.used_columns import columns_to_read
+from spark_bridge.hand_over.history import HistoryPiece, gathered, slice_rows
 from state.tables.stored_rows import FILE_FIELD, file_number
 
 _FILES_AHEAD = 3

@@ -19,8 +19,8 @@ from actors.protocol.run_state import Recovered
 from actors.sources.topology import MATERIALIZER
 from slackwater.run_status import LateView, ViewStatus
 from slackwater.selection import hidden
+from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.materializer import Materializer
-from spark_bridge.view_definition import ViewDefinition
 from spark_bridge.work_times import WorkTimes
 from state.clock import Clock
 from state.errors import RunFailedError, SlackwaterError, ViewError, ViewNotFoundError
@@ -28,7 +28,7 @@ from state.location import Location
 from state.tables.view_name import is_view
 
 if TYPE_CHECKING:
-    from spark_bridge.history import OpenHistory
+    from spark_bridge.hand_over.history import OpenHistory
 
 _POLL_S = 0.05
 _RECORD_EVERY_S = 1.0

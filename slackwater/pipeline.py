@@ -43,7 +43,7 @@ from slackwater.observability.run_observer import RunObserver
 from slackwater.run import Run, RunReport
 from slackwater.run_control import RunControl
 from slackwater.settings import Settings
-from spark_bridge.view_definition import ViewDefinition, ViewOptions
+from spark_bridge.analysis.view_definition import ViewDefinition, ViewOptions
 from state.clock import Clock, SystemClock
 from state.errors import SettingsError, ViewError
 from state.lance.lance_root import LanceRoot

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from statistics import median
 
 from slackwater.view import View
-from spark_bridge.view_plan import APPEND, FULL, ViewPlan
+from spark_bridge.analysis.view_plan import APPEND, FULL, ViewPlan
 from state.errors import NotFoundError, StoreNotFoundError
 from state.lance.lance_root import LanceRoot
 from state.tables.records import EpochRecord, ViewVersion

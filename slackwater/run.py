@@ -14,7 +14,7 @@ from actors.sources.pipeline_definition import PipelineDefinition
 from slackwater.counted import counted
 from slackwater.run_control import RunControl
 from slackwater.run_status import RunReport, RunStatus, SourceStatus
-from spark_bridge.view_definition import ViewDefinition, ViewOptions
+from spark_bridge.analysis.view_definition import ViewDefinition, ViewOptions
 from state.errors import SettingsError
 from state.ownership.command import ThrottleCommand
 from state.vnode import fetcher_bounds

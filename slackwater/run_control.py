@@ -29,8 +29,8 @@ from slackwater.settings import Settings
 from slackwater.shipped_code import runtime_environment
 from slackwater.spark_application import SparkApplication
 from slackwater.startup_steps import StartupSteps
-from spark_bridge.session import prepare_java
-from spark_bridge.view_definition import ViewDefinition
+from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.session.session import prepare_java
 from state.clock import Clock
 from state.errors import FencedError, RunFailedError, SlackwaterError
 from state.lance.lance_root import LanceRoot

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
-from spark_bridge.session import (
+from spark_bridge.session.session import (
     SparkSettings,
     begin_session,
     find_session,

@@ -8,8 +8,8 @@ import lance
 import pyarrow as pa
 
 from slackwater.history_position import HistoryPosition
-from spark_bridge.history import HistoryPiece, gathered, slice_rows
-from spark_bridge.used_columns import columns_to_read
+from spark_bridge.analysis.used_columns import columns_to_read
+from spark_bridge.hand_over.history import HistoryPiece, gathered, slice_rows
 from state.lance.lance_access import open_dataset
 from state.location import Location
 from state.tables.records import ViewVersion

@@ -12,8 +12,8 @@ from actors.sources.pipeline_definition import PipelineDefinition
 from slackwater.ledger_history import LedgerHistory
 from slackwater.stored_history import StoredHistory
 from slackwater.verification.recorded_source import recorded_sources
-from spark_bridge.history import History
-from spark_bridge.view_plan import ViewPlan
+from spark_bridge.analysis.view_plan import ViewPlan
+from spark_bridge.hand_over.history import History
 from state.clock import Clock
 from state.errors import NotFoundError
 from state.lance.lance_root import LanceRoot

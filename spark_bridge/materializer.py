@@ -9,27 +9,27 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from actors.protocol.messages import Block, Correction
-from spark_bridge.aggregate_view import AggregateView
-from spark_bridge.append_view import AppendView
-from spark_bridge.catalyst import Catalyst
-from spark_bridge.catch_up import CatchUp
-from spark_bridge.correctable import require_correctable
-from spark_bridge.corrected_rows import CorrectedRows, corrected_sources
-from spark_bridge.declaration import Declaration
-from spark_bridge.epoch_rows import EpochRows, EpochViews
-from spark_bridge.full_view import FullView
-from spark_bridge.full_views import FullViews
-from spark_bridge.history import OpenHistory, PutBlock, block_of_table, no_history
-from spark_bridge.late_views import LateViews, is_narrow
-from spark_bridge.moments import epoch_time_us
-from spark_bridge.row_hand_over import RowHandOver
-from spark_bridge.shown_view import ShownView
-from spark_bridge.spark_jobs import SparkJobs
-from spark_bridge.stored_rows import StoredRows
-from spark_bridge.view import View
-from spark_bridge.view_definition import ViewDefinition
-from spark_bridge.view_plan import APPEND, FULL, ViewPlan
-from spark_bridge.view_planner import PlannedView, ViewPlanner
+from spark_bridge.analysis.correctable import require_correctable
+from spark_bridge.analysis.declaration import Declaration
+from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.analysis.view_plan import APPEND, FULL, ViewPlan
+from spark_bridge.analysis.view_planner import PlannedView, ViewPlanner
+from spark_bridge.catalyst.catalyst import Catalyst
+from spark_bridge.catalyst.epoch_timestamps import epoch_time_us
+from spark_bridge.datasets.stored_rows import StoredRows
+from spark_bridge.hand_over.epoch_rows import EpochRows, EpochViews
+from spark_bridge.hand_over.history import OpenHistory, PutBlock, block_of_table, no_history
+from spark_bridge.hand_over.row_hand_over import RowHandOver
+from spark_bridge.session.spark_jobs import SparkJobs
+from spark_bridge.views.aggregate_view import AggregateView
+from spark_bridge.views.append_view import AppendView
+from spark_bridge.views.backfill import CatchUp
+from spark_bridge.views.backfills import LateViews, is_narrow
+from spark_bridge.views.corrections import CorrectedRows, corrected_sources
+from spark_bridge.views.full_view import FullView
+from spark_bridge.views.full_views import FullViews
+from spark_bridge.views.shown_view import ShownView
+from spark_bridge.views.view import View
 from spark_bridge.work_times import WorkTimes
 from state.clock import Clock, SystemClock
 from state.epoch import epoch_time

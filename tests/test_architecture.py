@@ -21,9 +21,9 @@ _RAY_HOSTS = {
     Path("actors/hosting/lean_ray.py"),
     Path("actors/hosting/metric_exporter.py"),
     Path("actors/hosting/run_client.py"),
-    Path("spark_bridge/app_master.py"),
-    Path("spark_bridge/hand_over.py"),
-    Path("spark_bridge/ray_application.py"),
+    Path("spark_bridge/application/app_master.py"),
+    Path("spark_bridge/hand_over/blocks.py"),
+    Path("spark_bridge/application/ray_application.py"),
 }
 # `to_ray` and `to_spark` import when they are called, by somebody who has what they import.
 _EXITS = {Path("slackwater/view.py")}

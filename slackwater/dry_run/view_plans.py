@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from actors.protocol.reports import SourceProgress
-from spark_bridge.declaration import Declaration
-from spark_bridge.session import SparkSettings, session_at_hand
-from spark_bridge.spark_jobs import SparkJobs
-from spark_bridge.view_definition import ViewDefinition
-from spark_bridge.view_plan import ViewPlan
-from spark_bridge.view_planner import ViewPlanner
+from spark_bridge.analysis.declaration import Declaration
+from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.analysis.view_plan import ViewPlan
+from spark_bridge.analysis.view_planner import ViewPlanner
+from spark_bridge.session.session import SparkSettings, session_at_hand
+from spark_bridge.session.spark_jobs import SparkJobs
 from state.errors import DefinitionChangedError, ViewError
 from state.tables.records import CatalogView
 

@@ -17,7 +17,7 @@ from actors.telemetry.error_lines import first_line
 from slackwater.verification.duckdb_files import DuckDbFiles, quoted
 from slackwater.verification.engine import CannotComputeError, query_of
 from slackwater.verification.ingested_files import IngestedFiles
-from spark_bridge.moments import uses_moments
+from spark_bridge.catalyst.epoch_timestamps import uses_moments
 from state.tables.records import CatalogView
 
 _COPY_BYTES = 1 << 20

@@ -25,11 +25,11 @@ from actors.sources.source import SourceDefinition
 from slackwater.verification.engine import CannotComputeError, WrongLedgerError, query_of
 from slackwater.verification.ingested_files import IngestedFiles
 from slackwater.verification.recorded_source import IngestedFile
-from spark_bridge.moments import uses_moments
-from spark_bridge.recomputation import is_same_view, recompute
-from spark_bridge.session import SparkSettings, session_at_hand
-from spark_bridge.view_definition import ViewDefinition
-from spark_bridge.visible_columns import visible_schemas
+from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.analysis.visible_columns import visible_schemas
+from spark_bridge.catalyst.epoch_timestamps import uses_moments
+from spark_bridge.session.session import SparkSettings, session_at_hand
+from spark_bridge.views.recomputation import is_same_view, recompute
 from state.errors import SchemaError, ViewError
 from state.tables.records import CatalogView
 

@@ -22,8 +22,8 @@ from slackwater.verification.step import OnStep, Step
 from slackwater.verification.stored_rows import row_differences
 from slackwater.verification.verification import LEDGER, FileProblem, Outcome, Verification, ViewCheck
 from slackwater.view import View
-from spark_bridge.view_definition import ViewDefinition
-from spark_bridge.view_plan import AGGREGATE
+from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.analysis.view_plan import AGGREGATE
 from state.errors import StorageError, UsageError
 from state.location import Location
 from state.store.store import StateStore

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from actors.protocol.messages import StoredBlock
-from spark_bridge.stored_rows import StoredRows
+from spark_bridge.datasets.stored_rows import StoredRows
 from state.lance.fragment_stager import FragmentStager
 from state.location import Location
 from state.tables.catalog import CatalogPipeline, put_pipeline, put_source

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from slackwater.stored_history import StoredHistory
-from spark_bridge.history import History
+from spark_bridge.hand_over.history import History
 from state.location import Location
 from state.tables.records import ViewVersion
 

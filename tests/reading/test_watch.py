@@ -19,7 +19,7 @@ from slackwater.store import Store
 from slackwater.testing.s3_server import S3Server
 from slackwater.view import View
 from slackwater.view_changes import ViewChange
-from spark_bridge.view_table import ViewTable, view_path
+from spark_bridge.datasets.view_table import ViewTable, view_path
 from state.clock import ManualClock
 from state.lance import view_dataset
 from state.location import Location

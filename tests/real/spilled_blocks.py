@@ -25,7 +25,7 @@ from actors.hosting.fetch_actor import FetchActor
 from actors.protocol.instructions import EmitBlock
 from actors.protocol.messages import Block, FileVersion
 from actors.rows import Rows
-from spark_bridge import hand_over
+from spark_bridge.hand_over import blocks as hand_over
 from state.errors import RunFailedError, StorageFullError
 
 _MIB = 1 << 20

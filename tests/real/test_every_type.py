@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from pyspark.sql import SparkSession
 
 from actors.protocol.messages import Block
-from spark_bridge.arrow_frames import table_of_frame
-from spark_bridge.hand_over import frame_of_blocks
+from spark_bridge.catalyst.arrow_frames import table_of_frame
+from spark_bridge.hand_over.blocks import frame_of_blocks
 from tests.readers.generated_types import columns, said
 from tests.readers.test_every_type import has_form, read
 

@@ -17,7 +17,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 import slackwater as sw
 from actors.protocol.messages import Block
-from spark_bridge import hand_over, row_hand_over
+from spark_bridge.hand_over import blocks as hand_over
+from spark_bridge.hand_over import row_hand_over
 from tests.real.events import events, parquet, write
 from tests.real.test_recovery import TOTALS, check_every_epoch
 from tests.real.test_run import FAST

@@ -8,7 +8,7 @@ from typing import Final
 
 import psutil
 
-from spark_bridge.session import MASTER_MARK
+from spark_bridge.session.session import MASTER_MARK
 
 _Sign = Callable[[str], bool]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_bridge.session import SparkSettings, start_local_session
+from spark_bridge.session.session import SparkSettings, start_local_session
 
 
 @pytest.fixture(scope="session")

@@ -9,8 +9,8 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from actors.protocol.messages import Block, Correction, StoredBlock
+from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.materializer import Materializer
-from spark_bridge.view_definition import ViewDefinition
 from state.lance.fragment_stager import FragmentStager
 from state.tables.records import CatalogView
 from state.tables.stored_rows import FILE_FIELD, LINEAGE, file_number, stored_rows_name, stored_rows_path

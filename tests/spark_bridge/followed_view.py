@@ -12,10 +12,10 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from actors.protocol.messages import Block
-from spark_bridge.arrow_frames import arrow_schema, frame_of_table, table_of_frame
-from spark_bridge.epoch_rows import EpochViews
+from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.catalyst.arrow_frames import arrow_schema, frame_of_table, table_of_frame
+from spark_bridge.hand_over.epoch_rows import EpochViews
 from spark_bridge.materializer import Materializer
-from spark_bridge.view_definition import ViewDefinition
 from state.lance.lance_access import open_dataset
 from state.location import Location
 from state.tables.records import ViewVersion

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from spark_bridge.class_archive import ClassArchive, cache_dir, merged
-from spark_bridge.class_path import class_path
-from spark_bridge.session import prepare_java
+from spark_bridge.application.class_archive import ClassArchive, cache_dir, merged
+from spark_bridge.application.class_path import class_path
+from spark_bridge.session.session import prepare_java
 
 _PROGRAM = "org.apache.spark.launcher.Main"
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.materializer import Materializer
-from spark_bridge.view_definition import ViewDefinition
 from state.errors import ViewError
 from tests.spark_bridge.corrected_view import CorrectedView
 from tests.spark_bridge.followed_view import FollowedView

@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from actors.schemas.ddl import parse_schema
-from spark_bridge.analysis import analyse
-from spark_bridge.view_definition import ViewDefinition
+from spark_bridge.analysis.analysis import analyse
+from spark_bridge.analysis.view_definition import ViewDefinition
 from state.errors import NotIncrementalError
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "view-classes.md"

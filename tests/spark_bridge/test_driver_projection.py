@@ -7,10 +7,10 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from spark_bridge.arrow_frames import frame_of_table, table_of_frame
-from spark_bridge.catalyst import Catalyst
-from spark_bridge.driver_projection import DriverProjection
-from spark_bridge.spark_message import one_line
+from spark_bridge.aggregation.driver_projection import DriverProjection
+from spark_bridge.catalyst.arrow_frames import frame_of_table, table_of_frame
+from spark_bridge.catalyst.catalyst import Catalyst
+from spark_bridge.session.spark_errors import one_line
 
 SCHEMA = pa.schema([("k", pa.string()), ("i", pa.int64()), ("many", pa.list_(pa.string()))])
 

@@ -11,9 +11,9 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_bridge.analysis import analyse
-from spark_bridge.full_view import FullView
-from spark_bridge.view_definition import ViewDefinition
+from spark_bridge.analysis.analysis import analyse
+from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.views.full_view import FullView
 from state.errors import CommitRefusedError
 from state.lance.lance_access import open_dataset
 from state.location import Location

@@ -15,9 +15,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType
 
 from actors.schemas.ddl import parse_schema
-from spark_bridge.analysis import analyse
+from spark_bridge.analysis.analysis import analyse
+from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.materializer import Materializer
-from spark_bridge.view_definition import ViewDefinition
 from state.errors import DefinitionChangedError
 from state.location import Location
 from state.tables.records import CatalogView
@@ -32,9 +32,9 @@ def identity(spark: SparkSession, query: str, schema: pa.Schema = SCHEMA) -> str
 
 def test_identity_is_the_same_in_another_process(local_spark: SparkSession) -> None:
     program = """
-        from spark_bridge.analysis import analyse
-        from spark_bridge.session import SparkSettings, start_local_session
-        from spark_bridge.view_definition import ViewDefinition
+        from spark_bridge.analysis.analysis import analyse
+        from spark_bridge.session.session import SparkSettings, start_local_session
+        from spark_bridge.analysis.view_definition import ViewDefinition
         from tests.spark_bridge.random_rows import SCHEMA
         from tests.spark_bridge.test_identity import QUERY, with_udf
         spark = start_local_session(SparkSettings(), "identity")

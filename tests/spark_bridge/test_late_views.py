@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_bridge.history import HistoryPiece
+from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.analysis.view_plan import ViewPlan
+from spark_bridge.hand_over.history import HistoryPiece
 from spark_bridge.materializer import Materializer
-from spark_bridge.view_definition import ViewDefinition
-from spark_bridge.view_plan import ViewPlan
 from state.errors import RunFailedError
 from state.lance import view_dataset
 from state.location import Location

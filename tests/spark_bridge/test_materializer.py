@@ -12,8 +12,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from actors.schemas.ddl import parse_schema
+from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.materializer import Materializer
-from spark_bridge.view_definition import ViewDefinition
 from state.errors import CommitRefusedError, RunFailedError, SlackwaterError
 from state.lance import view_dataset
 from state.location import Location

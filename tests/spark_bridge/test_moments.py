@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_bridge.analysis import analyse
-from spark_bridge.moments import epoch_time_us, uses_moments
-from spark_bridge.view_definition import ViewDefinition
+from spark_bridge.analysis.analysis import analyse
+from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.catalyst.epoch_timestamps import epoch_time_us, uses_moments
 from state.errors import NotIncrementalError
 from tests.spark_bridge.followed_view import FollowedView
 

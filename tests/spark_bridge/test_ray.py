@@ -13,8 +13,8 @@ import ray
 from pyspark.sql import SparkSession
 
 from actors.protocol.messages import Block
+from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.materializer import Materializer
-from spark_bridge.view_definition import ViewDefinition
 from state.location import Location
 from tests.spark_bridge.random_rows import SCHEMA, random_rows
 

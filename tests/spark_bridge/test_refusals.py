@@ -6,9 +6,9 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_bridge.analysis import SourceWithoutSchemaError, analyse
+from spark_bridge.analysis.analysis import SourceWithoutSchemaError, analyse
+from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.materializer import Materializer
-from spark_bridge.view_definition import ViewDefinition
 from state.errors import NotIncrementalError, ViewError
 from state.location import Location
 from tests.spark_bridge.random_rows import SCHEMA

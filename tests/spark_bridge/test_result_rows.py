@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_bridge import result_rows
-from spark_bridge.arrow_frames import frame_of_table
-from spark_bridge.result_rows import append_result, create_of_result, replace_by_result
-from spark_bridge.view_definition import ViewDefinition
+from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.catalyst.arrow_frames import frame_of_table
+from spark_bridge.datasets import result_rows
+from spark_bridge.datasets.result_rows import append_result, create_of_result, replace_by_result
 from state.errors import CommitRefusedError
 from state.lance.lance_access import open_dataset
 from state.location import Location

@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_bridge.session import is_alive
-from spark_bridge.spark_jobs import SparkJobs
+from spark_bridge.session.session import is_alive
+from spark_bridge.session.spark_jobs import SparkJobs
 from state.errors import CommitRefusedError, RunFailedError, SparkLostError, StorageFullError
 
 _PROGRAM = """if True:
     import os, signal, sys, time
     from pyspark import SparkContext
-    from spark_bridge.session import SparkSettings, is_alive, start_local_session
-    from spark_bridge.spark_jobs import SparkJobs
-    from spark_bridge.spark_log import quiet_death
+    from spark_bridge.session.session import SparkSettings, is_alive, start_local_session
+    from spark_bridge.session.spark_jobs import SparkJobs
+    from spark_bridge.application.spark_log import quiet_death
     from state.errors import SparkLostError
 
     quiet_death()

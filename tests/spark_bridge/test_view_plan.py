@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_bridge.analysis import analyse
-from spark_bridge.view_definition import ViewDefinition
-from spark_bridge.view_plan import ViewPlan
+from spark_bridge.analysis.analysis import analyse
+from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.analysis.view_plan import ViewPlan
 from tests.spark_bridge.random_rows import SCHEMA
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from slackwater.testing.s3_server import S3Server
-from spark_bridge.view_table import ViewTable
+from spark_bridge.datasets.view_table import ViewTable
 from state.errors import CommitRefusedError
 from state.location import Location
 from state.tables.group_key import KEY_COLUMN

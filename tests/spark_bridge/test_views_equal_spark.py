@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType
 
 from slackwater.testing.s3_server import S3Server
-from spark_bridge.view_definition import ViewDefinition
+from spark_bridge.analysis.view_definition import ViewDefinition
 from state.lance.lance_access import open_dataset
 from state.location import Location
 from tests.spark_bridge.followed_view import FollowedView

@@ -21,8 +21,8 @@ from actors.protocol.messages import FileVersion
 from actors.rows import BadRecord, Offset, Rows
 from actors.sources.source import Format, SourceDefinition
 from slackwater.verification.verification import Verification
+from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.materializer import Materializer
-from spark_bridge.view_definition import ViewDefinition
 from state.clock import ManualClock
 from state.epoch import next_epoch
 from state.lance.lance_access import lance_options

@@ -15,7 +15,7 @@ import pytest
 
 from actors.sources.source import Csv, Format, Json, Parquet, Text
 from slackwater.verification.verification import Outcome, ViewCheck
-from spark_bridge.view_definition import ViewDefinition
+from spark_bridge.analysis.view_definition import ViewDefinition
 from tests.reading.told_root import poisoned
 from tests.verify.committed_root import CommittedRoot
 

@@ -1,4 +1,4 @@
-"""A view that the first process does not declare: `spark_bridge.catch_up`, without Spark."""
+"""A view that the first process does not declare: `spark_bridge.views.backfill`, without Spark."""
 
 from __future__ import annotations
 

@@ -1,0 +1,202 @@
+"""The plans by which an aggregate view is maintained, made once from its analysed plan.
+
+partials   Spark's Partial aggregation over the row-by-row part, run on an epoch's rows: one row per touched group
+distinct   for the calls with DISTINCT: the same over those values that were never seen in their group
+merge      those rows beside the stored ones -> merged buffers, and the result (see merge_plan)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spark_bridge.aggregation.distinct_set import distinct_sets
+from spark_bridge.aggregation.merge_plan import (
+    KEY_FIELD,
+    CallBuffer,
+    EpochPartials,
+    MergedGroups,
+    MergePlan,
+    StateColumn,
+)
+from spark_bridge.aggregation.partial_aggregation import CallOverRows, PartialAggregation
+from spark_bridge.analysis.aggregate_calls import AggregateCall, aggregate_calls
+from spark_bridge.analysis.result_columns import aggregate_of
+from spark_bridge.analysis.view_plan import ViewPlan
+from spark_bridge.catalyst.arrow_frames import frame_of_table
+from spark_bridge.catalyst.catalyst import Catalyst, Plan
+from spark_bridge.catalyst.leaves import Leaves, graft
+from state.tables.group_key import GLOBAL_KEY, KEY_COLUMN, group_keys
+
+Unseen = Callable[[pa.Array], pa.Array]
+"""Of texts that name a value within a group: for each whether it is not stored yet."""
+
+
+@dataclass(frozen=True)
+class Touched:
+    """What some rows are about.
+
+    Args:
+        groups: `__sw_key` and the grouping of each of their groups.
+        distinct: texts of the values of DISTINCT calls, each within its group.
+    """
+
+    groups: pa.Table
+    distinct: pa.Array
+
+    def __or__(self, other: Touched) -> Touched:
+        return Touched(
+            _once(pa.concat_tables([self.groups, other.groups])),
+            pa.concat_arrays([self.distinct, other.distinct]).unique(),
+        )
+
+
+class AggregatePlan:
+    """How one aggregate view is maintained.
+
+    Args:
+        catalyst: of the session.
+        view: the analysed view.
+    """
+
+    def __init__(self, catalyst: Catalyst, view: ViewPlan) -> None:
+        self._catalyst = catalyst
+        self._leaves = view.leaves
+        aggregate = aggregate_of(view.plan)
+        self._rows = aggregate.child()
+        self._grouping = catalyst.items(aggregate.groupingExpressions())
+        calls = aggregate_calls(catalyst, view.name, aggregate)
+        names = [_column_names(index, call) for index, call in enumerate(calls)]
+        self._sets = distinct_sets(catalyst, calls, names)
+        for each in self._sets:
+            each.plan(self._rows, self._grouping)
+        self._plain = self._plain_partials(calls, names)
+        self._groups: PartialAggregation | None = None
+        self._merge = self._merge_plan(view, calls, names)
+
+    @property
+    def has_distinct(self) -> bool:
+        """Whether it must be known which values were seen."""
+        return bool(self._sets)
+
+    @property
+    def has_filter(self) -> bool:
+        """Whether the result lacks groups."""
+        return self._merge.has_filter
+
+    @property
+    def buffer_columns(self) -> list[StateColumn]:
+        """The buffers, without the grouping."""
+        return self._merge.buffer_columns
+
+    def touched_by(self, leaves: Leaves, one_partition: bool) -> Touched:
+        """The groups that have one of these rows, and the texts of the values that DISTINCT calls see in them."""
+        rows = graft(self._catalyst, self._rows, self._leaves, leaves)
+        groups = _one_group()
+        if self._grouping:
+            if self._groups is None:
+                self._groups = PartialAggregation(self._catalyst, self._rows, self._grouping, [])
+            groups = self._keyed(self._groups.run(rows, one_partition))
+        texts = [each.keys_of(each.pairs_of(rows, one_partition)) for each in self._sets]
+        return Touched(groups, pa.concat_arrays([pa.array([], pa.string()), *texts]))
+
+    def partials_of(
+        self, leaves: Leaves, one_partition: bool, unseen: Unseen, only: pa.Table | None = None
+    ) -> EpochPartials:
+        """Runs an epoch's jobs: one for the calls without DISTINCT, two for each set of distinct values.
+
+        Args:
+            leaves: the new rows.
+            one_partition: whether one task does all.
+            unseen: asked once for each set.
+            only: the groups of which rows count, as `touched_by` has them; None for all.
+        """
+        rows = graft(self._catalyst, self._rows, self._leaves, leaves)
+        if only is not None and self._grouping:
+            rows = self._of_groups(rows, only)
+        groups: pa.Table | None = None
+        parts: list[pa.Table] = []
+        if self._plain is not None:
+            groups = self._keyed(self._plain.run(rows, one_partition))
+            parts.append(groups)
+        distinct = [pa.array([], pa.string())]
+        for each in self._sets:
+            pairs = each.pairs_of(rows, one_partition)
+            keys = each.keys_of(pairs)
+            is_new = unseen(keys)
+            distinct.append(keys.filter(is_new))
+            parts.append(self._keyed(each.partials_of(pairs.filter(is_new))))
+            if groups is None:
+                # Each row is in one of the pairs, so they have every group.
+                groups = _once(self._keyed(each.grouping_of(pairs)))
+        assert groups is not None, "without sets there are plain partials"
+        if not self._grouping:
+            groups = _one_group()
+        return EpochPartials(groups.select(range(1 + len(self._grouping))), parts, pa.concat_arrays(distinct))
+
+    def merge(self, partials: EpochPartials, stored: pa.Table | None) -> MergedGroups:
+        """The groups of an epoch as they are from now on; see `MergePlan.merge`."""
+        return self._merge.merge(partials, stored)
+
+    def _of_groups(self, rows: Plan, groups: pa.Table) -> Plan:
+        wanted = groups.select(range(1, groups.num_columns))
+        attributes = self._catalyst.attributes(wanted.schema)
+        leaf = self._catalyst.leaf(self._catalyst.seq(attributes), frame_of_table(self._catalyst.spark, wanted))
+        pairs = [
+            (self._catalyst.normalised(grouping), attribute)
+            for grouping, attribute in zip(self._grouping, attributes, strict=True)
+        ]
+        return self._catalyst.analyse(self._catalyst.those_with(rows, leaf, pairs))
+
+    def _plain_partials(
+        self, calls: Sequence[AggregateCall], names: Sequence[Sequence[str]]
+    ) -> PartialAggregation | None:
+        """What runs over all rows; nothing if only DISTINCT is asked for and its values have every group."""
+        if self._sets and self._sets[0].has_all_rows and all(call.is_distinct for call in calls):
+            return None
+        plain = [
+            CallOverRows(call, call.inputs, call.filter, columns)
+            for call, columns in zip(calls, names, strict=True)
+            if not call.is_distinct
+        ]
+        return PartialAggregation(self._catalyst, self._rows, self._grouping, plain)
+
+    def _merge_plan(self, view: ViewPlan, calls: Sequence[AggregateCall], names: Sequence[Sequence[str]]) -> MergePlan:
+        schemas = [] if self._plain is None else [self._plain.schema]
+        schemas += [each.schema for each in self._sets]
+        buffers = []
+        for call, columns in zip(calls, names, strict=True):
+            part = next(part for part, schema in enumerate(schemas) if columns[0] in schema.names)
+            buffers.append(CallBuffer(call, part, [schemas[part].field(name) for name in columns]))
+        grouping = [schemas[0].field(index) for index in range(len(self._grouping))]
+        return MergePlan(self._catalyst, view, grouping, buffers, len(schemas))
+
+    def _keyed(self, table: pa.Table) -> pa.Table:
+        """The table with the text of each row's group in front."""
+        groups = len(self._grouping)
+        if groups and table.num_rows:
+            keys = group_keys([table.column(index) for index in range(groups)])
+        else:
+            keys = pa.array([GLOBAL_KEY] * table.num_rows, pa.string())
+        return table.add_column(0, KEY_FIELD, keys)
+
+
+def _column_names(index: int, call: AggregateCall) -> list[str]:
+    """Under which a call's buffer is stored."""
+    names = [f"__sw_{index}_{each.name().lower()}" for each in call.buffer.attributes]
+    # A regression has the buffers of several functions, which share names.
+    return [name if names.index(name) == at else f"{name}_{at}" for at, name in enumerate(names)]
+
+
+def _one_group() -> pa.Table:
+    """What there is instead of groups when all rows are one."""
+    return pa.table([pa.array([GLOBAL_KEY], pa.string())], schema=pa.schema([KEY_FIELD]))
+
+
+def _once(table: pa.Table) -> pa.Table:
+    """One row of each group."""
+    keys = table.column(KEY_COLUMN).combine_chunks()
+    return table.take(pc.index_in(keys.unique(), value_set=keys))

@@ -1,0 +1,247 @@
+"""An epoch's groups beside the stored ones: their merged buffers, and the result.
+
+    state      buffers of new rows beside stored ones (a LocalRelation) -> merged buffers
+    result     the same -> the query's own expressions over the merged buffers, and all that is above its Aggregate
+
+Both are projections over the rows of a small relation, which is in the driver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spark_bridge.aggregation.driver_projection import DriverProjection
+from spark_bridge.analysis.aggregate_calls import AggregateCall
+from spark_bridge.analysis.result_columns import aggregate_of, same, unchanged_columns
+from spark_bridge.analysis.view_plan import ViewPlan
+from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, simple_name
+from state.tables.group_key import KEY_COLUMN
+
+_FOUND_COLUMN = "__sw_found"
+KEY_FIELD = pa.field(KEY_COLUMN, pa.string(), nullable=False)
+
+
+@dataclass(frozen=True)
+class StateColumn:
+    """One stored value of a group: a grouping column, or one value of an aggregate function's buffer.
+
+    Args:
+        name: under which the partials have it, and the store unless the result has it already.
+        result_name: the column of the result that is the same value, if there is one.
+        field: as stored.
+    """
+
+    name: str
+    result_name: str | None
+    field: pa.Field
+
+
+@dataclass(frozen=True)
+class CallBuffer:
+    """The buffer of one call of an aggregate function.
+
+    Args:
+        call: the call.
+        part: which of the parts of an epoch's partials has it.
+        fields: its columns there.
+    """
+
+    call: AggregateCall
+    part: int
+    fields: Sequence[pa.Field]
+
+
+@dataclass(frozen=True)
+class EpochPartials:
+    """What an epoch's rows bring to their groups.
+
+    Args:
+        groups: `__sw_key` and the grouping of each touched group.
+        parts: `__sw_key` and the buffers of some calls each, for all of those groups or for some.
+        distinct: texts of the values of DISTINCT calls, each within its group, that are seen for the first time.
+    """
+
+    groups: pa.Table
+    parts: Sequence[pa.Table]
+    distinct: pa.Array
+
+
+@dataclass(frozen=True)
+class MergedGroups:
+    """What `MergePlan.merge` gives.
+
+    Args:
+        result: the view's rows with `__sw_key`, and the columns stored beside them; of a view with a filter above its
+            grouping, only the rows that pass.
+        state: `__sw_key`, grouping and buffers of all touched groups when they are stored apart, else None.
+    """
+
+    result: pa.Table
+    state: pa.Table | None
+
+
+class MergePlan:
+    """How the buffers of new rows are merged into stored ones.
+
+    Buffers stand beside the result's own rows.  They are stored apart when the result has other rows, by a filter above
+    the grouping, or when they are objects: those say nothing to people who read the view with other programs.
+
+    Args:
+        catalyst: of the session.
+        view: the analysed view.
+        grouping: the columns of the grouping, as the partials have them.
+        buffers: of the calls, in their order.
+        parts: of which an epoch's partials consist.
+    """
+
+    def __init__(
+        self,
+        catalyst: Catalyst,
+        view: ViewPlan,
+        grouping: Sequence[pa.Field],
+        buffers: Sequence[CallBuffer],
+        parts: int,
+    ) -> None:
+        self._catalyst = catalyst
+        self._view = view
+        self._grouping = catalyst.items(aggregate_of(view.plan).groupingExpressions())
+        self._buffers = buffers
+        self._parts = parts
+        self.has_filter = _has_filter(view.plan)
+        self._has_state = self.has_filter or any(each.call.buffer.is_opaque for each in buffers)
+        self._columns = self._state_columns([*grouping, *(field for each in buffers for field in each.fields)])
+        self._make_plans()
+
+    @property
+    def buffer_columns(self) -> list[StateColumn]:
+        """The buffers, without the grouping."""
+        return self._columns[len(self._grouping) :]
+
+    def merge(self, partials: EpochPartials, stored: pa.Table | None) -> MergedGroups:
+        """The groups of an epoch as they are from now on.
+
+        Args:
+            partials: of the new rows.
+            stored: `__sw_key` and the buffers (under their own names) of those of the groups that are stored.
+        """
+        keys = partials.groups.column(KEY_COLUMN)
+        if stored is None:
+            stored = pa.schema([KEY_FIELD, *[column.field for column in self.buffer_columns]]).empty_table()
+        at_stored = _positions(keys, stored)
+        at_part = [_positions(keys, part) for part in partials.parts]
+        arrays = [keys, at_stored.is_valid(), *[each.is_valid() for each in at_part], *partials.groups.columns[1:]]
+        for each in self._buffers:
+            part = partials.parts[each.part]
+            arrays += [part.column(field.name).combine_chunks().take(at_part[each.part]) for field in each.fields]
+        arrays += [stored.column(column.name).combine_chunks().take(at_stored) for column in self.buffer_columns]
+        rows = pa.table(arrays, schema=self._relation_schema)
+        return MergedGroups(self._result.run(rows), None if self._state is None else self._state.run(rows))
+
+    # Making the plans
+
+    def _state_columns(self, fields: Sequence[pa.Field]) -> list[StateColumn]:
+        """The grouping, then the buffers, as the partials have them."""
+        origins = [] if self._has_state else list(unchanged_columns(self._catalyst, self._view.plan))
+        values: list[Expression | None] = list(self._grouping)
+        for each in self._buffers:
+            own = each.call.buffer.value_position()
+            values += [each.call.expression if position == own else None for position in range(len(each.fields))]
+        columns = []
+        for field, value in zip(fields, values, strict=True):
+            name = next((name for name, origin in origins if value is not None and same(origin, value)), None)
+            columns.append(StateColumn(field.name, name, field))
+        return columns
+
+    def _make_plans(self) -> None:
+        catalyst = self._catalyst
+        groups, buffers = len(self._grouping), self.buffer_columns
+        flags = [_FOUND_COLUMN, *[f"{_FOUND_COLUMN}_{part}" for part in range(self._parts)]]
+        fields = [column.field for column in self._columns]
+        fields += [pa.field(f"{column.name}_stored", column.field.type) for column in buffers]
+        self._relation_schema = pa.schema(
+            [KEY_FIELD.with_nullable(True), *[pa.field(flag, pa.bool_()) for flag in flags], *fields]
+        )
+        output = catalyst.attributes(self._relation_schema)
+        relation = catalyst.local_relation(catalyst.seq(output))
+        key, found, *rest = output
+        in_part, rest = rest[: self._parts], rest[self._parts :]
+        new, stored = rest[groups : groups + len(buffers)], rest[groups + len(buffers) :]
+
+        merged: list[Expression] = []
+        for each in self._buffers:
+            here = slice(len(merged), len(merged) + len(each.fields))
+            together = each.call.buffer.merged(stored[here], new[here])
+            initial = each.call.buffer.initial()
+            for field, *values in zip(each.fields, together, new[here], stored[here], initial, strict=True):
+                with_new = catalyst.when(found, values[0], values[1])
+                without = catalyst.when(found, values[2], values[3])
+                merged.append(catalyst.alias(catalyst.when(in_part[each.part], with_new, without), field.name))
+        named_groups = [catalyst.alias(each, self._columns[index].name) for index, each in enumerate(rest[:groups])]
+        state = catalyst.analyse(catalyst.project([key, *named_groups, *merged], relation))
+        state_output = catalyst.items(state.output())
+
+        carried = [state_output[0]]
+        result_schema = self._view.schema.append(KEY_FIELD)
+        if not self._has_state:
+            # The result and its state have the same rows, so what is missing in the result travels along with it.
+            for column, value in zip(self._columns, state_output[1:], strict=True):
+                if column.result_name is None:
+                    carried.append(value)
+                    result_schema = result_schema.append(column.field)
+        result = catalyst.analyse(self._result_plan(self._view.plan, state, state_output[1:], carried))
+        self._result = DriverProjection(catalyst, result, output, self._relation_schema, result_schema)
+        self._state: DriverProjection | None = None
+        if self._has_state:
+            state_schema = pa.schema([KEY_FIELD, *[column.field for column in self._columns]])
+            self._state = DriverProjection(catalyst, state, output, self._relation_schema, state_schema)
+
+    def _result_plan(self, plan: Plan, merged: Plan, state: list[Expression], carried: list[Expression]) -> Plan:
+        """The query's plan from its Aggregate upwards, over the merged buffers, with columns carried through."""
+        catalyst = self._catalyst
+        if simple_name(plan) == "Aggregate":
+            values = [self._over_state(each, state) for each in catalyst.items(plan.aggregateExpressions())]
+            return catalyst.project([*values, *carried], merged)
+        child = self._result_plan(plan.child(), merged, state, carried)
+        if simple_name(plan) == "Project":
+            return catalyst.project([*catalyst.items(plan.projectList()), *carried], child)
+        return catalyst.with_children(plan, [child])
+
+    def _over_state(self, named: Expression, state: list[Expression]) -> Expression:
+        """A named expression of the Aggregate with its grouping and calls replaced, under the same id."""
+        groups = len(self._grouping)
+
+        def replace(part: Expression) -> Expression | None:
+            for index, grouping in enumerate(self._grouping):
+                if same(part, grouping):
+                    return state[index]
+            if simple_name(part) != "AggregateExpression":
+                return None
+            start = groups
+            for each in self._buffers:
+                end = start + len(each.fields)
+                if each.call.is_call(part):
+                    return each.call.buffer.value(state[start:end])
+                start = end
+            return None
+
+        if simple_name(named) == "Alias":
+            return self._catalyst.with_children(named, [self._catalyst.rewrite(named.child(), replace)])
+        return self._catalyst.alias_as(self._catalyst.rewrite(named, replace), named)
+
+
+def _positions(keys: pa.ChunkedArray, table: pa.Table) -> pa.Array:
+    """Where a table has the row of each key."""
+    at = pc.index_in(keys, value_set=table.column(KEY_COLUMN))
+    return at.combine_chunks() if isinstance(at, pa.ChunkedArray) else at
+
+
+def _has_filter(plan: Plan) -> bool:
+    while simple_name(plan) != "Aggregate":
+        if simple_name(plan) == "Filter":
+            return True
+        plan = plan.child()
+    return False

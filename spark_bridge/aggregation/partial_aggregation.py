@@ -1,0 +1,86 @@
+"""The buffers of new rows, by Spark's own Partial aggregation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from spark_bridge.aggregation.physical_aggregation import PhysicalAggregation
+from spark_bridge.analysis.aggregate_calls import AggregateCall
+from spark_bridge.catalyst.arrow_frames import table_of_rows
+from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan
+
+
+@dataclass(frozen=True)
+class CallOverRows:
+    """A call of an aggregate function, and what it takes from the rows that are aggregated.
+
+    Args:
+        call: the call.
+        inputs: one expression over the rows for each of `call.inputs`.
+        condition: of FILTER over the rows, if there is one.
+        names: of the buffer's columns.
+    """
+
+    call: AggregateCall
+    inputs: Sequence[Expression]
+    condition: Expression | None
+    names: Sequence[str]
+
+
+class PartialAggregation:
+    """One job: rows to one row per group, with the group and the functions' buffers.
+
+    Spark plans what is below the aggregation, a projection of all that the aggregation needs, for every epoch.  The
+    aggregation itself, over the plain columns of that projection, is planned once.
+
+    Args:
+        catalyst: of the session.
+        rows: a plan that gives the rows, without any.
+        grouping: expressions over the rows.
+        calls: over the rows.
+    """
+
+    def __init__(
+        self, catalyst: Catalyst, rows: Plan, grouping: Sequence[Expression], calls: Sequence[CallOverRows]
+    ) -> None:
+        self._catalyst = catalyst
+        names = [f"__sw_group_{index}" for index in range(len(grouping))]
+        # Spark itself brings -0.0 and NaN into one form when it plans a grouping, which it does not do here.
+        groups = [catalyst.alias(catalyst.normalised(each), name) for each, name in zip(grouping, names, strict=True)]
+        columns, functions = list(groups), []
+        for each in calls:
+            inputs = [catalyst.alias(expression, "__sw_input") for expression in each.inputs]
+            condition = None if each.condition is None else catalyst.alias(each.condition, "__sw_filter")
+            columns += inputs if condition is None else [*inputs, condition]
+            functions.append(
+                each.call.over(
+                    [column.toAttribute() for column in inputs], None if condition is None else condition.toAttribute()
+                )
+            )
+            names += each.names
+        self._projection = catalyst.analyse(catalyst.project(columns, rows))
+        attributes = [group.toAttribute() for group in groups]
+        self._aggregation = PhysicalAggregation(catalyst, attributes, functions, self._projection)
+        output = [
+            attribute.withName(name).withNullability(True)
+            for attribute, name in zip(self._aggregation.output, names, strict=True)
+        ]
+        relation = catalyst.local_relation(catalyst.seq(output))
+        self._struct = relation.schema()
+        self.schema: pa.Schema = catalyst.arrow_schema(relation)
+
+    def run(self, rows: Plan, one_partition: bool) -> pa.Table:
+        """The groups among the rows.
+
+        Args:
+            rows: a plan that gives the new rows, with the output of the one given at first.
+            one_partition: whether one task does all, without a shuffle.
+        """
+        rows = self._catalyst.with_children(self._projection, [rows])
+        if one_partition:
+            rows = self._catalyst.one_partition(rows)
+        groups = self._aggregation.run(rows, one_partition)
+        return table_of_rows(self._catalyst.spark, groups, self._struct, self.schema)

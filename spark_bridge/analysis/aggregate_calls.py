@@ -1,0 +1,137 @@
+"""The calls of aggregate functions in a query, each in three steps that are Spark's own.
+
+    partial   Spark's own Partial aggregation over new rows fills the function's buffer (see partial_aggregation)
+    merge     two buffers become one: the function's own merging, as an expression
+    value     the function's own evaluation, as an expression
+
+A call with DISTINCT is the same function over values that have not been seen before (see distinct_set).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql.types import StructField, StructType
+
+from actors.schemas.ddl import format_schema
+from spark_bridge.analysis.aggregate_functions import maintained_function
+from spark_bridge.analysis.declarative_buffer import DeclarativeBuffer
+from spark_bridge.analysis.operators import refuse
+from spark_bridge.analysis.result_columns import same
+from spark_bridge.analysis.typed_buffer import TypedBuffer
+from spark_bridge.catalyst.arrow_frames import arrow_schema
+from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, simple_name
+from state.errors import SchemaError
+from state.tables.group_key import is_group_type
+
+
+class AggregateCall:
+    """One call of an aggregate function in a query.
+
+    Args:
+        catalyst: of the session.
+        view: the view's name, for the messages.
+        expression: Spark's AggregateExpression.
+
+    Raises:
+        NotIncrementalError: the function, or this way of calling it, cannot be maintained.
+    """
+
+    def __init__(self, catalyst: Catalyst, view: str, expression: Expression) -> None:
+        self._catalyst = catalyst
+        self.expression = expression
+        maintained = maintained_function(catalyst, view, expression.aggregateFunction())
+        self._function = maintained.function
+        self.buffer: DeclarativeBuffer | TypedBuffer = (
+            TypedBuffer(catalyst, self._function, maintained.estimates)
+            if maintained.is_typed
+            else DeclarativeBuffer(catalyst, self._function)
+        )
+        self._check(view)
+
+    @property
+    def inputs(self) -> list[Expression]:
+        """What the function takes from each row; constants are a part of the function itself."""
+        return [child for child in self._catalyst.items(self._function.children()) if not child.foldable()]
+
+    @property
+    def filter(self) -> Expression | None:
+        """The condition of FILTER, if there is one."""
+        condition = self.expression.filter()
+        return condition.get() if condition.isDefined() else None
+
+    @property
+    def is_distinct(self) -> bool:
+        return bool(self.expression.isDistinct())
+
+    def over(self, inputs: Sequence[Expression], condition: Expression | None) -> Expression:
+        """Spark's AggregateExpression of the function over other expressions, without DISTINCT.
+
+        Args:
+            inputs: one for each of `inputs`.
+            condition: of FILTER.
+        """
+        given = iter(inputs)
+        children = self._catalyst.items(self._function.children())
+        children = [child if child.foldable() else next(given) for child in children]
+        function = self._catalyst.with_children(self._function, children) if children else self._function
+        return function.toAggregateExpression(False, self._catalyst.option(condition))
+
+    def is_call(self, expression: Expression) -> bool:
+        """Whether another expression is the same call."""
+        return same(self.expression, expression)
+
+    def _check(self, view: str) -> None:
+        name = str(self.expression.aggregateFunction().prettyName())
+        for attribute in self.buffer.attributes:
+            if not _can_be_stored(self._catalyst, attribute):
+                kind = self._catalyst.data_type(attribute).simpleString()
+                advice = "aggregate its seconds instead" if "interval" in kind else "use values of another type"
+                raise refuse(view, f"{name} over an interval" if "interval" in kind else f"{name} over {kind}", advice)
+        if not self.is_distinct:
+            return
+        for value in self.inputs:
+            if not can_name_groups(self._catalyst, value):
+                kind = self._catalyst.data_type(value).simpleString()
+                raise refuse(view, f"{name}(DISTINCT ...) over values of type {kind}", "use their parts instead")
+
+
+def aggregate_calls(catalyst: Catalyst, view: str, aggregate: Plan) -> list[AggregateCall]:
+    """The distinct calls of aggregate functions in an Aggregate, in the order in which they appear.
+
+    Raises:
+        NotIncrementalError: one of them cannot be maintained.
+    """
+    calls: list[AggregateCall] = []
+    for expression in catalyst.items(aggregate.aggregateExpressions()):
+        for found in _aggregate_expressions(catalyst, expression):
+            if not any(call.is_call(found) for call in calls):
+                calls.append(AggregateCall(catalyst, view, found))
+    return calls
+
+
+def can_name_groups(catalyst: Catalyst, expression: Expression) -> bool:
+    """Whether the values of an expression can be stored, and told apart by a text."""
+    return _can_be_stored(catalyst, expression) and is_group_type(_schema(catalyst, expression).field(0).type)
+
+
+def _aggregate_expressions(catalyst: Catalyst, expression: Expression) -> list[Expression]:
+    if simple_name(expression) == "AggregateExpression":
+        return [expression]
+    return [
+        found for child in catalyst.items(expression.children()) for found in _aggregate_expressions(catalyst, child)
+    ]
+
+
+def _can_be_stored(catalyst: Catalyst, expression: Expression) -> bool:
+    try:
+        format_schema(_schema(catalyst, expression))
+    except (PySparkException, TypeError, SchemaError):
+        return False
+    return True
+
+
+def _schema(catalyst: Catalyst, expression: Expression) -> pa.Schema:
+    return arrow_schema(StructType([StructField("value", catalyst.data_type(expression))]))

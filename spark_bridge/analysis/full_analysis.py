@@ -1,0 +1,71 @@
+"""What can be said of a view that is recomputed as a whole: which sources it reads, and whether it may be."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from spark_bridge.analysis.operators import ExpressionCheck, refuse
+from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, parts_of, simple_name
+from state.errors import NotIncrementalError
+
+_ROWS_OF_ITS_OWN = frozenset({"LocalRelation", "OneRowRelation", "Range"})
+_OF_ANY_ROW = frozenset({"First", "Last", "AnyValue"})
+_LIMITS = frozenset({"GlobalLimit", "LocalLimit", "Offset", "Tail"})
+_KEEPS_ORDER = frozenset({"GlobalLimit", "LocalLimit", "Offset", "Project", "Filter", "SubqueryAlias"})
+
+
+def source_leaves(catalyst: Catalyst, plan: Plan, schemas: Collection[str]) -> Iterator[tuple[str, Plan]]:
+    """Yields each use of a source in an analysed plan, in subqueries too: its name and its leaf.
+
+    Args:
+        catalyst: of the session.
+        plan: analysed, over temporary views of the sources.
+        schemas: the names of the sources.
+    """
+    for part in parts_of(catalyst, plan):
+        if simple_name(part) == "View" and part.isTempView():
+            name = str(part.desc().identifier().table())
+            if name in schemas:
+                yield name, part.child()
+
+
+def require_recomputable(catalyst: Catalyst, view: str, plan: Plan) -> None:
+    """Refuses what would be another result when it is computed again over the same rows, or reads what is no source.
+
+    Raises:
+        NotIncrementalError: with the operator or the function.
+    """
+    check = ExpressionCheck(view, catalyst, allow_subqueries=True)
+    for part in parts_of(catalyst, plan):
+        kind = simple_name(part)
+        if kind == "Sample":
+            raise refuse(view, "Sample", "a sample is not deterministic; filter by a hash of a column instead")
+        if kind in _LIMITS and not _is_ordered(part):
+            raise refuse(view, f"{part.nodeName()} without an order", "sort the rows first, by ORDER BY")
+        if not catalyst.items(part.children()) and kind not in _ROWS_OF_ITS_OWN:
+            raise refuse(view, str(part.nodeName()), "a view reads sources only; declare what it is as one")
+        for expression in catalyst.items(part.expressions()):
+            _require_order(catalyst, view, expression)
+        check.check(part)
+
+
+def _require_order(catalyst: Catalyst, view: str, expression: Expression) -> None:
+    if simple_name(expression) in _OF_ANY_ROW:
+        raise refuse(
+            view,
+            f"the aggregate function {expression.prettyName()}",
+            "rows have no order; take min_by or max_by of a column that orders them",
+        )
+    for child in catalyst.items(expression.children()):
+        _require_order(catalyst, view, child)
+
+
+def full_refusal(refusal: NotIncrementalError) -> NotIncrementalError:
+    """The refusal of a view that could be recomputed, with how to allow it."""
+    return NotIncrementalError(f'{refusal}; or let it be recomputed as a whole, with on_full="allow"')
+
+
+def _is_ordered(plan: Plan) -> bool:
+    while simple_name(plan) in _KEEPS_ORDER:
+        plan = plan.child()
+    return simple_name(plan) == "Sort"

@@ -1,0 +1,72 @@
+"""The text by which a view is known to compute the same as the view that the store holds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, attribute_id, parts_of, simple_name
+
+_EXPRESSION_ID = re.compile(r"#(\d+)")
+_LEAF = re.compile(r"[\s:+|-]*LocalRelation ")
+_NO_LIMIT = 2**31 - 1
+
+
+def identity_text(catalyst: Catalyst, plan: Plan, leaves: Mapping[int, str], result: str, functions: list[str]) -> str:
+    """A text that is equal exactly when two analysed plans compute the same.
+
+    Spark numbers columns afresh in every session, so they are renumbered in the order in which they appear.  A plan's
+    text leaves the types of columns and literals out ('1' and 1 look alike), so they are added.  Columns of a source
+    that the view does not use do not count.
+
+    Args:
+        catalyst: of the session.
+        plan: analysed.
+        leaves: the source that each leaf stands for, by the id of its first attribute; other leaves have rows of their
+            own.
+        result: the schema of the result as DDL.
+        functions: the source of the Python functions used.
+    """
+    # (verbose, with suffix, how many fields of a schema before "...", with operator ids)
+    text = str(plan.treeString(True, False, _NO_LIMIT, False))
+    lines = [line for line in text.splitlines() if not _LEAF.match(line)]
+    used = set(_EXPRESSION_ID.findall("\n".join(lines)))
+    used.update(str(attribute_id(column)) for column in catalyst.items(plan.output()))
+    parts = [
+        *lines,
+        *[text for part in parts_of(catalyst, plan) for text in _sources(catalyst, part, leaves, used)],
+        "literals " + ", ".join(text for part in parts_of(catalyst, plan) for text in _literals(catalyst, part)),
+        "gives " + result,
+        *functions,
+    ]
+    return _renumbered("\n".join(parts))
+
+
+def _renumbered(text: str) -> str:
+    order: dict[str, int] = {}
+    return _EXPRESSION_ID.sub(lambda match: f"#{order.setdefault(match.group(1), len(order))}", text)
+
+
+def _sources(catalyst: Catalyst, plan: Plan, leaves: Mapping[int, str], used: set[str]) -> list[str]:
+    """Of a leaf the source, and the columns of it that the plan names; or the rows that it has itself."""
+    if plan.children().size():
+        return []
+    output = catalyst.items(plan.output())
+    if not output or attribute_id(output[0]) not in leaves:
+        return [f"has {plan.data().mkString(', ')}"] if simple_name(plan) == "LocalRelation" else []
+    columns = [
+        f"{column.name()}#{attribute_id(column)} {column.dataType().sql()}"
+        for column in output
+        if str(attribute_id(column)) in used
+    ]
+    return [f"reads {leaves[attribute_id(output[0])]}: {', '.join(columns)}"]
+
+
+def _literals(catalyst: Catalyst, plan: Plan) -> list[str]:
+    return [text for each in catalyst.items(plan.expressions()) for text in _literals_of(catalyst, each)]
+
+
+def _literals_of(catalyst: Catalyst, expression: Expression) -> list[str]:
+    if simple_name(expression) == "Literal":
+        return [f"{expression.sql()} {expression.dataType().sql()}"]
+    return [text for child in catalyst.items(expression.children()) for text in _literals_of(catalyst, child)]

@@ -1,0 +1,156 @@
+"""Which of Spark's operators and expressions can be maintained epoch by epoch, and what to say about the others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, simple_name
+from spark_bridge.catalyst.epoch_timestamps import is_moment
+from state.errors import NotIncrementalError
+
+ROW_BY_ROW = frozenset({"Project", "Filter", "Generate", "Union", "Expand"})
+"""Operators that look at one row at a time; a union only puts rows beside each other, and grouping sets repeat them."""
+
+_ADVICE = {
+    "Aggregate": "a view can group once, and only filter and compute above that; split it into several views",
+    "Deduplicate": "group by the columns, and take the others by min_by or max_by of one that orders the rows",
+    "Except": "subtracting rows needs all the earlier rows; filter instead",
+    "GlobalLimit": "a limit depends on rows that are still to come; leave it out and limit when reading",
+    "Intersect": "it needs all the earlier rows; filter instead",
+    "Join": "joins are not maintained yet; put the columns into one source",
+    "Limit": "a limit depends on rows that are still to come; leave it out and limit when reading",
+    "LocalLimit": "a limit depends on rows that are still to come; leave it out and limit when reading",
+    "LocalRelation": "constant rows would be added again by every epoch; leave them out",
+    "OneRowRelation": "constant rows would be added again by every epoch; leave them out",
+    "Range": "constant rows would be added again by every epoch; leave them out",
+    "Offset": "an offset depends on rows that are still to come; leave it out",
+    "Sample": "a sample is not deterministic; filter by a hash of a column instead",
+    "Sort": "a view has no order; leave it out and sort when reading",
+    "Window": "window functions need all the earlier rows; group instead",
+}
+_MOMENTS = frozenset(
+    {
+        "current_timestamp",
+        "current_date",
+        "localtimestamp",
+        "now",
+        "current_timezone",
+        "current_user",
+        "current_database",
+    }
+    | {"current_catalog", "curdate", "user", "session_user"}
+)
+_COLLECTIONS = frozenset({"CollectList", "CollectSet"})
+
+
+def refuse(view: str, what: str, advice: str) -> NotIncrementalError:
+    """The error for a view that cannot be maintained."""
+    return NotIncrementalError(f"view {view!r} cannot be maintained epoch by epoch because of {what}: {advice}")
+
+
+def refuse_operator(view: str, plan: Plan) -> NotIncrementalError:
+    """The error for an operator that cannot be maintained, with what to write instead."""
+    name = str(plan.nodeName())
+    advice = _ADVICE.get(name, "only SELECT with WHERE, explode, UNION ALL, and one GROUP BY can be maintained")
+    return refuse(view, name, advice)
+
+
+class ExpressionCheck:
+    """Refuses every expression whose value may differ when it is computed again, or that reads other rows.
+
+    Args:
+        view: the name, for the messages.
+        catalyst: of the session.
+        allow_subqueries: whether other rows may be read: when all of them are read again each time.
+    """
+
+    def __init__(self, view: str, catalyst: Catalyst, *, allow_subqueries: bool = False) -> None:
+        self._view = view
+        self._catalyst = catalyst
+        self._allow_subqueries = allow_subqueries
+        self._of_rows: list[Expression] = []
+
+    def check(self, plan: Plan, *, is_of_rows: bool = False) -> None:
+        """Looks at all expressions of one operator, not of its children.
+
+        Args:
+            plan: the operator.
+            is_of_rows: whether it looks at the rows of one epoch, which has a time.
+
+        Raises:
+            NotIncrementalError: one of them cannot be maintained.
+        """
+        for expression in self._catalyst.items(plan.expressions()):
+            self._check(expression, is_of_rows)
+
+    def check_aggregate(self, aggregate: Plan) -> None:
+        """The same for an Aggregate: what it groups by and what its functions take is of rows, the rest is above that.
+
+        Raises:
+            NotIncrementalError: an expression cannot be maintained.
+        """
+        self._of_rows = [each.canonicalized() for each in self._catalyst.items(aggregate.groupingExpressions())]
+        for each in self._catalyst.items(aggregate.groupingExpressions()):
+            self._check(each, is_of_rows=True)
+        for each in self._catalyst.items(aggregate.aggregateExpressions()):
+            self._check(each, is_of_rows=False)
+
+    def _check(self, expression: Expression, is_of_rows: bool) -> None:
+        is_of_rows = is_of_rows or self._is_of_rows(expression)
+        if is_of_rows and is_moment(expression):
+            return
+        if self._catalyst.is_instance(expression, "catalyst.expressions.SubqueryExpression"):
+            if self._allow_subqueries:
+                return
+            raise refuse(
+                self._view,
+                f"a subquery ({simple_name(expression)})",
+                "its answer changes with rows that are still to come; write its value as a constant, or another view",
+            )
+        for child in self._catalyst.items(expression.children()):
+            self._check(child, is_of_rows)
+        name = _pretty_name(expression)
+        if name in _MOMENTS:
+            raise refuse(
+                self._view,
+                f"{name}()",
+                "its value depends on the moment; only of rows it is known: use it below the grouping, or a column, or "
+                "compute it when reading",
+            )
+        if not self._with_defined_values(expression).deterministic():
+            raise refuse(
+                self._view,
+                f"{name}()",
+                "its value differs each time it is computed; derive it from columns of the rows",
+            )
+
+    def _is_of_rows(self, expression: Expression) -> bool:
+        """Whether an expression of an Aggregate is a call of a function, or what is grouped by."""
+        if simple_name(expression) == "AggregateExpression":
+            return True
+        return bool(self._of_rows) and any(map(expression.canonicalized().equals, self._of_rows))
+
+    def _with_defined_values(self, expression: Expression) -> Expression:
+        """The expression with what only counts as indeterminate, and is not, replaced by values."""
+        if expression.deterministic():
+            return expression
+        if _gives_all_values(expression):
+            return self._catalyst.null(expression.dataType())
+        children = self._catalyst.items(expression.children())
+        if not children:
+            return expression
+        return self._catalyst.with_children(expression, [self._with_defined_values(each) for each in children])
+
+
+def _gives_all_values(expression: Expression) -> bool:
+    """Whether it is a list or set of rows' values: Spark calls it indeterminate only because of its order."""
+    function = expression.aggregateFunction() if simple_name(expression) == "AggregateExpression" else expression
+    return simple_name(function) in _COLLECTIONS and all(
+        child.deterministic() for child in Catalyst.items(function.children())
+    )
+
+
+def _pretty_name(expression: Any) -> str:
+    if simple_name(expression) in ("PythonUDF", "PythonUDAF"):
+        return str(expression.name())
+    return str(expression.prettyName())

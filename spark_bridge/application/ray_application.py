@@ -1,0 +1,301 @@
+"""The processes of a Spark application on Ray: their start, whether they live, and their end.
+
+    this process ─── py4j ───► the driver's JVM, which as a Ray job of its own owns
+        Ray actor RAY_APP_MASTER (Java), which owns
+            the executors (Ray actors in Java): one that dies is started again, which takes some 2 s
+
+Whatever is owned dies with its owner, and only executors come back.  Spark waits for executors for ever, and py4j for a
+JVM that does not answer: so whoever waits must ask now and then whether the application lives.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, wait
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from contextlib import AbstractContextManager, suppress
+from functools import partial
+from typing import Any
+
+import ray
+from py4j.protocol import Py4JError
+from pyspark import SparkContext
+from pyspark.sql import SparkSession, SQLContext
+from pyspark.sql.udf import UserDefinedFunction
+from ray.exceptions import RayError
+
+from spark_bridge.application.app_master import APP_MASTER, AppMaster
+from spark_bridge.application.begin_call import begin_call
+from spark_bridge.application.class_archive import ClassArchive
+from spark_bridge.application.class_path import class_path, log_agent
+from spark_bridge.application.driver_jvm import ANSWER_S, end_driver, start_driver
+from spark_bridge.application.spark_log import log_file, quiet_fork
+from state.clock import SystemClock
+from state.errors import SparkNotStartedError
+
+# How a step of the start is told to whoever shows it: it lasts as long as the context.
+Step = Callable[[str], AbstractContextManager[Any]]
+
+_MASTER_RESOURCE = "spark.ray.raydp_spark_master.actor.resource"
+_LOOK_S = 0.1
+_ASK_S = 0.02
+_POLITE_S = 10.0
+_FIRST_JOB_S = 60.0
+# By this Ray tells its parts how they show that they belong together; a process inherits it.
+_RAY_AUTHENTICATION = "RAY_AUTH_MODE"
+_OPTIONS = {
+    "driver": "spark.driver.extraJavaOptions",
+    "master": "spark.ray.raydp_app_master.extraJavaOptions",
+    "executor": "spark.executor.extraJavaOptions",
+}
+_EXECUTOR_CLASS_PATH = "raydp.executor.extraClassPath"
+
+
+class RayApplication:
+    """One application: started once, ended once, and then another may be started in the same process.
+
+    Args:
+        name: unique within the Ray cluster; its actors have a namespace of that name, since RayDP calls the master of
+            every application the same.
+        configs: Spark's.
+        executors: how many, the cores of each, and the memory of each as Java writes it.
+        archive: of the JVMs' classes; None does without.
+        step: is told what is waited for.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        configs: Mapping[str, str],
+        executors: tuple[int, int, str],
+        archive: ClassArchive | None,
+        step: Step,
+    ) -> None:
+        self.spark: SparkSession | None = None
+        self._name, self._executors_asked, self._archive, self._step = name, executors, archive, step
+        self._jars = ":".join(class_path())
+        number, cores, memory = executors
+        self._configs = {
+            **configs,
+            "spark.executor.instances": str(number),
+            "spark.executor.cores": str(cores),
+            "spark.executor.memory": memory,
+            "spark.driver.extraClassPath": _joined(configs.get("spark.driver.extraClassPath"), self._jars),
+            # RayDP's library in the JVMs asks for these, as its Python package would have set them.
+            "spark.ray.log4j.factory.class": "log4j2",
+            "spark.ray.log4j.config.file.name": "log4j2.xml",
+        }
+        self._gateway: Future[Any] | None = None
+        self._app_master: AppMaster | None = None
+        self._has_ended = False
+        self._clock = SystemClock()
+
+    def launch(self, ray_is_up: Callable[[], bool]) -> None:
+        """Begins to start the driver's JVM, which takes as long as Ray itself.
+
+        Args:
+            ray_is_up: whether `ray.init` is over; it may be under way.
+        """
+
+        def start() -> Any:
+            while _RAY_AUTHENTICATION not in os.environ and not ray_is_up() and not self._has_ended:
+                self._clock.sleep(_ASK_S)
+            if self._has_ended:
+                raise SparkNotStartedError("the application was ended before its JVM started")
+            with self._step("Java"), quiet_fork():
+                return start_driver(self._with_archive("driver"))
+
+        self._gateway = begin_call(start)
+
+    def start(self, timeout_s: float, first_job: Callable[[SparkSession], None]) -> SparkSession:
+        """Starts the rest, and waits until there is an executor and a first job is done; Ray is up.
+
+        Args:
+            timeout_s: Ray itself lets an application wait for room in the cluster for ever.
+            first_job: begins before there is an executor: the driver has enough to load and to plan.
+
+        Raises:
+            SparkNotStartedError: nothing of it is left.
+        """
+        os.environ["SPARK_LOCAL_IP"] = ray.util.get_node_ip_address()
+        self._configs = {**_near_driver(), **self._configs}
+        deadline_s = self._clock.monotonic() + timeout_s
+        starting = begin_call(self._make_session)
+        wait([starting], timeout_s)
+        error = starting.exception() if starting.done() else None
+        if starting.done() and error is None:
+            self.spark = starting.result()
+            job = begin_call(partial(first_job, self.spark))
+            with self._step("executor"):
+                is_alive = self.is_alive(deadline_s - self._clock.monotonic())
+            if is_alive:
+                with self._step("first job"):
+                    wait([job], max(_FIRST_JOB_S, deadline_s - self._clock.monotonic()))
+                if job.done() and job.exception() is None:
+                    return self.spark
+                error = job.exception() if job.done() else TimeoutError("the first job did not end")
+        room = self._room()
+        self.end()
+        if error is not None:
+            raise SparkNotStartedError(
+                f"Spark did not start on Ray: {error}; look into {log_file()} and Ray's logs"
+            ) from error
+        raise SparkNotStartedError(
+            f"Spark did not get an executor from Ray within {timeout_s:g} s (start_timeout_s): {room}"
+        )
+
+    def session(self) -> SparkSession:
+        """The session of an application that has started."""
+        assert self.spark is not None, "it has started"
+        return self.spark
+
+    def is_alive(self, timeout_s: float) -> bool:
+        """Whether it can compute: the JVM answers, the master lives, and there is an executor.
+
+        Args:
+            timeout_s: how long an executor that died may take to come back; what cannot come back is not waited for.
+        """
+        deadline_s = self._clock.monotonic() + timeout_s
+        while (executors := self._executors()) == 0 and self._clock.monotonic() < deadline_s:
+            self._clock.sleep(_LOOK_S)
+        return executors > 0
+
+    def end(self) -> None:
+        """Ends every process of it that still lives, and forgets it; takes at most half a minute."""
+        self._has_ended = True
+        master = self._find_master() if self._app_master is not None else None
+        polite = begin_call(self._stop_politely) if self._executors() >= 0 else None
+        if polite is not None:
+            # Spark removes its files, and finishes the event log if the user has asked for one.
+            wait([polite], _POLITE_S)
+        self._end_driver()
+        wait([begin_call(partial(self._end_master, master))], _POLITE_S)
+        if polite is not None:
+            wait([polite], ANSWER_S)
+        _forget_session()
+        if self._archive is not None and self.spark is not None:
+            self._archive.begin_build()
+        self.spark = None
+
+    def _make_session(self) -> SparkSession:
+        assert self._gateway is not None, "it is launched"
+        gateway = self._gateway.result()
+        if len(ray.nodes()) == 1:
+            # Another machine does not have the archive, and Java would do without its own one there.
+            self._with_archive("master", "executor")
+        # pyspark would start a JVM of its own.
+        SparkContext._gateway, SparkContext._jvm = gateway, gateway.jvm
+        with self._step("Spark's master on Ray"):
+            master = AppMaster(gateway.jvm, self._name)
+            url = master.start(self._configs, _joined(self._configs.get(_EXECUTOR_CLASS_PATH), self._jars))
+            self._app_master = master
+        address = ray.util.get_node_ip_address()
+        builder = SparkSession.builder.master(url).appName(self._name)
+        for name, value in {
+            "spark.driver.host": address,
+            "spark.driver.bindAddress": address,
+            "spark.javaagent": log_agent(),
+            **self._configs,
+        }.items():
+            builder = builder.config(name, value)
+        with self._step("Spark's session"):
+            return builder.getOrCreate()
+
+    def _with_archive(self, *roles: str) -> Mapping[str, str]:
+        """The configs, with the archive among the options of JVMs."""
+        if self._archive is not None:
+            for role in roles:
+                name = _OPTIONS[role]
+                self._configs[name] = f"{self._configs.get(name, '')} {self._archive.options(role)}".strip()
+        return self._configs
+
+    def _end_driver(self) -> None:
+        if self._gateway is None:
+            return
+        wait([self._gateway], _POLITE_S)
+        if self._gateway.done() and self._gateway.exception() is None:
+            gateway = self._gateway.result()
+            end_driver(gateway)
+            wait([begin_call(gateway.shutdown)], ANSWER_S)
+
+    def _stop_politely(self) -> None:
+        assert self.spark is not None and self._app_master is not None, "it is counted"
+        self.spark.stop()
+        self._app_master.end()
+
+    def _executors(self) -> int:
+        """How many are registered; -1 if the driver or the master is gone, or does not answer."""
+        spark = self.spark
+        if spark is None or spark.sparkContext._jsc is None or not ray.is_initialized():
+            return -1
+        try:
+            return begin_call(partial(self._count_executors, spark)).result(ANSWER_S)
+        except (FutureTimeoutError, Py4JError, OSError, RayError):
+            return -1
+
+    def _count_executors(self, spark: SparkSession) -> int:
+        if not self._has_master():
+            return -1
+        return int(spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size()) - 1  # one is the driver's
+
+    def _has_master(self) -> bool:
+        named = {"name": APP_MASTER, "namespace": self._name}
+        return named in ray.util.list_named_actors(all_namespaces=True)
+
+    def _find_master(self) -> Any:
+        if not ray.is_initialized():
+            return None
+        try:
+            return ray.get_actor(APP_MASTER, namespace=self._name)
+        except (ValueError, RayError):
+            return None
+
+    def _end_master(self, master: Any) -> None:
+        """Returns when Ray has forgotten it."""
+        if master is None or not ray.is_initialized():
+            return
+        with suppress(RayError):
+            ray.kill(master)
+        deadline_s = self._clock.monotonic() + _POLITE_S
+        while self._has_master() and self._clock.monotonic() < deadline_s:
+            self._clock.sleep(_LOOK_S)
+
+    def _room(self) -> str:
+        """What was asked for, and what there is."""
+        free, all_of_it = ray.available_resources(), ray.cluster_resources()
+        executors, cores, memory = self._executors_asked
+        return (
+            f"it asks for {executors} executor(s) of {cores} CPU and {memory} of memory each, and 1 CPU while it "
+            f"starts; the cluster has {free.get('CPU', 0):g} of {all_of_it.get('CPU', 0):g} CPU free, and "
+            f"{free.get('memory', 0) / 2**30:.1f} of {all_of_it.get('memory', 0) / 2**30:.1f} GiB; "
+            "make room, add nodes, or ask for less in SparkSettings"
+        )
+
+
+def _near_driver() -> dict[str, str]:
+    """Keeps the master on this node: the application does not outlive it anyway, nor the master another node."""
+    node = f"node:{ray.util.get_node_ip_address()}"
+    return {f"{_MASTER_RESOURCE}.{node}": "0.001", f"{_MASTER_RESOURCE}.CPU": "0"}
+
+
+def _joined(first: str | None, then: str) -> str:
+    return f"{first}:{then}" if first else then
+
+
+def _forget_session() -> None:
+    """What pyspark keeps of a session for the next; the JVM that it means is gone."""
+    context = SparkContext._active_spark_context
+    server = getattr(context, "_accumulatorServer", None)
+    if server is not None and not server.server_shutdown:
+        server.shutdown()
+    SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
+    SparkSession._instantiatedSession = SparkSession._activeSession = None
+    SQLContext._instantiatedContext = None
+    # What one session was given must not be the next one's.
+    SparkSession.builder._options.clear()
+    # A Python function of a view may live in its module for ever, and keeps its twin in the JVM.
+    for each in gc.get_objects():
+        if type(each) is UserDefinedFunction:
+            each._judf_placeholder = None

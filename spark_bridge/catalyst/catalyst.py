@@ -1,0 +1,325 @@
+"""Spark's plans and expressions from Python, over py4j.
+
+A call costs about 0.05 ms, so a plan is taken apart and put together once, when a view is analysed; an epoch only
+replaces its leaves.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import reduce
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.types import DataType, StructType, _parse_datatype_json_string
+
+from spark_bridge.catalyst.arrow_frames import arrow_schema, spark_schema
+
+# Java objects have no Python type; the aliases say what a signature means.
+Plan = Any
+PhysicalPlan = Any
+Expression = Any
+
+
+class Catalyst:
+    """The part of Catalyst that view maintenance needs, for one session."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self.spark = spark
+        self._jvm: Any = spark._jvm
+        self._session: Any = spark._jsparkSession
+        # Each name on the way to a method is a call of its own.
+        self._to_seq = self._jvm.PythonUtils.toSeq
+        self._classes: dict[str, Any] = {}
+        catalyst = self._jvm.org.apache.spark.sql.catalyst
+        self._plans = catalyst.plans.logical
+        self.expressions: Any = catalyst.expressions
+        self.execution: Any = self._jvm.org.apache.spark.sql.execution
+        self._types = self._jvm.org.apache.spark.sql.types
+        self._local_relation, self._repartition = self._plans.LocalRelation, self._plans.Repartition
+        self._set_active = self._jvm.org.apache.spark.sql.SparkSession.setActiveSession
+        self._prepare = self.execution.QueryExecution.prepareExecutedPlan
+        self._state: Any = self._session.sessionState()
+        self._without_commands: Any = self.execution.CommandExecutionMode.SKIP()
+
+    # Scala's collections
+
+    def seq(self, elements: Iterable[Any]) -> Any:
+        """A Scala Seq."""
+        return self._to_seq(list(elements))
+
+    def none(self) -> Any:
+        """Scala's None."""
+        return self._jvm.scala.Option.empty()
+
+    def option(self, value: Any | None) -> Any:
+        """Scala's Option of a value."""
+        return self._jvm.scala.Option.apply(value)
+
+    def singleton(self, class_name: str) -> Any:
+        """A Scala object of `org.apache.spark.sql`, named from there on."""
+        return self._class(f"{class_name}$").getField("MODULE$").get(None)
+
+    @staticmethod
+    def items(seq: Any) -> list[Any]:
+        """The elements of a Scala Seq."""
+        return [seq.apply(index) for index in range(seq.size())]
+
+    def is_instance(self, java_object: Any, class_name: str) -> bool:
+        """Whether a Java object is of a class of `org.apache.spark.sql`, named from there on."""
+        return bool(self._class(class_name).isInstance(java_object))
+
+    def _class(self, class_name: str) -> Any:
+        if class_name not in self._classes:
+            self._classes[class_name] = self._jvm.java.lang.Class.forName(f"org.apache.spark.sql.{class_name}")
+        return self._classes[class_name]
+
+    # Expressions
+
+    def column(self, expression: Expression) -> Column:
+        """The expression as a Column, to build on with pyspark's functions."""
+        return Column(self._jvm.org.apache.spark.sql.Column(expression))
+
+    @staticmethod
+    def expression(column: Column) -> Expression:
+        return column._jc.expr()
+
+    def alias(self, expression: Expression, name: str) -> Expression:
+        """The expression under a name and a fresh id."""
+        fresh = self.expressions.NamedExpression.newExprId()
+        return self.expressions.Alias(expression, name, fresh, self.seq([]), self.none(), self.seq([]))
+
+    def alias_as(self, expression: Expression, named: Expression) -> Expression:
+        """The expression under another one's name and id."""
+        return self.expressions.Alias(expression, named.name(), named.exprId(), self.seq([]), self.none(), self.seq([]))
+
+    def attributes(self, schema: pa.Schema) -> list[Expression]:
+        """Fresh attributes for the fields of an Arrow schema."""
+        struct = self._session.parseDataType(spark_schema(schema).json())
+        return self.items(self._jvm.org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes(struct))
+
+    def data_type(self, expression: Expression) -> DataType:
+        """The type of an expression, as pyspark has it."""
+        return _parse_datatype_json_string(expression.dataType().json())
+
+    def when(self, condition: Expression, yes: Expression, no: Expression) -> Expression:
+        return self.expressions.If(condition, yes, no)
+
+    def number(self, value: int) -> Expression:
+        """A constant."""
+        return self.expressions.Literal(value, self._types.DataTypes.IntegerType)
+
+    def null(self, data_type: Any) -> Expression:
+        """Null, of one of Spark's types."""
+        return self.expressions.Literal(None, data_type)
+
+    def normalised(self, expression: Expression) -> Expression:
+        """The expression with -0.0 as 0.0 and every NaN as one, as Spark groups by it."""
+        return self.singleton("catalyst.optimizer.NormalizeFloatingNumbers").normalize(expression)
+
+    def java_object(self, value: Any) -> Expression:
+        """A constant that is a Java object."""
+        return self.expressions.Literal(value, self._types.ObjectType(value.getClass()))
+
+    def call(
+        self, target: Expression, method: str, arguments: Iterable[Expression], data_type: Any | None = None
+    ) -> Expression:
+        """What a method of a Java object returns, of one of Spark's types; without one, another Java object."""
+        if data_type is None:
+            data_type = self._types.ObjectType(self._jvm.java.lang.Class.forName("java.lang.Object"))
+        propagate_null = returns_null = is_deterministic = True
+        return self.expressions.objects.Invoke(
+            target, method, data_type, self.seq(arguments), self.seq([]), propagate_null, returns_null, is_deterministic
+        )
+
+    def cast(self, expression: Expression, data_type: Any) -> Expression:
+        """The expression as another of Spark's types, in UTC."""
+        mode = self.singleton("catalyst.expressions.EvalMode").LEGACY()
+        return self.expressions.Cast(expression, data_type, self.option("UTC"), mode)
+
+    @property
+    def timestamp_type(self) -> Any:
+        """Spark's type of an instant, which it holds as microseconds since 1970."""
+        return self._types.DataTypes.TimestampType
+
+    def shared_number(self) -> Any:
+        """An array with one number: a plan may refer to it, and sees what is set when a job begins."""
+        return self._jvm.java.util.concurrent.atomic.AtomicLongArray(1)
+
+    def copied(self, binary: Expression) -> Expression:
+        """The same bytes in memory of their own."""
+        return self.expressions.Concat(self.seq([binary]))
+
+    def rewrite(self, expression: Expression, replace: Callable[[Expression], Expression | None]) -> Expression:
+        """The expression with every part, from the top, for which `replace` gives something, replaced by that."""
+        replaced = replace(expression)
+        if replaced is not None:
+            return replaced
+        children = self.items(expression.children())
+        if not children:
+            return expression
+        return expression.withNewChildren(self.seq([self.rewrite(child, replace) for child in children]))
+
+    def substitute(self, expression: Expression, attributes: Mapping[int, Expression]) -> Expression:
+        """The expression with the attributes of these ids replaced."""
+        return self.rewrite(expression, lambda part: attributes.get(attribute_id(part)) if is_attribute(part) else None)
+
+    # Plans
+
+    def project(self, expressions: Iterable[Expression], child: Plan) -> Plan:
+        return self._plans.Project(self.seq(expressions), child)
+
+    def filter(self, condition: Expression, child: Plan) -> Plan:
+        return self._plans.Filter(condition, child)
+
+    def those_with(self, rows: Plan, others: Plan, pairs: Iterable[tuple[Expression, Expression]]) -> Plan:
+        """The rows that have a partner: all of these expressions, of rows and of others, are equal or both null."""
+        equal = [self.expressions.EqualNullSafe(one, other) for one, other in pairs]
+        condition = reduce(self.expressions.And, equal)
+        left_semi = self.singleton("catalyst.plans.LeftSemi")
+        no_hint = self.singleton("catalyst.plans.logical.JoinHint").NONE()
+        return self._plans.Join(rows, others, left_semi, self.option(condition), no_hint)
+
+    def without_duplicates(self, plan: Plan) -> Plan:
+        """The grouping that is the same as a Distinct, or as a Deduplicate over all columns."""
+        output = plan.child().output()
+        return self._plans.Aggregate(output, output, plan.child())
+
+    def generate(self, like: Plan, generator: Expression, child: Plan) -> Plan:
+        """The rows of a generator beside those of a child, as in another Generate."""
+        return self._plans.Generate(
+            generator, like.unrequiredChildIndex(), like.outer(), like.qualifier(), like.generatorOutput(), child
+        )
+
+    def expand(self, projections: Iterable[Iterable[Expression]], output: Any, child: Plan) -> Plan:
+        """Each row of a child once for each of the projections, under the given attributes (a Seq)."""
+        return self._plans.Expand(self.seq([self.seq(each) for each in projections]), output, child)
+
+    def aggregate(self, grouping: Iterable[Expression], expressions: Iterable[Expression], child: Plan) -> Plan:
+        return self._plans.Aggregate(self.seq(grouping), self.seq(expressions), child)
+
+    def one_partition(self, child: Plan) -> Plan:
+        """The child's rows in one partition, without a shuffle."""
+        return self._repartition(1, False, child)
+
+    def local_relation(self, output: Any, data: Any = None) -> Plan:
+        """Rows that are in the driver, under the given attributes (a Seq).  No data means no rows."""
+        return self._local_relation(output, self.seq([]) if data is None else data, False)
+
+    def leaf(self, output: Any, frame: DataFrame) -> Plan:
+        """The frame's rows as a leaf under other attributes (a Seq) of the same names and types.
+
+        Attributes that the frame lacks are null; the others it has in their order.
+        """
+        attributes, names = self.items(output), set(frame.columns)
+        present = [each for each in attributes if each.name() in names]
+        rows = self._leaf(self.seq(present), frame)
+        if len(present) == len(attributes):
+            return rows
+        values = [
+            each if each.name() in names else self.alias_as(self.null(each.dataType()), each) for each in attributes
+        ]
+        return self.project(values, rows)
+
+    def unknown_rows(self, output: Any, frame: DataFrame) -> Plan:
+        """The frame's rows under other attributes (a Seq), as a leaf into which Spark cannot look as it plans."""
+        execution = frame._jdf.queryExecution()
+        return self._logical_rdd(output, execution.toRdd(), execution.executedPlan().outputPartitioning())
+
+    def compiled(self, expressions: Any, rows: Any) -> Any:
+        """A Scala function of one of Spark's internal rows, which gives another in memory that it uses again.
+
+        Args:
+            expressions: a Seq of expressions over the rows.
+            rows: the attributes of the rows (a Seq).
+        """
+        return self.expressions.UnsafeProjection.create(expressions, rows)
+
+    def _leaf(self, output: Any, frame: DataFrame) -> Plan:
+        rows = analysed(frame)
+        if simple_name(rows) == "LocalRelation":
+            return self.local_relation(output, rows.data())
+        if simple_name(rows) == "LogicalRDD":
+            return self._logical_rdd(output, rows.rdd(), rows.outputPartitioning())
+        return self.unknown_rows(output, frame)
+
+    def _logical_rdd(self, output: Any, rdd: Any, partitioning: Any) -> Plan:
+        return self.execution.LogicalRDD(
+            output, rdd, partitioning, self.seq([]), False, self._session, self.none(), self.none()
+        )
+
+    def with_children(self, plan: Plan, children: Iterable[Plan]) -> Plan:
+        return plan.withNewChildren(self.seq(children))
+
+    def inline_common_tables(self, plan: Plan) -> Plan:
+        """The plan with every WITH expanded where it is used."""
+        return self._jvm.org.apache.spark.sql.catalyst.optimizer.InlineCTE(True).apply(plan)
+
+    def prune_columns(self, plan: Plan) -> Plan:
+        """The plan with what nobody uses projected away as early as possible."""
+        return self._jvm.org.apache.spark.sql.catalyst.optimizer.ColumnPruning.apply(plan)
+
+    def parse(self, query: str) -> Plan:
+        return self._session.sessionState().sqlParser().parsePlan(query)
+
+    def analyse(self, plan: Plan) -> Plan:
+        """The analysed plan.  Commands are not executed."""
+        execution = self._execution(plan)
+        execution.assertAnalyzed()
+        return execution.analyzed()
+
+    def _execution(self, plan: Plan) -> Any:
+        return self._state.executePlan(plan, self._without_commands)
+
+    def struct_type(self, plan: Plan) -> StructType:
+        """The columns that a plan gives."""
+        return StructType.fromJson(json.loads(plan.schema().json()))
+
+    def arrow_schema(self, plan: Plan) -> pa.Schema:
+        """The columns that a plan gives, as Arrow has them."""
+        return arrow_schema(self.struct_type(plan))
+
+    def physical_plan(self, plan: Plan) -> PhysicalPlan:
+        """How Spark runs an analysed plan, as one may still build on it."""
+        self._set_active(self._session)
+        return self._execution(plan).sparkPlan()
+
+    def rows_of_physical(self, plan: PhysicalPlan) -> Any:
+        """Runs a physical plan: an iterator of its rows, which are in the driver."""
+        prepared = self._prepare(self._session, plan)
+        return prepared.executeCollectIterator()._2()
+
+    def frame(self, plan: Plan) -> DataFrame:
+        """A DataFrame that runs an analysed plan."""
+        return DataFrame(self._jvm.org.apache.spark.sql.Dataset.ofRows(self._session, plan), self.spark)
+
+
+def analysed(frame: DataFrame) -> Plan:
+    """The analysed plan of a DataFrame."""
+    return frame._jdf.queryExecution().analyzed()
+
+
+def parts_of(catalyst: Catalyst, plan: Plan) -> Iterator[Plan]:
+    """Yields every operator of a plan and of its subqueries, from the top, the first child first."""
+    plans = [plan]
+    while plans:
+        part = plans.pop()
+        yield part
+        plans += reversed([*catalyst.items(part.children()), *catalyst.items(part.subqueries())])
+
+
+def attribute_id(named: Expression) -> int:
+    """The number that stands for a named expression throughout a plan."""
+    return int(named.exprId().id())
+
+
+def is_attribute(expression: Expression) -> bool:
+    """Whether an expression is a plain reference to a column."""
+    return bool(expression.getClass().getSimpleName() == "AttributeReference")
+
+
+def simple_name(java_object: Any) -> str:
+    """The class of a Java object, without its package."""
+    return str(java_object.getClass().getSimpleName())

@@ -1,0 +1,318 @@
+"""The Lance dataset behind a view, or behind its partials: one writer, one commit after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+import lance
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from lance import FragmentMetadata, LanceOperation, Transaction
+from lance.fragment import write_fragments
+
+from spark_bridge.datasets.row_deletions import RowDeletions
+from state.errors import CommitRefusedError, CommitUnknownError
+from state.lance.lance_access import create_dataset, create_of_fragments, open_dataset
+from state.location import Location
+from state.objects.storage_error import storage_error
+from state.tables.group_key import KEY_COLUMN
+from state.upkeep.fold_plan import next_run
+
+_INDEX_FROM_ROWS = 10_000
+_TIDY_EVERY_COMMITS = 16
+_FRAGMENT_FACTOR = 8
+_INDEX_FACTOR = 4
+_FLOOR = 4_096
+_FULL = 100_000
+_ROW_BYTES = 64
+_SCAN_FROM_SHARE = 0.05
+# A cache is as large as what was read into it: the index of five million groups needs 150 MB.
+_INDEX_CACHE_BYTES = 256 << 20
+_ADDRESS = "_rowaddr"
+
+
+def view_path(name: str, epoch: int) -> str:
+    """Where the rows of a view are that an epoch created, below the root; a path that is never used twice."""
+    return f"views/{name}-{epoch}.lance"
+
+
+def state_path(name: str, epoch: int) -> str:
+    """Where the partials of a view are that have other rows than the view."""
+    return f"view_state/{name}-{epoch}.lance"
+
+
+def distinct_path(name: str, epoch: int) -> str:
+    """Where the values are that a view with DISTINCT has seen."""
+    return f"view_state/{name}-{epoch}-distinct.lance"
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What a look-up has found: where the rows with some keys are, at one version."""
+
+    version: int
+    keys: pa.Array
+    addresses: npt.NDArray[np.uint64]
+
+
+class ViewTable:
+    """A handle that only ever stands on the version it wrote last.
+
+    Every commit must make exactly the next version; anything else means that somebody else wrote in between, and is
+    raised as CommitRefusedError.  Nothing is visible to Slackwater's readers before an epoch record names the version.
+
+    Args:
+        location: where the dataset is.
+        dataset: a handle on the version to go on from.
+    """
+
+    def __init__(self, location: Location, dataset: lance.LanceDataset) -> None:
+        self._location = location
+        self._dataset = dataset
+        self._version = int(dataset.version)
+        self._commits = 0
+        self._deletions = RowDeletions(location)
+        self._found: _Found | None = None
+        self._has_key = KEY_COLUMN in dataset.schema.names
+        self._indexed = any(KEY_COLUMN in index.field_names for index in dataset.describe_indices())
+        self._unindexed = 0 if self._indexed else int(dataset.count_rows())
+
+    @classmethod
+    def create(cls, location: Location, rows: pa.Table) -> ViewTable:
+        """Makes the dataset with its first rows.
+
+        Raises:
+            CommitRefusedError: there is one already.
+        """
+        return cls.open(location, create_dataset(location, rows).version)
+
+    @classmethod
+    def create_of_fragments(
+        cls, location: Location, schema: pa.Schema, fragments: Sequence[FragmentMetadata]
+    ) -> ViewTable:
+        """Makes the dataset out of rows that others have staged for it.
+
+        Raises:
+            CommitRefusedError: there is one already.
+        """
+        return cls.open(location, create_of_fragments(location, schema, fragments).version)
+
+    @classmethod
+    def open(cls, location: Location, version: int) -> ViewTable:
+        """A handle on one version, which must be the latest for anything to be written."""
+        return cls(location, open_dataset(location, version, index_cache_bytes=_INDEX_CACHE_BYTES))
+
+    @property
+    def location(self) -> Location:
+        return self._location
+
+    @property
+    def version(self) -> int:
+        """The version that wrote rows last; tidying makes later ones, with the same rows."""
+        return self._version
+
+    @property
+    def num_rows(self) -> int:
+        """How many rows it has; known without reading any."""
+        return int(self._dataset.count_rows())
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self._dataset.schema
+
+    def append(self, rows: pa.Table) -> None:
+        """Adds rows."""
+        self.append_fragments(self._staged(rows))
+
+    def append_fragments(self, fragments: Sequence[FragmentMetadata]) -> None:
+        """Adds rows that others have staged."""
+        self._commit(Transaction(self._dataset.version, LanceOperation.Append(list(fragments))))
+        self._unindexed += sum(each.physical_rows for each in fragments)
+
+    def add_columns(self, columns: pa.Schema) -> None:
+        """Adds columns at the end, null in every row that is there.  Rows must follow: only they make a `version`."""
+        expected = self._dataset.version + 1
+        try:
+            self._dataset.add_columns(columns)
+        except (OSError, RuntimeError) as error:
+            raise _commit_error(self._location, error) from error
+        self._check(expected, self._dataset.version)
+
+    def upsert(self, rows: pa.Table) -> None:
+        """Puts rows in by their key, in place of those that have it.
+
+        It costs little after `rows_of` with the same keys: where their rows are is known then.
+
+        Args:
+            rows: one of each key.
+        """
+        self._update(self._addresses(rows.column(KEY_COLUMN).combine_chunks()), rows)
+
+    def replace(self, rows: pa.Table) -> None:
+        """Puts rows in place of all that there are."""
+        self.replace_by_fragments(self._staged(rows))
+
+    def replace_by_fragments(self, fragments: Sequence[FragmentMetadata]) -> None:
+        """Puts rows that others have staged in place of all that there are."""
+        before = [fragment.fragment_id for fragment in self._dataset.get_fragments()]
+        # An Overwrite would not be refused when somebody else has written.
+        update = LanceOperation.Update(removed_fragment_ids=before, new_fragments=list(fragments))
+        self._commit(Transaction(self._dataset.version, update))
+
+    def delete(self, keys: pa.Array) -> None:
+        """Takes the rows with these keys out."""
+        self._update(self._addresses(keys), None)
+
+    def delete_where(self, condition: str) -> None:
+        """Takes rows out; when there are none there is no new version."""
+        self._rewrite(lambda: self._dataset.delete(condition))
+
+    def update_where(self, values: Mapping[str, str], condition: str) -> None:
+        """Gives columns of rows other values; all of these are SQL."""
+        self._rewrite(lambda: self._dataset.update(dict(values), condition))
+
+    def _rewrite(self, change: Callable[[], object]) -> None:
+        before = self._dataset.version
+        try:
+            change()
+        except (OSError, RuntimeError) as error:
+            raise _commit_error(self._location, error) from error
+        if self._dataset.version != before:
+            self._deletions.forget()
+            self._check(before + 1, self._dataset.version)
+            self._version = int(self._dataset.version)
+            self._commits += 1
+
+    def rows_of(self, keys: pa.Array, columns: list[str]) -> pa.Table:
+        """The stored rows with these keys, in any order; a key without a row has none."""
+        wanted = [KEY_COLUMN, *[column for column in columns if column != KEY_COLUMN]]
+        rows = self._look_up(keys, wanted)
+        addresses = rows.column(_ADDRESS).to_numpy()
+        self._found = _Found(self._dataset.version, keys, addresses)
+        return rows.drop_columns(_ADDRESS)
+
+    def _look_up(self, keys: pa.Array, columns: list[str]) -> pa.Table:
+        """The stored rows with these keys, and where they are."""
+        stored = self._dataset.count_rows()
+        if stored == 0:
+            return self._dataset.to_table(columns=columns, limit=0, with_row_address=True)
+        if len(keys) >= stored * _SCAN_FROM_SHARE:
+            # So many of the rows are asked for that reading all of them costs less than finding each.
+            rows = self._dataset.to_table(columns=columns, with_row_address=True)
+            return rows.filter(pc.is_in(rows.column(KEY_COLUMN), value_set=keys))
+        return self._dataset.to_table(columns=columns, filter=pc.field(KEY_COLUMN).isin(keys), with_row_address=True)
+
+    def _addresses(self, keys: pa.Array) -> npt.NDArray[np.uint64]:
+        """Where the stored rows with these keys are."""
+        found = self._found
+        if found is not None and found.version == self._dataset.version and found.keys.equals(keys):
+            return found.addresses
+        addresses: npt.NDArray[np.uint64] = self._look_up(keys, [KEY_COLUMN]).column(_ADDRESS).to_numpy()
+        return addresses
+
+    def _staged(self, rows: pa.Table) -> list[FragmentMetadata]:
+        """Writes rows that no version names yet."""
+        try:
+            return write_fragments(rows, self._dataset, mode="append") if rows.num_rows else []
+        except (OSError, RuntimeError) as error:
+            raise _commit_error(self._location, error) from error
+
+    def _update(self, addresses: npt.NDArray[np.uint64], rows: pa.Table | None) -> None:
+        """Takes the rows at these addresses out and puts others in, as one version."""
+        transaction = Transaction(self._dataset.version, LanceOperation.Update())
+        new = [] if rows is None else self._staged(rows)
+        try:
+            changed, removed = self._deletions.stage(self._dataset, addresses, UUID(transaction.uuid))
+        except (OSError, RuntimeError) as error:
+            raise _commit_error(self._location, error) from error
+        update = LanceOperation.Update(removed_fragment_ids=removed, updated_fragments=changed, new_fragments=new)
+        self._commit(replace(transaction, operation=update))
+        self._unindexed += 0 if rows is None else rows.num_rows
+
+    def tidy(self) -> bool:
+        """Keeps look-ups and commits as fast as they were: one bounded task, due after a number of commits, or after
+        many rows.
+
+        Pieces of the index go together first and then the fragments that they cover, since Lance does not join the
+        fragments of different pieces.  Both are folded in tiers; what is large already stays as it is, so that no task
+        is large.  Lance refuses each commit of it after a take-over has restored the view, as it refuses any other.
+
+        Returns:
+            Whether it was due.
+
+        Raises:
+            CommitRefusedError, CommitUnknownError: as for any commit; the run recovers.
+        """
+        # Each look-up reads all rows that no index covers.
+        is_long = self._has_key and self._unindexed >= (_FULL if self._indexed else _INDEX_FROM_ROWS)
+        has_pieces = self._commits >= _TIDY_EVERY_COMMITS
+        if not is_long and not has_pieces:
+            return False
+        self._unindexed = 0
+        self._deletions.forget()
+        try:
+            if self._has_key:
+                self._index()
+            if has_pieces:
+                self._commits = 0
+                self._compact()
+        except (OSError, RuntimeError) as error:
+            raise _commit_error(self._location, error) from error
+        return True
+
+    def _index(self) -> None:
+        if self._indexed:
+            [index] = self._dataset.describe_indices()
+            sizes = self._dataset.stats.index_stats(index.name)["num_indexed_rows_per_delta"]
+            run = next_run(sizes, floor=_FLOOR, full=_FULL, factor=_INDEX_FACTOR)
+            merged = 0 if run is None else len(sizes) - run.start
+            self._dataset.optimize.optimize_indices(num_indices_to_merge=merged)
+        elif self._dataset.count_rows() >= _INDEX_FROM_ROWS:
+            self._dataset.create_scalar_index(KEY_COLUMN, "BTREE")
+            self._indexed = True
+
+    def _compact(self) -> None:
+        fragments = self._dataset.get_fragments()
+        run = next_run([_size(each) for each in fragments], floor=_FLOOR, full=_FULL, factor=_FRAGMENT_FACTOR)
+        if run is not None:
+            others = [each.fragment_id for at, each in enumerate(fragments) if at not in run]
+            self._dataset.optimize.compact_files(target_rows_per_fragment=_FULL, excluded_fragment_ids=others)
+
+    def _commit(self, transaction: Transaction) -> None:
+        expected = self._dataset.version + 1
+        try:
+            committed = lance.LanceDataset.commit(self._dataset, transaction, max_retries=0)
+        except (OSError, RuntimeError) as error:
+            raise _commit_error(self._location, error) from error
+        self._check(expected, committed.version)
+        self._dataset, self._version = committed, int(committed.version)
+        self._commits += 1
+        self._found = None
+
+    def _check(self, expected: int, written: int) -> None:
+        if written != expected:
+            raise CommitRefusedError(
+                f"{self._location}: version {expected} was due and {written} was written, so somebody else "
+                "has written to this view; recover from what is committed"
+            )
+
+
+def _size(fragment: lance.LanceFragment) -> int:
+    """What it costs to write a fragment again, in rows; wide ones count as several."""
+    metadata = fragment.metadata
+    written_bytes = sum(file.file_size_bytes or 0 for file in metadata.files)
+    rows = int(fragment.count_rows())
+    return max(rows, written_bytes * rows // (max(1, int(metadata.physical_rows)) * _ROW_BYTES))
+
+
+def _commit_error(location: Location, error: Exception) -> CommitRefusedError | CommitUnknownError:
+    """Refused when Lance says that another commit was in the way; otherwise nobody knows what happened."""
+    if any(
+        word in str(error).lower() for word in ("incompatible", "conflict", "already exists", "too many concurrent")
+    ):
+        return CommitRefusedError(f"{location}: somebody else has written to this view; recover from what is committed")
+    return CommitUnknownError(f"{storage_error(error, location)}; whether the view was written is not known")

@@ -1,0 +1,120 @@
+"""Blocks of rows to a Spark DataFrame: from Ray's object store inside the JVM, without pandas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from actors.protocol.messages import Block
+from actors.schemas.ddl import quoted_name
+from spark_bridge.catalyst.arrow_frames import frame_of_table
+from state.errors import RunFailedError
+
+# Ray restores hundreds of megabytes from a disk in a second; an epoch has 128 MB.
+_RESTORE_WITHIN_S = 60.0
+# Ray cuts requests at 10,000.
+_ASKED_AT_ONCE = 1_000
+
+
+def rows_lost(where: str, why: str) -> RunFailedError:
+    """What to say of an epoch whose rows are gone from Ray's object store.
+
+    Args:
+        where: the source or view that misses them.
+        why: how they may have gone.
+    """
+    return RunFailedError(f"{where}: rows of an epoch are lost, {why}; the run goes on from the last epoch")
+
+
+def frame_of_blocks(spark: SparkSession, schema: pa.Schema, blocks: Sequence[Block]) -> DataFrame:
+    """The rows of all blocks, with the columns of the source that any of them has, in the order of the source.
+
+    The blocks' references must be held until the last job over the frame is over: the frame itself does not hold them.
+
+    Args:
+        spark: the session; one that RayDP started when the blocks are Ray's.
+        schema: of the source, with types that survive the hand-over.
+        blocks: at least one, of one source; a block may be a `pyarrow.Table` itself when there is no Ray.
+
+    Raises:
+        RunFailedError: what Ray had spilled to a disk is not there any more.  When a block's owner has died, the jobs
+            over the frame fail.
+    """
+    by_columns: dict[tuple[str, ...], list[Block]] = {}
+    for block in blocks:
+        by_columns.setdefault(block.columns, []).append(block)
+    frames = [_frame(spark, _with_columns(schema, columns), each) for columns, each in by_columns.items()]
+    if len(frames) == 1:
+        return frames[0]
+    # What only some of them have was of no use to anybody when the others were read, or came to the source later.
+    united = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
+    return united.select([quoted_name(name) for name in schema.names if name in united.columns])
+
+
+def _with_columns(schema: pa.Schema, columns: tuple[str, ...]) -> pa.Schema:
+    return pa.schema([schema.field(name) for name in columns]) if columns else schema
+
+
+def _frame(spark: SparkSession, schema: pa.Schema, blocks: Sequence[Block]) -> DataFrame:
+    tables = [block.ref for block in blocks if isinstance(block.ref, pa.Table)]
+    if tables:
+        return frame_of_table(spark, pa.concat_tables(tables).cast(schema))
+    _check_spilled(blocks)
+    return _frame_of_objects(spark, schema, [block.ref for block in blocks])
+
+
+def _frame_of_objects(spark: SparkSession, schema: pa.Schema, references: Sequence[Any]) -> DataFrame:
+    """A DataFrame whose partitions are Ray objects, which Spark's tasks fetch themselves.
+
+    RayDP's function for this fetches an object to look at its type, and so draws rows to the driver's node.
+    """
+    from ray._private.worker import global_worker
+
+    jvm: Any = spark._jvm
+    owners = [global_worker.core_worker.get_owner_address(each) for each in references]
+    rdd = jvm.org.apache.spark.rdd.RayDatasetRDD(spark._jsc, [each.binary() for each in references], owners)
+    columns = from_arrow_schema(schema).json()
+    reader = jvm.org.apache.spark.sql.raydp.ObjectStoreReader
+    return DataFrame(reader.RayDatasetToDataFrame(spark._jsparkSession, rdd, columns), spark)
+
+
+def _check_spilled(blocks: Sequence[Block]) -> None:
+    """Fetches what Ray has spilled: for an object whose file is gone it waits for ever, in Python as in Java."""
+    import ray
+
+    spilled = [each for references in _requests(blocks) for each in _spilled(references)]
+    if not spilled:
+        return
+    _, missing = ray.wait(spilled, num_returns=len(spilled), timeout=_RESTORE_WITHIN_S, fetch_local=True)
+    if missing:
+        raise rows_lost(
+            f"source {blocks[0].source!r}",
+            f"since Ray had spilled {len(missing)} of {len(blocks)} blocks to a disk and does not find them there "
+            f"again within {_RESTORE_WITHIN_S:g} s: look whether somebody cleans Ray's temporary directory",
+        )
+
+
+def _requests(blocks: Sequence[Block]) -> Iterator[list[Any]]:
+    """References that can be asked about together.
+
+    Ray 2.60 aborts the process ("Promise already satisfied") when it asks more than one owner, or one owner in more
+    than one request, and the first answer is there before the second request has left.
+    """
+    by_owner: dict[str, list[Any]] = {}
+    for block in blocks:
+        by_owner.setdefault(block.origin, []).append(block.ref)
+    for references in by_owner.values():
+        for start in range(0, len(references), _ASKED_AT_ONCE):
+            yield references[start : start + _ASKED_AT_ONCE]
+
+
+def _spilled(references: list[Any]) -> list[Any]:
+    from ray.experimental import get_object_locations
+
+    known = get_object_locations(references)
+    return [each for each in references if each in known and known[each]["did_spill"]]

@@ -1,0 +1,87 @@
+"""The rows of an epoch, or of a piece of history, as all views get them from Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import partial
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from actors.protocol.messages import Block
+from spark_bridge.analysis.used_columns import columns_to_read
+from spark_bridge.analysis.view_plan import ViewPlan
+from spark_bridge.catalyst.epoch_timestamps import epoch_time_us
+from spark_bridge.hand_over.blocks import frame_of_blocks
+from spark_bridge.hand_over.epoch_rows import EpochRows
+from spark_bridge.hand_over.history import HistoryPiece, PutBlock
+from spark_bridge.session.spark_jobs import SparkJobs
+from state.tables.stored_rows import FILE_FIELD
+
+
+class RowHandOver:
+    """Hands rows over to Spark once, for all views that read them.
+
+    Args:
+        spark: the session.
+        jobs: run the hand-over.
+        materialized: the sources whose rows say which file they are from.
+        put_block: makes a block of rows that this process has.
+    """
+
+    def __init__(
+        self, spark: SparkSession, jobs: SparkJobs, materialized: Collection[str], put_block: PutBlock
+    ) -> None:
+        self._spark, self._jobs, self._materialized, self._put_block = spark, jobs, materialized, put_block
+        self.parallelism = int(spark.sparkContext.defaultParallelism)
+        self.schemas: Mapping[str, pa.Schema | None] = {}
+
+    def columns(self, plans: Iterable[ViewPlan]) -> dict[str, tuple[str, ...]]:
+        """Source → the columns that some views use together."""
+        used: dict[str, list[frozenset[str]]] = {}
+        for plan in plans:
+            for source, columns in plan.columns.items():
+                used.setdefault(source, []).append(columns)
+        return {source: columns_to_read(self._schema(source), each) for source, each in used.items()}
+
+    def epoch(
+        self, epoch: int, blocks: Mapping[str, Sequence[Block]], sources: Collection[str], doing: str
+    ) -> EpochRows:
+        """The rows of an epoch.
+
+        Args:
+            epoch: its number.
+            blocks: by source; the references are the caller's to hold.
+            sources: those that views read.
+            doing: see `SparkJobs.run`.
+        """
+        frames = {
+            source: partial(frame_of_blocks, self._spark, self._schema(source), each)
+            for source, each in blocks.items()
+            if source in sources
+        }
+        return EpochRows(
+            frames=self._jobs.run("source", doing, frames),
+            nbytes=sum(block.nbytes for each in blocks.values() for block in each),
+            parallelism=self.parallelism,
+            time_us=epoch_time_us(epoch),
+        )
+
+    def piece(self, epoch: int, piece: HistoryPiece) -> EpochRows:
+        """The rows of a piece, as if this epoch had brought them."""
+        blocks = {source: self._put_block(source, pa.concat_tables(each)) for source, each in piece.tables.items()}
+        return EpochRows(
+            frames={
+                source: frame_of_blocks(self._spark, self._schema(source), [each]) for source, each in blocks.items()
+            },
+            nbytes=sum(each.nbytes for each in blocks.values()),
+            parallelism=self.parallelism,
+            time_us=epoch_time_us(epoch),
+            held=tuple(blocks.values()),
+        )
+
+    def _schema(self, source: str) -> pa.Schema:
+        """Every column that a block may have."""
+        schema = self.schemas[source]
+        assert schema is not None, "a view is planned only when its sources' schemas are known"
+        return schema.append(FILE_FIELD) if source in self._materialized else schema

@@ -1,0 +1,200 @@
+"""A view that groups: an epoch's rows change the groups that they touch."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spark_bridge.aggregation.aggregate_plan import AggregatePlan
+from spark_bridge.aggregation.merge_plan import KEY_FIELD, EpochPartials
+from spark_bridge.analysis.view_plan import ViewPlan
+from spark_bridge.catalyst.catalyst import Catalyst
+from spark_bridge.datasets.view_table import ViewTable, distinct_path, state_path, view_path
+from spark_bridge.hand_over.epoch_rows import EpochRows
+from spark_bridge.views.corrections import CorrectedRows
+from state.location import Location
+from state.tables.group_key import KEY_COLUMN
+from state.tables.records import ViewVersion
+
+
+class AggregateView:
+    """Maintains one aggregate view.
+
+    As a rule the view's dataset has one row per group, and what the result does not contain of the buffers stands
+    beside it as `__sw_*` columns.  The buffers of all groups are in a dataset of their own when there is a filter above
+    the grouping (HAVING), and the view's has exactly the groups that pass; and when buffers are objects.  A view with
+    DISTINCT has a third dataset, with the texts of the values that were seen in each group.
+
+    Args:
+        catalyst: of the session.
+        root: where the pipeline writes.
+        plan: the analysed view.
+    """
+
+    def __init__(self, catalyst: Catalyst, root: Location, plan: ViewPlan) -> None:
+        self._root = root
+        self._name, self._view = plan.name, plan
+        self._plan = AggregatePlan(catalyst, plan)
+        self._path = ""
+        self._state_path: str | None = None
+        self._distinct_path: str | None = None
+        self._table: ViewTable | None = None
+        self._state: ViewTable | None = None
+        self._distinct: ViewTable | None = None
+
+    def create(self, epoch: int, rows: EpochRows) -> ViewVersion:
+        """Makes the datasets in the epoch that creates the view, with that epoch's groups."""
+        partials = self._partials(rows)
+        merged = self._plan.merge(partials, None)
+        self._path = view_path(self._name, epoch)
+        self._table = ViewTable.create(self._root.child(self._path), merged.result)
+        if merged.state is not None:
+            self._state_path = state_path(self._name, epoch)
+            self._state = ViewTable.create(self._root.child(self._state_path), merged.state)
+        if self._plan.has_distinct:
+            self._distinct_path = distinct_path(self._name, epoch)
+            self._distinct = ViewTable.create(self._root.child(self._distinct_path), _keys(partials))
+        return self._version(self._table)
+
+    def open(self, version: ViewVersion) -> None:
+        """Goes on from a recorded version."""
+        self._path, self._state_path, self._distinct_path = version.path, version.state_path, version.distinct_path
+        self._table = ViewTable.open(self._root.child(version.path), version.version)
+        if version.state_path is not None and version.state_version is not None:
+            self._state = ViewTable.open(self._root.child(version.state_path), version.state_version)
+        if version.distinct_path is not None and version.distinct_version is not None:
+            self._distinct = ViewTable.open(self._root.child(version.distinct_path), version.distinct_version)
+
+    def apply(self, rows: EpochRows) -> ViewVersion:
+        """Merges an epoch's rows into their groups; when they touch none there is no new version.
+
+        Raises:
+            CommitRefusedError: somebody else has written to the view.
+        """
+        assert self._table is not None, "create or open comes first"
+        partials = self._partials(rows)
+        if partials.groups.num_rows == 0:
+            return self._version(self._table)
+        stored = self._stored(partials.groups.column(KEY_COLUMN))
+        merged = self._plan.merge(partials, stored)
+        if self._distinct is not None and len(partials.distinct):
+            self._distinct.append(_keys(partials))
+        if merged.state is not None:
+            assert self._state is not None, "buffers that are stored apart have a dataset"
+            self._state.upsert(merged.state)
+        if self._plan.has_filter:
+            self._take_out(stored.column(KEY_COLUMN), merged.result.column(KEY_COLUMN))
+        if merged.result.num_rows:
+            self._table.upsert(merged.result)
+        return self._version(self._table)
+
+    def correct(self, rows: CorrectedRows) -> ViewVersion:
+        """Computes the groups anew that have rows of corrected files, of now or of before.
+
+        Raises:
+            CommitRefusedError: somebody else has written to the view.
+        """
+        assert self._table is not None, "create or open comes first"
+        old, new = (
+            self._plan.touched_by(each.frames, each.one_partition)
+            for each in (rows.old(self._view), rows.new(self._view))
+        )
+        touched = old | new
+        if touched.groups.num_rows == 0:
+            return self._version(self._table)
+        all_rows = rows.all(self._view)
+        partials = self._plan.partials_of(
+            all_rows.frames, all_rows.one_partition, lambda keys: pa.repeat(True, len(keys)), only=touched.groups
+        )
+        merged = self._plan.merge(partials, None)
+        keys = touched.groups.column(KEY_COLUMN)
+        if self._distinct is not None:
+            _replace_keys(self._distinct, touched.distinct, partials.distinct)
+        if merged.state is not None:
+            assert self._state is not None, "buffers that are stored apart have a dataset"
+            _replace(self._state, keys, merged.state)
+        _replace(self._table, keys, merged.result)
+        return self._version(self._table)
+
+    @property
+    def num_rows(self) -> int:
+        """How many rows the view has."""
+        return 0 if self._table is None else self._table.num_rows
+
+    def tidy(self) -> bool:
+        """Does one bounded task that keeps the datasets fast; whether one was due."""
+        return any(table.tidy() for table in (self._table, self._state, self._distinct) if table is not None)
+
+    def _partials(self, rows: EpochRows) -> EpochPartials:
+        self._view.moment.set_time(rows.time_us)
+        return self._plan.partials_of(rows.frames, rows.one_partition, self._unseen)
+
+    def _unseen(self, keys: pa.Array) -> pa.Array:
+        """Which of the values are not stored yet."""
+        if self._distinct is None or len(keys) == 0:
+            return pa.repeat(True, len(keys))
+        seen = self._distinct.rows_of(keys, []).column(KEY_COLUMN)
+        return pc.invert(pc.is_in(keys, value_set=seen.combine_chunks()))
+
+    def _stored(self, keys: pa.ChunkedArray) -> pa.Table:
+        """`__sw_key` and the buffers of those of the groups that are stored, under the buffers' own names."""
+        columns = self._plan.buffer_columns
+        if self._state is not None:
+            names = [column.name for column in columns]
+            stored = self._state.rows_of(keys.combine_chunks(), names)
+        else:
+            assert self._table is not None
+            names = [column.result_name or column.name for column in columns]
+            stored = self._table.rows_of(keys.combine_chunks(), list(dict.fromkeys(names)))
+        arrays = [stored.column(KEY_COLUMN), *[stored.column(name) for name in names]]
+        return pa.table(arrays, names=[KEY_COLUMN, *[column.name for column in columns]])
+
+    def _take_out(self, stored: pa.ChunkedArray, passing: pa.ChunkedArray) -> None:
+        """Deletes the groups that passed the filter before and do not any more."""
+        assert self._table is not None
+        _delete(self._table, stored.filter(pc.invert(pc.is_in(stored, value_set=passing.combine_chunks()))))
+
+    def _version(self, table: ViewTable) -> ViewVersion:
+        return ViewVersion(
+            self._name,
+            self._path,
+            table.version,
+            self._state_path,
+            None if self._state is None else self._state.version,
+            self._distinct_path,
+            None if self._distinct is None else self._distinct.version,
+        )
+
+
+def _keys(partials: EpochPartials) -> pa.Table:
+    """What is stored of values that were seen."""
+    return pa.table([partials.distinct], schema=pa.schema([KEY_FIELD]))
+
+
+def _replace(table: ViewTable, keys: pa.ChunkedArray, rows: pa.Table) -> None:
+    """Puts rows in place of those with these keys."""
+    gone = keys.filter(pc.invert(pc.is_in(keys, value_set=rows.column(KEY_COLUMN).combine_chunks())))
+    _delete(table, gone)
+    if rows.num_rows:
+        table.upsert(rows)
+
+
+def _replace_keys(table: ViewTable, keys: pa.Array, present: pa.Array) -> None:
+    """Of these keys the table has those that are present, and no others."""
+    is_present = pc.is_in(keys, value_set=present)
+    _delete(table, keys.filter(pc.invert(is_present)))
+    wanted = keys.filter(is_present)
+    if len(wanted):
+        known = table.rows_of(wanted, []).column(KEY_COLUMN).combine_chunks()
+        new = wanted.filter(pc.invert(pc.is_in(wanted, value_set=known)))
+        if len(new):
+            table.append(pa.table([new], schema=pa.schema([KEY_FIELD])))
+
+
+def _delete(table: ViewTable, keys: pa.Array | pa.ChunkedArray) -> None:
+    if len(keys) == 0:
+        return
+    keys = keys.combine_chunks() if isinstance(keys, pa.ChunkedArray) else keys
+    present = table.rows_of(keys, []).column(KEY_COLUMN)
+    if len(present):
+        table.delete(present.combine_chunks())

@@ -1,0 +1,100 @@
+"""A view that looks at one row at a time: an epoch's rows give an epoch's rows."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+
+from spark_bridge.analysis.correctable import cannot_follow
+from spark_bridge.analysis.view_plan import ViewPlan
+from spark_bridge.catalyst.catalyst import Catalyst
+from spark_bridge.catalyst.file_column import with_file_column
+from spark_bridge.catalyst.leaves import graft
+from spark_bridge.datasets.result_rows import append_result, create_of_result
+from spark_bridge.datasets.view_table import ViewTable, view_path
+from spark_bridge.hand_over.epoch_rows import EpochRows
+from spark_bridge.views.corrections import CorrectedRows
+from state.errors import RunFailedError
+from state.location import Location
+from state.tables.records import ViewVersion
+from state.tables.stored_rows import FILE_FIELD
+
+
+class AppendView:
+    """Maintains one append view.
+
+    Args:
+        catalyst: of the session.
+        root: where the pipeline writes.
+        plan: the analysed view.
+    """
+
+    def __init__(self, catalyst: Catalyst, root: Location, plan: ViewPlan) -> None:
+        self._catalyst = catalyst
+        self._root = root
+        self._plan = plan
+        self._path = ""
+        self._table: ViewTable | None = None
+        self._follow_files(any(FILE_FIELD.name in columns for columns in plan.columns.values()))
+
+    def create(self, epoch: int, rows: EpochRows) -> ViewVersion:
+        """Makes the dataset in the epoch that creates the view, with that epoch's rows."""
+        self._path = view_path(self._plan.name, epoch)
+        location = self._root.child(self._path)
+        self._table = create_of_result(location, self._frame(rows), self._schema, rows.nbytes)
+        return self._version(self._table)
+
+    def open(self, version: ViewVersion) -> None:
+        """Goes on from a recorded version."""
+        self._path = version.path
+        self._table = ViewTable.open(self._root.child(version.path), version.version)
+        self._follow_files(FILE_FIELD.name in self._table.schema.names)
+
+    def apply(self, rows: EpochRows) -> ViewVersion:
+        """Writes an epoch's rows; without any in the result there is no new version.
+
+        Raises:
+            CommitRefusedError: somebody else has written to the view.
+        """
+        assert self._table is not None, "create or open comes first"
+        append_result(self._table, self._frame(rows), self._schema, rows.nbytes)
+        return self._version(self._table)
+
+    def correct(self, rows: CorrectedRows) -> ViewVersion:
+        """Takes the rows of the corrected files out, and those of their new versions in.
+
+        Raises:
+            CommitRefusedError: somebody else has written to the view.
+            RunFailedError: the view does not tell which file a row is from.
+        """
+        assert self._table is not None, "create or open comes first"
+        if not self._has_files:
+            raise RunFailedError(cannot_follow(self._plan.name))
+        for condition in rows.file_conditions(self._plan.sources):
+            self._table.delete_where(condition)
+        return self.apply(rows.new(self._plan))
+
+    @property
+    def num_rows(self) -> int:
+        """How many rows the view has."""
+        return 0 if self._table is None else self._table.num_rows
+
+    def tidy(self) -> bool:
+        """Does one bounded task that keeps the dataset fast; whether one was due."""
+        return self._table is not None and self._table.tidy()
+
+    def _frame(self, rows: EpochRows) -> DataFrame:
+        self._plan.moment.set_time(rows.time_us)
+        plan = graft(self._catalyst, self._row_plan, self._plan.leaves, rows.frames)
+        if rows.one_partition:
+            plan = self._catalyst.one_partition(plan)
+        return self._catalyst.frame(plan)
+
+    def _follow_files(self, has_files: bool) -> None:
+        """Whether each row says which file it is from."""
+        self._has_files = has_files
+        plan, schema = self._plan.plan, self._plan.schema
+        self._row_plan = with_file_column(self._catalyst, plan) if has_files else plan
+        self._schema = schema.append(FILE_FIELD) if has_files else schema
+
+    def _version(self, table: ViewTable) -> ViewVersion:
+        return ViewVersion(self._plan.name, self._path, table.version)

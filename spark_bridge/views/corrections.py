@@ -1,0 +1,118 @@
+"""The rows of corrected files, before and after, and all rows that there are then: out of stored rows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from actors.formats.row_bytes import row_bytes
+from actors.protocol.messages import Correction, StoredBlock
+from spark_bridge.analysis.used_columns import columns_to_read
+from spark_bridge.analysis.view_plan import ViewPlan
+from spark_bridge.datasets.stored_rows import in_condition
+from spark_bridge.hand_over.dataset_frame import frame_of_dataset
+from spark_bridge.hand_over.epoch_rows import EpochRows
+from state.lance.lance_access import open_dataset
+from state.location import Location
+from state.tables.records import ViewVersion
+from state.tables.stored_rows import FILE_FIELD, ROW_COLUMN, file_number
+
+_FILES_AT_ONCE = 500
+
+
+@dataclass(frozen=True)
+class CorrectedSource:
+    """What the corrections of one epoch do to one source.
+
+    Args:
+        files: path → number of each file whose rows go.
+        blocks: the rows that come.
+    """
+
+    files: Mapping[str, int]
+    blocks: Sequence[StoredBlock]
+
+
+def corrected_sources(corrections: Sequence[Correction]) -> dict[str, CorrectedSource]:
+    """The corrections by source; of several of one file the last counts."""
+    last: dict[str, dict[str, Correction]] = {}
+    for each in corrections:
+        last.setdefault(each.source, {})[each.path] = each
+    return {
+        source: CorrectedSource(
+            {path: file_number(source, path) for path in files},
+            [block for each in files.values() for block in each.stored],
+        )
+        for source, files in last.items()
+    }
+
+
+class CorrectedRows:
+    """What a view must know of the corrections of an epoch.
+
+    Args:
+        spark: the session.
+        root: where the pipeline writes.
+        schemas: of the sources, whose stored rows may lack the columns that came last.
+        sources: the corrected ones.
+        before: source → its stored rows with the epoch's own, and without its corrections.
+        after: source → its stored rows with all of it.
+        parallelism: how many tasks the session runs at once.
+        time_us: of the epoch, see `EpochRows`.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        root: Location,
+        schemas: Mapping[str, pa.Schema | None],
+        sources: Mapping[str, CorrectedSource],
+        before: Mapping[str, ViewVersion],
+        after: Mapping[str, ViewVersion],
+        parallelism: int,
+        time_us: int,
+    ) -> None:
+        self._time_us = time_us
+        self._spark, self._root, self._schemas, self._parallelism = spark, root, schemas, parallelism
+        self._sources, self._before, self._after = sources, before, after
+
+    def old(self, plan: ViewPlan) -> EpochRows:
+        """The rows of the corrected files that go."""
+        return self._rows(plan, self._before, self._sources.keys())
+
+    def new(self, plan: ViewPlan) -> EpochRows:
+        """The rows of the corrected files that come."""
+        return self._rows(plan, self._after, self._sources.keys())
+
+    def all(self, plan: ViewPlan) -> EpochRows:
+        """All rows as they are from now on."""
+        return self._rows(plan, self._after, None)
+
+    def file_conditions(self, sources: Collection[str]) -> Iterator[str]:
+        """Yields conditions that together name the rows of these sources' corrected files."""
+        numbers = [number for name, each in self._sources.items() if name in sources for number in each.files.values()]
+        for start in range(0, len(numbers), _FILES_AT_ONCE):
+            yield in_condition(FILE_FIELD.name, numbers[start : start + _FILES_AT_ONCE])
+
+    def _rows(self, plan: ViewPlan, stored: Mapping[str, ViewVersion], corrected: Collection[str] | None) -> EpochRows:
+        """The columns that a view uses, of all files or of the corrected ones."""
+        frames, nbytes = {}, 0
+        for source in plan.sources:
+            if corrected is not None and source not in corrected:
+                continue
+            files = None if corrected is None else self._sources[source].files
+            if source not in stored:
+                continue
+            location = self._root.child(stored[source].path)
+            dataset = open_dataset(location, stored[source].version)
+            schema = self._schemas[source]
+            assert schema is not None, "a source with rows has a schema"
+            used = columns_to_read(schema.append(FILE_FIELD), [plan.columns[source]])
+            # Columns come to a dataset with the first rows that have them; those that it lacks are null.
+            there = [name for name in used if name in (*dataset.schema.names, FILE_FIELD.name)]
+            frames[source] = frame_of_dataset(self._spark, location, dataset, there or [ROW_COLUMN], files=files)
+            nbytes += dataset.count_rows() * row_bytes(schema.append(FILE_FIELD).field(name) for name in used)
+        return EpochRows(frames, nbytes, self._parallelism, self._time_us)

@@ -1,0 +1,155 @@
+"""A view that only all rows together can give: computed again from stored rows, beside the epochs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+
+import lance
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from actors.schemas.ddl import quoted_name
+from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.analysis.view_plan import ViewPlan
+from spark_bridge.catalyst.arrow_frames import frame_of_table, spark_schema
+from spark_bridge.datasets.result_rows import replace_by_result
+from spark_bridge.datasets.view_table import ViewTable, view_path
+from spark_bridge.hand_over.dataset_frame import frame_of_dataset
+from spark_bridge.views.recomputation import computed
+from state.lance.lance_access import open_dataset
+from state.location import Location
+from state.tables.records import ViewVersion
+
+_PARTITIONS_A_CORE = 4
+
+
+@contextmanager
+def _beside_the_epochs(spark: SparkSession) -> Iterator[SparkSession]:
+    """A session for one large computation, whose jobs of this thread share the cores with those of the epochs."""
+    context = spark.sparkContext
+    session = spark.newSession()
+    session.conf.set("spark.sql.adaptive.enabled", "true")
+    session.conf.set("spark.sql.shuffle.partitions", str(_PARTITIONS_A_CORE * int(context.defaultParallelism)))
+    context.setLocalProperty("spark.scheduler.pool", "beside")
+    try:
+        yield session
+    finally:
+        context._jsc.setLocalProperty("spark.scheduler.pool", None)
+
+
+class FullView:
+    """Recomputes one view.
+
+    Args:
+        spark: a session; what is computed gets one of its own in the same application.
+        root: where the pipeline writes.
+        definition: as declared.
+        plan: analysed.
+        schemas: source → the columns that the view knows of it.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        root: Location,
+        definition: ViewDefinition,
+        plan: ViewPlan,
+        schemas: Mapping[str, pa.Schema],
+    ) -> None:
+        self.definition, self.plan = definition, plan
+        self._spark, self._root, self._schemas = spark, root, schemas
+        self._table: ViewTable | None = None
+        self.version: ViewVersion | None = None
+
+    def create(self, epoch: int) -> ViewVersion:
+        """Makes the dataset, with no rows yet: nobody is shown it before it is computed."""
+        path = view_path(self.plan.name, epoch)
+        self._table = ViewTable.create(self._root.child(path), self.plan.schema.empty_table())
+        self.version = ViewVersion(self.plan.name, path, self._table.version)
+        return self.version
+
+    def open(self, version: ViewVersion) -> None:
+        """Goes on from a recorded version."""
+        self._table = ViewTable.open(self._root.child(version.path), version.version)
+        self.version = replace(version, name=self.plan.name, pinned_epoch=None)
+
+    @property
+    def num_rows(self) -> int:
+        """How many rows the view has."""
+        return 0 if self._table is None else self._table.num_rows
+
+    def is_stale(self, stored: Mapping[str, ViewVersion]) -> bool:
+        """Whether rows have changed since the version was computed.
+
+        Args:
+            stored: source → the version of its rows.
+        """
+        return self.version is None or self.version.progress != _fingerprint(stored, self._datasets(stored))
+
+    def refresh(self, epoch: int, stored: Mapping[str, ViewVersion]) -> ViewVersion:
+        """Computes the view over all rows of an epoch, and writes it.
+
+        Args:
+            epoch: that one.
+            stored: source → the version of its rows; a source that is missing has none.
+
+        Raises:
+            CommitRefusedError: somebody else has written to the view.
+        """
+        assert self._table is not None and self.version is not None, "create or open comes first"
+        datasets = self._datasets(stored)
+        with _beside_the_epochs(self._spark) as session:
+            frames = {
+                source: self._frame(session, source, self._root.child(stored[source].path), datasets[source])
+                if source in datasets
+                else frame_of_table(session, self._schemas[source].empty_table())
+                for source in self.plan.sources
+            }
+            with computed(session, self.definition, frames) as frame:
+                replace_by_result(self._table, frame, self.plan.schema, sum(map(_nbytes, datasets.values())))
+        self.version = replace(
+            self.version,
+            version=self._table.version,
+            reflects_epoch=epoch,
+            progress=_fingerprint(stored, datasets),
+        )
+        return self.version
+
+    def _frame(self, session: SparkSession, source: str, location: Location, dataset: lance.LanceDataset) -> DataFrame:
+        schema = self._schemas[source]
+        there = [name for name in schema.names if name in dataset.schema.names]
+        frame = frame_of_dataset(session, location, dataset, there)
+        # Columns come to a dataset with the first rows that have them.
+        null = {each.name: each.dataType for each in spark_schema(schema) if each.name not in there}
+        return frame.select(
+            [
+                F.lit(None).cast(null[name]).alias(name) if name in null else F.col(quoted_name(name))
+                for name in schema.names
+            ]
+        )
+
+    def _datasets(self, stored: Mapping[str, ViewVersion]) -> dict[str, lance.LanceDataset]:
+        found = {source: stored[source] for source in sorted(self.plan.sources) if source in stored}
+        return {source: open_dataset(self._root.child(each.path), each.version) for source, each in found.items()}
+
+
+def _nbytes(dataset: lance.LanceDataset) -> int:
+    """The size of all rows, as they are stored."""
+    return sum(file.file_size_bytes or 0 for each in dataset.get_fragments() for file in each.metadata.files)
+
+
+def _fingerprint(stored: Mapping[str, ViewVersion], datasets: Mapping[str, lance.LanceDataset]) -> str:
+    """What a version was computed from, as text.
+
+    A take-over makes another version of the same rows.  As many rows may be others: the version says when they were
+    corrected.
+    """
+    rows = {
+        source: [stored[source].path, dataset.count_rows(), stored[source].progress]
+        for source, dataset in datasets.items()
+    }
+    return json.dumps(rows)

@@ -1,0 +1,90 @@
+"""A view computed in one go over all rows of its sources, as Spark alone would: no epochs and no partials."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from spark_bridge.analysis.analysis import analyse
+from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.catalyst.arrow_frames import spark_schema, table_of_frame
+from spark_bridge.session.spark_errors import one_line
+from state.errors import RunFailedError, ViewError
+
+
+def recompute(
+    spark: SparkSession,
+    definition: ViewDefinition,
+    schemas: Mapping[str, pa.Schema],
+    directories: Mapping[str, Path],
+    schema: pa.Schema,
+) -> pa.Table:
+    """All rows of a view.
+
+    Args:
+        spark: a session whose workers can read the directories.
+        definition: of the view.
+        schemas: of the sources that it may read.
+        directories: of Parquet files with the rows of each of them.
+        schema: of the result.
+
+    Raises:
+        ViewError: the query is not understood, or has another result.
+        RunFailedError: Spark failed.
+    """
+    frames = {name: _frame(spark, schemas[name], directories[name]) for name in schemas}
+    try:
+        with computed(spark, definition, frames) as result:
+            return table_of_frame(result, schema)
+    except (pa.ArrowInvalid, ValueError) as error:
+        raise ViewError(f"view {definition.name!r} has another result than the stored one: {error}") from error
+    except PySparkException as error:
+        if error.getErrorClass() is not None:
+            raise ViewError(f"view {definition.name!r}: {one_line(error)}") from error
+        raise RunFailedError(f"view {definition.name!r}: Spark failed: {one_line(error)}") from error
+    except Py4JError as error:
+        raise RunFailedError(f"view {definition.name!r}: Spark failed: {one_line(error)}") from error
+
+
+@contextmanager
+def computed(spark: SparkSession, definition: ViewDefinition, frames: Mapping[str, DataFrame]) -> Iterator[DataFrame]:
+    """A view over all rows of its sources, not computed yet; it must be inside.
+
+    Args:
+        spark: the session of the frames; meanwhile it has temporary views of their names.
+        definition: of the view.
+        frames: of the sources that it may read.
+    """
+    try:
+        for name, frame in frames.items():
+            frame.createOrReplaceTempView(name)
+        if definition.function is None:
+            yield spark.sql(definition.query or "")
+        else:
+            yield definition.function(**{name: frames[name] for name in definition.parameters})
+    finally:
+        for name in frames:
+            spark.catalog.dropTempView(name)
+
+
+def is_same_view(
+    spark: SparkSession, definition: ViewDefinition, schemas: Mapping[str, pa.Schema], identity: str
+) -> bool:
+    """Whether a declared view is the one that the catalog has.
+
+    Raises:
+        ViewError: the view cannot be built.
+    """
+    return analyse(spark, definition, schemas).identity == identity
+
+
+def _frame(spark: SparkSession, schema: pa.Schema, directory: Path) -> DataFrame:
+    # Without the option Spark refuses dates before 1582 in files that it has not written itself.
+    reader = spark.read.schema(spark_schema(schema)).option("datetimeRebaseMode", "CORRECTED")
+    return reader.parquet(str(directory))
