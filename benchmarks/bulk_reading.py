@@ -31,7 +31,7 @@ from benchmarks.command import run_benchmark
 from benchmarks.paused_run import paused_run, seconds_to_commit, upload
 from benchmarks.reading import listed
 from benchmarks.result import TIMES, BarPlot, Number, Result, Row, Table, Target
-from slackwater.testing.s3_server import S3Server
+from slackwater.testing.servers.s3_server import S3Server
 from state.location import Location
 from state.objects.object_client import object_client
 

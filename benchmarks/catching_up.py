@@ -23,7 +23,7 @@ import slackwater as sw
 from benchmarks.command import run_benchmark
 from benchmarks.events import QUERY, event_files
 from benchmarks.result import TIMES, Number, Result, Row, Table, Target
-from slackwater.testing.s3_server import S3Server
+from slackwater.testing.servers.s3_server import S3Server
 
 FILE_ROWS = 200_000
 WARM_FILES = 20

@@ -14,7 +14,7 @@ import math
 
 from benchmarks.command import run_benchmark
 from benchmarks.result import Number, Result, Row, Table
-from slackwater.dry_run.prices import HOUR_S, PAGE_NAMES, Requests, idle_queue_requests
+from slackwater.planning.dry_run.prices import HOUR_S, PAGE_NAMES, Requests, idle_queue_requests
 
 MONTH_S = 30 * 86_400
 BATCH = 10

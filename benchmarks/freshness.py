@@ -22,7 +22,7 @@ from benchmarks.contenders.arrivals import pauses
 from benchmarks.contenders.contest import Contest
 from benchmarks.events import QUERY, as_csv, event_files
 from benchmarks.result import BarPlot, Number, Result, Row, Table, Target
-from slackwater.testing.s3_server import S3Server
+from slackwater.testing.servers.s3_server import S3Server
 
 OURS = "Slackwater, S3"
 ROWS = 100

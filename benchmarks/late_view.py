@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 
 from benchmarks.command import run_benchmark
 from benchmarks.result import TIMES, Number, Result, Row, Table, Target
-from slackwater.stored_history import StoredHistory
+from slackwater.backfill.stored_history import StoredHistory
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.materializer import Materializer

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from actors.coordination.epoch_times import EpochTimes
 from benchmarks.command import run_benchmark
 from benchmarks.result import TIMES, LinePlot, Number, Result, Row, Table, Target
-from slackwater.testing.s3_server import S3Server
+from slackwater.testing.servers.s3_server import S3Server
 from state.clock import ManualClock
 from state.epoch import next_epoch
 from state.lance.lance_root import LanceRoot

@@ -23,7 +23,7 @@ from actors.objects.object_store import ObjectStore
 from benchmarks.command import run_benchmark
 from benchmarks.paused_run import paused_run, seconds_to_commit, upload
 from benchmarks.result import LinePlot, Number, Result, Row, Table, Target
-from slackwater.testing.s3_server import S3Server
+from slackwater.testing.servers.s3_server import S3Server
 from state.objects.object_client import object_client
 
 QUERY = "SELECT kind, count(*) AS n, sum(amount) AS total FROM events GROUP BY kind"

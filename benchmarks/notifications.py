@@ -34,9 +34,9 @@ from actors.sources.source import Notifications, SourceDefinition
 from benchmarks.command import run_benchmark
 from benchmarks.events import QUERY, event_files
 from benchmarks.result import Number, Result, Row, Table, Target
-from slackwater.testing import s3_events
-from slackwater.testing.s3_server import S3Server
-from slackwater.testing.sqs_server import SqsServer
+from slackwater.testing.servers import s3_events
+from slackwater.testing.servers.s3_server import S3Server
+from slackwater.testing.servers.sqs_server import SqsServer
 from state.epoch import EpochPair
 from state.location import Location
 

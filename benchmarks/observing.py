@@ -30,7 +30,7 @@ from benchmarks.long_life import FILES_PER_EPOCH, TRACE, epoch_delta
 from benchmarks.result import Number, Result, Row, Table
 from slackwater.observability.epoch_spans import EpochSpans
 from slackwater.observability.run_metrics import RunMetrics
-from slackwater.trace import phases
+from slackwater.status.trace import phases
 from state.clock import SystemClock
 from state.epoch import next_epoch
 from state.lance.lance_root import LanceRoot

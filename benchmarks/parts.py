@@ -18,7 +18,7 @@ import obstore
 from actors.objects.object_store import ObjectStore
 from benchmarks.command import run_benchmark
 from benchmarks.result import Number, Result, Row, Table, Target
-from slackwater.testing.s3_server import S3Server
+from slackwater.testing.servers.s3_server import S3Server
 from state.clock import SystemClock
 from state.epoch import next_epoch
 from state.lance.lance_root import LanceRoot

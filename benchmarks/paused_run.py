@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from itertools import islice
 
 import slackwater as sw
-from slackwater.testing.s3_server import S3Server
+from slackwater.testing.servers.s3_server import S3Server
 
 _BATCH = 5_000
 

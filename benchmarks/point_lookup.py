@@ -22,9 +22,9 @@ import pyarrow as pa
 
 from benchmarks.command import run_benchmark
 from benchmarks.result import Number, Result, Row, Table, Target
-from slackwater.view import View
-from slackwater.view_difference import difference
-from slackwater.view_reader import ViewReader
+from slackwater.reading.changes.view_difference import difference
+from slackwater.reading.view import View
+from slackwater.reading.view_reader import ViewReader
 from spark_bridge.datasets.view_table import ViewTable
 from state.lance.lance_access import create_dataset, open_dataset
 from state.location import Location

@@ -40,7 +40,7 @@ from benchmarks.command import run_benchmark
 from benchmarks.delay_line import DelayLine
 from benchmarks.events import event_files
 from benchmarks.result import TIMES, Number, Result, Row, Table, Target
-from slackwater.testing.s3_server import S3Server
+from slackwater.testing.servers.s3_server import S3Server
 from state.location import Location
 
 SCHEMA = pa.schema([("user", pa.int64()), ("amount", pa.float64()), ("kind", pa.string())])

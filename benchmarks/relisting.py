@@ -36,7 +36,7 @@ from actors.protocol.messages import Barrier, BarrierKind
 from actors.sources.path_filter import PathFilter
 from benchmarks.command import run_benchmark
 from benchmarks.result import Number, Result, Row, Table, Target
-from slackwater.testing.s3_server import S3Server
+from slackwater.testing.servers.s3_server import S3Server
 from state.clock import SystemClock
 from state.epoch import EpochPair
 from state.lance.lance_root import LanceRoot

@@ -23,7 +23,7 @@ from benchmarks.cpu_meter import CpuMeter
 from benchmarks.events import QUERY, as_csv, event_files
 from benchmarks.paused_run import paused_run, seconds_to_commit, upload
 from benchmarks.result import TIMES, BarPlot, Number, Result, Row, Table, Target
-from slackwater.testing.s3_server import S3Server
+from slackwater.testing.servers.s3_server import S3Server
 
 WARM_FILES = 200
 OURS = "Slackwater, S3"

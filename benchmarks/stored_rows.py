@@ -21,7 +21,7 @@ from benchmarks.command import run_benchmark
 from benchmarks.events import QUERY, event_files
 from benchmarks.paused_run import paused_run, seconds_to_commit, upload
 from benchmarks.result import TIMES, Number, Result, Row, Table
-from slackwater.testing.s3_server import S3Server
+from slackwater.testing.servers.s3_server import S3Server
 from state.objects.object_client import object_client
 
 Shape = tuple[str, Callable[[], Iterator[bytes]]]

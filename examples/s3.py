@@ -8,7 +8,7 @@ import json
 import sys
 
 import slackwater as sw
-from slackwater.testing.s3_server import S3Server
+from slackwater.testing.servers.s3_server import S3Server
 
 
 def event(number: int) -> str:

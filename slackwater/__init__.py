@@ -84,20 +84,20 @@ if TYPE_CHECKING:
     )
     from actors.sources.placement import ActorResources, PlacementSettings
     from actors.sources.source import Csv, Json, Listing, Notifications, Parquet, Text
-    from slackwater.dry_run.dry_run import DryRun
-    from slackwater.dry_run.prices import Prices
-    from slackwater.explanation import ViewExplanation
-    from slackwater.page import Page
     from slackwater.pipeline import Pipeline
-    from slackwater.run import Run
-    from slackwater.run_status import RunReport, RunStatus, SourceStatus, StartupStep, ViewStatus
+    from slackwater.planning.dry_run.dry_run import DryRun
+    from slackwater.planning.dry_run.prices import Prices
+    from slackwater.planning.explanation import ViewExplanation
+    from slackwater.reading.changes.view_changes import ViewChange
+    from slackwater.reading.snapshot import Snapshot
+    from slackwater.reading.store import Store, open
+    from slackwater.reading.story import Story
+    from slackwater.reading.tables.page import Page
+    from slackwater.reading.view import View
+    from slackwater.running.run import Run
     from slackwater.settings import RaySettings, Settings
-    from slackwater.snapshot import Snapshot
-    from slackwater.store import Store, open
-    from slackwater.story import Story
-    from slackwater.trace import Trace
-    from slackwater.view import View
-    from slackwater.view_changes import ViewChange
+    from slackwater.status.run_status import RunReport, RunStatus, SourceStatus, StartupStep, ViewStatus
+    from slackwater.status.trace import Trace
     from spark_bridge.session.session import SparkSettings
     from state.errors import (
         AccessDeniedError,
@@ -139,40 +139,40 @@ _MODULES = {
     "BarrierSettings": "actors.settings",
     "CacheSettings": "actors.settings",
     "Csv": "actors.sources.source",
-    "DryRun": "slackwater.dry_run.dry_run",
+    "DryRun": "slackwater.planning.dry_run.dry_run",
     "FetchSettings": "actors.settings",
     "Json": "actors.sources.source",
     "Listing": "actors.sources.source",
     "Notifications": "actors.sources.source",
-    "Page": "slackwater.page",
+    "Page": "slackwater.reading.tables.page",
     "Parquet": "actors.sources.source",
     "Pipeline": "slackwater.pipeline",
     "PlacementSettings": "actors.sources.placement",
-    "Prices": "slackwater.dry_run.prices",
+    "Prices": "slackwater.planning.dry_run.prices",
     "RaySettings": "slackwater.settings",
     "ReadLimits": "actors.settings",
     "RecoverySettings": "actors.settings",
     "RequestSettings": "actors.settings",
     "RetentionSettings": "state.upkeep.retention",
-    "Run": "slackwater.run",
-    "RunReport": "slackwater.run_status",
-    "RunStatus": "slackwater.run_status",
+    "Run": "slackwater.running.run",
+    "RunReport": "slackwater.status.run_status",
+    "RunStatus": "slackwater.status.run_status",
     "Settings": "slackwater.settings",
-    "Snapshot": "slackwater.snapshot",
-    "SourceStatus": "slackwater.run_status",
+    "Snapshot": "slackwater.reading.snapshot",
+    "SourceStatus": "slackwater.status.run_status",
     "SparkSettings": "spark_bridge.session.session",
-    "StartupStep": "slackwater.run_status",
-    "Store": "slackwater.store",
-    "Story": "slackwater.story",
+    "StartupStep": "slackwater.status.run_status",
+    "Store": "slackwater.reading.store",
+    "Story": "slackwater.reading.story",
     "Span": "state.tables.epoch_trace",
     "Text": "actors.sources.source",
     "Thinning": "state.upkeep.retention",
-    "Trace": "slackwater.trace",
-    "View": "slackwater.view",
-    "ViewChange": "slackwater.view_changes",
-    "ViewExplanation": "slackwater.explanation",
-    "ViewStatus": "slackwater.run_status",
-    "open": "slackwater.store",
+    "Trace": "slackwater.status.trace",
+    "View": "slackwater.reading.view",
+    "ViewChange": "slackwater.reading.changes.view_changes",
+    "ViewExplanation": "slackwater.planning.explanation",
+    "ViewStatus": "slackwater.status.run_status",
+    "open": "slackwater.reading.store",
 }
 
 __all__ = [

@@ -35,13 +35,13 @@ from actors.sources.source import (
     format_type,
 )
 from actors.telemetry.logging import configure_default
-from slackwater.dry_run.dry_run import DryRun, dry_run
-from slackwater.dry_run.prices import Prices
-from slackwater.explanation import ViewExplanation, explain
-from slackwater.foreground import run_in_foreground
 from slackwater.observability.run_observer import RunObserver
-from slackwater.run import Run, RunReport
-from slackwater.run_control import RunControl
+from slackwater.planning.dry_run.dry_run import DryRun, dry_run
+from slackwater.planning.dry_run.prices import Prices
+from slackwater.planning.explanation import ViewExplanation, explain
+from slackwater.running.foreground import run_in_foreground
+from slackwater.running.run import Run, RunReport
+from slackwater.running.run_control import RunControl
 from slackwater.settings import Settings
 from spark_bridge.analysis.view_definition import ViewDefinition, ViewOptions
 from state.clock import Clock, SystemClock

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 import structlog
 
-from slackwater.testing.s3_server import S3Server
-from slackwater.testing.sqs_server import SqsServer
+from slackwater.testing.servers.s3_server import S3Server
+from slackwater.testing.servers.sqs_server import SqsServer
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -26,7 +26,7 @@ _RAY_HOSTS = {
     Path("spark_bridge/application/ray_application.py"),
 }
 # `to_ray` and `to_spark` import when they are called, by somebody who has what they import.
-_EXITS = {Path("slackwater/view.py")}
+_EXITS = {Path("slackwater/reading/view.py")}
 
 
 def _imported(path: Path) -> Iterator[str]:

@@ -15,7 +15,7 @@ import pytest
 _PROGRAM = """
 import sys, threading
 from actors.telemetry.logging import configure_default
-from slackwater.foreground import run_in_foreground
+from slackwater.running.foreground import run_in_foreground
 
 configure_default()
 
@@ -70,7 +70,7 @@ def test_a_second_signal_ends_the_process_at_once() -> None:
 
 
 def test_outside_of_the_main_thread_signals_stay_whose_they_were() -> None:
-    from slackwater.foreground import run_in_foreground
+    from slackwater.running.foreground import run_in_foreground
 
     before = signal.getsignal(signal.SIGTERM)
     seen: list[object] = []

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from slackwater.cli.event_lines import EventLines
-from slackwater.cli.output import Output
-from slackwater.run_events import (
+from slackwater.cli.display.event_lines import EventLines
+from slackwater.cli.terminal.output import Output
+from slackwater.running.run_events import (
     CaughtUp,
     EpochCommitted,
     PhaseChanged,
@@ -20,7 +20,7 @@ from slackwater.run_events import (
     SparkReady,
     ViewShown,
 )
-from slackwater.run_status import EpochStatus, RunReport, RunStatus, ViewStatus
+from slackwater.status.run_status import EpochStatus, RunReport, RunStatus, ViewStatus
 from state.clock import ManualClock
 from state.errors import RunFailedError
 from tests.cli.run_statuses import AT, EPOCH, committed, late, running, source

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from slackwater.run_status import StartupStep
-from slackwater.startup_steps import StartupSteps
+from slackwater.status.run_status import StartupStep
+from slackwater.status.startup_steps import StartupSteps
 from state.clock import ManualClock
 
 

@@ -13,10 +13,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from slackwater.cli.run_display import RunDisplay
+from slackwater.cli.display.run_display import RunDisplay
 from slackwater.demo.flights import day_files
 from slackwater.demo.flights_pipeline import flights
-from slackwater.run_status import RunStatus
+from slackwater.status.run_status import RunStatus
 from state.clock import SystemClock
 
 _WIDTH, _HEIGHT = 120, 30

@@ -10,10 +10,12 @@ from typing import Annotated
 
 import typer
 
-from slackwater.cli.doctor import diagnosis
-from slackwater.cli.edge import reports_errors
-from slackwater.cli.observing import observing
-from slackwater.cli.options import (
+from slackwater.cli.commands.doctor import diagnosis
+from slackwater.cli.commands.observing import observing
+from slackwater.cli.commands.reading import reading
+from slackwater.cli.commands.steering import steering
+from slackwater.cli.terminal.edge import reports_errors
+from slackwater.cli.terminal.options import (
     AtEpoch,
     Debug,
     Json,
@@ -24,9 +26,7 @@ from slackwater.cli.options import (
     opened_store,
     storage_options,
 )
-from slackwater.cli.output import Output
-from slackwater.cli.reading import reading
-from slackwater.cli.steering import steering
+from slackwater.cli.terminal.output import Output
 
 app = typer.Typer(
     name="slackwater",
@@ -114,9 +114,9 @@ def run(
 ) -> None:
     """Run a pipeline.  Ctrl-C ends it after a last epoch; a new start goes on where it stopped."""
     from actors.telemetry.logging import configure
-    from slackwater.cli.dry_run import parsed_prices, print_dry_run
-    from slackwater.cli.session import has_display, print_report, show_run
-    from slackwater.cli.target import load_pipeline
+    from slackwater.cli.commands.dry_run import parsed_prices, print_dry_run
+    from slackwater.cli.display.session import has_display, print_report, show_run
+    from slackwater.cli.terminal.target import load_pipeline
 
     output = Output(json)
     configure(log_level or ("warning" if has_display(output) else "info"), log_json)
@@ -141,8 +141,8 @@ def explain(
 ) -> None:
     """The class of each view: how it is kept up to date, or the operator that prevents it."""
     from actors.telemetry.logging import configure
-    from slackwater.cli.explain import print_catalog, print_explanations
-    from slackwater.cli.target import load_pipeline
+    from slackwater.cli.commands.explain import print_catalog, print_explanations
+    from slackwater.cli.terminal.target import load_pipeline
 
     configure(log_level)
     if "://" in target or Path(target).is_dir():
@@ -174,7 +174,7 @@ def vacuum(
     said for a root that nobody runs on.
     """
     options = storage_options(option)
-    from slackwater.cli.upkeep import vacuum_root
+    from slackwater.cli.commands.upkeep import vacuum_root
     from state.ownership.command import VacuumCommand
 
     command = VacuumCommand(keep_s=keep_s, keep_epochs=keep_epochs)
@@ -196,7 +196,7 @@ def tag(
 ) -> None:
     """Give an epoch a name, by which it is kept and read.  A name that is there already moves."""
     options = storage_options(option)
-    from slackwater.cli import upkeep
+    from slackwater.cli.commands import upkeep
     from state.errors import UsageError
 
     if name is None or list_all:
@@ -230,8 +230,8 @@ def verify(
 ) -> None:
     """Compute every view again from the files that the ledger names, and compare.  Exit code 0: all are equal."""
     from actors.telemetry.logging import configure
-    from slackwater.cli.target import load_pipeline
-    from slackwater.cli.verify import print_verification
+    from slackwater.cli.commands.verify import print_verification
+    from slackwater.cli.terminal.target import load_pipeline
 
     configure(log_level)
     store = opened_store(root, option)

@@ -9,7 +9,7 @@ from opentelemetry.util.types import AttributeValue
 
 import slackwater
 from actors.protocol.run_state import CommittedEpoch
-from slackwater.trace import Trace
+from slackwater.status.trace import Trace
 from state.tables.epoch_trace import EpochTrace, Span
 
 _SCOPE = "slackwater"

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from actors.protocol.run_state import CommittedEpoch
 from actors.telemetry.metrics import Metric
-from slackwater.run_status import RunStatus, SourceStatus
+from slackwater.status.run_status import RunStatus, SourceStatus
 from state.tables.epoch_trace import EpochTrace, Span
 
 RUN_PHASES = ("starting", "running", "paused", "recovering", "stopping", "stopped", "failed")

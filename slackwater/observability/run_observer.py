@@ -10,8 +10,8 @@ from actors.hosting.metric_exporter import MetricExporter
 from actors.protocol.run_state import RunState
 from slackwater.observability.epoch_spans import EpochSpans
 from slackwater.observability.run_metrics import RunMetrics
-from slackwater.run_status import RunStatus
-from slackwater.trace import phases
+from slackwater.status.run_status import RunStatus
+from slackwater.status.trace import phases
 from state.clock import Clock
 from state.tables.epoch_trace import EpochTrace
 

@@ -6,7 +6,7 @@ import codecs
 import json
 from typing import Any
 
-from slackwater.json_values import jsonable
+from slackwater.status.json_values import jsonable
 
 _LONGEST_CELL = 500
 _LONGEST_RAW = 4096

@@ -17,7 +17,7 @@ import structlog
 from aiohttp import web
 
 from actors.telemetry.logging import redact
-from slackwater.store import Store
+from slackwater.reading.store import Store
 from slackwater.ui.access_token import AccessToken
 from slackwater.ui.gate import API, Gate, refusal
 from slackwater.ui.root_documents import Document, RootDocuments

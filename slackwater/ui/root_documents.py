@@ -8,11 +8,11 @@ from typing import Any
 
 import slackwater
 from actors.telemetry.logging import redact
-from slackwater.json_values import jsonable
-from slackwater.owner_watch import OwnerWatch
-from slackwater.run_status import RunStatus
-from slackwater.store import Store
+from slackwater.reading.store import Store
+from slackwater.status.json_values import jsonable
+from slackwater.status.run_status import RunStatus
 from slackwater.ui.cells import cell, raw_text
+from slackwater.watching.owner_watch import OwnerWatch
 from state.clock import Clock
 from state.epoch import epoch_time
 from state.ownership.owner import Owner

@@ -11,9 +11,9 @@ from types import TracebackType
 import pyarrow as pa
 
 from actors.file_errors import ObjectChanged, ObjectVanished
+from slackwater.reading.recorded_source import RecordedSource
 from slackwater.verification.engine import CannotComputeError, Engine, WrongLedgerError
 from slackwater.verification.ingested_files import IngestedFiles
-from slackwater.verification.recorded_source import RecordedSource
 from slackwater.verification.step import OnStep, Step
 from state.errors import RunFailedError, StorageError
 from state.tables.records import CatalogView

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from actors.objects.object_file import ObjectFile
 from actors.objects.object_store import ObjectStore
-from slackwater.verification.recorded_source import IngestedFile, RecordedSource
+from slackwater.reading.recorded_source import IngestedFile, RecordedSource
 from slackwater.verification.verification import FileProblem
 
 _FILES_AHEAD = 8

@@ -22,9 +22,9 @@ from actors.rows import Offset
 from actors.schemas.metadata_columns import EPOCH
 from actors.settings import MIB, FetchSettings
 from actors.sources.source import SourceDefinition
+from slackwater.reading.recorded_source import IngestedFile
 from slackwater.verification.engine import CannotComputeError, WrongLedgerError, query_of
 from slackwater.verification.ingested_files import IngestedFiles
-from slackwater.verification.recorded_source import IngestedFile
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.visible_columns import visible_schemas
 from spark_bridge.catalyst.epoch_timestamps import uses_moments

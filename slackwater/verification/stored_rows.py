@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import lance
 import pyarrow as pa
 
+from slackwater.reading.recorded_source import IngestedFile, RecordedSource
 from slackwater.verification.comparison import Differences, RowDifference
-from slackwater.verification.recorded_source import IngestedFile, RecordedSource
 from state.tables.stored_rows import LINEAGE, PATH_COLUMN, ROW_COLUMN, VERSION_COLUMN, version_number
 
 _EXAMPLES = 5

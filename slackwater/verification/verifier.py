@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from actors.settings import FetchSettings
+from slackwater.reading.recorded_source import RecordedSource, recorded_definition, recorded_sources
+from slackwater.reading.view import View
 from slackwater.verification.comparison import differences
 from slackwater.verification.computation import Computation
 from slackwater.verification.duckdb_engine import DuckDbEngine
 from slackwater.verification.engine import CannotComputeError, Engine, WrongLedgerError
 from slackwater.verification.ingested_files import FileProblemsError, IngestedFiles
-from slackwater.verification.recorded_source import RecordedSource, recorded_definition, recorded_sources
 from slackwater.verification.spark_engine import SparkEngine
 from slackwater.verification.step import OnStep, Step
 from slackwater.verification.stored_rows import row_differences
 from slackwater.verification.verification import LEDGER, FileProblem, Outcome, Verification, ViewCheck
-from slackwater.view import View
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import AGGREGATE
 from state.errors import StorageError, UsageError

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from actors.protocol.run_state import CommittedEpoch
-from slackwater.run_status import EpochStatus, LateView, RunStatus, SourceStatus, ViewStatus
+from slackwater.status.run_status import EpochStatus, LateView, RunStatus, SourceStatus, ViewStatus
 from state.tables.records import EpochCounts, EpochSeconds
 
 EPOCH = 117_123_456_789_012_345

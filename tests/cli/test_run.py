@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from slackwater.store import open as open_store
+from slackwater.reading.store import open as open_store
 from state.clock import SystemClock
 from state.errors import StoreNotFoundError
 from tests.cli.command import Ended, slackwater, started

@@ -10,9 +10,9 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from slackwater.cli.live_display import LiveDisplay
-from slackwater.cli.run_display import RunDisplay
-from slackwater.run_status import MessageStatus, RunStatus, SourceStatus, StartupStep, ViewStatus
+from slackwater.cli.display.live_display import LiveDisplay
+from slackwater.cli.display.run_display import RunDisplay
+from slackwater.status.run_status import MessageStatus, RunStatus, SourceStatus, StartupStep, ViewStatus
 from state.clock import ManualClock
 from tests.cli.run_statuses import EPOCH, late, running, source
 

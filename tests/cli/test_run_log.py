@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import structlog
 
-from slackwater.cli.run_log import RunLog
-from slackwater.run_status import MessageStatus, RunStatus
+from slackwater.cli.display.run_log import RunLog
+from slackwater.status.run_status import MessageStatus, RunStatus
 from state.clock import ManualClock
 from tests.cli.run_statuses import EPOCH, late, running, source
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.run_status import RunStatus, SourceStatus
+from slackwater.status.run_status import RunStatus, SourceStatus
 from state.clock import ManualClock, SystemClock
 from state.location import Location
 from state.ownership.owner import Ownership

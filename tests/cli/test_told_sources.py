@@ -12,9 +12,9 @@ import pytest
 from rich.console import Console
 
 import slackwater as sw
-from slackwater.cli.output import Output
-from slackwater.cli.quarantine import print_quarantine
-from slackwater.cli.status import print_status
+from slackwater.cli.commands.quarantine import print_quarantine
+from slackwater.cli.display.status import print_status
+from slackwater.cli.terminal.output import Output
 from state.location import Location
 from tests.cli.command import slackwater
 from tests.reading.bad_records import DONE, quarantine

@@ -10,9 +10,9 @@ import pytest
 from rich.console import Console
 
 import slackwater as sw
-from slackwater.cli.output import Output
-from slackwater.cli.trace import print_trace
-from slackwater.trace import Trace
+from slackwater.cli.display.trace import print_trace
+from slackwater.cli.terminal.output import Output
+from slackwater.status.trace import Trace
 from state.location import Location
 from state.tables.epoch_trace import EpochTrace, Span
 from state.tables.records import EpochCounts

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from slackwater import __version__
-from slackwater.cli.options import storage_options
-from slackwater.testing.s3_server import S3Server
+from slackwater.cli.terminal.options import storage_options
+from slackwater.testing.servers.s3_server import S3Server
 from state.errors import UsageError
 from state.location import Location
 from state.ownership.owner import read_owner

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from slackwater.testing.ray_cluster import RayCluster
-from slackwater.testing.s3_server import S3Server
+from slackwater.testing.servers.ray_cluster import RayCluster
+from slackwater.testing.servers.s3_server import S3Server
 from tests.cli.command import REPOSITORY
 
 

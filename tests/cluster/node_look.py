@@ -14,7 +14,7 @@ import ray
 from ray._private.internal_api import node_stats
 from ray.util.state import list_actors
 
-from slackwater.testing.ray_cluster import NODE_RESOURCE
+from slackwater.testing.servers.ray_cluster import NODE_RESOURCE
 
 NAMED = ("head", "spark", "one", "two")
 

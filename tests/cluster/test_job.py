@@ -13,8 +13,8 @@ import pytest
 
 import slackwater as sw
 from slackwater.demo.flights import day_files
-from slackwater.testing.ray_cluster import RayCluster
-from slackwater.testing.s3_server import S3Server
+from slackwater.testing.servers.ray_cluster import RayCluster
+from slackwater.testing.servers.s3_server import S3Server
 from tests.cli.command import REPOSITORY, slackwater
 from tests.waiting import eventually
 

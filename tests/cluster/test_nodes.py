@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 import slackwater as sw
-from slackwater.testing.ray_cluster import RayCluster
-from slackwater.testing.s3_server import S3Server
+from slackwater.testing.servers.ray_cluster import RayCluster
+from slackwater.testing.servers.s3_server import S3Server
 from tests.cli.command import REPOSITORY, slackwater
 from tests.cluster import node_job, node_look
 from tests.cluster.conftest import said_by

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import slackwater as sw
-from slackwater.shipped_code import PACKAGES, runtime_environment
-from slackwater.testing.ray_cluster import RayCluster
+from slackwater.running.shipped_code import PACKAGES, runtime_environment
+from slackwater.testing.servers.ray_cluster import RayCluster
 from tests.cli.command import REPOSITORY
 from tests.cluster.conftest import said_by
 

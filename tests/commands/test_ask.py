@@ -15,11 +15,11 @@ import psutil
 import pytest
 
 from actors.protocol.messages import Pause, Stop, Throttle
-from slackwater import commands
-from slackwater.command_loop import CommandLoop
-from slackwater.commands import ask
-from slackwater.corrections import Corrections
-from slackwater.testing.s3_server import S3Server
+from slackwater.commands import ask as commands
+from slackwater.commands.ask import ask
+from slackwater.running.command_loop import CommandLoop
+from slackwater.running.corrections import Corrections
+from slackwater.testing.servers.s3_server import S3Server
 from state.clock import ManualClock, SystemClock
 from state.errors import (
     CommandRefusedError,

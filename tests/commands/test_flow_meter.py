@@ -9,8 +9,8 @@ import pytest
 from actors.protocol.reports import FetchProgress, ListProgress, SourceProgress
 from actors.protocol.run_state import CommittedEpoch, EpochInFlight, RunState
 from actors.settings import BarrierSettings, FetchSettings
-from slackwater.flow_meter import FlowMeter
-from slackwater.run_status import EdgeStatus, SourceStatus
+from slackwater.running.flow_meter import FlowMeter
+from slackwater.status.run_status import EdgeStatus, SourceStatus
 from state.clock import ManualClock
 from state.tables.records import EpochCounts, EpochSeconds
 from tests.reading.written_root import START

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.retry import quarantined_files, requeue
+from slackwater.commands.retry import quarantined_files, requeue
 from state.clock import SystemClock
 from state.errors import NotFoundError
 from state.location import Location

@@ -7,8 +7,8 @@ from datetime import timedelta
 
 from actors.protocol.reports import ListProgress, MessageProgress, SourceProgress
 from actors.protocol.run_state import Recovered, RunState
-from slackwater.run_progress import RunProgress
-from slackwater.run_status import MessageStatus
+from slackwater.running.progress import RunProgress
+from slackwater.status.run_status import MessageStatus
 from state.clock import ManualClock
 from state.tables.discovery_progress import DiscoveryProgress, QueueProgress
 from tests.reading.told_root import QUEUE

@@ -12,8 +12,8 @@ import pytest
 
 from actors.protocol.messages import Mutation, Pause, Resume, Retry, Stop, Throttle
 from actors.protocol.run_state import RunState
-from slackwater.attempt import Attempt
-from slackwater.run_requests import RunRequests
+from slackwater.running.attempt import Attempt
+from slackwater.running.requests import RunRequests
 from state.errors import CommandRefusedError, NotFoundError, RunFailedError
 from state.location import Location
 from tests.commands.bad_files import BAD, BadFiles, progress

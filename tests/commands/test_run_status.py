@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from actors.protocol.run_state import CommittedEpoch
-from slackwater.run_status import (
+from slackwater.status.run_status import (
     EdgeStatus,
     EpochStatus,
     LateView,

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from slackwater.demo.flights import day_files
-from slackwater.testing.s3_server import S3Server
+from slackwater.testing.servers.s3_server import S3Server
 from tests.docs.page import DOCS, REPOSITORY, blocks, name, pages
 from tests.docs.page_run import TERMINAL, PageRun
 

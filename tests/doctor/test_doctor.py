@@ -28,7 +28,7 @@ from slackwater.doctor.ray_cluster import RayCheck
 from slackwater.doctor.source_access import SourceAccessCheck
 from slackwater.doctor.store_access import StoreAccessCheck
 from slackwater.settings import RaySettings
-from slackwater.testing.s3_server import S3Server
+from slackwater.testing.servers.s3_server import S3Server
 from state.clock import ManualClock, SystemClock
 from state.location import Location
 from tests.cli.command import slackwater

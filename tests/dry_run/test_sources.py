@@ -16,11 +16,11 @@ from actors.objects.object_store import ObjectStore
 from actors.reading.source_reader import SourceReader
 from actors.recovery.committed_files import CommittedFiles
 from actors.sources.pipeline_definition import PipelineDefinition
-from slackwater.dry_run.dry_run import DryRun
-from slackwater.dry_run.prices import Prices, Requests
-from slackwater.dry_run.source_plan import Files
-from slackwater.dry_run.source_survey import KnownSource, SourceSurvey
-from slackwater.testing.s3_server import S3Server
+from slackwater.planning.dry_run.dry_run import DryRun
+from slackwater.planning.dry_run.prices import Prices, Requests
+from slackwater.planning.dry_run.source_plan import Files
+from slackwater.planning.dry_run.source_survey import KnownSource, SourceSurvey
+from slackwater.testing.servers.s3_server import S3Server
 from state.location import Location
 from state.tables.catalog import CatalogPipeline, put_pipeline, put_source
 from state.tables.fingerprint import path_fingerprint, version_fingerprint

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from slackwater.testing.s3_server import S3Server
-from slackwater.testing.sqs_server import SqsServer
+from slackwater.testing.servers.s3_server import S3Server
+from slackwater.testing.servers.sqs_server import SqsServer
 from tests.notifications.told_bucket import ToldBucket
 
 

@@ -12,9 +12,9 @@ import pytest
 
 import slackwater as sw
 from actors.notifications.message_tracker import QueueDepth
-from slackwater.testing import s3_events
-from slackwater.testing.s3_server import S3Server
-from slackwater.testing.sqs_server import SqsServer
+from slackwater.testing.servers import s3_events
+from slackwater.testing.servers.s3_server import S3Server
+from slackwater.testing.servers.sqs_server import SqsServer
 from tests.notifications.list_run import ListRun, eventually
 from tests.notifications.test_message_queue import user
 from tests.notifications.told_bucket import ToldBucket

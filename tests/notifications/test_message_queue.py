@@ -17,8 +17,8 @@ from botocore.stub import Stubber
 from actors.notifications.message_queue import OWNER_TAG, MessageQueue
 from actors.notifications.message_tracker import QueueDepth, QueueMessage
 from actors.sources.source import Notifications
-from slackwater.testing import s3_events
-from slackwater.testing.sqs_server import SqsServer
+from slackwater.testing.servers import s3_events
+from slackwater.testing.servers.sqs_server import SqsServer
 from state.clock import SystemClock
 from state.errors import (
     AccessDeniedError,

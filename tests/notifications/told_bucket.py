@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from actors.notifications.message_tracker import QueueDepth
-from slackwater.testing import s3_events
-from slackwater.testing.s3_server import S3Server
-from slackwater.testing.sqs_server import SqsServer
+from slackwater.testing.servers import s3_events
+from slackwater.testing.servers.s3_server import S3Server
+from slackwater.testing.servers.sqs_server import SqsServer
 
 
 class ToldBucket:

@@ -8,8 +8,8 @@ from contextlib import closing
 
 import pytest
 
-from slackwater.testing.fault_proxy import FaultProxy
-from slackwater.testing.s3_server import S3Server
+from slackwater.testing.proxies.fault_proxy import FaultProxy
+from slackwater.testing.servers.s3_server import S3Server
 from state.clock import ManualClock, SystemClock
 from state.errors import CommitRefusedError, CommitUnknownError, StorageUnavailableError
 from state.lance.lance_store import LanceStateStore

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from actors.objects.object_store import ObjectStore
-from slackwater.testing.s3_server import S3Server
+from slackwater.testing.servers.s3_server import S3Server
 from state.location import Location
 from state.tables.fingerprint import version_fingerprint
 

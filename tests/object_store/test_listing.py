@@ -16,7 +16,7 @@ from actors.file_errors import UnreadableFile
 from actors.objects.listing_page import ListingPage
 from actors.objects.object_store import ObjectStore
 from actors.protocol.messages import FileVersion, NewFiles
-from slackwater.testing.s3_server import S3Server
+from slackwater.testing.servers.s3_server import S3Server
 from state.errors import AccessDeniedError, BucketNotFoundError
 from state.location import Location
 from tests.actors.flow import AT, INITIAL, sent

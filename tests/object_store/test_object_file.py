@@ -14,8 +14,8 @@ from actors.objects.object_file import ObjectFile
 from actors.objects.object_store import ObjectStore
 from actors.protocol.messages import FileVersion
 from actors.settings import RequestSettings
-from slackwater.testing.request_log import RequestLog
-from slackwater.testing.s3_server import S3Server
+from slackwater.testing.proxies.request_log import RequestLog
+from slackwater.testing.servers.s3_server import S3Server
 from state.errors import StorageUnavailableError
 from state.location import Location
 

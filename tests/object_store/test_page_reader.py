@@ -13,8 +13,8 @@ import pytest
 from actors.objects.listing_page import ListingPage
 from actors.objects.object_store import ObjectStore
 from actors.objects.page_reader import SIDE_BY_SIDE, PageReader
-from slackwater.testing.request_log import RequestLog
-from slackwater.testing.s3_server import S3Server
+from slackwater.testing.proxies.request_log import RequestLog
+from slackwater.testing.servers.s3_server import S3Server
 from state.errors import StorageUnavailableError
 from state.location import Location
 

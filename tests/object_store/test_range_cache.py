@@ -9,7 +9,7 @@ from actors.objects.object_store import ObjectStore
 from actors.objects.range_cache import RangeCache
 from actors.protocol.messages import FileVersion
 from actors.settings import RequestSettings
-from slackwater.testing.s3_server import S3Server
+from slackwater.testing.servers.s3_server import S3Server
 from state.location import Location
 
 _URL, _ETAG = "s3://bucket/file", '"1"'

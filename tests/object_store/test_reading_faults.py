@@ -17,8 +17,8 @@ from actors.reading.source_reader import SourceReader
 from actors.rows import Offset
 from actors.settings import FetchSettings, RequestSettings
 from actors.sources.source import Csv, Format, Json, Parquet, SourceDefinition
-from slackwater.testing.fault_proxy import FaultProxy
-from slackwater.testing.s3_server import S3Server
+from slackwater.testing.proxies.fault_proxy import FaultProxy
+from slackwater.testing.servers.s3_server import S3Server
 from state.clock import SystemClock
 from state.errors import StorageUnavailableError
 from state.location import Location

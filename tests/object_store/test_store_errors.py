@@ -16,7 +16,7 @@ from actors.file_errors import ObjectChanged, UnreadableFile
 from actors.objects.object_store import ObjectStore
 from actors.objects.store_errors import translated
 from actors.protocol.messages import FileVersion
-from slackwater.testing.s3_server import S3Server
+from slackwater.testing.servers.s3_server import S3Server
 from state.clock import SystemClock
 from state.errors import (
     AccessDeniedError,

@@ -11,7 +11,7 @@ import pytest
 from actors.file_errors import ObjectChanged, ObjectVanished
 from actors.objects.object_store import ObjectStore
 from actors.protocol.messages import FileVersion
-from slackwater.testing.s3_server import S3Server
+from slackwater.testing.servers.s3_server import S3Server
 
 
 @pytest.fixture(scope="module")

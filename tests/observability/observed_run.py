@@ -5,7 +5,15 @@ from __future__ import annotations
 from datetime import timedelta
 
 from actors.protocol.run_state import CommittedEpoch, RunState
-from slackwater.run_status import EdgeStatus, EpochStatus, LateView, MessageStatus, RunStatus, SourceStatus, ViewStatus
+from slackwater.status.run_status import (
+    EdgeStatus,
+    EpochStatus,
+    LateView,
+    MessageStatus,
+    RunStatus,
+    SourceStatus,
+    ViewStatus,
+)
 from state.tables.epoch_trace import EpochTrace
 from state.tables.records import EpochCounts, EpochSeconds
 from tests.reading.written_root import SPANS, START

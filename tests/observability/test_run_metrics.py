@@ -12,7 +12,7 @@ from actors.telemetry.metrics import Metric
 from slackwater.observability.epoch_spans import EpochSpans
 from slackwater.observability.run_metrics import RUN_PHASES, RunMetrics
 from slackwater.observability.run_observer import RunObserver
-from slackwater.run_status import RunStatus, SourceStatus
+from slackwater.status.run_status import RunStatus, SourceStatus
 from state.clock import ManualClock
 from tests.observability.exported import Exported
 from tests.observability.observed_run import SOURCE, STATUS, TRACE, committed, state

@@ -16,7 +16,7 @@ from actors.rows import Offset, Rows
 from actors.schemas.safe_types import safe_schema
 from actors.settings import ReadLimits
 from actors.sources.source import Parquet
-from slackwater.testing.s3_server import S3Server
+from slackwater.testing.servers.s3_server import S3Server
 from state.location import Location
 from tests.readers.written_files import KINDS, FileKind, bad_of, flights, open_written, rows_of, table_of
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.testing.s3_server import S3Server
+from slackwater.testing.servers.s3_server import S3Server
 from state.location import Location
 from tests.reading.written_root import WrittenRoot, write_root
 

@@ -19,7 +19,7 @@ from actors.protocol.messages import (
     GoneFiles,
     Message,
 )
-from slackwater.story import Story, tell
+from slackwater.reading.story import Story, tell
 from state.location import Location
 from state.tables.catalog import Catalog
 from state.tables.records import CatalogSource

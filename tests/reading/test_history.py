@@ -9,7 +9,7 @@ import lance
 import pyarrow as pa
 import pytest
 
-from slackwater.stored_history import StoredHistory
+from slackwater.backfill.stored_history import StoredHistory
 from spark_bridge.hand_over.history import History
 from state.location import Location
 from state.tables.records import ViewVersion

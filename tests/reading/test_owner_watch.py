@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import psutil
 
-from slackwater.owner_watch import OwnerLife, OwnerWatch
+from slackwater.watching.owner_watch import OwnerLife, OwnerWatch
 from state.clock import ManualClock
 from state.ownership.owner import Owner
 from tests.reading.written_root import START

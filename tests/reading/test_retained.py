@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import slackwater as sw
-from slackwater.maintenance import run_as_owner, vacuum
-from slackwater.store import Store
+from slackwater.commands.maintenance import run_as_owner, vacuum
+from slackwater.reading.store import Store
 from state.clock import ManualClock
 from state.location import Location
 from state.ownership.owner import Ownership, read_owner

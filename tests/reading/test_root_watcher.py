@@ -11,10 +11,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from slackwater.root_watcher import RootWatcher
-from slackwater.run_status import RunStatus, SourceStatus
-from slackwater.store import Store
-from slackwater.stored_status import stored_status
+from slackwater.reading.store import Store
+from slackwater.status.run_status import RunStatus, SourceStatus
+from slackwater.watching.root_watcher import RootWatcher
+from slackwater.watching.stored_status import stored_status
 from state.clock import ManualClock
 from state.errors import StoreNotFoundError
 from state.location import Location
@@ -184,7 +184,7 @@ def test_the_ledger_is_read_again_only_for_another_epoch(written: WrittenRoot, m
         reads.append(store)
         return stored_status(store)
 
-    monkeypatch.setattr("slackwater.root_watcher.stored_status", counted)
+    monkeypatch.setattr("slackwater.watching.root_watcher.stored_status", counted)
     watcher = RootWatcher(written.root, ManualClock())
     for _ in range(3):
         watcher.look()

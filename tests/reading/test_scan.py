@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from slackwater.view import View
+from slackwater.reading.view import View
 from state.errors import UsageError
 from state.lance import view_dataset
 from state.location import Location

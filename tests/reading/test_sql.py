@@ -15,10 +15,10 @@ import pyarrow as pa
 import pytest
 
 import slackwater as sw
-from slackwater.maintenance import run_as_owner, vacuum
-from slackwater.snapshot import Snapshot
-from slackwater.snapshot_sql import run_query
-from slackwater.view_reader import ViewReader
+from slackwater.commands.maintenance import run_as_owner, vacuum
+from slackwater.reading.snapshot import Snapshot
+from slackwater.reading.snapshot_sql import run_query
+from slackwater.reading.view_reader import ViewReader
 from state.location import Location
 from state.upkeep.retention import RetentionSettings
 from tests.reading.written_root import RootWriter, WrittenRoot, by_carrier

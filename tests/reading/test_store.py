@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pytest
 
 import slackwater as sw
-from slackwater.store import Store
+from slackwater.reading.store import Store
 from state.clock import ManualClock
 from state.errors import EpochNotFoundError, NotFoundError, StoreNotFoundError, UsageError
 from state.lance.lance_store import LanceStateStore

@@ -8,7 +8,7 @@ import lance
 import pytest
 
 import slackwater as sw
-from slackwater.testing.s3_server import S3Server
+from slackwater.testing.servers.s3_server import S3Server
 from state.lance.lance_root import LanceRoot
 from state.location import Location
 from state.upkeep.housekeeping import Housekeeping

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.store import Store
-from slackwater.store import open as open_store
-from slackwater.story import tell
+from slackwater.reading.store import Store
+from slackwater.reading.store import open as open_store
+from slackwater.reading.story import tell
 from state.clock import ManualClock
 from state.lance.lance_store import LanceStateStore
 from state.location import Location

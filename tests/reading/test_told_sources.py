@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from slackwater.store import Store
+from slackwater.reading.store import Store
 from state.clock import ManualClock
 from tests.reading.told_root import DAY_S, QUEUE, RunningRun, handed_on, poisoned, said
 from tests.reading.written_root import START, WrittenRoot

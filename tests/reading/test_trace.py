@@ -10,8 +10,8 @@ import pytest
 
 import slackwater as sw
 from actors.protocol.run_state import CommittedEpoch
-from slackwater.run_status import RunStatus
-from slackwater.trace import trace_of
+from slackwater.status.run_status import RunStatus
+from slackwater.status.trace import trace_of
 from state.clock import ManualClock
 from state.errors import EpochExpiredError
 from state.lance.lance_store import LanceStateStore

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from slackwater.store import open as open_store
-from slackwater.view import View
+from slackwater.reading.store import open as open_store
+from slackwater.reading.view import View
 from state.errors import NotFoundError, UsageError, ViewNotFoundError
 from state.lance import view_dataset
 from state.location import Location

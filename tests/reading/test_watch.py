@@ -14,11 +14,11 @@ import pyarrow as pa
 import pytest
 
 import slackwater as sw
-from slackwater.maintenance import run_as_owner, vacuum
-from slackwater.store import Store
-from slackwater.testing.s3_server import S3Server
-from slackwater.view import View
-from slackwater.view_changes import ViewChange
+from slackwater.commands.maintenance import run_as_owner, vacuum
+from slackwater.reading.changes.view_changes import ViewChange
+from slackwater.reading.store import Store
+from slackwater.reading.view import View
+from slackwater.testing.servers.s3_server import S3Server
 from spark_bridge.datasets.view_table import ViewTable, view_path
 from state.clock import ManualClock
 from state.lance import view_dataset

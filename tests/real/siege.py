@@ -15,8 +15,8 @@ from pathlib import Path
 from statistics import median
 
 import slackwater as sw
-from slackwater.testing.fault_proxy import FaultProxy
-from slackwater.testing.s3_server import S3Server
+from slackwater.testing.proxies.fault_proxy import FaultProxy
+from slackwater.testing.servers.s3_server import S3Server
 from tests.real import job, victims
 from tests.real.ledger_oracle import LedgerOracle
 from tests.real.source_files import encoded

@@ -11,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from slackwater.testing.s3_server import S3Server
+from slackwater.testing.servers.s3_server import S3Server
 from tests.real import victims
 from tests.real.siege import Siege
 

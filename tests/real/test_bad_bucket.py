@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 
 import slackwater as sw
-from slackwater.testing.fault_proxy import FaultProxy
-from slackwater.testing.s3_server import S3Server
+from slackwater.testing.proxies.fault_proxy import FaultProxy
+from slackwater.testing.servers.s3_server import S3Server
 from tests.real.events import events, parquet
 from tests.real.test_run import FAST
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 import slackwater as sw
-from slackwater.testing.s3_server import S3Server
+from slackwater.testing.servers.s3_server import S3Server
 from tests.real.events import events, parquet
 from tests.real.test_run import FAST, TOTALS
 from tests.waiting import eventually

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import slackwater as sw
-from slackwater.testing.s3_server import S3Server
+from slackwater.testing.servers.s3_server import S3Server
 from tests.real import job
 from tests.real.ledger_oracle import LedgerOracle
 from tests.real.source_files import encoded

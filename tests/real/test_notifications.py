@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 import slackwater as sw
-from slackwater.testing import s3_events
-from slackwater.testing.s3_server import S3Server
-from slackwater.testing.sqs_server import SqsServer
+from slackwater.testing.servers import s3_events
+from slackwater.testing.servers.s3_server import S3Server
+from slackwater.testing.servers.sqs_server import SqsServer
 from tests.notifications.told_bucket import ToldBucket
 from tests.real import told_job
 from tests.real.events import events, parquet

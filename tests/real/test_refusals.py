@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import slackwater as sw
-from slackwater.testing.s3_server import S3Server
-from slackwater.testing.sqs_server import SqsServer
+from slackwater.testing.servers.s3_server import S3Server
+from slackwater.testing.servers.sqs_server import SqsServer
 from tests.cli.command import slackwater
 from tests.real.events import parquet, write
 

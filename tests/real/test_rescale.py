@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import slackwater as sw
-from slackwater.testing.s3_server import S3Server
+from slackwater.testing.servers.s3_server import S3Server
 from tests.cli.command import slackwater
 from tests.real import victims
 from tests.real.events import events, parquet

@@ -11,7 +11,7 @@ import pytest
 
 import slackwater as sw
 from slackwater import ViewStatus
-from slackwater.testing.s3_server import S3Server
+from slackwater.testing.servers.s3_server import S3Server
 from tests.real.events import events, parquet, write
 from tests.real.ledger_oracle import LedgerOracle
 from tests.waiting import eventually

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.testing.s3_server import S3Server
+from slackwater.testing.servers.s3_server import S3Server
 from tests.real import victims
 from tests.real.siege import Siege
 

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import slackwater as sw
-from slackwater.testing.s3_server import S3Server
+from slackwater.testing.servers.s3_server import S3Server
 from slackwater.verification.verification import Outcome
 from tests.real.events import parquet, write
 

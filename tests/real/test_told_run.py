@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 import slackwater as sw
-from slackwater.testing.s3_events import created
-from slackwater.testing.s3_server import S3Server
-from slackwater.testing.sqs_server import SqsServer
+from slackwater.testing.servers.s3_events import created
+from slackwater.testing.servers.s3_server import S3Server
+from slackwater.testing.servers.sqs_server import SqsServer
 from tests.real.events import events, parquet
 from tests.real.test_run import TOTALS
 from tests.waiting import eventually

@@ -16,7 +16,7 @@ from actors.formats.text.json import JsonReader
 from actors.objects.object_store import ObjectStore
 from actors.protocol.messages import FileVersion
 from actors.sources.source import Csv
-from slackwater.testing.s3_server import S3Server
+from slackwater.testing.servers.s3_server import S3Server
 from state.errors import SettingsError, SlackwaterError
 from state.location import Location
 from tests.readers.written_files import open_written, rows_of, write_parquet

@@ -17,7 +17,7 @@ import slackwater as sw
 from actors.objects.object_store import ObjectStore
 from actors.sources.source import Json, SourceDefinition
 from actors.telemetry.logging import redact
-from slackwater.testing.s3_server import S3Server
+from slackwater.testing.servers.s3_server import S3Server
 from state.clock import ManualClock, SystemClock
 from state.lance.lance_store import LanceStateStore
 from state.location import Location

@@ -13,11 +13,11 @@ from actors.exchange.edge import Inlet
 from actors.protocol.messages import Envelope, Message
 from slackwater.testing.simulation import simulation
 from slackwater.testing.simulation.campaign import failing_seeds, first_failing_seed, scenario_of
-from slackwater.testing.simulation.promises import PromiseBroken
-from slackwater.testing.simulation.scenario import Scenario
+from slackwater.testing.simulation.promises.promises import PromiseBroken
 from slackwater.testing.simulation.shrink import failure_of, shrink
 from slackwater.testing.simulation.simulation import Simulation, simulate
-from slackwater.testing.simulation.steps import CRASH, EVENTS, START, file
+from slackwater.testing.simulation.stories.scenario import Scenario
+from slackwater.testing.simulation.stories.steps import CRASH, EVENTS, START, file
 
 _DIGEST = """
 from hashlib import sha256

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from slackwater.testing.simulation.scenario import Scenario
 from slackwater.testing.simulation.simulation import Outcome, simulate
-from slackwater.testing.simulation.steps import (
+from slackwater.testing.simulation.stories.scenario import Scenario
+from slackwater.testing.simulation.stories.steps import (
     AT,
     BARRIER,
     CAUGHT_UP,

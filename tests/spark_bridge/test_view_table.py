@@ -9,7 +9,7 @@ import lance
 import pyarrow as pa
 import pytest
 
-from slackwater.testing.s3_server import S3Server
+from slackwater.testing.servers.s3_server import S3Server
 from spark_bridge.datasets.view_table import ViewTable
 from state.errors import CommitRefusedError
 from state.location import Location

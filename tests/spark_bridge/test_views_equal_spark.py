@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType
 
-from slackwater.testing.s3_server import S3Server
+from slackwater.testing.servers.s3_server import S3Server
 from spark_bridge.analysis.view_definition import ViewDefinition
 from state.lance.lance_access import open_dataset
 from state.location import Location

@@ -10,7 +10,7 @@ from pathlib import Path
 import obstore
 import pytest
 
-from slackwater.testing.s3_server import S3Server
+from slackwater.testing.servers.s3_server import S3Server
 from state.clock import ManualClock
 from state.errors import ProtocolError, UsageError
 from state.location import Location

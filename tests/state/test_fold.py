@@ -12,7 +12,7 @@ from typing import Any
 import lance
 import pytest
 
-from slackwater.testing.s3_server import S3Server
+from slackwater.testing.servers.s3_server import S3Server
 from state.clock import ManualClock
 from state.errors import CommitRefusedError, FencedError, ProtocolError
 from state.lance.lance_store import LanceStateStore

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 from lance import LanceOperation, Transaction
 
-from slackwater.testing.s3_server import S3Server
+from slackwater.testing.servers.s3_server import S3Server
 from state.lance.fragment_stager import FragmentStager, staged_fragments
 from state.lance.lance_access import create_of_fragments
 from state.location import Location

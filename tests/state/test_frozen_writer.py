@@ -11,7 +11,7 @@ from pathlib import Path
 import lance
 import pytest
 
-from slackwater.testing.s3_server import S3Server
+from slackwater.testing.servers.s3_server import S3Server
 from state.clock import SystemClock
 from state.lance.lance_access import lance_options
 from state.lance.lance_store import LanceStateStore, dataset_location

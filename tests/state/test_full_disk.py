@@ -21,8 +21,8 @@ import pytest
 import structlog
 
 from actors.telemetry.logging import configure
-from slackwater.testing.fault_proxy import FaultProxy
-from slackwater.testing.s3_server import S3Server
+from slackwater.testing.proxies.fault_proxy import FaultProxy
+from slackwater.testing.servers.s3_server import S3Server
 from spark_bridge.datasets.view_table import ViewTable
 from state.clock import ManualClock, SystemClock
 from state.errors import CommitRefusedError, CommitUnknownError, SlackwaterError, StorageFullError

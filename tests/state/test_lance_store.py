@@ -9,7 +9,7 @@ import lance
 import pyarrow as pa
 import pytest
 
-from slackwater.testing.s3_server import S3Server
+from slackwater.testing.servers.s3_server import S3Server
 from state.clock import ManualClock
 from state.errors import AccessDeniedError, BucketNotFoundError, CommitRefusedError, ProtocolError
 from state.lance.lance_access import create_dataset

@@ -17,7 +17,7 @@ import obstore
 import psutil
 import pytest
 
-from slackwater.testing.s3_server import S3Server
+from slackwater.testing.servers.s3_server import S3Server
 from state.clock import ManualClock
 from state.errors import AccessDeniedError, BucketNotFoundError, OwnedError
 from state.location import Location

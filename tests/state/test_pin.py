@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.testing.s3_server import S3Server
+from slackwater.testing.servers.s3_server import S3Server
 from state.clock import ManualClock
 from state.errors import AccessDeniedError, EpochNotFoundError
 from state.lance.lance_store import LanceStateStore

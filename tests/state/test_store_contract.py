@@ -11,7 +11,7 @@ from typing import Any
 import lance
 import pytest
 
-from slackwater.testing.s3_server import S3Server
+from slackwater.testing.servers.s3_server import S3Server
 from state.clock import Clock, ManualClock
 from state.errors import (
     CommitRefusedError,

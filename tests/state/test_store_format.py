@@ -14,7 +14,7 @@ from lance import LanceOperation, Transaction
 from lance.fragment import write_fragments
 
 import slackwater as sw
-from slackwater.testing.s3_server import S3Server
+from slackwater.testing.servers.s3_server import S3Server
 from state.clock import ManualClock
 from state.errors import (
     CommitRefusedError,

@@ -13,7 +13,7 @@ import pytest
 from lance import LanceOperation, Transaction
 from lance.fragment import write_fragments
 
-from slackwater.testing.s3_server import S3Server
+from slackwater.testing.servers.s3_server import S3Server
 from state.clock import ManualClock
 from state.epoch import next_epoch
 from state.errors import EpochNotFoundError, FencedError, NotFoundError

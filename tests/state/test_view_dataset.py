@@ -11,7 +11,7 @@ import lance
 import pyarrow as pa
 import pytest
 
-from slackwater.testing.s3_server import S3Server
+from slackwater.testing.servers.s3_server import S3Server
 from state.errors import CommitRefusedError, FencedError, NotFoundError
 from state.lance.lance_access import lance_options, open_dataset
 from state.lance.view_dataset import create, restore, tag_committed

@@ -14,8 +14,8 @@ import pytest
 from obstore.exceptions import BaseError
 from obstore.store import S3Store
 
-from slackwater.testing.fault_proxy import FaultProxy
-from slackwater.testing.s3_server import S3Server
+from slackwater.testing.proxies.fault_proxy import FaultProxy
+from slackwater.testing.servers.s3_server import S3Server
 from state.clock import SystemClock
 
 _CONTENT = bytes(range(256)) * 400

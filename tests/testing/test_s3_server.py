@@ -12,7 +12,7 @@ import pytest
 from obstore.exceptions import PermissionDeniedError
 from obstore.store import S3Store
 
-from slackwater.testing.s3_server import S3Server
+from slackwater.testing.servers.s3_server import S3Server
 from state.clock import SystemClock
 
 _OWNER = """

@@ -9,8 +9,8 @@ import pytest
 
 from actors.notifications.bucket_event import BucketEvent, bucket_events
 from actors.notifications.message_tracker import QueueDepth
-from slackwater.testing import s3_events
-from slackwater.testing.sqs_server import SqsServer
+from slackwater.testing.servers import s3_events
+from slackwater.testing.servers.sqs_server import SqsServer
 from state.clock import SystemClock
 from tests.testing.test_s3_server import is_gone
 

@@ -10,7 +10,7 @@ from random import Random
 
 import lance
 
-from slackwater.run_status import EdgeStatus, EpochStatus, RunStatus, SourceStatus, ViewStatus
+from slackwater.status.run_status import EdgeStatus, EpochStatus, RunStatus, SourceStatus, ViewStatus
 from state.clock import ManualClock, SystemClock
 from state.epoch import next_epoch
 from state.lance.lance_store import LanceStateStore

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from slackwater.testing.s3_server import S3Server
+from slackwater.testing.servers.s3_server import S3Server
 from state.location import Location
 from tests.spark_bridge.conftest import local_spark
 from tests.verify.committed_root import CommittedRoot

@@ -19,10 +19,10 @@ import slackwater as sw
 from actors.objects.object_store import ObjectStore
 from actors.protocol.messages import FileVersion
 from actors.sources.source import Csv, Format, Json, Parquet, SourceDefinition
+from slackwater.reading.recorded_source import IngestedFile, RecordedSource
 from slackwater.verification.duckdb_engine import DuckDbEngine
 from slackwater.verification.engine import CannotComputeError
 from slackwater.verification.ingested_files import IngestedFiles
-from slackwater.verification.recorded_source import IngestedFile, RecordedSource
 from slackwater.verification.step import Step
 from slackwater.verification.verification import FileProblem, Outcome, Verification, ViewCheck
 from spark_bridge.analysis.view_definition import ViewDefinition

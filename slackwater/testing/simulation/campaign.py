@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from random import Random  # noqa: TID251 - a seed becomes a story here
 
-from slackwater.testing.simulation.random_story import RandomStory
-from slackwater.testing.simulation.scenario import Scenario
 from slackwater.testing.simulation.shrink import failure_of
+from slackwater.testing.simulation.stories.random_story import RandomStory
+from slackwater.testing.simulation.stories.scenario import Scenario
 
 _SEEDS_AT_ONCE = 50
 

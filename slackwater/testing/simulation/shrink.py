@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from slackwater.testing.simulation.promises import PromiseBroken
-from slackwater.testing.simulation.scenario import Scenario
+from slackwater.testing.simulation.promises.promises import PromiseBroken
 from slackwater.testing.simulation.simulation import Simulation
+from slackwater.testing.simulation.stories.scenario import Scenario
 
 _ORDERS = 20
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from random import Random  # noqa: TID251 - the seed of a simulation becomes its chance here
 from typing import Any
 
-from slackwater.testing.simulation.promises import PromiseBroken
-from slackwater.testing.simulation.scenario import Scenario
-from slackwater.testing.simulation.schedule import Life
-from slackwater.testing.simulation.steps import CAUGHT_UP, FOUND, NOTED, SETTLED, STOP, STOPPED, Step, Wait
-from slackwater.testing.simulation.world import World
+from slackwater.testing.simulation.promises.promises import PromiseBroken
+from slackwater.testing.simulation.stories.scenario import Scenario
+from slackwater.testing.simulation.stories.steps import CAUGHT_UP, FOUND, NOTED, SETTLED, STOP, STOPPED, Step, Wait
+from slackwater.testing.simulation.world.schedule import Life
+from slackwater.testing.simulation.world.world import World
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def simulate(story: Scenario | Iterable[Step], *, seed: int = 0) -> Outcome:
     """Tells a story once.
 
     Args:
-        story: what happens; see `slackwater.testing.simulation.steps`.
+        story: what happens; see `slackwater.testing.simulation.stories.steps`.
         seed: decides the order of everything that the story leaves open.
 
     Raises:

@@ -1,0 +1,61 @@
+"""Where the history of a late view comes from: from stored rows if all of its sources have them, or from the files."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pyarrow as pa
+
+from actors.sources.pipeline_definition import PipelineDefinition
+from slackwater.backfill.ledger_history import LedgerHistory
+from slackwater.backfill.stored_history import StoredHistory
+from slackwater.reading.recorded_source import recorded_sources
+from spark_bridge.analysis.view_plan import ViewPlan
+from spark_bridge.hand_over.history import History
+from state.clock import Clock
+from state.errors import NotFoundError
+from state.lance.lance_root import LanceRoot
+from state.tables.stored_rows import stored_rows_name
+
+
+def view_history(
+    definition: PipelineDefinition,
+    clock: Clock,
+    schemas: Mapping[str, pa.Schema | None],
+    plan: ViewPlan,
+    epoch: int,
+    progress: str | None,
+) -> History:
+    """What was ingested of a view's sources up to an epoch, by the last record that is not after it.
+
+    Args:
+        definition: the pipeline.
+        clock: for the handle on the store.
+        schemas: of the sources, as of now.
+        plan: of the view.
+        epoch: the last one that counts.
+        progress: where to go on; None for the start.
+
+    Raises:
+        NotFoundError: no such record is kept.
+        StorageError: the store cannot be read.
+    """
+    store = LanceRoot(definition.root, clock).open(read_only=True)
+    record = max((each for each in store.epochs() if each.epoch <= epoch), key=lambda each: each.epoch, default=None)
+    if record is None:
+        raise NotFoundError(
+            f"view {plan.name!r} catches up to epoch {epoch} of {definition.root}, which is kept no longer: "
+            "drop the view, and declare it again"
+        )
+    sources = [replace(each, schema=schemas[each.name]) for each in definition.sources if each.name in plan.sources]
+    if all(source.materialize for source in sources):
+        names = {source.name: stored_rows_name(source.name) for source in sources}
+        stored = {source: record.views[name] for source, name in names.items() if name in record.views}
+        known = {name: schema for name, schema in schemas.items() if schema is not None}
+        return StoredHistory(definition.root, stored, known, plan.columns, progress)
+    recorded = recorded_sources(sources, store, record.state_version)
+    # How many records of a file may be bad was decided when it was ingested.
+    limits = replace(definition.fetch.limits, max_bad_records=sys.maxsize)
+    return LedgerHistory(list(recorded.values()), plan.columns, replace(definition.fetch, limits=limits), progress)

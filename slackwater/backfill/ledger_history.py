@@ -1,0 +1,132 @@
+"""What was ingested before a view was declared, read from the files again as the ledger says."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from actors.file_errors import ObjectChanged, ObjectVanished, UnreadableFile
+from actors.reading.open_file import OpenFile
+from actors.reading.source_reader import SourceReader
+from actors.rows import Offset, Rows
+from actors.schemas.metadata_columns import EPOCH, with_epoch
+from actors.settings import FetchSettings
+from slackwater.backfill.position import HistoryPosition
+from slackwater.reading.recorded_source import IngestedFile, RecordedSource
+from spark_bridge.analysis.used_columns import columns_to_read
+from spark_bridge.hand_over.history import HistoryPiece, gathered, slice_rows
+from state.tables.stored_rows import FILE_FIELD, file_number
+
+_FILES_AHEAD = 3
+_LOST = (ObjectVanished, ObjectChanged, UnreadableFile)
+
+
+class _Opened(NamedTuple):
+    """A file whose first piece is being read."""
+
+    source: RecordedSource
+    file: IngestedFile
+    content: OpenFile
+    columns: tuple[str, ...]
+    first: Future[tuple[Rows, bool]]
+
+
+class LedgerHistory:
+    """Exactly the rows that the views hold: of each file as many records as were read, less the bad ones.
+
+    Args:
+        sources: with their files as of one epoch; the order of both is that of the history.
+        columns: source → the columns that are of use.
+        settings: how much is read at once.
+        progress: where to go on; None for the start.
+    """
+
+    def __init__(
+        self,
+        sources: Sequence[RecordedSource],
+        columns: Mapping[str, frozenset[str]],
+        settings: FetchSettings,
+        progress: str | None,
+    ) -> None:
+        self._files = [(source, file) for source in sources for file in source.files]
+        self._used = columns
+        self._columns = {each.name: columns_to_read(each.schema, [columns[each.name]]) for each in sources}
+        self._readers = {each.name: SourceReader(each.definition, each.schema, settings) for each in sources}
+        self._at = HistoryPosition((file.rows for _, file in self._files), progress)
+        self._threads = ThreadPoolExecutor(_FILES_AHEAD, thread_name_prefix="history")
+        self._missing: list[str] = []
+        self._pieces = self._read()
+
+    @property
+    def fraction(self) -> float:
+        """How much has been taken, from 0 to 1."""
+        return self._at.fraction
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The URLs of the files that are gone, have changed, or cannot be read any more."""
+        return tuple(self._missing)
+
+    def take(self, nbytes: int) -> HistoryPiece | None:
+        """See `History.take`; a file that is lost is passed over, and is in `missing`."""
+        tables = gathered(self._pieces, nbytes)
+        return HistoryPiece(tables, self._at.to_json()) if tables else None
+
+    def close(self) -> None:
+        """Reads nothing more."""
+        self._pieces.close()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _read(self) -> Generator[tuple[str, pa.Table]]:
+        """Yields source and rows, and is behind what it has yielded."""
+        ahead: deque[_Opened] = deque()
+        begun = self._at.part
+        while not self._at.is_at_end:
+            while begun < len(self._files) and len(ahead) < _FILES_AHEAD:
+                source, file = self._files[begun]
+                ahead.append(self._open(source, file, self._at.row if begun == self._at.part else 0))
+                begun += 1
+            opened = ahead.popleft()
+            try:
+                yield from self._pieces_of(opened)
+            except _LOST:
+                self._missing.append(f"{opened.source.definition.location.url}/{opened.file.file.path}")
+            self._at.go_to_next_part()
+
+    def _open(self, source: RecordedSource, file: IngestedFile, row: int) -> _Opened:
+        content, columns = self._readers[source.name].open(file.file), self._columns[source.name]
+        first = self._threads.submit(content.next_piece, source.schema, Offset(row), columns)
+        return _Opened(source, file, content, columns, first)
+
+    def _pieces_of(self, opened: _Opened) -> Iterator[tuple[str, pa.Table]]:
+        rows, last = opened.first.result()
+        while True:
+            step = slice_rows(rows.table.nbytes, rows.num_rows)
+            for start in range(rows.first_row, min(rows.end_row, opened.file.rows), step):
+                known = rows.between(start, min(start + step, opened.file.rows))
+                self._at.go_to(known.end_row)
+                yield opened.source.name, self._with_hidden(opened, self._with_epoch(opened, known.table))
+            if self._at.row >= opened.file.rows:
+                return
+            if last:
+                raise UnreadableFile(f"it has {rows.end_row:,} records, and {opened.file.rows:,} of them were ingested")
+            rows, last = opened.content.next_piece(opened.source.schema, Offset(self._at.row), opened.columns)
+
+    def _with_hidden(self, opened: _Opened, table: pa.Table) -> pa.Table:
+        source = opened.source.name
+        if FILE_FIELD.name not in self._used[source]:
+            return table
+        number = pa.scalar(file_number(source, opened.file.file.path), FILE_FIELD.type)
+        return table.append_column(FILE_FIELD, pa.repeat(number, table.num_rows))
+
+    @staticmethod
+    def _with_epoch(opened: _Opened, table: pa.Table) -> pa.Table:
+        if EPOCH not in table.column_names:
+            return table
+        if opened.file.epoch is None:
+            raise UnreadableFile("its rows came in several epochs, and only stored rows tell which came when")
+        return with_epoch(table, opened.file.epoch)

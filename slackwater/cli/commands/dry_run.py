@@ -1,0 +1,176 @@
+"""`slackwater run --dry-run`: what a run would do and cost."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from slackwater.cli.terminal.output import Output
+from slackwater.status.counted import counted
+from state.errors import UsageError
+
+if TYPE_CHECKING:
+    from slackwater.pipeline import Pipeline
+    from slackwater.planning.dry_run.dry_run import DryRun
+    from slackwater.planning.dry_run.prices import Prices
+    from slackwater.planning.dry_run.source_plan import Files, SourcePlan
+    from slackwater.planning.dry_run.view_plans import PlannedView
+
+_COUNTS = ("listed", "known", "left_out", "waiting", "new", "changed", "to_read")
+_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
+_CENT = 0.01
+
+
+def parsed_prices(lists: float | None, gets: float | None, *, is_dry: bool) -> Prices | None:
+    """The prices that are given; None for the usual ones.
+
+    Args:
+        lists: dollars for 1,000 LIST requests.
+        gets: dollars for 1,000 GET requests.
+        is_dry: whether anybody asks for them.
+
+    Raises:
+        UsageError: nobody does.
+    """
+    given = {name: price for name, price in (("lists", lists), ("gets", gets)) if price is not None}
+    if not given:
+        return None
+    if not is_dry:
+        raise UsageError("--list-price and --get-price are for --dry-run: add it, or leave them out")
+    from slackwater.planning.dry_run.prices import Prices
+
+    return Prices(**given)
+
+
+def print_dry_run(pipeline: Pipeline, prices: Prices | None, output: Output) -> DryRun:
+    """Prints the sources as soon as they are known, then the views, for which Spark starts."""
+
+    def on_sources(found: DryRun) -> None:
+        if not output.json:
+            for line in _source_lines(found):
+                output.text(line)
+            sys.stdout.flush()
+        if sys.stderr.isatty():
+            sys.stderr.write("Spark starts, to analyse the views\n")
+
+    found = pipeline.dry_run(prices=prices, on_sources=on_sources)
+    if output.json:
+        output.document(_document(found))
+        return found
+    for line in _view_lines(found):
+        output.text(line)
+    return found
+
+
+def _source_lines(found: DryRun) -> Iterator[str]:
+    so_far = "nothing is there yet" if found.is_first else "it goes on from what is committed there"
+    yield f"{found.pipeline} at {found.root}: {so_far}"
+    if found.owner is not None:
+        owner = found.owner
+        yield f"owner: process {owner.pid} on {owner.host} ({owner.phase}); while it lives, a run is refused"
+    for source in found.sources:
+        yield f"source {source.name}: {source.url}, {source.pattern}"
+        if source.listed.files or not source.refused:
+            for name, text in _of_source(source).items():
+                yield f"    {name:<10} {text}"
+        for note in source.notes:
+            yield f"    {'note':<10} {note}"
+        if source.refused:
+            yield f"    {'refused':<10} {source.refused}"
+    if len(found.sources) > 1:
+        once, daily = _dollars(found.first_pass_dollars), _dollars(found.idle_day_dollars)
+        yield f"all sources: {once} for a first pass, {daily} a day while nothing comes"
+
+
+def _of_source(source: SourcePlan) -> Mapping[str, str]:
+    """What there is to say of a source, by what it is about."""
+    first, idle, asked = source.first_pass, source.idle_day, source.asked
+    said = {"listed": f"{_files(source.listed)}, by {first.lists:,} LIST"}
+    if source.known.files:
+        said["known"] = f"{_files(source.known)}, not read again"
+    if source.left_out.files:
+        said["left out"] = f"{_files(source.left_out)}, written too early"
+    parts = {"new": source.new, "waiting in the queue": source.waiting, "changed": source.changed}
+    shown = ", ".join(f"{files.files:,} {name}" for name, files in parts.items() if files.files)
+    said["to read"] = f"{_files(source.to_read)}: {shown}" if shown else "nothing"
+    said["requests"] = (
+        f"{first.lists:,} LIST and about {first.gets:,} GET with all columns: {_dollars(source.first_pass_dollars)}"
+    )
+    queue = f" and {idle.queue:,.0f} requests to the queue" if idle.queue else ""
+    said["idle"] = (
+        f"a listing every {source.period_s:g} s: {idle.lists:,.0f} LIST{queue} a day: "
+        f"{_dollars(source.idle_day_dollars)}"
+    )
+    if source.schema is not None:
+        said["schema"] = ", ".join(f"{field.name} {field.type}" for field in source.schema)
+    said["asked now"] = f"{asked.lists:,} LIST, {asked.gets:,} GET"
+    return said
+
+
+def _view_lines(found: DryRun) -> Iterator[str]:
+    for view in found.views:
+        is_planned = "" if view.is_refused else f"{view.view_class}, "
+        yield f"view {view.name}: {is_planned}{view.beginning}"
+        for line in view.text.splitlines():
+            yield f"  {line}" if line.startswith("  ") else f"    {line}"
+    refused = [f"source {each.name}" for each in found.sources if each.refused]
+    refused += [f"view {each.name}" for each in found.views if each.is_refused]
+    yield f"a run would be refused: {', '.join(refused)}" if refused else "a run would start; nothing was written"
+
+
+def _document(found: DryRun) -> Mapping[str, Any]:
+    return {
+        "pipeline": found.pipeline,
+        "root": found.root,
+        "is_first": found.is_first,
+        "owner": None if found.owner is None else asdict(found.owner),
+        "is_refused": found.is_refused,
+        "first_pass_dollars": found.first_pass_dollars,
+        "idle_day_dollars": found.idle_day_dollars,
+        "sources": [_source_document(each) for each in found.sources],
+        "views": [_view_document(each) for each in found.views],
+    }
+
+
+def _source_document(source: SourcePlan) -> Mapping[str, Any]:
+    schema = None if source.schema is None else [{"name": each.name, "type": str(each.type)} for each in source.schema]
+    return {
+        "name": source.name,
+        "url": source.url,
+        "pattern": source.pattern,
+        **{name: asdict(getattr(source, name)) for name in _COUNTS},
+        "first_pass": asdict(source.first_pass),
+        "first_pass_dollars": source.first_pass_dollars,
+        "period_s": source.period_s,
+        "idle_day": asdict(source.idle_day),
+        "idle_day_dollars": source.idle_day_dollars,
+        "asked": asdict(source.asked),
+        "schema": schema,
+        "notes": list(source.notes),
+        "refused": source.refused,
+    }
+
+
+def _view_document(view: PlannedView) -> Mapping[str, Any]:
+    return {"name": view.name, "class": view.view_class, "beginning": view.beginning, "text": view.text}
+
+
+def _files(count: Files) -> str:
+    return f"{counted(count.files, 'file')}, {_bytes(count.bytes)}"
+
+
+def _bytes(count: int) -> str:
+    amount, unit = float(count), _UNITS[0]
+    for following in _UNITS[1:]:
+        if amount < 1024:
+            break
+        amount, unit = amount / 1024, following
+    return f"{count:,} bytes" if unit == _UNITS[0] else f"{amount:,.1f} {unit}"
+
+
+def _dollars(amount: float) -> str:
+    if not amount:
+        return "costs nothing"
+    return f"${amount:,.2f}" if amount >= _CENT else "less than $0.01"

@@ -1,0 +1,28 @@
+"""`slackwater explain`: the class of each view."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from slackwater.cli.terminal.output import Output
+
+if TYPE_CHECKING:
+    from slackwater.pipeline import Pipeline
+    from slackwater.reading.store import Store
+
+
+def print_explanations(pipeline: Pipeline, output: Output) -> None:
+    """Analyses the views of a pipeline, which starts Spark, and prints what each one is."""
+    explanations = pipeline.explain()
+    if output.json:
+        output.document([{"name": e.name, "class": e.view_class, "text": e.text} for e in explanations])
+        return
+    for explanation in explanations:
+        output.text(f"{explanation.name}: {explanation.view_class}")
+        for line in explanation.text.splitlines():
+            output.text(f"    {line}")
+
+
+def print_catalog(store: Store, output: Output) -> None:
+    """Prints the views as the root's catalog has them; starts nothing."""
+    output.table(store.views())

@@ -1,0 +1,98 @@
+"""`slackwater verify`: every view, computed again and compared."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+from slackwater.cli.terminal.output import Output
+
+if TYPE_CHECKING:
+    from slackwater.pipeline import Pipeline
+    from slackwater.reading.store import Store
+    from slackwater.verification.comparison import Differences
+    from slackwater.verification.step import Step
+    from slackwater.verification.verification import Verification, ViewCheck
+
+_COLUMNS = ("view", "result", "by", "rows", "expected", "epoch", "why")
+
+
+def print_verification(
+    store: Store, epoch: str | None, pipeline: Pipeline | None, engine: str, output: Output
+) -> Verification:
+    """Verifies with its progress on stderr, and prints what was found."""
+    with _Steps() as steps:
+        found = store.verify(epoch, pipeline=pipeline, engine=engine, on_step=steps.show)
+    if output.json:
+        output.document({**asdict(found), "all_equal": found.all_equal})
+        return found
+    output.rows([_row(view) for view in found.views], _COLUMNS, title=f"epoch {found.epoch}")
+    for view in found.views:
+        if view.differences is not None:
+            _print_differences(view, view.differences, output)
+    return found
+
+
+class _Steps:
+    """One line that follows the steps on a terminal; otherwise a line for each step that begins."""
+
+    def __init__(self) -> None:
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        console = Console(stderr=True)
+        self._progress = Progress(*columns, console=console, transient=True) if console.is_terminal else None
+        self._task: TaskID | None = None
+        self._text = ""
+
+    def __enter__(self) -> _Steps:
+        if self._progress is not None:
+            self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+    def show(self, step: Step) -> None:
+        """Takes in a step."""
+        if self._progress is None:
+            if step.text != self._text:
+                sys.stderr.write(f"{step.text}\n")
+        else:
+            if self._task is None:
+                self._task = self._progress.add_task("")
+            self._progress.update(self._task, description=step.text, completed=step.done, total=step.total or None)
+        self._text = step.text
+
+
+def _row(view: ViewCheck) -> Mapping[str, Any]:
+    why = view.reason
+    if view.differences is not None:
+        counts = {name: getattr(view.differences, name) for name in ("missing", "extra", "changed")}
+        why = "; ".join(filter(None, (", ".join(f"{count:,} {name}" for name, count in counts.items() if count), why)))
+    return {
+        "view": view.view,
+        "result": view.outcome.value,
+        "by": view.engine,
+        "rows": view.rows,
+        "expected": view.expected_rows,
+        "epoch": str(view.epoch),
+        "why": why,
+    }
+
+
+def _print_differences(view: ViewCheck, differences: Differences, output: Output) -> None:
+    """The examples, as pairs of lines: what the view has, and what it should have."""
+    rows = []
+    for example in differences.examples:
+        for side, row in (("view", example.view), (str(view.engine), example.expected)):
+            if row is not None:
+                rows.append({"of": side, **row})
+    output.rows(rows, list(rows[0]), title=f"{view.view}: rows that differ, some of each kind")

@@ -1,0 +1,143 @@
+"""How far a run is, as a picture of fixed columns: what `run` and `status --watch` show on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rich.cells import cell_len
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from actors.telemetry.visible_text import visible
+from slackwater.cli.display.epoch_block import epoch_block
+from slackwater.cli.display.source_block import source_block, source_notes
+from slackwater.cli.display.view_block import view_block
+from slackwater.cli.terminal.fixed_table import name_width
+from slackwater.cli.terminal.quantities import human_duration, human_seconds
+
+if TYPE_CHECKING:
+    from slackwater.status.run_status import RunStatus, StartupStep
+
+_PHASE_STYLES = {"running": "bold green", **dict.fromkeys(("failed", "recovering", "gone", "silent"), "bold red")}
+_STARTED_PHASES = ("starting", "running", "paused")
+# The two lines of the head, the three of the epochs, the heads of the two tables, a blank line before each of these
+# three, and the line of the cursor.
+_FIXED_LINES = 2 + 3 + 2 + 3 + 1
+_FEWEST_ROWS = 2
+_MOST_NOTES = 4
+_GAP = 3
+
+
+@dataclass(frozen=True)
+class RunDisplay:
+    """Turns a status into what is shown of it; the same status and size give the same picture.
+
+    More sources and views than fit are summed up in a last line.  Which ones are shown is always the same.
+
+    Args:
+        name: of the pipeline.
+        note: what stands beside the phase, for example who runs.
+        warning: what is wrong with what is shown, for example that it is old; it takes the place of the message.
+    """
+
+    name: str
+    note: str = ""
+    warning: str = ""
+
+    def render(self, status: RunStatus, width: int, height: int) -> RenderableType:
+        """The picture.
+
+        Args:
+            status: of the run.
+            width: of the terminal, in characters.
+            height: of the terminal, in lines.
+        """
+        names = name_width([*status.sources, *status.views, *status.late_views], width)
+        notes = source_notes(status.sources, _MOST_NOTES)
+        sources, views = _shares(
+            len(status.sources), len({**status.views, **status.late_views}), height - _FIXED_LINES - len(notes)
+        )
+        blocks: list[RenderableType] = [self._head(status, width), self._below_head(status, width)]
+        if status.sources:
+            blocks += [Text(), source_block(status.sources, sources, names=names, width=width)]
+            blocks += [Text(), epoch_block(status, names=names, width=width)]
+        if status.views or status.late_views:
+            blocks += [Text(), view_block(status, views, names=names, width=width)]
+        # Last, since they come and go.
+        return Group(*blocks, *notes)
+
+    def _head(self, status: RunStatus, width: int) -> Text:
+        head = Text(no_wrap=True, overflow="ellipsis")
+        head.append(visible(self.name), style="bold")
+        head.append(f"  {visible(status.phase):<10}", style=_PHASE_STYLES.get(status.phase, "bold cyan"))
+        parts = [human_duration(status.seconds)] if status.seconds else []
+        if self.note:
+            parts.append(visible(self.note))
+        if status.epoch:
+            parts.append(f"epoch {status.epoch}")
+        if status.epochs:
+            parts.append(_counted(status.epochs, "epoch"))
+        if status.fetchers:
+            parts.append(_counted(status.fetchers, "fetch actor"))
+        if status.recoveries:
+            parts.append(f"recovered {_counted(status.recoveries, 'time')}")
+        for part in parts:
+            if head.cell_len + _GAP + cell_len(part) <= width:
+                head.append(" " * _GAP + part)
+        return head
+
+    def _below_head(self, status: RunStatus, width: int) -> Text:
+        """One line, always there, so that what is below it stays where it is."""
+        line = Text(no_wrap=True, overflow="ellipsis")
+        if self.warning:
+            return line.append(visible(self.warning), style="bold red")
+        if start := _start(status, width):
+            return start
+        if message := " ".join(status.message.split()) or _idle(status) or status.scaling:
+            line.append(visible(message), style="red" if status.phase == "recovering" else "")
+        return line
+
+
+def _start(status: RunStatus, width: int) -> Text | None:
+    """The steps of a start with their seconds; without those that are done where there is no room for all."""
+    if status.phase not in _STARTED_PHASES or all(step.done for step in status.startup):
+        return None
+    line = _steps(status.startup)
+    return line if line.cell_len <= width else _steps(step for step in status.startup if not step.done)
+
+
+def _steps(steps: Iterable[StartupStep]) -> Text:
+    said = [
+        Text(f"{visible(step.name)} {human_seconds(step.seconds)}", style="green" if step.done else "bold cyan")
+        for step in steps
+    ]
+    line = Text(" " * _GAP).join(said)
+    line.no_wrap, line.overflow = True, "ellipsis"
+    return line
+
+
+def _idle(status: RunStatus) -> str:
+    """What a run waits for that has nothing to do; empty if it has."""
+    if status.phase in _STARTED_PHASES and status.spark == "starting":
+        return "Spark starts"
+    unfinished = status.in_flight or any(each.waiting or each.reading for each in status.sources.values())
+    if status.phase != "running" or not status.caught_up or unfinished:
+        return ""
+    return "all that was listed is committed; waiting for new files"
+
+
+def _counted(count: int, thing: str) -> str:
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+
+
+def _shares(sources: int, views: int, room: int) -> tuple[int, int]:
+    """How many lines sources and views get, where there are so many of them, and so much room."""
+    room = max(room, 2 * _FEWEST_ROWS)
+    if sources + views <= room:
+        return sources, views
+    half = room // 2
+    if sources <= half:
+        return sources, room - sources
+    return (room - views, views) if views <= half else (room - half, half)

@@ -1,0 +1,91 @@
+"""A run in the foreground, as `slackwater run` and the demo show it."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from slackwater.cli.display.event_lines import EventLines
+from slackwater.cli.display.live_display import LiveDisplay
+from slackwater.cli.display.run_display import RunDisplay
+from slackwater.cli.display.run_log import RunLog
+from slackwater.cli.terminal.output import Output
+from slackwater.running.foreground import run_in_foreground
+from state.clock import SystemClock
+
+if TYPE_CHECKING:
+    from slackwater.pipeline import Pipeline
+    from slackwater.running.run import Run
+    from slackwater.status.run_status import RunReport
+
+
+def has_display(output: Output) -> bool:
+    """Whether a run is shown as a picture on stderr: it is a terminal, and no JSON goes to it at the same time."""
+    console = Console(stderr=True)
+    is_shared = output.json and sys.stdout.isatty()
+    return console.is_terminal and not console.is_dumb_terminal and not is_shared
+
+
+def show_run(pipeline: Pipeline, until: str | None, takeover: bool, output: Output) -> RunReport:
+    """Runs a pipeline until it has caught up, it fails, or a signal comes.
+
+    Meanwhile it is shown on stderr, and with `--json` its events are printed as they happen.
+
+    Args:
+        pipeline: what to run.
+        until: "caught_up", or None for ever.
+        takeover: take the root over from a living process.
+        output: of the command.
+
+    Raises:
+        SlackwaterError: whatever ended the run.
+    """
+    from slackwater.status.run_status import RunStatus
+
+    clock = SystemClock()
+    events = EventLines(output, clock)
+    is_live = has_display(output)
+    display = LiveDisplay(RunDisplay(pipeline.name), Console(stderr=True), clock) if is_live else RunLog(clock)
+    started: list[Run] = []
+
+    def start() -> Run:
+        started.append(pipeline.start(takeover=takeover))
+        events.started(pipeline)
+        return started[0]
+
+    def show(status: RunStatus) -> None:
+        display.show(status)
+        events.show(status)
+
+    with display:
+        if is_live:
+            display.show(RunStatus(message="the buckets and the root are looked at, and Ray starts"))
+        try:
+            return run_in_foreground(start, until, show)
+        except Exception as error:
+            events.failed(error)
+            raise
+        finally:
+            for run in started:
+                show(run.status())
+                events.reported(run.report())
+
+
+def print_report(report: RunReport, output: Output) -> None:
+    """Prints what a run did, for people."""
+    values = {
+        "epochs": report.epochs,
+        "files": report.files,
+        "rows": report.rows,
+        "bytes": report.bytes,
+        "requests": report.requests,
+        "seconds": round(report.seconds, 3),
+        "quarantined": report.quarantined,
+    }
+    if output.console.is_terminal:
+        output.text("")
+    output.rows([values], list(values), title="this run")
+    for note in report.notes:
+        output.text(f"note: {note}")

@@ -1,0 +1,157 @@
+"""`slackwater status`: one screen about a root."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from slackwater.cli.terminal.output import Output
+from state.clock import SystemClock
+from state.epoch import epoch_time
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from slackwater.reading.store import Store
+
+_STATUSES = ("waiting", "reading", "done", "quarantined", "vanished")
+_UNFINISHED = ("waiting", "reading")
+_SHOWN_QUARANTINED = 10
+_VIEW_COLUMNS = ("name", "class", "rows", "version", "path")
+
+
+def print_status(store: Store, output: Output) -> None:
+    """Prints who owns the root, the last epoch, its sources, its views, and what could not be read."""
+    owner = store.owner()
+    epochs = store.epochs()
+    last: Mapping[str, Any] | None = epochs.slice(epochs.num_rows - 1).to_pylist()[0] if epochs.num_rows else None
+    files = store.files()
+    declared = store.sources().to_pylist()
+    now = SystemClock().now()
+    sources = [_source(row, files, epochs, now) for row in declared]
+    queues = [_queue(row) for row in declared if row["queue"] is not None]
+    left_out = [{"source": row["name"], **column} for row in declared for column in row["left_out"]]
+    views, late = store.views().to_pylist(), store.late_views().to_pylist()
+    quarantined = [row for row in files.select(["source", "path", "status", "error"]).to_pylist() if _is_bad(row)]
+    bad_records = [found for source in sources if (found := _bad_records(source, files, store)) is not None]
+    if output.json:
+        output.document(
+            {
+                "owner": asdict(owner) if owner else None,
+                "epoch": last,
+                "sources": sources,
+                "queues": queues,
+                "left_out": left_out,
+                "views": views,
+                "late_views": late,
+                "quarantined": quarantined,
+                "bad_records": bad_records,
+            }
+        )
+        return
+    if owner is None:
+        output.text("owner: none")
+    else:
+        error = f"; last error: {owner.last_error}" if owner.last_error else ""
+        output.text(f"owner: {owner.phase}, process {owner.pid} on {owner.host}, pipeline {owner.pipeline}{error}")
+        if owner.fetchers and not owner.released:
+            output.text(f"fetch actors: {owner.fetchers}{f' ({owner.scaling})' if owner.scaling else ''}")
+    output.text("epoch: none yet" if last is None else f"epoch: {last['epoch']}, committed at {last['committed_at']}")
+    output.rows(sources, list(sources[0]) if sources else ["name"], title="sources")
+    if queues:
+        output.rows(queues, list(queues[0]), title="queues: messages that are worked on now, and since the last start")
+    for queue in queues:
+        if queue["poison"]:
+            said = f"{queue['poison']:,} poison messages are quarantined"
+            output.text(f"source {queue['source']}: {said}; `slackwater quarantine ROOT` shows them")
+    output.rows(views, _VIEW_COLUMNS, title="views: any Lance reader opens a path at its tag `committed`")
+    if late:
+        output.rows(late, ("name", "class", "fraction"), title="views that catch up, and are shown when they have")
+    if left_out:
+        output.rows(left_out, ("source", "column", "path"), title="columns that are left out, and their first files")
+    if quarantined:
+        shown = quarantined[:_SHOWN_QUARANTINED]
+        output.rows(shown, ("source", "path", "error"), title=f"quarantined: {len(quarantined):,}")
+        output.text("`slackwater files ROOT --status quarantined` shows all of them")
+    if bad_records:
+        output.rows(bad_records, list(bad_records[0]), title="bad records")
+        output.text("`slackwater quarantine ROOT` shows all of them")
+
+
+def _source(source: Mapping[str, Any], files: pa.Table, epochs: pa.Table, now: datetime) -> Mapping[str, Any]:
+    """A source with the number of its files in each status, of the rows of its views, and of its bad records.
+
+    With them the age of the oldest file that was listed and is not finished, in retained epochs and in seconds, and
+    how its listings were going when it last handed a file on.
+    """
+    import pyarrow.compute as pc
+
+    from slackwater.watching.stored_status import source_counts
+
+    counts = source_counts(files, source["name"])
+    mine = files.filter(pc.equal(files["source"], source["name"]))
+    return {
+        "name": source["name"],
+        "url": source["url"],
+        "format": source["format"],
+        **{status: getattr(counts, status) for status in _STATUSES},
+        "rows": counts.rows,
+        "rows_bad": counts.rows_bad,
+        "changes_ignored": source["changes_ignored"],
+        **_oldest_unfinished(mine, epochs, now),
+        "listed_at": source["listed_at"],
+        "requests_per_hour": source["requests_last_hour"],
+        "listing_period_s": source["period_s"],
+        "stretched_by": source["stretched_by"],
+    }
+
+
+def _queue(source: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The queue of a source, with what the last listing has found that no event had told of."""
+    queue = source["queue"]
+    oldest_s = None if queue["oldest_s"] is None else round(queue["oldest_s"], 1)
+    return {
+        "source": source["name"],
+        **{name: queue[name] for name in ("url", "in_flight")},
+        "oldest_s": oldest_s,
+        **{name: queue[name] for name in ("received", "redelivered", "poison")},
+        "listed_at": source["listed_at"],
+        "found_by_listing": queue["found_by_listing"],
+    }
+
+
+def _oldest_unfinished(files: pa.Table, epochs: pa.Table, now: datetime) -> Mapping[str, Any]:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    unfinished = files.filter(pc.is_in(files["status"], value_set=pa.array(_UNFINISHED)))
+    listed = pc.min(unfinished["listed_epoch"]).as_py()
+    if listed is None:
+        return {"unfinished_epochs": 0, "unfinished_s": 0.0}
+    return {
+        "unfinished_epochs": pc.sum(pc.greater(epochs["epoch"], listed)).as_py() or 0,
+        "unfinished_s": round((now - epoch_time(listed)).total_seconds(), 1),
+    }
+
+
+def _bad_records(source: Mapping[str, Any], files: pa.Table, store: Store) -> Mapping[str, Any] | None:
+    """The first bad record of a source, and in how many files there are how many; None if there is none."""
+    import pyarrow.compute as pc
+
+    if not source["rows_bad"]:
+        return None
+    mine = files.filter(pc.and_(pc.equal(files["source"], source["name"]), pc.greater(files["rows_bad"], 0)))
+    path = mine["path"][0].as_py()
+    return {
+        "source": source["name"],
+        "records": source["rows_bad"],
+        "files": mine.num_rows,
+        "path": path,
+        "first": store.why(path).first_bad,
+    }
+
+
+def _is_bad(row: Mapping[str, Any]) -> bool:
+    return bool(row["status"] == "quarantined")

@@ -1,0 +1,129 @@
+"""`slackwater status --watch`: a root as it changes; on a terminal the same picture as that of `run`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+from rich.console import Console
+
+from actors.telemetry.visible_text import visible
+from slackwater.cli.display.live_display import LiveDisplay
+from slackwater.cli.display.run_display import RunDisplay
+from slackwater.cli.terminal.edge import error_line
+from slackwater.cli.terminal.output import Output
+from state.clock import Clock, SystemClock
+from state.errors import StorageError
+from state.location import Location
+
+if TYPE_CHECKING:
+    from slackwater.watching.root_watcher import RootLook
+
+_COUNTS = ("listed", "waiting", "reading", "done", "quarantined", "rows", "rows_bad", "bytes", "requests")
+_HEAD = ("at", "phase", "epoch", "source", *_COUNTS, "freshness_s")
+
+
+class _Shows(Protocol):
+    """What a look is shown to."""
+
+    def show(self, look: RootLook) -> None: ...
+
+
+def watch_status(root: str, options: Mapping[str, str], interval_s: float, output: Output) -> None:
+    """Shows a root until it is interrupted, which is no error.
+
+    A store that does not answer for a while is said so, and tried again.
+
+    Args:
+        root: what is watched.
+        options: how it is reached.
+        interval_s: seconds between two looks, each a few requests.
+        output: a picture on a terminal, lines in a pipe, JSON documents for programs.
+
+    Raises:
+        StoreNotFoundError: nobody has ever run there, or the root is gone.
+        StorageError: it cannot be read at the beginning.
+    """
+    from slackwater.watching.root_watcher import RootWatcher
+
+    clock = SystemClock()
+    watcher = RootWatcher(Location(root, options), clock)
+    look = watcher.look()
+    with ExitStack() as stack:
+        shows = _shows(output, clock, stack)
+        try:
+            while True:
+                shows.show(look)
+                clock.sleep(interval_s)
+                try:
+                    look = watcher.look()
+                except StorageError as error:
+                    look = replace(look, warning=f"{error_line(error)}; trying again")
+        except KeyboardInterrupt:
+            return
+
+
+def _shows(output: Output, clock: Clock, stack: ExitStack) -> _Shows:
+    if output.json:
+        return _Documents(output, clock)
+    if output.console.is_terminal and not output.console.is_dumb_terminal:
+        return _Picture(output.console, stack)
+    return _Lines(output, clock)
+
+
+class _Picture:
+    def __init__(self, console: Console, stack: ExitStack) -> None:
+        self._live = stack.enter_context(LiveDisplay(RunDisplay(""), console))
+
+    def show(self, look: RootLook) -> None:
+        owner = look.owner
+        note = "" if owner is None else f"process {owner.pid} on {owner.host}"
+        if look.life.took_over:
+            note += ", which took over"
+        name = "" if owner is None else owner.pipeline
+        self._live.show(look.status, RunDisplay(name, note, look.warning))
+
+
+class _Documents:
+    """A line for each change."""
+
+    def __init__(self, output: Output, clock: Clock) -> None:
+        self._output, self._clock = output, clock
+        self._last: dict[str, Any] | None = None
+
+    def show(self, look: RootLook) -> None:
+        document = look.to_json()
+        # These go on while nothing happens.
+        told = {**document, "warning": bool(look.warning), "status": {**document["status"], "seconds": 0}}
+        if told != self._last:
+            self._last = told
+            self._output.line({"at": self._clock.now(), **document})
+
+
+class _Lines:
+    """A line for each source that has changed, or whose run has; warnings go to stderr."""
+
+    def __init__(self, output: Output, clock: Clock) -> None:
+        self._output, self._clock = output, clock
+        self._last: dict[str, object] = {}
+        self._is_warned = False
+
+    def show(self, look: RootLook) -> None:
+        if look.warning and not self._is_warned:
+            sys.stderr.write(f"warning: {visible(look.warning)}\n")
+            sys.stderr.flush()
+        self._is_warned = bool(look.warning)
+        if not self._last:
+            self._output.lines([_HEAD])
+        status, at = look.status, self._clock.now()
+        for name, source in status.sources.items() or [("", None)]:
+            counts = {count: None if source is None else getattr(source, count) for count in _COUNTS}
+            # A listing that finds nothing costs requests, and is no news.
+            told = (status.phase, status.epoch, {**counts, "requests": None})
+            if told != self._last.get(name):
+                self._last[name] = told
+                freshness_s = None if source is None else source.freshness_s
+                self._output.lines([[at, status.phase, status.epoch, name, *counts.values(), freshness_s]])

@@ -1,0 +1,119 @@
+"""Which quarantined files may be read again, and how they go back into the queue of a root that nobody runs on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from actors.fetching.file_progress import FileProgress
+from actors.protocol.messages import FileVersion, RetriedFile
+from actors.sources.path_filter import PathFilter
+from slackwater.reading.tables.file_table import source_url
+from state.clock import Clock
+from state.epoch import next_epoch
+from state.errors import NotFoundError
+from state.location import Location
+from state.store.store import StateStore
+from state.tables.catalog import Catalog
+from state.tables.delta import DeltaBuilder
+from state.tables.records import EpochCounts, EpochSeconds
+from state.tables.tables import REMOVED_STATUSES
+
+
+def quarantined_files(store: StateStore, source: str | None = None, file: str | None = None) -> list[RetriedFile]:
+    """The quarantined files that may be read again: the last version of each path, unless another one was read.
+
+    Single bad records of a file are no matter of a retry: the views hold the rows around them.
+
+    Args:
+        store: a handle on the store.
+        source: only this source's.
+        file: only those that this names: a whole URL, an absolute path, or a glob over the paths below a source, as in
+            a source's pattern; a path itself names its file whatever it would mean as a glob.
+
+    Raises:
+        NotFoundError: there is no such source, or no such quarantined file.
+    """
+    sources = Catalog.of(store.scan("catalog")).sources
+    if source is not None and source not in sources:
+        raise NotFoundError(f"there is no source {source!r}; the sources are: {', '.join(sources) or 'none'}")
+    ledger, queue = store.scan("ledger"), store.scan("queue")
+    wanted = pc.field("status") == "quarantined"
+    if source is not None:
+        wanted &= pc.field("source") == source
+    quarantined = ledger.filter(wanted).sort_by("listed_epoch").to_pylist()
+    if file is not None:
+        urls = {name: source_url(each.definition) for name, each in sources.items()}
+        is_named = naming(file, urls)
+        quarantined = [row for row in quarantined if is_named(row)]
+        if not quarantined:
+            raise NotFoundError(
+                f"no file {file} is quarantined{f' in source {source}' if source else ''}; `files --status "
+                "quarantined` shows those that are; single bad records, which `quarantine` shows, are not retried"
+            )
+    latest = {(row["source"], row["path"]): row for row in quarantined}
+    same_path = pc.field("path").isin(pa.array([path for _, path in latest], pa.string()))
+    in_views = ~pc.field("status").isin(["quarantined", *REMOVED_STATUSES])
+    read = ledger.filter(same_path & (pc.field("rows_read") > 0) & in_views)
+    taken = _paths(read) | _paths(queue.filter(same_path))
+    return [_retried(row) for key, row in latest.items() if key not in taken]
+
+
+def requeue(store: StateStore, clock: Clock, source: str | None = None, file: str | None = None) -> int:
+    """Puts quarantined files back into the queue, in an epoch of its own.  The next run reads them.
+
+    Args:
+        store: the owner's handle.
+        clock: makes the epoch.
+        source: see `quarantined_files`.
+        file: likewise.
+
+    Returns:
+        How many files.
+
+    Raises:
+        NotFoundError: as `quarantined_files`.
+        FencedError, CommitRefusedError, CommitUnknownError: as `StateStore.commit`.
+    """
+    files = [FileProgress.of_retried(each) for each in quarantined_files(store, source, file)]
+    delta = DeltaBuilder()
+    for each in files:
+        delta.delete("ledger", each.state_key, each.vnode)
+        delta.put("queue", each.state_key, each.vnode, **each.queue_row())
+    if files:
+        store.commit(
+            epoch=next_epoch(clock, store.head.epoch),
+            delta=delta.build(),
+            views=store.head.views,
+            counts=EpochCounts(),
+            seconds=EpochSeconds(),
+        )
+    return len(files)
+
+
+def naming(file: str, urls: Mapping[str, str]) -> Callable[[Mapping[str, Any]], bool]:
+    """Whether a file is named, by a row that has its source and its path; see `quarantined_files`.
+
+    Args:
+        file: as there.
+        urls: of the sources.
+    """
+    if "://" in file or file.startswith("/"):
+        url = Location(file).url
+        return lambda row: f"{urls.get(row['source'])}/{row['path']}" == url
+    glob = PathFilter(file)
+    return lambda row: row["path"] == file or glob.accepts(row["path"])
+
+
+def _paths(files: pa.Table) -> set[tuple[str, str]]:
+    return set(zip(files["source"].to_pylist(), files["path"].to_pylist(), strict=True))
+
+
+def _retried(row: Mapping[str, Any]) -> RetriedFile:
+    return RetriedFile(
+        FileVersion(**{name: row[name] for name in FileVersion.__dataclass_fields__}),
+        **{name: row[name] for name in RetriedFile.__dataclass_fields__ if name != "file"},
+    )

@@ -1,0 +1,126 @@
+"""A dry run: what a run would do with each source and each view."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from actors.recovery.catalog_changes import CatalogChanges
+from actors.recovery.committed_files import CommittedFiles
+from actors.sources.pipeline_definition import PipelineDefinition
+from actors.sources.source import SourceDefinition
+from slackwater.planning.dry_run.prices import Prices
+from slackwater.planning.dry_run.source_plan import SourcePlan
+from slackwater.planning.dry_run.source_survey import KnownSource, SourceSurvey
+from slackwater.planning.dry_run.view_plans import KnownViews, PlannedView, plan_views
+from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.session.session import SparkSettings
+from state.clock import Clock
+from state.errors import StoreNotFoundError
+from state.lance.lance_root import LanceRoot
+from state.ownership.owner import Owner, read_owner
+from state.tables.catalog import Catalog
+
+_AT_ONCE = 8
+
+
+@dataclass(frozen=True)
+class DryRun:
+    """What a run would do, and about what it would cost.
+
+    Args:
+        pipeline: its name.
+        root: where it keeps its state.
+        is_first: whether nothing is there yet.
+        owner: who runs on the root, as far as is known; a run is refused as long as that process lives.
+        sources: each source.
+        views: each view: the declared ones, then those that the root has and that are not declared.
+    """
+
+    pipeline: str
+    root: str
+    is_first: bool
+    owner: Owner | None
+    sources: tuple[SourcePlan, ...]
+    views: tuple[PlannedView, ...]
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether a run would not start, or would end by what is there already.  A living owner does not count."""
+        return any(source.refused for source in self.sources) or any(view.is_refused for view in self.views)
+
+    @property
+    def first_pass_dollars(self) -> float:
+        """What listing all sources once and reading what is new costs in requests, about."""
+        return sum(source.first_pass_dollars for source in self.sources)
+
+    @property
+    def idle_day_dollars(self) -> float:
+        """What a day costs in requests on which nothing comes."""
+        return sum(source.idle_day_dollars for source in self.sources)
+
+
+OnSources = Callable[[DryRun], None]
+
+
+def dry_run(
+    definition: PipelineDefinition,
+    views: Sequence[ViewDefinition],
+    *,
+    spark_settings: SparkSettings,
+    prices: Prices,
+    on_sources: OnSources,
+    clock: Clock,
+) -> DryRun:
+    """Lists the sources, reads the first files of those without a schema, and analyses the views.
+
+    Args:
+        definition: the pipeline.
+        views: as declared.
+        spark_settings: of the Spark that analyses them.
+        prices: of requests.
+        on_sources: is called with what is known before Spark starts, without views.
+        clock: says since when a new source is declared.
+
+    Raises:
+        UsageError: the declaration does not fit the root.
+        StorageError: the root cannot be read.
+        RunFailedError: Spark cannot be started.
+    """
+    owner = read_owner(definition.root)
+    catalog, files, is_first = _committed(definition, LanceRoot(definition.root, clock), clock)
+
+    def survey(source: SourceDefinition) -> SourcePlan:
+        known = KnownSource(files, catalog.schemas.get(source.name), catalog.not_before[source.name])
+        return SourceSurvey(source, known, definition.fetch, prices).plan()
+
+    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="survey") as threads:
+        sources = tuple(threads.map(survey, definition.sources))
+    is_owned = owner is not None and not owner.released and not owner.is_dead()
+    found = DryRun(definition.name, definition.root.url, is_first, owner if is_owned else None, sources, ())
+    on_sources(found)
+    planned = plan_views(
+        views,
+        {source.name: source.schema for source in sources},
+        [source.name for source in definition.sources if source.materialize],
+        KnownViews(catalog.views, files.ingested, files.finished),
+        spark_settings,
+        f"slackwater-dry-run-{definition.name}",
+    )
+    return DryRun(found.pipeline, found.root, is_first, found.owner, sources, planned)
+
+
+def _committed(
+    definition: PipelineDefinition, root: LanceRoot, clock: Clock
+) -> tuple[CatalogChanges, CommittedFiles, bool]:
+    """What the root has, with what the declaration would change in the catalog; and whether it has nothing."""
+    try:
+        store = root.open(read_only=True)
+    except StoreNotFoundError:
+        catalog = CatalogChanges(Catalog())
+        catalog.declare(definition, 0, clock.now())
+        return catalog, CommittedFiles.nothing(definition), True
+    catalog = CatalogChanges(Catalog.of(store.scan("catalog")))
+    catalog.declare(definition, store.head.epoch, clock.now())
+    return catalog, CommittedFiles.read(store, definition), False

@@ -1,0 +1,174 @@
+"""What is different between two versions of a view, at the cost of what was written in between.
+
+A version names its fragments, and each fragment the rows that were taken out of it.  What both versions name alike they
+share, and it is not read.  The other rows are the candidates, on either side: written or taken out since, or written
+again as they were, by a compaction.  They are compared: by the key of their group, or without one as a whole.  A row
+that is no candidate is in both versions, so what is found is exact.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import lance
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from slackwater.reading.view_reader import ViewReader
+from state.lance.deletion_vector import Offsets, deleted_offsets
+from state.tables.group_key import KEY_COLUMN
+
+_FILES_AT_ONCE = 16
+_FRAGMENT_BITS = 32  # the address of a row: the number of its fragment, then its place in it
+
+
+def difference(before: ViewReader, after: ViewReader, key: tuple[str, ...]) -> tuple[pa.Table, pa.Table]:
+    """The rows of `after` that `before` does not have so, and what is gone of `before`.
+
+    Args:
+        before: a version of a view's dataset.
+        after: another version of the same dataset.
+        key: the columns of the result that a group is looked up by; none if there are none.
+
+    Returns:
+        Rows with the columns of the result.  With a key, then the keys of the groups that are gone; otherwise whole
+        rows, also those that others have replaced: a row that is there twice counts twice.
+
+    Raises:
+        EpochExpiredError: one of the versions is no longer retained.
+        StorageError: the root cannot be read.
+    """
+    columns = after.schema.names
+    keyed = KEY_COLUMN in after.dataset.schema.names
+    read = [*columns, KEY_COLUMN] if keyed else columns
+    with before.errors(), after.errors():
+        old, new = _candidates(before, after, read)
+    if not keyed:
+        old, new = _without_common_rows(old, new)
+        return new, old
+    at = pc.index_in(new[KEY_COLUMN], value_set=old[KEY_COLUMN])
+    changed = _changed(old.select(columns), new.select(columns), at)
+    stays = pc.is_in(old[KEY_COLUMN], value_set=new[KEY_COLUMN])
+    rows = new.filter(changed).select(columns)
+    if key:
+        return rows, old.filter(pc.invert(stays)).select(list(key))
+    replaced = at.filter(changed).drop_null()
+    return rows, pa.concat_tables([old.filter(pc.invert(stays)), old.take(replaced)]).select(columns)
+
+
+def _candidates(before: ViewReader, after: ViewReader, columns: list[str]) -> tuple[pa.Table, pa.Table]:
+    """The rows that the two versions do not share for certain, of each."""
+    left, right = _Side.of(before), _Side.of(after)
+    shared = {at for at in left.fragments.keys() & right.fragments.keys() if left.files(at) == right.files(at)}
+    touched = sorted(at for at in shared if left.deletions(at) != right.deletions(at))
+    with ThreadPoolExecutor(_FILES_AT_ONCE) as threads:
+        files = [threads.submit(side.deleted, at) for side in (left, right) for at in touched]
+        deleted = [each.result() for each in files]
+    of_left, of_right = (
+        dict(zip(touched, deleted, strict=False)),
+        dict(zip(touched, deleted[len(touched) :], strict=True)),
+    )
+    return left.read(shared, of_left, of_right, columns), right.read(shared, of_right, of_left, columns)
+
+
+@dataclass(frozen=True)
+class _Side:
+    """One of the two versions, with its fragments in their order."""
+
+    reader: ViewReader
+    fragments: Mapping[int, lance.LanceFragment]
+
+    @classmethod
+    def of(cls, reader: ViewReader) -> _Side:
+        return cls(reader, {each.fragment_id: each for each in reader.dataset.get_fragments()})
+
+    def files(self, at: int) -> dict[str, Any]:
+        """What a fragment is, but for the rows that were taken out of it."""
+        description: dict[str, Any] = self.fragments[at].metadata.to_json()
+        return {name: value for name, value in description.items() if name != "deletion_file"}
+
+    def deletions(self, at: int) -> Any:
+        return self.fragments[at].metadata.to_json()["deletion_file"]
+
+    def deleted(self, at: int) -> Offsets:
+        return deleted_offsets(self.reader.location, self.fragments[at])
+
+    def read(
+        self, shared: Collection[int], mine: Mapping[int, Offsets], others: Mapping[int, Offsets], columns: list[str]
+    ) -> pa.Table:
+        """The rows of fragments that are not shared, and those of others that the other side has taken out."""
+        dataset = self.reader.dataset
+        tables = [pa.schema([dataset.schema.field(name) for name in columns]).empty_table()]
+        whole = [fragment for at, fragment in self.fragments.items() if at not in shared]
+        if whole:
+            tables.append(dataset.scanner(columns=columns, fragments=whole).to_table())
+        gone = [
+            (at << _FRAGMENT_BITS) + np.setdiff1d(others[at], mine[at], assume_unique=True).astype(np.int64)
+            for at in mine
+        ]
+        addresses = np.concatenate([np.empty(0, np.int64), *gone]).tolist()
+        if addresses:
+            # By a condition, which Lance turns into a selection of rows.  Its `take` can stand still for minutes when
+            # the rows are in many fragments and the machine is busy.
+            condition = f"_rowaddr IN ({','.join(map(str, addresses))})"
+            tables.append(dataset.to_table(columns=columns, filter=condition))
+        return pa.concat_tables(tables)
+
+
+def _changed(old: pa.Table, new: pa.Table, at: pa.ChunkedArray) -> pa.ChunkedArray:
+    """For each new row whether it has no old one, which `at` has the place of, or differs from it."""
+    changed = pc.is_null(at)
+    earlier = old.take(pc.fill_null(at, 0)) if old.num_rows else None
+    if earlier is None:
+        return changed
+    for name in new.column_names:
+        changed = pc.or_(changed, _differ(earlier[name], new[name]))
+    return changed
+
+
+def _differ(left: pa.ChunkedArray, right: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Whether two values are not the same; nulls are the same, and so are NaNs."""
+    try:
+        differ = pc.fill_null(pc.not_equal(left, right), False)
+    except pa.ArrowNotImplementedError:  # of a nested type
+        pairs = zip(left.to_pylist(), right.to_pylist(), strict=True)
+        return pa.chunked_array([[repr(one) != repr(other) for one, other in pairs]], pa.bool_())
+    if pa.types.is_floating(left.type):
+        both_nan = pc.and_(pc.fill_null(pc.is_nan(left), False), pc.fill_null(pc.is_nan(right), False))
+        differ = pc.and_(differ, pc.invert(both_nan))
+    return pc.or_(differ, pc.xor(pc.is_null(left), pc.is_null(right)))
+
+
+def _without_common_rows(old: pa.Table, new: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """The rows that only one of the tables has, each as often as it has it more than the other.
+
+    A view that only grows has its new rows behind the old ones, since a compaction keeps their order: seen by columns
+    that is quick, and true or false whatever has happened.
+    """
+    if old.num_rows <= new.num_rows:
+        first = new.slice(0, old.num_rows)
+        if not any(pc.any(_differ(old[name], first[name])).as_py() for name in new.column_names):
+            return old.slice(old.num_rows), new.slice(old.num_rows)
+    counts = Counter(_texts(new))
+    counts.subtract(_texts(old))
+    return _surplus(old, {text: -count for text, count in counts.items()}), _surplus(new, counts)
+
+
+def _surplus(table: pa.Table, more: dict[str, int]) -> pa.Table:
+    left, kept = dict(more), []
+    for at, text in enumerate(_texts(table)):
+        if left[text] > 0:
+            left[text] -= 1
+            kept.append(at)
+    return table.take(pa.array(kept, pa.int64()))
+
+
+def _texts(table: pa.Table) -> Iterable[str]:
+    """A text for each row; rows that are the same have the same."""
+    for batch in table.to_batches():
+        yield from map(repr, zip(*(column.to_pylist() for column in batch.columns), strict=True))

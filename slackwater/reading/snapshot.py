@@ -1,0 +1,133 @@
+"""One committed epoch: ledger, queues and all views at the same moment."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import pyarrow as pa
+
+from slackwater.reading.snapshot_sql import run_query
+from slackwater.reading.tables.file_table import file_table, require_source
+from slackwater.reading.tables.quarantine_table import quarantine_table
+from slackwater.reading.view import View
+from slackwater.reading.view_reader import ViewReader
+from state.errors import ViewNotFoundError
+from state.location import Location
+from state.store.store import StateStore
+from state.tables.catalog import Catalog
+from state.tables.records import EpochRecord
+from state.tables.stored_rows import stored_rows_name
+from state.tables.view_name import is_view
+
+
+class Snapshot:
+    """Everything as it stood at one epoch; it stays so whatever is committed later.
+
+    Args:
+        root: the root of the pipeline.
+        store: a handle on its store.
+        record: the epoch.
+    """
+
+    def __init__(self, root: Location, store: StateStore, record: EpochRecord) -> None:
+        self._root = root
+        self._store = store
+        self._record = record
+        self._catalog: Catalog | None = None
+
+    def __repr__(self) -> str:
+        return f"Snapshot({str(self._root)!r}, epoch={self.epoch})"
+
+    @property
+    def epoch(self) -> int:
+        return self._record.epoch
+
+    @property
+    def committed_at(self) -> datetime:
+        """In UTC."""
+        return self._record.committed_at
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        """The names of the views that there were."""
+        return tuple(filter(is_view, self._record.views))
+
+    def view(self, name: str) -> View:
+        """A view as it stood at this epoch.
+
+        Raises:
+            ViewNotFoundError: there was no such view; the message lists those that there were.
+        """
+        version = self._record.views.get(name) if is_view(name) else None
+        if version is None:
+            raise ViewNotFoundError(
+                f"there is no view {name!r} at epoch {self.epoch} of {self._root}; the views are: "
+                f"{', '.join(self.views) or 'none yet'}"
+            )
+        definition = self._definitions().views.get(name)
+        if definition is None:
+            return View(self._root, version, (), self.epoch)
+        epoch = self.epoch if definition.frozen_epoch is None else definition.frozen_epoch
+        return View(self._root, version, definition.key, epoch)
+
+    def rows(self, source: str) -> View:
+        """The rows of a materialized source that were ingested by this epoch, in any order.
+
+        Raises:
+            NotFoundError: there was no such source.
+            ViewNotFoundError: its rows are not kept, or there was none yet.
+        """
+        require_source(source, self._definitions())
+        version = self._record.views.get(stored_rows_name(source))
+        if version is None:
+            raise ViewNotFoundError(
+                f"there are no rows of {source} at epoch {self.epoch} of {self._root}: none was ingested by then, or "
+                "the source is not declared with materialize=True"
+            )
+        return View(self._root, version, (), self.epoch)
+
+    def sql(self, query: str) -> pa.Table:
+        """The answer to a SELECT over the views of this epoch, computed by DuckDB in this process.
+
+        Every view is a relation by its name, with the columns of its result, and so is the ledger, as `files()` gives
+        it, by the name `files` unless a view is called so.  Of a view only what the query needs is read: the columns
+        that it names, and where they are compared with constants, the rows that pass.  Names are the same in upper and
+        lower case.  The query reads nothing else, no file and no network, and writes nothing.
+
+        Args:
+            query: one SELECT (also WITH, FROM, VALUES, DESCRIBE) in DuckDB's SQL; times are in UTC.
+
+        Raises:
+            UsageError: DuckDB is not installed, does not understand the query or cannot compute it; or it is something
+                else than one SELECT.
+            EpochExpiredError: the epoch is no longer retained.
+            StorageError: the root cannot be read.
+
+        Examples:
+            >>> snapshot.sql("SELECT carrier, n FROM by_carrier ORDER BY n DESC LIMIT 10")  # doctest: +SKIP
+        """
+        views = {name: ViewReader(self._root, self._record.views[name]) for name in self.views}
+        return run_query(query, views, self.files, f"epoch {self.epoch} of {self._root}")
+
+    def files(self, source: str | None = None, status: str | None = None) -> pa.Table:
+        """The ledger and the queues as they stood at this epoch; columns as `Store.files`.
+
+        Raises:
+            NotFoundError: there was no such source.
+            UsageError: there is no such status.
+        """
+        version = self._record.state_version
+        return file_table(self._store, self._definitions(), version, source=source, status=status)
+
+    def quarantine(self, source: str | None = None) -> pa.Table:
+        """The bad records that were known at this epoch; columns as `Store.quarantine`.
+
+        Raises:
+            NotFoundError: there was no such source.
+        """
+        return quarantine_table(self._store, self._definitions(), self._record.state_version, source)
+
+    def _definitions(self) -> Catalog:
+        if self._catalog is None:
+            self._catalog = Catalog.of(self._store.scan("catalog", state_version=self._record.state_version))
+        return self._catalog

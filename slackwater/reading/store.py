@@ -1,0 +1,404 @@
+"""Reading a root: epochs, files, views and their story.  Needs neither Ray nor Spark nor a server."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from slackwater.reading.changes.view_changes import ViewChange, ViewChanges
+from slackwater.reading.snapshot import Snapshot
+from slackwater.reading.story import Story, tell
+from slackwater.reading.tables.epoch_table import epoch_table
+from slackwater.reading.tables.file_search import count_files, find_files
+from slackwater.reading.tables.file_table import file_table
+from slackwater.reading.tables.page import Page
+from slackwater.reading.tables.quarantine_table import find_bad_records, quarantine_table
+from slackwater.reading.tables.source_table import source_table
+from slackwater.reading.tables.view_table import late_view_table, view_table
+from slackwater.status.trace import Trace, trace_of
+from state.clock import Clock, SystemClock
+from state.errors import EpochExpiredError, EpochNotFoundError, NotFoundError, UsageError
+from state.lance.lance_store import LanceStateStore
+from state.location import Location
+from state.ownership.owner import Owner, read_owner
+from state.tables.catalog import Catalog
+from state.tables.records import EpochRecord
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from slackwater.pipeline import Pipeline
+    from slackwater.verification.step import OnStep
+    from slackwater.verification.verification import Verification
+
+
+def open(root: str | os.PathLike[str], storage_options: Mapping[str, str] | None = None) -> Store:
+    """Opens a root for reading.
+
+    Args:
+        root: the URL or directory that a pipeline writes to.
+        storage_options: as for the pipeline; without them the usual environment variables count.
+
+    Raises:
+        StoreNotFoundError: no pipeline has written there.
+        StorageError: the root cannot be read.
+
+    Examples:
+        >>> store = open("s3://lake/flights")  # doctest: +SKIP
+        >>> store.snapshot().view("by_carrier").to_arrow()  # doctest: +SKIP
+    """
+    return Store(Location(os.fspath(root), storage_options or {}), SystemClock())
+
+
+class Store:
+    """What a pipeline has committed at a root.  Every call sees the latest epoch.
+
+    Args:
+        root: the root.
+        clock: for the store's handle, and for the pauses of `watch`.
+    """
+
+    def __init__(self, root: Location, clock: Clock) -> None:
+        self._root = root
+        self._clock = clock
+        self._state = LanceStateStore.open(root, clock, read_only=True)
+
+    def __repr__(self) -> str:
+        return f"Store({str(self._root)!r})"
+
+    @property
+    def root(self) -> str:
+        """Its URL, without user information."""
+        return self._root.url
+
+    def epochs(self) -> pa.Table:
+        """The retained epochs, oldest first, with counts, view versions, and the seconds of each phase."""
+        return epoch_table(self._latest())
+
+    def latest_epoch(self) -> int:
+        """The last epoch that was committed, 0 before the first; the cheapest question that there is."""
+        return self._latest().head.epoch
+
+    def tags(self) -> dict[str, int]:
+        """The epoch of each tag."""
+        return dict(sorted(self._latest().head.tags.items()))
+
+    def files(self, source: str | None = None, status: str | None = None) -> pa.Table:
+        """One row for every version of every file that was listed.
+
+        The views hold exactly the first `rows_read` records of each, in file order, less the `rows_bad` of them that
+        are quarantined; of those that are `replaced` or `forgotten` they have held these records up to
+        `removed_epoch`, and hold none.
+
+        Args:
+            source: only this source's.
+            status: only `waiting`, `reading`, `done`, `quarantined`, `vanished`, `replaced` or `forgotten`.
+
+        Raises:
+            NotFoundError: there is no such source.
+            UsageError: there is no such status.
+        """
+        state = self._latest()
+        return file_table(state, _catalog(state), None, source=source, status=status)
+
+    def find_files(
+        self,
+        text: str = "",
+        *,
+        source: str | None = None,
+        status: str | None = None,
+        after: str | None = None,
+        limit: int = 100,
+    ) -> Page:
+        """A page of the files whose URL has this text in it: rows as `files` has them, ordered by source and path.
+
+        For ledgers that are too long for `files`: of a million rows only a page is read.
+
+        Args:
+            text: a part of the path, in any case of letters; or a whole URL, or one that the URL begins with.
+            source: only this source's.
+            status: only in this status, as for `files`.
+            after: what the page before this one says; None for the first.
+            limit: rows of a page.
+
+        Raises:
+            NotFoundError: there is no such source.
+            UsageError: there is no such status, or `after` or `limit` is not understood.
+
+        Example:
+            >>> page = store.find_files("2013-02", status="quarantined")  # doctest: +SKIP
+            >>> following = store.find_files("2013-02", status="quarantined", after=page.after)  # doctest: +SKIP
+        """
+        state = self._latest()
+        return find_files(state, _catalog(state), text, source=source, status=status, after=after, limit=limit)
+
+    def count_files(self) -> pa.Table:
+        """How many `files` of each `source` there are in each `status`, and the sums of `rows_read` and `rows_bad`."""
+        return count_files(self._latest())
+
+    def quarantine(self, source: str | None = None) -> pa.Table:
+        """One row for every record that does not fit its source: the views hold the rows around it.
+
+        A poison message of a queue of events has a row, too: its `path` is the queue's URL with `#` and the message's
+        id, its `row` is null, and `raw` is its body.
+
+        The columns: `source`; `path`, the whole URL of the file as in `files`; `row`, the position in the file, counted
+        from 0 as in the metadata column `_row` (messages for people count from 1); `raw`, the bytes of the record, or
+        the first 64 KiB of them, for Parquet the row as JSON; `reason`; `epoch`, the one that quarantined it.
+
+        Records that were cleared are left out; `rows_bad` of `files` counts them still.
+
+        Args:
+            source: only this source's.
+
+        Raises:
+            NotFoundError: there is no such source.
+        """
+        state = self._latest()
+        return quarantine_table(state, _catalog(state), None, source)
+
+    def find_bad_records(self, source: str | None = None, *, after: str | None = None, limit: int = 100) -> Page:
+        """A page of what `quarantine` has, where that is too much to be read as a whole.
+
+        Args:
+            source: only this source's.
+            after: what the page before this one says; None for the first.
+            limit: rows of a page.
+
+        Raises:
+            NotFoundError: there is no such source.
+            UsageError: `after` or `limit` is not understood.
+        """
+        state = self._latest()
+        return find_bad_records(state, _catalog(state), source, after, limit)
+
+    def trace(self, epoch: int | str | None = None) -> Trace:
+        """Where the time of one epoch went: the phases, and in each the actors, views and steps that took longest.
+
+        Args:
+            epoch: as for `snapshot`.
+
+        Raises:
+            EpochNotFoundError, UsageError: as `snapshot`.
+
+        Example:
+            >>> for span in store.trace("latest").spans:  # doctest: +SKIP
+            ...     print(span.phase, span.name, span.start_s, span.seconds)
+        """
+        state = self._latest()
+        record = self._find(state, _parsed(epoch, state.head.tags))
+        return trace_of(record, state.epochs(), self.owner())
+
+    def why(self, path: str | os.PathLike[str]) -> Story:
+        """What happened to one object, and why its rows are in the views or not.
+
+        Args:
+            path: its whole URL, or its path below a source.
+        """
+        state = self._latest()
+        return tell(os.fspath(path), self._root, state, _catalog(state), self.owner(), self._clock.now())
+
+    def owner(self) -> Owner | None:
+        """The process that runs on this root, or that ran last; None if there was none.
+
+        Raises:
+            StorageError: the root cannot be read.
+        """
+        return read_owner(self._root)
+
+    def sources(self) -> pa.Table:
+        """One row per source.
+
+        `left_out` has the columns of files that it does not have, each with its first file; `changes_ignored` counts
+        the files that have changed since they were read, and were not read again; `listed_at` says when the last
+        listing ended, as far as that is known.
+
+        `queue` is null unless events tell of the files.  It has the `url` of the queue; `in_flight`, the messages that
+        a run works on, and `oldest_s`, for how long the oldest of them has been in the queue; how many were `received`
+        and `redelivered` since the start of the run that is, or was last; `poison`, the messages in the quarantine; and
+        `found_by_listing`, the files that the last listing found and no event had told of.
+        """
+        state = self._latest()
+        return source_table(state, _catalog(state), self.owner(), self._clock.now())
+
+    def views(self) -> pa.Table:
+        """One row per view, with where its dataset is; a view without a version has not been committed yet.
+
+        `reflects_epoch` is the epoch whose rows it shows: the latest, unless it is recomputed as a whole or frozen.
+        `missing` are the files that were ingested, were gone when a late view would have read them, and are not in it.
+        """
+        state = self._latest()
+        return view_table(state, _catalog(state), self._root)
+
+    def late_views(self) -> pa.Table:
+        """One row per view that catches up and is not shown yet: `name`, `class`, and `fraction`.
+
+        `fraction` is how much of what was ingested before the view it has, from 0 to 1; null for a view that is
+        computed as a whole.
+        """
+        state = self._latest()
+        return late_view_table(state, _catalog(state))
+
+    def snapshot(
+        self, epoch: int | str | None = None, *, as_of: datetime | None = None, tag: str | None = None
+    ) -> Snapshot:
+        """Everything at one epoch.
+
+        Args:
+            epoch: an epoch; as text also `latest`, a tag, or an ISO time.  Without any argument: the latest.
+            as_of: the last epoch that was committed up to this time; without a zone it is UTC.
+            tag: the epoch that has this name.
+
+        Raises:
+            EpochNotFoundError: there is no such epoch; EpochExpiredError if it may have been retained before.
+            NotFoundError: there is no such tag.
+            UsageError: the epoch is not understood, or more than one argument is given.
+        """
+        if sum(argument is not None for argument in (epoch, as_of, tag)) > 1:
+            raise UsageError("a snapshot is chosen by epoch, as_of or tag: give one of them")
+        state = self._latest()
+        if tag is not None:
+            epoch = _tagged(tag, state.head.tags)
+        wanted = as_of if as_of is not None else _parsed(epoch, state.head.tags)
+        return Snapshot(self._root, state, self._find(state, wanted))
+
+    def verify(
+        self,
+        epoch: int | str | None = None,
+        *,
+        pipeline: Pipeline | None = None,
+        engine: str = "auto",
+        duckdb_queries: Mapping[str, str] | None = None,
+        spark: SparkSession | None = None,
+        on_step: OnStep = lambda step: None,
+    ) -> Verification:
+        """Computes every view again from the files that the ledger names, and compares.
+
+        Reads every ingested file once per engine that is used.
+
+        Args:
+            epoch: as for `snapshot`.
+            pipeline: the one that runs here: for the functions of its views, and for how its sources are opened.
+            engine: `duckdb`, `spark`, or `auto`: DuckDB, and Spark for what DuckDB cannot compute or sees differently.
+            duckdb_queries: view → what DuckDB is asked instead of the view's own text, as for a function.
+            spark: a session to use where Spark is needed; None starts a local one and ends it.
+            on_step: is told what happens meanwhile.
+
+        Raises:
+            EpochNotFoundError, UsageError: as `snapshot`; or the engine is not known or not installed.
+            StorageError: the root cannot be read.
+        """
+        from slackwater.verification.verifier import Verifier  # here, since it imports Spark
+
+        state = self._latest()
+        return Verifier(
+            self._root,
+            state,
+            self._find(state, _parsed(epoch, state.head.tags)),
+            pipeline=pipeline,
+            engine=engine,
+            duckdb_queries=duckdb_queries,
+            spark=spark,
+            on_step=on_step,
+        ).run()
+
+    def watch(self, view: str, *, since: int | str | None = None, poll_s: float = 0.5) -> Iterator[ViewChange]:
+        """Follows a view: yields what each epoch changes in it, and waits for the next; it never ends by itself.
+
+        Reading rights are enough, in any process.  An epoch that leaves the rows of the view as they were is passed
+        over.  What a change costs is that of the rows that were written in between, not that of the view.
+
+        A reader keeps no epoch: whoever is further behind than the retention gets an error, here or from the iterator.
+        Between two epochs that are retained, as thinning or a tag leave them, what changed in between is one change.
+
+        Args:
+            view: its name.
+            since: begin after this epoch, which `snapshot` would find; for example the last one that was dealt with, so
+                that nothing is missed or seen twice.  None begins with a first change that has all rows of the latest
+                epoch.
+            poll_s: seconds between two looks at the store, each a few requests.
+
+        Raises:
+            ViewNotFoundError: there is no such view.
+            EpochExpiredError: changes since then are no longer retained: begin again without `since`.
+            EpochNotFoundError, UsageError: as `snapshot`; or `poll_s` is negative.
+            StorageError: the root cannot be read now; go on with the last epoch as `since`.
+
+        Examples:
+            >>> for change in store.watch("by_carrier"):  # doctest: +SKIP
+            ...     for key in change.removed.to_pylist():
+            ...         table.pop(tuple(key.values()), None)
+            ...     for row in change.rows.to_pylist():
+            ...         table[tuple(row[name] for name in change.key)] = row
+        """
+        if not poll_s >= 0:
+            raise UsageError(f"poll_s={poll_s!r}: give a number of seconds, 0 or more")
+        state = self._latest()
+        latest = self._find(state, None)
+        start = None
+        if since is not None:
+            try:
+                start = self._find(state, _parsed(since, state.head.tags))
+            except EpochExpiredError as error:
+                raise EpochExpiredError(f"{error}; watch without `since` to begin again with all rows") from None
+        if start is None or view not in start.views:
+            Snapshot(self._root, state, latest).view(view)
+        return iter(ViewChanges(self._root, self._latest, self._clock, view, since=start, poll_s=poll_s))
+
+    def _find(self, state: LanceStateStore, wanted: int | datetime | None) -> EpochRecord:
+        records = state.epochs()
+        if not records:
+            raise EpochNotFoundError(f"no epoch has been committed at {self._root} yet: run the pipeline")
+        if wanted is None:
+            return records[-1]
+        if isinstance(wanted, datetime):
+            moment = wanted if wanted.tzinfo is not None else wanted.replace(tzinfo=UTC)
+            matching = [record for record in records if record.committed_at <= moment]
+            missing = f"no retained epoch was committed up to {moment.isoformat()}"
+        else:
+            matching = [record for record in records if record.epoch == wanted]
+            missing = f"epoch {wanted} was never committed or is no longer retained"
+        if not matching:
+            first, last = records[0], records[-1]
+            is_past = isinstance(wanted, datetime) or wanted < last.epoch
+            raise (EpochExpiredError if is_past else EpochNotFoundError)(
+                f"{missing} at {self._root}: there are {len(records)} epochs from {first.epoch} "
+                f"({first.committed_at.isoformat()}) to {last.epoch} ({last.committed_at.isoformat()})"
+            )
+        return matching[-1]
+
+    def _latest(self) -> LanceStateStore:
+        self._state = self._state.reopen()
+        return self._state
+
+
+def _tagged(tag: str, tags: Mapping[str, int]) -> int:
+    if tag not in tags:
+        raise NotFoundError(f"there is no tag {tag!r}; the tags are: {', '.join(sorted(tags)) or 'none'}")
+    return tags[tag]
+
+
+def _parsed(epoch: int | str | None, tags: Mapping[str, int]) -> int | datetime | None:
+    if epoch is None or isinstance(epoch, int):
+        return epoch
+    if epoch == "latest":
+        return None
+    if epoch in tags:
+        return tags[epoch]
+    if epoch.isdigit():
+        return int(epoch)
+    try:
+        return datetime.fromisoformat(epoch[:-1] + "+00:00" if epoch.endswith(("Z", "z")) else epoch)
+    except ValueError:
+        raise UsageError(
+            f"{epoch!r} names no epoch: give its number, `latest`, a time like 2026-01-31T12:00:00Z, or a tag; the "
+            f"tags are: {', '.join(sorted(tags)) or 'none'}"
+        ) from None
+
+
+def _catalog(state: LanceStateStore) -> Catalog:
+    return Catalog.of(state.scan("catalog"))

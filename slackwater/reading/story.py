@@ -1,0 +1,245 @@
+"""The story of one object: why its rows are in the views, or why not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import obstore
+import pyarrow.compute as pc
+
+from actors.file_errors import ObjectVanished
+from actors.objects.store_errors import ask_store
+from actors.sources.path_filter import PathFilter
+from slackwater.reading.tables.file_table import read_files, source_url
+from slackwater.reading.tables.source_discovery import SourceDiscovery
+from slackwater.status.counted import counted
+from state.epoch import epoch_time
+from state.errors import SlackwaterError
+from state.location import Location
+from state.objects.object_client import object_client
+from state.ownership.owner import Owner
+from state.store.store import StateStore
+from state.tables.catalog import Catalog
+from state.tables.fingerprint import version_fingerprint
+from state.tables.keys import encode_key
+from state.tables.records import CatalogSource
+from state.tables.tables import REMOVED_STATUSES
+from state.upkeep.quarantine import bad_records
+
+_BACK = "It is back, and is read again: its rows come into the views when all of it is read."
+_IN_PLACE = "It is read again, and its rows of now come in place of these when that is done."
+_EPOCHS = ("listed_epoch", "first_epoch", "done_epoch", "changed_epoch", "gone_epoch", "removed_epoch")
+
+
+@dataclass(frozen=True)
+class Story:
+    """What happened to one object.
+
+    Args:
+        path: its whole URL, or what was asked for if no source has it.
+        source: the source it belongs to, or None.
+        status: `waiting`, `reading`, `done`, `quarantined`, `vanished`, `replaced` or `forgotten` as in the table of
+            files; `outside` (under no source's URL), `hidden`, `pattern` (the source's pattern leaves it out),
+            `too_old` (written before the time from which the source takes files), `not_listed` (it is there, and no
+            listing has found it yet), `absent` (it is not there), or `unknown` (nobody has listed it, and whether it is
+            there cannot be found out).
+        text: the story for people, one sentence a line.
+        epochs: `listed_epoch`, `first_epoch`, `done_epoch`, `changed_epoch`, `gone_epoch`,
+            `removed_epoch`, those that there are.
+        rows_bad: how many records of its latest version are quarantined.
+        first_bad: the first of these with its reason, for people; empty if there is none, or it was cleared.
+    """
+
+    path: str
+    source: str | None
+    status: str
+    text: str
+    epochs: Mapping[str, int] = field(default_factory=dict)
+    rows_bad: int = 0
+    first_bad: str = ""
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """The object as one source would name it."""
+
+    source: CatalogSource
+    relative: str
+
+    @property
+    def url(self) -> str:
+        return f"{source_url(self.source.definition)}/{self.relative}"
+
+
+def tell(path: str, root: Location, store: StateStore, catalog: Catalog, owner: Owner | None, now: datetime) -> Story:
+    """The story of one object.
+
+    Args:
+        path: its whole URL, or its path below a source.
+        root: the root; its options reach the sources of the same scheme.
+        store: a handle on the store.
+        catalog: the sources.
+        owner: who runs on the root, or ran last: it says how files are found.
+        now: the time of the wall clock.
+    """
+    candidates = _candidates(path, catalog)
+    if not candidates:
+        sources = ", ".join(f"{name} ({source_url(each.definition)})" for name, each in catalog.sources.items())
+        return Story(
+            path, None, "outside", f"{path} is under no source's URL; the sources are: {sources or 'none yet'}."
+        )
+    for candidate in candidates:
+        start = encode_key(candidate.source.name, candidate.relative)
+        versions = read_files(store, None, start=start, end=start + b"\xff").sort_by("listed_epoch").to_pylist()
+        if versions:
+            return _of_listed(candidate, versions, store)
+    stories = [
+        _of_unlisted(candidate, root, SourceDiscovery.read(candidate.source.name, store, owner), now)
+        for candidate in candidates
+    ]
+    return next((story for story in stories if story.status == "not_listed"), stories[0])
+
+
+def _candidates(path: str, catalog: Catalog) -> list[_Candidate]:
+    """The sources that the path may belong to, the one with the longest URL first."""
+    url = path if "://" in path else Location(path).url
+    sources = sorted(catalog.sources.values(), key=lambda each: -len(source_url(each.definition)))
+    whole = [
+        _Candidate(each, url[len(source_url(each.definition)) + 1 :])
+        for each in sources
+        if url.startswith(source_url(each.definition) + "/")
+    ]
+    if whole or "://" in path or path.startswith("/"):
+        return whole
+    return [_Candidate(each, path) for each in sources]
+
+
+def _of_listed(candidate: _Candidate, versions: list[dict[str, Any]], store: StateStore) -> Story:
+    latest, is_read_again = versions[-1], _is_read_again(candidate, store)
+    bad = [_first_bad(candidate, version, store) for version in versions]
+    lines = [
+        " ".join(filter(None, (_version_line(candidate.url, version), first and f"The first bad record is {first}.")))
+        for version, first in zip(versions, bad, strict=True)
+    ]
+    if is_read_again:
+        finished = [version for version in versions if version["status"] != "waiting"]
+        lines.append(_BACK if finished and _took_its_rows_along(finished[-1]) else _IN_PLACE)
+    elif _took_its_rows_along(latest):
+        lines.append("When it is back, it is read again.")
+    if len(versions) > 1:
+        lines.append(f"{len(versions)} versions of it were listed; the last line is about the latest.")
+    epochs = {name: latest[name] for name in _EPOCHS if latest[name] is not None}
+    text, rows_bad = "\n".join(lines), latest["rows_bad"] or 0
+    return Story(candidate.url, candidate.source.name, latest["status"], text, epochs, rows_bad, bad[-1])
+
+
+def _took_its_rows_along(version: Mapping[str, Any]) -> bool:
+    """Whether its rows left the views because the object was gone, as those of a source that replaces do."""
+    return bool(version["status"] == "forgotten" and version["gone_epoch"] == version["removed_epoch"])
+
+
+def _is_read_again(candidate: _Candidate, store: StateStore) -> bool:
+    start = encode_key(candidate.source.name, candidate.relative)
+    return any(row["replaces"] for row in store.scan("queue", start=start, end=start + b"\xff").to_pylist())
+
+
+def _first_bad(candidate: _Candidate, version: Mapping[str, Any], store: StateStore) -> str:
+    """The first bad record of a file version and its reason; empty if there is none or it was cleared."""
+    if not version["rows_bad"]:
+        return ""
+    records = bad_records(store, candidate.source.name, candidate.relative)
+    fingerprint = version_fingerprint(version["etag"], version["size"], version["last_modified"])
+    mine = pc.and_(pc.equal(records["version"], fingerprint), pc.is_valid(records["reason"]))
+    for first in records.filter(mine).sort_by("row").slice(0, 1).to_pylist():
+        return f"row {first['row'] + 1:,}: {first['reason']}"
+    return ""
+
+
+def _version_line(url: str, version: Mapping[str, Any]) -> str:
+    listed = _at(version["listed_epoch"])
+    status, rows = version["status"], version["rows_read"] or 0
+    bad = f"{version['rows_bad']:,} of them" if version["rows_bad"] else ""
+    kept = f"its first {rows:,} rows are in the views" if rows else "none of its rows is in the views"
+    kept += f", except {bad}, which are quarantined" if bad else ""
+    error = version["error"] or "no reason was recorded"
+    if status == "waiting":
+        text = f"{url} has been waiting to be read since {listed}."
+        return text if not version["error"] else f"{text} The last of {version['attempts']} attempts failed: {error}."
+    if status == "reading":
+        return f"{url} is being read: {kept}. It was listed at {listed}."
+    if status in REMOVED_STATUSES:
+        was = f"{rows:,} rows of it were in the views" if rows else "none of its rows was in the views"
+        if _took_its_rows_along(version):
+            left = ", and its rows left the views with it" if rows else ""
+            return f"{url} was gone at {_at(version['gone_epoch'])}{left}; {was}."
+        instead = " by those of a later reading" if status == "replaced" else " and is not read again by itself"
+        gone = "" if version["gone_epoch"] is None else f" It is gone since {_at(version['gone_epoch'])}."
+        return f"{url} was {status} at {_at(version['removed_epoch'])}{instead}; {was}.{gone}"
+    if status == "done":
+        text = f"{url} was read to its end at {_at(version['done_epoch'])}: {counted(rows, 'row')}"
+        text += f", {bad} quarantined." if bad else "."
+        if version["changed_epoch"] is not None:
+            text += f" It was changed later, seen at {_at(version['changed_epoch'])}; its rows are those of before."
+        if version["gone_epoch"] is not None:
+            text += f" It is gone since {_at(version['gone_epoch'])}; its rows stay in the views."
+        return text
+    if status == "quarantined":
+        return f"{url} was quarantined at {_at(version['done_epoch'])}: {error}; {kept}."
+    gone = version["gone_epoch"] if version["gone_epoch"] is not None else version["done_epoch"]
+    return f"{url} was listed at {listed} and had vanished at {_at(gone)}, before all of it was read; {kept}."
+
+
+def _of_unlisted(candidate: _Candidate, root: Location, discovery: SourceDiscovery, now: datetime) -> Story:
+    url, name = candidate.url, candidate.source.name
+    pattern = json.loads(candidate.source.definition)["pattern"]
+    reason = PathFilter(pattern).reason(candidate.relative)
+    if reason == "hidden":
+        text = f"{url} is hidden: names that start with `_` or `.` are skipped unless the pattern names them."
+        return Story(url, name, reason, text)
+    if reason is not None:
+        return Story(url, name, reason, f"{url} does not match the pattern {pattern!r} of source {name}.")
+    how, never, not_yet = discovery.text(now), "was never listed", "no listing has found it yet"
+    if discovery.progress.queue is not None:
+        never += ", no event has told of it"
+        not_yet = "neither a listing nor an event has told of it yet"
+    modified, trouble = _modified_now(candidate, root)
+    if trouble is not None:
+        return Story(url, name, "unknown", f"{url} {never}; {how}. Whether it is there: {trouble}.")
+    if modified is None:
+        return Story(url, name, "absent", f"{url} {never}, and it is not there now; {how}.")
+    written, limit = f"written {modified:%Y-%m-%d %H:%M:%S} UTC", candidate.source.not_before
+    if limit is not None and modified < limit:
+        text = f"{url} is there ({written}); source {name} leaves out what is older than {limit:%Y-%m-%d %H:%M:%S} UTC."
+        return Story(url, name, "too_old", text)
+    text = f"{url} is there ({written}), but {not_yet}; {how}."
+    return Story(url, name, "not_listed", text)
+
+
+def _modified_now(candidate: _Candidate, root: Location) -> tuple[datetime | None, str | None]:
+    """When the object was last written, None if there is none; or why that cannot be found out."""
+    location = Location(source_url(candidate.source.definition))
+    if location.scheme == root.scheme:
+        location = Location(location.url, root.storage_options)
+    if location.is_local and not location.path.is_dir():
+        return None, None
+    try:
+        found = ask_store(
+            lambda: obstore.head(object_client(location), candidate.relative), location, candidate.relative
+        )
+        return found["last_modified"], None
+    except ObjectVanished:
+        return None, None
+    except SlackwaterError as error:
+        return None, str(error)
+
+
+def _at(epoch: int | None) -> str:
+    return (
+        "an epoch that was not recorded"
+        if epoch is None
+        else f"epoch {epoch} ({epoch_time(epoch):%Y-%m-%d %H:%M:%S} UTC)"
+    )

@@ -1,0 +1,94 @@
+"""Looking for files in a ledger of millions: what is looked for is found by Lance, and only a page of it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from slackwater.reading.tables.file_table import STATUSES, read_files, require_source, source_url, whole_urls
+from slackwater.reading.tables.page import Page, page_of
+from state.errors import UsageError
+from state.lance.lance_store import LanceStateStore
+from state.location import Location
+from state.tables.catalog import Catalog
+from state.tables.keys import encode_key
+from state.tables.row_selection import Clue
+
+_COUNTED = ("source", "status", "rows_read", "rows_bad")
+_AFTER_EVERY_PATH = b"\xff"
+
+
+def find_files(
+    store: LanceStateStore,
+    catalog: Catalog,
+    text: str,
+    *,
+    source: str | None,
+    status: str | None,
+    after: str | None,
+    limit: int,
+) -> Page:
+    """A page of the files with this text in their URL, see `Store.find_files`.
+
+    Raises:
+        NotFoundError: there is no such source.
+        UsageError: there is no such status, or `after` or `limit` is not understood.
+    """
+    require_source(source, catalog)
+    if status is not None and status not in STATUSES:
+        raise UsageError(f"{status!r} is no status of a file; take one of {', '.join(STATUSES)}")
+    found = [
+        store.find_keys(table, clues, start=start, end=start + _AFTER_EVERY_PATH)
+        for start, part in _places(text, source, catalog)
+        for table, clues in _clues(part, status)
+    ]
+
+    def read(some: Sequence[bytes]) -> pa.Table:
+        files = read_files(store, None, keys=some)
+        if status is not None:
+            files = files.filter(pc.equal(files["status"], status))
+        return files.set_column(files.column_names.index("path"), "path", whole_urls(files, catalog))
+
+    return page_of(found, read, after, limit)
+
+
+def count_files(store: LanceStateStore) -> pa.Table:
+    """How many files of each source there are in each status, see `Store.count_files`."""
+    files = read_files(store, None, columns=_COUNTED)
+    counts = files.group_by(["source", "status"], use_threads=False).aggregate(
+        [([], "count_all"), ("rows_read", "sum"), ("rows_bad", "sum")]
+    )
+    return pa.table(
+        {
+            "source": counts["source"],
+            "status": counts["status"],
+            "files": counts["count_all"],
+            "rows_read": pc.coalesce(counts["rows_read_sum"], 0),
+            "rows_bad": pc.coalesce(counts["rows_bad_sum"], 0),
+        }
+    ).sort_by([("source", "ascending"), ("status", "ascending")])
+
+
+def _places(text: str, source: str | None, catalog: Catalog) -> list[tuple[bytes, str]]:
+    """Where to look for what: the sources whose URL the text goes on from, with the rest; or all, with all of it."""
+    sources = {name: source_url(each.definition) for name, each in catalog.sources.items() if source in (None, name)}
+    url = Location(text).url if text.startswith("/") else text
+    below = {name: url[len(each) + 1 :] for name, each in sources.items() if url.startswith(f"{each}/")}
+    # Of a text that is the beginning of a source's URL, or is in it, all files of the source are.
+    within = {name: "" for name, each in sources.items() if text and url.casefold() in each.casefold()}
+    parts = below or {**dict.fromkeys(sources, text), **within}
+    return [(encode_key(name), part) for name, part in parts.items()]
+
+
+def _clues(part: str, status: str | None) -> list[tuple[str, list[Clue]]]:
+    in_path = [Clue("path", contains=part)] if part else []
+    queued = [Clue("row_offset", above=0)] if status == "reading" else []
+    finished = [] if status is None else [Clue("status", equals=status)]
+    tables = []
+    if status not in ("waiting", "reading"):
+        tables.append(("ledger", [*in_path, *finished]))
+    if status in (None, "waiting", "reading"):
+        tables.append(("queue", [*in_path, *queued]))
+    return tables

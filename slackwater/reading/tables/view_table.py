@@ -1,0 +1,81 @@
+"""The views of a root, and those that catch up, as tables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from slackwater.reading.view import View
+from state.lance.lance_store import LanceStateStore
+from state.location import Location
+from state.tables.catalog import Catalog
+from state.tables.records import CatalogView, ViewVersion
+from state.tables.view_name import base_name, is_view
+
+_VIEWS = pa.schema(
+    [
+        ("name", pa.string()),
+        ("class", pa.string()),
+        ("definition", pa.string()),
+        ("sources", pa.list_(pa.string())),
+        ("key", pa.list_(pa.string())),
+        ("rows", pa.int64()),
+        ("path", pa.string()),
+        ("version", pa.int64()),
+        ("reflects_epoch", pa.int64()),
+        ("frozen", pa.bool_()),
+        ("missing", pa.list_(pa.string())),
+    ]
+)
+_LATE_VIEWS = pa.schema([("name", pa.string()), ("class", pa.string()), ("fraction", pa.float64())])
+
+
+def view_table(state: LanceStateStore, catalog: Catalog, root: Location) -> pa.Table:
+    """See `Store.views`."""
+    views = [view for view in catalog.views.values() if is_view(view.name)]
+    return pa.Table.from_pylist([_row(view, state, root) for view in views], _VIEWS)
+
+
+def late_view_table(state: LanceStateStore, catalog: Catalog) -> pa.Table:
+    """See `Store.late_views`."""
+    rows = [
+        {
+            "name": base_name(name),
+            "class": catalog.views[name].view_class if name in catalog.views else None,
+            "fraction": None if version.progress is None else json.loads(version.progress).get("fraction"),
+        }
+        for name, version in state.head.views.items()
+        if name != base_name(name)
+    ]
+    return pa.Table.from_pylist(rows, _LATE_VIEWS)
+
+
+def _row(view: CatalogView, state: LanceStateStore, root: Location) -> Mapping[str, Any]:
+    declared = {
+        "name": view.name,
+        "class": view.view_class,
+        "definition": view.definition,
+        "sources": list(view.sources),
+        "key": list(view.key),
+        "frozen": view.frozen_epoch is not None,
+        "missing": list(view.missing),
+    }
+    version = state.head.views.get(view.name)
+    if version is None:
+        return declared
+    return {
+        **declared,
+        "rows": View(root, version, view.key, state.head.epoch).count_rows(),
+        "path": str(root.child(version.path)),
+        "version": version.version,
+        "reflects_epoch": _reflected(view, version, state.head.epoch),
+    }
+
+
+def _reflected(view: CatalogView, version: ViewVersion, epoch: int) -> int:
+    if view.frozen_epoch is not None:
+        return view.frozen_epoch
+    return epoch if version.reflects_epoch is None else version.reflects_epoch

@@ -1,0 +1,101 @@
+"""One version of a view's dataset: opened when it is needed, with what it raises in our words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import lance
+import pyarrow as pa
+
+from slackwater.reading.selection import Selection, hidden
+from state.errors import EpochExpiredError, NotFoundError
+from state.lance.lance_access import open_dataset
+from state.location import Location
+from state.objects.storage_error import storage_error
+from state.tables.records import ViewVersion
+
+
+class ViewReader:
+    """Reads a view's dataset at one version.
+
+    Args:
+        root: the root of the pipeline.
+        version: which version of which dataset.
+    """
+
+    def __init__(self, root: Location, version: ViewVersion) -> None:
+        self.version = version
+        self.location = root.child(version.path)
+        self._dataset: lance.LanceDataset | None = None
+
+    @property
+    def name(self) -> str:
+        return self.version.name
+
+    @property
+    def dataset(self) -> lance.LanceDataset:
+        """The dataset, checked out at the version.
+
+        Raises:
+            EpochExpiredError: the version is no longer retained.
+            StorageError: the root cannot be read.
+        """
+        if self._dataset is None:
+            try:
+                self._dataset = open_dataset(self.location, self.version.version)
+            except NotFoundError as error:
+                raise self._expired() from error
+        return self._dataset
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the result, without those that are hidden."""
+        return pa.schema([field for field in self.dataset.schema if not hidden(field.name)])
+
+    def selection(self, columns: Sequence[str] | None = None, filter: str | None = None) -> Selection:
+        """What is asked of the view; see `Selection.checked`."""
+        with self.errors():
+            return Selection.checked(self.name, self.dataset, columns, filter)
+
+    def selected(self, selection: Selection) -> pa.Table:
+        """The rows and columns of a selection.
+
+        Raises:
+            UsageError: the condition cannot be computed for a row.
+            EpochExpiredError, StorageError: as `dataset`.
+        """
+        with self.errors():
+            try:
+                return self.dataset.to_table(columns=list(selection.columns), filter=selection.condition)
+            except ValueError as error:
+                raise (selection.refused(self.name, error) or error) from None
+
+    def table(self, columns: Sequence[str], condition: str | None = None, limit: int | None = None) -> pa.Table:
+        """Rows of the dataset; hidden columns may be named.
+
+        Args:
+            columns: of the dataset.
+            condition: what the rows fulfil, in Lance's SQL.
+            limit: no more rows than this.
+
+        Raises:
+            EpochExpiredError, StorageError: as `dataset`.
+        """
+        with self.errors():
+            return self.dataset.to_table(columns=list(columns), filter=condition, limit=limit)
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """Raises what Lance raises inside as EpochExpiredError or StorageError."""
+        try:
+            yield
+        except (OSError, ValueError) as error:
+            reason = storage_error(error, self.location)
+            raise (self._expired() if isinstance(reason, NotFoundError) else reason) from error
+
+    def _expired(self) -> EpochExpiredError:
+        return EpochExpiredError(
+            f"version {self.version.version} of view {self.name!r} at {self.location} is no longer retained: take a "
+            "new snapshot; a tag or a pin keeps an epoch, and a longer retention all of them"
+        )

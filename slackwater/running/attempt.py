@@ -1,0 +1,151 @@
+"""One attempt of a run: a coordinator with its actors, and the thread that takes epochs to Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+
+import pyarrow as pa
+
+from actors.hosting.run_client import RunClient
+from actors.protocol.messages import Mutation
+from actors.protocol.run_state import Recovered, RunState
+from actors.recovery.attempt_plan import AttemptPlan
+from actors.sources.pipeline_definition import PipelineDefinition
+from actors.sources.source import replacing
+from slackwater.backfill.backfill_input import view_history
+from slackwater.running.materializer_loop import MaterializerLoop
+from slackwater.running.spark_application import SparkApplication
+from slackwater.status.run_status import LateView, ViewStatus
+from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.analysis.view_plan import ViewPlan
+from spark_bridge.hand_over.history import History
+from state.clock import Clock
+
+
+class Attempt:
+    """From a recovery to a stop or a failure.  Its handles are its own: nothing of it can write into the next.
+
+    Args:
+        definition: the pipeline.
+        plan: what the attempts before this one left.
+        views: the declared views.
+        spark: the application, which outlives the attempt.
+        clock: see `MaterializerLoop`.
+    """
+
+    def __init__(
+        self,
+        *,
+        definition: PipelineDefinition,
+        plan: AttemptPlan,
+        views: Sequence[ViewDefinition],
+        spark: SparkApplication,
+        clock: Clock,
+    ) -> None:
+        self.plan = plan
+        self._definition, self._views, self._spark, self._clock = definition, views, spark, clock
+        self._client = RunClient(definition, plan)
+        self._loop: MaterializerLoop | None = None
+        self.state = RunState(
+            version=0, phase="starting", term=0, epoch=plan.so_far.epoch, epochs=plan.so_far.epochs,
+            totals=plan.so_far.counts,
+        )  # fmt: skip
+        self.recovered: Recovered | None = None
+
+    @property
+    def is_running(self) -> bool:
+        """Whether mutations and marks are understood."""
+        return self._loop is not None
+
+    @property
+    def views(self) -> Mapping[str, ViewStatus]:
+        """The views that are maintained."""
+        return {} if self._loop is None else self._loop.views
+
+    @property
+    def late_views(self) -> Mapping[str, LateView]:
+        """The views that catch up."""
+        return {} if self._loop is None else dict(self._loop.late_views)
+
+    def add_view(self, definition: ViewDefinition) -> Future[None]:
+        """See `MaterializerLoop.add_view`; the attempt runs."""
+        assert self._loop is not None
+        return self._loop.add_view(definition)
+
+    def drop_view(self, name: str) -> Future[None]:
+        """See `MaterializerLoop.drop_view`; the attempt runs."""
+        assert self._loop is not None
+        return self._loop.drop_view(name)
+
+    def start(self) -> Recovered:
+        """Takes the root over, recovers, and lets the flow begin.  Errors as `actors.recovery.recovery.recover`."""
+        self.recovered = recovered = self._client.start()
+        self.state = self._client.watch()
+        self._loop = MaterializerLoop(
+            client=self._client,
+            root=self._definition.root,
+            definitions=self._views,
+            spark=self._spark.session,
+            recovered=recovered,
+            schemas=self._schemas,
+            has_files=lambda: self.state.files_in_flight > 0,
+            materialized=[source.name for source in self._definition.sources if source.materialize],
+            replacing=replacing(self._definition.sources),
+            open_history=self._open_history,
+            clock=self._clock,
+        )
+        return recovered
+
+    def follow(self, on_state: Callable[[RunState], None]) -> None:
+        """Returns when the attempt has stopped gracefully.
+
+        Args:
+            on_state: is told every state that differs from the last, at least once a second.
+
+        Raises:
+            SlackwaterError: what the attempt failed with.
+        """
+        assert self._loop is not None
+        while self.state.phase != "stopped":
+            self.state = self._client.watch(self.state)
+            on_state(self.state)
+            failure = self.state.failure or self._loop.failure
+            if failure is not None:
+                raise failure
+        self._client.join()
+
+    @property
+    def client(self) -> RunClient:
+        """The coordinator, for what is no matter of the attempt."""
+        return self._client
+
+    def request(self, mutation: Mutation) -> int:
+        """Puts a mutation on the next barrier.  Returns its number, see `RunState.requests_over`."""
+        return self._client.request(mutation)
+
+    def rescale(self, fewest: int, most: int) -> int:
+        """Asks for another number of fetch actors.  Returns the number of that, see `RunState.rescalings_over`."""
+        return self._client.rescale(fewest, most)
+
+    def mark(self) -> int:
+        """Makes a mark, see `RunClient.mark`."""
+        return self._client.mark()
+
+    def end(self) -> None:
+        """Ends whatever is left of the attempt; returns when nothing of it computes or writes any more."""
+        if self._loop is not None:
+            self._loop.begin_end()
+            if self.state.phase != "stopped":
+                self._spark.cancel_jobs()
+            self._loop.join()
+        self._client.close()
+
+    def _open_history(self, plan: ViewPlan, epoch: int, progress: str | None) -> History | None:
+        if self.state.epoch < epoch:
+            return None
+        return view_history(self._definition, self._clock, self._schemas(), plan, epoch, progress)
+
+    def _schemas(self) -> Mapping[str, pa.Schema | None]:
+        """Every source's schema, None while it is not decided."""
+        return {source.name: self.state.schemas.get(source.name) for source in self._definition.sources}

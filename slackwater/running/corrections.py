@@ -1,0 +1,137 @@
+"""Files whose rows leave the views of a run, or are read once more: which those are, and what they ask of the run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from actors.objects.object_store import ObjectStore
+from actors.protocol.messages import FileVersion, Forget, ForgottenFile, Mutation, PathKey, Reread
+from actors.sources.source import SourceDefinition
+from slackwater.commands.retry import naming
+from slackwater.running.requests import RunRequests
+from spark_bridge.analysis.correctable import cannot_compute_again, cannot_follow, follows_files
+from spark_bridge.analysis.view_plan import AGGREGATE, APPEND, FULL
+from spark_bridge.catalyst.epoch_timestamps import uses_moments
+from state.errors import CommandRefusedError, NotFoundError
+from state.lance.lance_root import LanceRoot
+from state.store.store import StateStore
+from state.tables.catalog import Catalog
+from state.tables.records import CatalogView
+from state.tables.view_name import is_view
+
+_AT_ONCE = 10_000
+"""A barrier carries them to every actor."""
+_LOOKED_FOR_AT_ONCE = 16
+_SHOWN = 3
+_File = TypeVar("_File")
+
+
+class Corrections:
+    """Carries out `forget` and `reingest` in a run.
+
+    Args:
+        root: where the ledger is.
+        sources: the declared ones.
+        requests: of the run.
+    """
+
+    def __init__(self, root: LanceRoot, sources: Sequence[SourceDefinition], requests: RunRequests) -> None:
+        self._root, self._requests = root, requests
+        self._sources = {source.name: source for source in sources}
+
+    def forget(self, file: str, source: str | None = None) -> int:
+        """Takes files out of everything, see `Run.forget`."""
+        files = [ForgottenFile(*path) for path in self._named(file, source)]
+        self._carry_out(Forget(part) for part in _parts(files))
+        return len(files)
+
+    def reingest(self, file: str, source: str | None = None) -> int:
+        """Reads files once more in place of what was read of them, see `Run.reingest`."""
+        files = self._versions_of(self._named(file, source))
+        self._carry_out(Reread(part) for part in _parts(files))
+        return len(files)
+
+    def _carry_out(self, mutations: Iterable[Mutation]) -> None:
+        for mutation in mutations:
+            # Once more if an attempt ended before it could tell: a file that is forgotten twice is forgotten.
+            while not self._requests.carry_out(self._requests.running_attempt(), mutation):
+                pass
+
+    def _named(self, file: str, source: str | None) -> list[PathKey]:
+        """The objects that the ledger or a queue knows, and whose rows can be taken out.
+
+        Raises:
+            NotFoundError: there are none, or there is no such source.
+            CommandRefusedError: their source is not materialized, or a view over it cannot follow.
+        """
+        if source is not None and source not in self._sources:
+            raise NotFoundError(
+                f"the pipeline that runs has no source {source!r}; its sources are: {', '.join(self._sources)}"
+            )
+        store = self._root.open(read_only=True)
+        is_named = naming(file, {name: each.location.url for name, each in self._sources.items()})
+        found: set[PathKey] = set()
+        for table in ("ledger", "queue"):
+            rows = store.scan(table).select(["source", "path"]).to_pylist()
+            found |= {
+                (row["source"], row["path"])
+                for row in rows
+                if row["source"] in ((source,) if source else self._sources) and is_named(row)
+            }
+        if not found:
+            raise NotFoundError(
+                f"no file {file} was ever listed{f' in source {source}' if source else ''}; `files` shows those that "
+                "were"
+            )
+        self._require_correctable(store, {name for name, _ in found})
+        return sorted(found)
+
+    def _require_correctable(self, store: StateStore, sources: Iterable[str]) -> None:
+        for name in sorted(sources):
+            if not self._sources[name].materialize:
+                raise CommandRefusedError(
+                    f"source {name} is not materialized: its views can take rows in, and not out again; to correct "
+                    "files, declare a source of another name with materialize=True"
+                )
+            for view in Catalog.of(store.scan("catalog")).views.values():
+                if is_view(view.name) and name in view.sources and view.frozen_epoch is None:
+                    self._require_following(store, view)
+
+    def _require_following(self, store: StateStore, view: CatalogView) -> None:
+        apart = [each for each in view.sources if each not in self._sources or not self._sources[each].materialize]
+        if view.view_class != FULL and apart:
+            raise CommandRefusedError(
+                f"view {view.name!r} reads also {', '.join(apart)}, whose rows are not stored, so that it cannot be "
+                "corrected: only views whose sources are all declared with materialize=True can"
+            )
+        if view.view_class == APPEND and not follows_files(self._root.location, store.head.views.get(view.name)):
+            raise CommandRefusedError(cannot_follow(view.name))
+        if view.view_class == AGGREGATE and uses_moments(view.identity):
+            raise CommandRefusedError(cannot_compute_again(view.name))
+
+    def _versions_of(self, paths: Sequence[PathKey]) -> list[FileVersion]:
+        """The versions of these objects that there are now.
+
+        Raises:
+            NotFoundError: an object is gone.
+        """
+        stores: Mapping[str, ObjectStore] = {
+            name: ObjectStore(self._sources[name].location) for name in {source for source, _ in paths}
+        }
+        with ThreadPoolExecutor(_LOOKED_FOR_AT_ONCE, thread_name_prefix="look") as threads:
+            found = list(threads.map(lambda path: stores[path[0]].find(*path), paths))
+        gone = [path for (_, path), version in zip(paths, found, strict=True) if version is None]
+        if gone:
+            more = f", and {len(gone) - _SHOWN:,} more" if len(gone) > _SHOWN else ""
+            raise NotFoundError(
+                f"{', '.join(gone[:_SHOWN])}{more}: not there any more, so nothing is read again; put it back, leave "
+                "it out, or forget it"
+            )
+        return [version for version in found if version is not None]
+
+
+def _parts(files: Sequence[_File]) -> Iterator[tuple[_File, ...]]:
+    for start in range(0, len(files), _AT_ONCE):
+        yield tuple(files[start : start + _AT_ONCE])

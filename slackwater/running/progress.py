@@ -1,0 +1,107 @@
+"""How far the sources of a run are, over all of its attempts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+
+from actors.protocol.reports import ListProgress, SourceProgress
+from actors.protocol.run_state import Recovered, RunState
+from slackwater.running.discovery_totals import DiscoveryTotals
+from slackwater.status.run_status import MessageStatus, SourceStatus
+from state.clock import Clock
+from state.epoch import epoch_time
+from state.tables.discovery_progress import DiscoveryProgress
+
+_COUNTS = tuple(each.name for each in fields(SourceProgress))
+
+
+class RunProgress:
+    """Adds what the actors of this attempt say to what the earlier ones have committed.
+
+    An attempt that fails takes back what it had not committed: what the ledger says at the beginning of the next one
+    counts.  Requests are never taken back; they were made.
+
+    Args:
+        sources: the names of all sources.
+        clock: tells how old an epoch is.
+        queues: source → URL of its queue of events, if it has one.
+    """
+
+    def __init__(self, sources: Iterable[str], clock: Clock, queues: Mapping[str, str]) -> None:
+        self._sources, self._clock = tuple(sources), clock
+        self._discovery = DiscoveryTotals(queues)
+        self._at_start: Mapping[str, SourceProgress] | None = None
+        self._before: Mapping[str, SourceProgress] = {}
+        self._requests: dict[str, int] = {}
+
+    def begin(self, recovered: Recovered, last: RunState) -> None:
+        """An attempt begins; `last` is how far the one before it came."""
+        for source, counts in _sums(last).items():
+            self._requests[source] = self._requests.get(source, 0) + counts["requests"]
+        self._discovery.begin(last)
+        self._before = recovered.finished
+        if self._at_start is None:
+            self._at_start = recovered.finished
+
+    def sources(self, state: RunState) -> dict[str, SourceStatus]:
+        """Every source, as of the state of the attempt that runs."""
+        statuses = {name: SourceStatus() for name in self._sources}
+        sums = _sums(state)
+        for lister in state.lists:
+            counts = sums[lister.source]
+            before, at_start = self._of(self._before, lister.source), self._of(self._at_start or {}, lister.source)
+            counts = {name: counts[name] + getattr(before, name) - getattr(at_start, name) for name in _COUNTS}
+            counts["requests"] += self._requests.get(lister.source, 0)
+            unfinished, found = state.unfinished.get(lister.source), self._discovery.of(lister)
+            statuses[lister.source] = SourceStatus(
+                listed=lister.listed,
+                listings=lister.listings,
+                requests_per_hour=sum(lister.spent),
+                listing_period_s=lister.period_s,
+                stretched_by=lister.stretched_by,
+                oldest_unfinished_s=0.0 if unfinished is None else self._seconds_since(unfinished.listed_epoch),
+                oldest_unfinished_epochs=0 if unfinished is None else unfinished.epochs,
+                listed_at=found.listed_at,
+                found=found.found,
+                messages=self._messages(found),
+                **counts,
+            )
+        return statuses
+
+    def discovery(self, state: RunState) -> dict[str, DiscoveryProgress]:
+        """How files are found, of each source whose list actor has said something."""
+        return self._discovery.progress(state)
+
+    def _messages(self, lister: ListProgress) -> MessageStatus | None:
+        messages, queue = lister.messages, self._discovery.queue(lister.source)
+        if messages is None or queue is None:
+            return None
+        oldest_s = messages.oldest_sent_s
+        return MessageStatus(
+            queue=queue,
+            in_flight=messages.tracked,
+            oldest_s=0.0 if oldest_s is None else max(0.0, self._clock.now().timestamp() - oldest_s),
+            received=messages.received,
+            redelivered=messages.redelivered,
+            poison=messages.poison,
+            deleted=messages.deleted,
+        )
+
+    def _seconds_since(self, epoch: int) -> float:
+        return max(0.0, (self._clock.now() - epoch_time(epoch)).total_seconds())
+
+    def _of(self, progress: Mapping[str, SourceProgress], source: str) -> SourceProgress:
+        return progress.get(source, SourceProgress())
+
+
+def _sums(state: RunState) -> dict[str, dict[str, int]]:
+    """Source → the counts of its list actor and of all fetch actors together."""
+    sums = {}
+    for lister in state.lists:
+        shares = [fetcher.sources.get(lister.source, SourceProgress()) for fetcher in state.fetchers]
+        counts = {name: sum(getattr(share, name) for share in shares) for name in _COUNTS}
+        counts["waiting"] += lister.held + lister.unsettled
+        counts["requests"] += lister.requests
+        sums[lister.source] = counts
+    return sums

@@ -1,0 +1,213 @@
+"""What is asked of a run, by its own process or through the store.  It outlives the attempts that carry it out."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from actors.protocol.messages import Mutation, PathKey, Pause, Resume, RetriedFile, Retry, Stop, Throttle
+from slackwater.commands.retry import quarantined_files
+from state.errors import CommandRefusedError, NotFoundError, RunFailedError
+from state.store.root import Root
+
+if TYPE_CHECKING:
+    from slackwater.running.attempt import Attempt
+
+_RETRIED_AT_ONCE = 10_000
+"""A barrier carries them to every actor."""
+_NEVER = sys.maxsize
+
+
+class RunRequests:
+    """The requests of one run.
+
+    A pause, a throttle and a number of fetch actors are remembered: every attempt begins with them.
+
+    Args:
+        root: where the ledger is.
+        sources: the names of the declared ones.
+        news: is notified of every change of the run.
+    """
+
+    def __init__(self, root: Root, sources: Iterable[str], news: threading.Condition) -> None:
+        self._root, self._sources, self._news = root, tuple(sources), news
+        self._asking, self._retrying = threading.RLock(), threading.Lock()
+        self._attempt: Attempt | None = None
+        self._number = 0
+        self._paused = False
+        self._throttle = Throttle()
+        self._fetcher_bounds: tuple[int, int] | None = None
+        self._retried: set[PathKey] = set()
+        self.stopping = False
+        self.is_over = False
+
+    # -- the run says ----------------------------------------------------------------------------------------------
+
+    def begin(self, attempt: Attempt) -> None:
+        """An attempt runs: it gets what was asked before it, or of an earlier one."""
+        with self._asking:
+            with self._news:
+                self._attempt, self._number = attempt, 0
+                self._news.notify_all()
+            if self.stopping:
+                self._request(Stop())
+                return
+            if self._fetcher_bounds is not None:
+                self._rescale(attempt, self._fetcher_bounds)
+            if self._throttle != Throttle():
+                self._request(self._throttle)
+            if self._paused:
+                self._request(Pause())
+
+    def end(self, *, for_good: bool = False) -> None:
+        """The attempt runs no more, and with `for_good` none follows."""
+        with self._news:
+            self._attempt = None
+            self.is_over = self.is_over or for_good
+            self._news.notify_all()
+
+    def take_retried(self) -> set[PathKey]:
+        """The paths that were retried since the last call: what is known against them counts no more."""
+        with self._news:
+            retried, self._retried = self._retried, set()
+            return retried
+
+    # -- the user says ---------------------------------------------------------------------------------------------
+
+    def pause(self) -> None:
+        with self._asking:
+            self._paused = True
+            self._request(Pause())
+
+    def resume(self) -> None:
+        with self._asking:
+            self._paused = False
+            self._request(Resume())
+
+    def throttle(self, throttle: Throttle) -> None:
+        with self._asking:
+            self._throttle = throttle
+            self._request(throttle)
+
+    @property
+    def fetcher_bounds(self) -> tuple[int, int] | None:
+        """The fewest and the most fetch actors that were asked for; None if none were."""
+        return self._fetcher_bounds
+
+    def rescale(self, fewest: int, most: int) -> None:
+        """Changes the number of fetch actors, see `Run.rescale`."""
+        bounds = fewest, most
+        with self._asking:
+            self._fetcher_bounds = bounds
+        while True:
+            attempt = self.running_attempt()
+            with self._asking:
+                number = self._rescale(attempt, bounds)
+            if self._await(attempt, lambda: attempt.state.rescalings_over >= number):  # noqa: B023
+                return
+            # The next attempt begins with what was asked for last.
+            with self._asking:
+                if self._fetcher_bounds != bounds:
+                    return
+
+    def stop(self) -> None:
+        with self._asking:
+            self.stopping = True
+            self._request(Stop())
+
+    def settle(self) -> bool:
+        """Waits until what was asked so far is in force.  Returns False if the next attempt begins with it instead."""
+        with self._asking, self._news:
+            attempt, number = self._attempt, self._number
+        return attempt is not None and self._await_request(attempt, number)
+
+    def retry(self, source: str | None = None, file: str | None = None) -> int:
+        """Puts quarantined files back into the queue, see `Run.retry`."""
+        if source is not None and source not in self._sources:
+            raise NotFoundError(
+                f"the pipeline that runs has no source {source!r}; its sources are: {', '.join(self._sources)}"
+            )
+        with self._retrying:
+            wanted = {_try_of(each) for each in self._quarantined(source, file)}
+            total = len(wanted)
+            while wanted:
+                # Read once an attempt runs: the one before it may have committed what it did not live to tell.
+                attempt = self.running_attempt()
+                files = [each for each in self._quarantined(source) if _try_of(each) in wanted][:_RETRIED_AT_ONCE]
+                if not files:
+                    break
+                with self._news:
+                    self._retried |= {(each.file.source, each.file.path) for each in files}
+                if self.carry_out(attempt, Retry(tuple(files))):
+                    wanted.difference_update(map(_try_of, files))
+            return total
+
+    def wait_over(self, timeout_s: float | None = None) -> bool:
+        """Whether the run is over, as soon as it is, or after so many seconds."""
+        with self._news:
+            return self._news.wait_for(lambda: self.is_over, timeout_s)
+
+    def running_attempt(self) -> Attempt:
+        """The attempt that runs, as soon as one does.
+
+        Raises:
+            CommandRefusedError: the run ends.
+        """
+        with self._news:
+            self._news.wait_for(lambda: self._attempt is not None or self.is_over or self.stopping)
+            if self._attempt is None or self.stopping:
+                raise CommandRefusedError("the run is stopping: ask again when it has stopped, or in the next run")
+            return self._attempt
+
+    def carry_out(self, attempt: Attempt, mutation: Mutation) -> bool:
+        """Whether a mutation was carried out, and that is committed; False if the attempt ended before."""
+        with self._asking:
+            with self._news:
+                if self._attempt is not attempt:
+                    return False
+            number = self._request(mutation)
+        return self._await_request(attempt, number)
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _quarantined(self, source: str | None, file: str | None = None) -> list[RetriedFile]:
+        files = quarantined_files(self._root.open(read_only=True), source, file)
+        return [each for each in files if each.file.source in self._sources]
+
+    def _request(self, mutation: Mutation) -> int:
+        """Puts a mutation on the next barrier of the attempt that runs, if one does.  Returns the request's number."""
+        with self._news:
+            attempt = self._attempt
+            self._news.notify_all()
+        if attempt is None:
+            return _NEVER
+        try:
+            number = attempt.request(mutation)
+        except RunFailedError:
+            number = _NEVER  # the run meets the same failure, and its next attempt begins with what is remembered
+        with self._news:
+            self._number = number
+        return number
+
+    def _rescale(self, attempt: Attempt, bounds: tuple[int, int]) -> int:
+        try:
+            return attempt.rescale(*bounds)
+        except RunFailedError:
+            return _NEVER
+
+    def _await_request(self, attempt: Attempt, number: int) -> bool:
+        return self._await(attempt, lambda: attempt.state.requests_over >= number)
+
+    def _await(self, attempt: Attempt, is_carried_out: Callable[[], bool]) -> bool:
+        """Waits until something that was asked for is over, or the attempt.  Returns whether the former is."""
+        with self._news:
+            self._news.wait_for(lambda: is_carried_out() or self._attempt is not attempt)
+            return is_carried_out()
+
+
+def _try_of(retried: RetriedFile) -> tuple[str, str, bytes, int]:
+    """One try of one version: after a retry it is another one."""
+    file = retried.file
+    return file.source, file.path, file.version, retried.attempts

@@ -1,0 +1,354 @@
+"""The control thread of a run: one attempt after the other, until one stops gracefully or none is to follow."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import replace
+
+import structlog
+
+from actors.hosting.run_client import connect_ray, disconnect_ray, ray_address
+from actors.protocol.run_state import RunState
+from actors.recovery.attempt_plan import AttemptPlan, RunTotals
+from actors.recovery.recovery_policy import RecoveryPolicy
+from actors.sources.pipeline_definition import PipelineDefinition
+from actors.sources.source import Notifications
+from slackwater.observability.run_observer import RunObserver
+from slackwater.running.attempt import Attempt
+from slackwater.running.command_loop import CommandLoop
+from slackwater.running.corrections import Corrections
+from slackwater.running.flow_meter import FlowMeter
+from slackwater.running.progress import RunProgress
+from slackwater.running.requests import RunRequests
+from slackwater.running.shipped_code import runtime_environment
+from slackwater.running.spark_application import SparkApplication
+from slackwater.settings import Settings
+from slackwater.status.run_status import LateView, ViewStatus
+from slackwater.status.startup_steps import StartupSteps
+from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.session.session import prepare_java
+from state.clock import Clock
+from state.errors import FencedError, RunFailedError, SlackwaterError
+from state.lance.lance_root import LanceRoot
+from state.ownership.command_inbox import CommandInbox
+from state.ownership.owner import Ownership
+from state.tables.records import Head
+
+_NEXT_ATTEMPT = sys.maxsize
+_SHOWN_PHASES = ("running", "paused", "stopping")
+# Ray and Spark are started by fork and exec: nothing of Lance runs in between.
+warnings.filterwarnings("ignore", message="lance is not fork-safe")
+_log = structlog.get_logger(actor="run")
+
+
+class RunControl:
+    """Starts Ray and Spark if there is none, runs attempts, recovers between them, and ends what it started.
+
+    Everything public is as of a moment ago; `news` is notified of every change, and so is the `observer`, if any.
+
+    Args:
+        definition: the pipeline.
+        views: the declared views.
+        settings: of Spark, Ray and the recovery.
+        ownership: of the root, held; it is released at the end.
+        replaces: the head before this run.
+        clock: gives times and durations.
+    """
+
+    def __init__(
+        self,
+        *,
+        definition: PipelineDefinition,
+        views: Sequence[ViewDefinition],
+        settings: Settings,
+        ownership: Ownership,
+        replaces: Head,
+        clock: Clock,
+    ) -> None:
+        self._definition, self._views = definition, {view.name: view for view in views}
+        self._ownership, self._replaces, self._clock = ownership, replaces, clock
+        self._policy = RecoveryPolicy(settings.recovery)
+        self._started_s = clock.monotonic()
+        self._seconds: float | None = None
+        self._attempt: Attempt | None = None
+        self._late_views: Mapping[str, LateView] = {}
+        self._views_seen: Mapping[str, ViewStatus] = {}
+        self._mark = 1
+        self.news = threading.Condition()
+        self.state = RunState(version=0, phase="starting", term=0, epoch=0)
+        queues = {
+            source.name: source.discovery.queue_url
+            for source in definition.sources
+            if isinstance(source.discovery, Notifications)
+        }
+        self.progress = RunProgress((source.name for source in definition.sources), clock, queues)
+        self.meter = FlowMeter(definition.barrier, definition.fetch, clock)
+        self.recovering = ""
+        self.recoveries = 0
+        self.failure: Exception | None = None
+        self.is_over = False
+        self.observer: RunObserver | None = None
+        sources = (source.name for source in definition.sources)
+        self.requests = RunRequests(LanceRoot(definition.root, clock), sources, self.news)
+        self.corrections = Corrections(LanceRoot(definition.root, clock), definition.sources, self.requests)
+        prepare_java()
+        self.startup = StartupSteps(clock, self._tell)
+        self._spark = SparkApplication(settings.spark, f"slackwater-{ownership.run_id}", self.startup)
+        self._owns_ray = self._start_ray(settings)
+        inbox = CommandInbox(definition.root, clock)
+        self._commands = CommandLoop(inbox, ownership, self.requests, self.corrections, lambda: self.failure)
+        self._thread = threading.Thread(target=self._control, name="run", daemon=True)
+        self._thread.start()
+
+    @property
+    def seconds(self) -> float:
+        """Since the start, up to the end."""
+        return self._seconds if self._seconds is not None else self._clock.monotonic() - self._started_s
+
+    @property
+    def has_caught_up(self) -> bool:
+        """Whether the last mark is reached."""
+        return self.state.reached_mark >= self._mark
+
+    @property
+    def spark_is_ready(self) -> bool:
+        """Whether the session has started, or failed to."""
+        return self._spark.session.done()
+
+    @property
+    def views(self) -> Mapping[str, ViewStatus]:
+        """The views that are maintained, now or when the last attempt ended."""
+        with self.news:
+            return self._views_seen if self._attempt is None else self._attempt.views
+
+    @property
+    def late_views(self) -> Mapping[str, LateView]:
+        """The views that catch up, now or when the last attempt ended."""
+        with self.news:
+            return self._late_views if self._attempt is None else self._attempt.late_views
+
+    def add_view(self, view: ViewDefinition, reads: frozenset[str]) -> None:
+        """Declares one more view from now on, in this attempt and in those that follow.
+
+        Args:
+            view: the definition.
+            reads: the sources that it may read.
+        """
+        self._change(lambda attempt: attempt.add_view(view))
+        self._declare({**self._views, view.name: view}, {**self._definition.views, view.name: reads})
+
+    def drop_view(self, name: str) -> None:
+        """Ends a view, in this attempt and for those that follow."""
+        self._change(lambda attempt: attempt.drop_view(name))
+        views = {key: view for key, view in self._views.items() if key != name}
+        self._declare(views, {key: reads for key, reads in self._definition.views.items() if key != name})
+
+    def _change(self, change: Callable[[Attempt], Future[None]]) -> None:
+        """Changes the views of the attempt that runs; when it fails meanwhile, those of the next one.
+
+        Raises:
+            CommandRefusedError: the run ends.
+        """
+        while True:
+            attempt = self.requests.running_attempt()
+            try:
+                return change(attempt).result()
+            except RunFailedError:
+                with self.news:
+                    self.news.wait_for(lambda: self._attempt is not attempt or self.is_over)  # noqa: B023
+
+    def _declare(self, views: Mapping[str, ViewDefinition], reads: Mapping[str, frozenset[str]]) -> None:
+        with self.news:
+            self._views = dict(views)
+            self._definition = replace(self._definition, views=dict(reads))
+
+    def join(self) -> None:
+        """Returns when the run is over."""
+        self._thread.join()
+
+    def renew_mark(self) -> None:
+        """From here on `caught_up` means a listing that begins after this call."""
+        while not self.is_over:
+            with self.news:
+                if (attempt := self._attempt) is None:
+                    self._mark = _NEXT_ATTEMPT
+                    return
+            try:
+                mark = attempt.mark()
+            except RunFailedError:
+                mark = _NEXT_ATTEMPT
+            with self.news:
+                if self._attempt is attempt and mark != _NEXT_ATTEMPT:
+                    self._mark = mark
+                    return
+                # It has died: the control thread is about to notice.
+                self.news.wait_for(lambda: self._attempt is not attempt or self.is_over)
+
+    def _control(self) -> None:
+        """One attempt after the other, until one stops gracefully or none is to follow."""
+        plan = AttemptPlan(
+            self._ownership.run_id,
+            replaces_term=self._replaces.term,
+            replaces=frozenset({self._replaces.run, *self._ownership.replaced}),
+            began_at=self._clock.now(),
+        )
+        try:
+            while (failure := self._try(plan)) is not None:
+                plan = self._plan_after(plan, failure)
+        except Exception as error:
+            self._fail(error)
+        finally:
+            self._clean_up()
+
+    def _start_ray(self, settings: Settings) -> bool:
+        """Ray, while the JVM of Spark starts beside it.  Returns whether it is ours to end.
+
+        In the thread of the caller, whose SIGTERM Ray turns into a graceful end.
+        """
+        self._spark.start()
+        ray, spark = settings.ray, settings.spark
+        try:
+            with self.startup.step("Ray"):
+                is_ours = connect_ray(
+                    address=ray.address,
+                    num_cpus=ray.num_cpus or spark.num_executors * spark.executor_cores + 1,
+                    namespace=ray.namespace,
+                    runtime_env=runtime_environment(
+                        ray.runtime_env, joins_cluster=ray_address(ray.address) is not None
+                    ),
+                )
+        except BaseException:
+            self._spark.end()
+            raise
+        self._spark.ray_is_up()
+        return is_ours
+
+    def _tell(self) -> None:
+        with self.news:
+            self.news.notify_all()
+
+    def _try(self, plan: AttemptPlan) -> Exception | None:
+        """Runs one attempt to its end.  Returns what it failed with; None if it stopped gracefully."""
+        attempt = Attempt(
+            definition=self._definition,
+            plan=plan,
+            views=tuple(self._views.values()),
+            spark=self._spark,
+            clock=self._clock,
+        )
+        try:
+            with self.startup.step("coordinator and actors"):
+                recovered = attempt.start()
+            self.progress.begin(recovered, self.state)
+            self._publish(attempt.state)
+            self._ownership.update(term=recovered.term, phase="running")
+            with self.news:
+                self._attempt, self.recovering = attempt, ""
+                if self._mark == _NEXT_ATTEMPT:
+                    self._mark = attempt.mark()
+            self.requests.begin(attempt)
+            attempt.follow(self._publish)
+            return None
+        except Exception as error:
+            return error
+        finally:
+            with self.news:
+                self._attempt, self._late_views, self._views_seen = None, attempt.late_views, attempt.views
+                self.news.notify_all()
+            self.requests.end()
+            attempt.end()
+
+    def _plan_after(self, plan: AttemptPlan, error: Exception) -> AttemptPlan:
+        """How the next attempt begins; waits until it may.  Raises the error if there is to be none."""
+        state = self.state
+        self._policy.forgive(self.requests.take_retried())
+        following = self._policy.on_failure(error, state, self._clock.monotonic())
+        if following is None or self.requests.stopping:
+            raise error
+        lost = self._spark.replace_if_lost()
+        reason = f"{error}; {'a new Spark application starts; ' if lost else ''}going on from epoch {state.epoch}"
+        _log.warning(
+            "recovering", epoch=state.epoch, attempt=plan.number + 1, pause_s=following.pause_s, error=str(error)
+        )
+        self._ownership.update(phase="recovering", last_error=str(error))
+        with self.news:
+            self.recovering, self.recoveries = reason, self.recoveries + 1
+            # The listing that the next attempt begins with is younger than every mark so far.
+            self._mark, self.state = 1, replace(state, reached_mark=0)
+        self._observe(at_once=True)
+        with self.news:
+            self.news.wait_for(lambda: self.requests.stopping, following.pause_s)
+        return replace(
+            plan,
+            number=plan.number + 1,
+            held_root=plan.held_root or state.term > 0,
+            so_far=RunTotals(state.epoch, state.epochs, state.totals),
+            files_at_once=following.files_at_once,
+            poisoned=following.poisoned,
+            spent={**plan.spent, **{each.source: each.spent for each in state.lists}},
+            num_fetchers=state.num_fetchers or None,
+            fetcher_bounds=self.requests.fetcher_bounds,
+        )
+
+    def _clean_up(self) -> None:
+        """Ends whatever was started, in the reverse order; the run is over only then."""
+        self.requests.end(for_good=True)
+        self._observe(at_once=True)
+        steps: list[Callable[[], None]] = [self._spark.end]
+        if self._owns_ray:
+            steps.append(disconnect_ray)
+        try:
+            for step in steps:
+                try:
+                    step()
+                except Exception as error:
+                    # What is dead already cannot be ended; what comes after must be.
+                    _log.debug("could not be ended", epoch=self.state.epoch, step=step.__name__, error=str(error))
+        finally:
+            self._commands.join()
+            if self.failure is not None:
+                self._ownership.update(last_error=str(self.failure))
+            self._ownership.release("stopped" if self.failure is None else "failed")
+            with self.news:
+                self._seconds = self._clock.monotonic() - self._started_s
+                self.is_over = True
+                self.news.notify_all()
+
+    def _observe(self, *, at_once: bool = False) -> None:
+        if self.observer is not None:
+            self.observer.observe(self.state, at_once=at_once)
+
+    def _fail(self, error: Exception) -> None:
+        if not isinstance(error, SlackwaterError):
+            error = RunFailedError(f"{type(error).__name__}: {error}; start the run again, it goes on where it stopped")
+        _log.debug("run failed", epoch=self.state.epoch, error=str(error))
+        with self.news:
+            self.failure = error
+            self.news.notify_all()
+
+    def _publish(self, state: RunState) -> None:
+        if self._ownership.lost:
+            raise FencedError(
+                f"{self._definition.root} was taken over by another process; this run has stopped for good"
+            )
+        before = self.state
+        self.meter.observe(state, self.progress.sources(state))
+        with self.news:
+            self.state = state
+            self.news.notify_all()
+        self._observe()
+        if state.phase != before.phase and state.phase in _SHOWN_PHASES:
+            self._ownership.update(phase=state.phase)
+        if (state.num_fetchers, state.scaling) != (before.num_fetchers, before.scaling):
+            self._ownership.update(fetchers=state.num_fetchers, scaling=state.scaling)
+        if state.lists != before.lists:
+            self._ownership.update(sources=self.progress.discovery(state))
+        if state.epochs > before.epochs:
+            rows, files = state.totals.rows - before.totals.rows, state.totals.files - before.totals.files
+            _log.info(
+                "epochs committed", epoch=state.epoch, epochs=state.epochs - before.epochs, files=files, rows=rows
+            )

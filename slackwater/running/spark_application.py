@@ -1,0 +1,102 @@
+"""The Spark application of a run: started beside Ray and the first listing, replaced when lost, ended at the end."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any
+
+from spark_bridge.session.session import (
+    SparkSettings,
+    begin_session,
+    find_session,
+    finish_session,
+    is_alive,
+    is_users,
+    stop_session,
+)
+from state.errors import RunFailedError
+
+if TYPE_CHECKING:
+    from slackwater.status.startup_steps import StartupSteps
+
+
+class SparkApplication:
+    """The application that one run uses.  A session that runs in this process already is borrowed, and left alone.
+
+    Args:
+        settings: see `SparkSettings`.
+        name: of the application; a new one after a loss gets a number behind it.
+        startup: is told the steps of the start.
+
+    Raises:
+        SettingsError: this process has a session that a run cannot use.
+    """
+
+    def __init__(self, settings: SparkSettings, name: str, startup: StartupSteps) -> None:
+        self._settings, self._name, self._startup = settings, name, startup
+        self._losses = 0
+        self._find = find_session(settings)
+        self._ray_came = threading.Event()
+        self._ray_is_up = False
+        self.session: Future[Any] = Future()
+
+    def start(self) -> None:
+        """Begins to start the session, in a thread: that takes longer than many buckets take to read."""
+        self.session = Future()
+        threading.Thread(target=self._start, args=(self.session,), name="spark-start", daemon=True).start()
+
+    def ray_is_up(self) -> None:
+        """From here on the start may use Ray."""
+        self._ray_is_up = True
+        self._ray_came.set()
+
+    def replace_if_lost(self) -> bool:
+        """Starts a new application if this one does not live any more.  Returns whether that was so."""
+        if not self.session.done() or (self.session.exception() is None and is_alive(self.session.result())):
+            return False
+        if self.session.exception() is None and is_users(self.session.result()):
+            raise RunFailedError(
+                "the SparkSession of this process, which the run had borrowed, is dead: start another one with "
+                "raydp.init_spark, or none, and start the run again; it goes on where it stopped"
+            )
+        stop_session()
+        self._losses += 1
+        self._find = None
+        self.start()
+        return True
+
+    def cancel_jobs(self) -> None:
+        """Ends what the session computes: nobody waits for it any more.  A user's may compute more than that."""
+        if not self.session.done() or self.session.exception() is not None:
+            return
+        spark = self.session.result()
+        if not is_users(spark) and is_alive(spark):
+            spark.sparkContext.cancelAllJobs()
+
+    def end(self) -> None:
+        """Ends the session, unless it was borrowed.  One that waits for a Ray that never came gives up."""
+        self._ray_came.set()
+        if self._find is None and self.session.exception() is None:
+            stop_session()
+
+    def _start(self, session: Future[Any]) -> None:
+        try:
+            session.set_result(self._started() if self._find is None else self._borrowed(self._find))
+        except Exception as error:
+            session.set_exception(error)
+
+    def _borrowed(self, find: Callable[[], Any]) -> Any:
+        self._ray_came.wait()
+        with self._startup.step("Spark's session"):
+            return find()
+
+    def _started(self) -> Any:
+        name = f"{self._name}-{self._losses}" if self._losses else self._name
+        application = begin_session(self._settings, name, lambda: self._ray_is_up, self._startup.step)
+        self._ray_came.wait()
+        if not self._ray_is_up:
+            application.end()
+            raise RunFailedError("Spark cannot start: there is no Ray")
+        return finish_session(application, self._settings.start_timeout_s)

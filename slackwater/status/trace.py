@@ -1,0 +1,103 @@
+"""Where the time of one committed epoch went."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from slackwater.status.run_status import RunStatus
+from state.ownership.owner import Owner
+from state.tables.epoch_trace import EpochTrace, Span
+from state.tables.records import EpochCounts, EpochRecord, EpochSeconds
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The phases of an epoch, and what took how long in each.
+
+    Args:
+        epoch: which.
+        committed_at: when.
+        files: that it finished.
+        rows: that it brought.
+        bytes: that were read for it.
+        requests: that were made for it.
+        spans: in the order of the phases, each phase before what it consists of; times are seconds from the injection
+            of the barrier, so that the fetch phase begins below 0.
+        left_out: phase → how many spans it had that were shorter than those.
+        commit_s: how long the commit took; None while that is not known: the record of the next epoch tells it, and
+            until then the process that runs the pipeline.
+    """
+
+    epoch: int
+    committed_at: datetime
+    files: int
+    rows: int
+    bytes: int
+    requests: int
+    spans: tuple[Span, ...]
+    left_out: Mapping[str, int]
+    commit_s: float | None
+
+    @property
+    def seconds(self) -> float:
+        """From the opening of the epoch to the end of its commit, as far as that is known."""
+        if not self.spans:
+            return 0.0
+        return max(span.start_s + span.seconds for span in self.spans) - min(span.start_s for span in self.spans)
+
+    @classmethod
+    def of(
+        cls, epoch: int, committed_at: datetime, counts: EpochCounts, trace: EpochTrace, commit_s: float | None
+    ) -> Trace:
+        """What was kept before the commit, with the commit behind it."""
+        spans = trace.spans
+        if commit_s is not None:
+            end_s = max((span.start_s + span.seconds for span in spans), default=0.0)
+            spans = (*spans, Span("commit", "", end_s, commit_s))
+        return cls(
+            epoch=epoch,
+            committed_at=committed_at,
+            files=counts.files,
+            rows=counts.rows,
+            bytes=counts.bytes,
+            requests=counts.requests,
+            spans=spans,
+            left_out=trace.left_out,
+            commit_s=commit_s,
+        )
+
+
+def trace_of(record: EpochRecord, records: Sequence[EpochRecord], owner: Owner | None) -> Trace:
+    """The trace of an epoch, by its record, those of others, and what its owner last said of itself."""
+    kept = EpochTrace(phases(record.seconds)) if record.trace is None else EpochTrace.of_json(record.trace)
+    commit_s = _told_by_the_next(record, records)
+    if commit_s is None:
+        commit_s = _told_by_the_owner(record.epoch, owner)
+    return Trace.of(record.epoch, record.committed_at, record.counts, kept, commit_s)
+
+
+def phases(seconds: EpochSeconds) -> tuple[Span, ...]:
+    """The phases of an epoch of which no more is kept."""
+    materialized_s = seconds.align + seconds.spark
+    return (
+        Span("fetch", "", -seconds.fetch, seconds.fetch),
+        Span("align", "", 0.0, seconds.align),
+        Span("spark", "", seconds.align, seconds.spark),
+        Span("collect", "", materialized_s, max(0.0, seconds.collect - materialized_s)),
+    )
+
+
+def _told_by_the_next(record: EpochRecord, records: Iterable[EpochRecord]) -> float | None:
+    following = next((each for each in records if each.epoch > record.epoch), None)
+    if following is None or following.trace is None:
+        return None
+    before = EpochTrace.of_json(following.trace).commit_before
+    return before[1] if before is not None and before[0] == record.epoch else None
+
+
+def _told_by_the_owner(epoch: int, owner: Owner | None) -> float | None:
+    status = None if owner is None or owner.status is None else RunStatus.of_json(owner.status)
+    recent = () if status is None else status.recent
+    return next((each.commit_s for each in recent if each.epoch == epoch), None)

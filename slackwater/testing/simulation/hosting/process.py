@@ -1,0 +1,185 @@
+"""The process that runs a pipeline: one attempt after the other; the same as `slackwater.running.run.Run`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from actors.protocol.messages import FileVersion, Mutation, PathKey, Pause, Resume, Stop
+from actors.protocol.run_state import RunState
+from actors.recovery.attempt_plan import AttemptPlan, RunTotals
+from actors.recovery.recovery_policy import RecoveryPolicy
+from slackwater.testing.simulation.hosting.attempt import SimulatedAttempt
+from slackwater.testing.simulation.promises.promises import PromiseBroken
+from slackwater.testing.simulation.world.interruptions import Killed
+from slackwater.testing.simulation.world.schedule import Life
+from state.errors import ProtocolError, SlackwaterError
+
+if TYPE_CHECKING:
+    from slackwater.testing.simulation.world.world import World
+
+_SPARK_START_S = 5.0
+_NEXT_ATTEMPT = 1 << 62
+
+
+class SimulatedProcess(Life):
+    """One run of the pipeline.
+
+    Args:
+        world: that it is in.
+        name: of the run, different from every other.
+    """
+
+    def __init__(self, world: World, name: str) -> None:
+        super().__init__(name)
+        self.world = world
+        self.views = world.views if world.late_view is None or not world.processes else (*world.views, world.late_view)
+        self._policy = RecoveryPolicy(world.recovery)
+        committed = world.disk.versions.get(world.disk.latest)
+        self._plan = AttemptPlan(
+            name,
+            replaces_term=0 if committed is None else committed.head.term,
+            replaces=frozenset(process.name for process in world.processes),
+            began_at=world.clock.now(),
+        )
+        self._state = RunState(version=0, phase="starting", term=0, epoch=0)
+        self._paused = self._is_pausing = False
+        self.is_stopping = False
+        self._mark = 1
+        self._marked = world.bucket.present()
+        self.attempt: SimulatedAttempt | None = None
+        self.spark_is_up = False
+        self.failure: Exception | None = None
+        self.stopped = False
+        world.schedule.at(world.clock.monotonic() + world.random.random() * _SPARK_START_S, self, self._spark_started)
+        world.schedule.soon(self, self._try)
+
+    # -- what the user asks for ------------------------------------------------------------------------------------
+
+    def pause(self) -> None:
+        """From the next barrier on nothing is listed or read."""
+        self._paused = True
+        self._request(Pause())
+
+    def resume(self) -> None:
+        """Takes a `pause` back."""
+        self._paused = False
+        self._request(Resume())
+
+    def rescale(self, num_fetchers: int) -> None:
+        """From some barrier on there are so many fetch actors."""
+        bounds = num_fetchers, num_fetchers
+        self._plan = replace(self._plan, fetcher_bounds=bounds)
+        attempt = self.attempt
+        if attempt is not None and attempt.is_running:
+            attempt.coordinator.tell_now(attempt.coordinator.rescale, num_fetchers)
+
+    def stop(self) -> None:
+        """Ends the run after a last epoch."""
+        self.is_stopping = True
+        self._request(Stop())
+        if self._is_pausing:
+            self._try()
+
+    def new_mark(self) -> None:
+        """From here on `caught_up` means a listing that begins after this."""
+        self._marked = self.world.bucket.present()
+        attempt = self.attempt
+        is_heard = attempt is not None and attempt.is_running and attempt.alive and attempt.coordinator.alive
+        self._mark = attempt.coordinator.mark() if attempt is not None and is_heard else _NEXT_ATTEMPT
+
+    @property
+    def caught_up(self) -> bool:
+        """Whether everything that was there at the mark is finished and committed."""
+        return self._state.reached_mark >= self._mark
+
+    @property
+    def marked_objects(self) -> dict[PathKey, FileVersion]:
+        """What was in the bucket at the mark, is still, and does not wait for another source's schema."""
+        present = self.world.bucket.still_present(self._marked)
+        untold = self.world.bucket.untold()
+        return {
+            path: file for path, file in present.items() if path[0] not in self._state.closed and path not in untold
+        }
+
+    @property
+    def closed(self) -> frozenset[str]:
+        """The sources that wait for the schema of another one."""
+        return self._state.closed
+
+    # -- what the attempt says -------------------------------------------------------------------------------------
+
+    def on_started(self, attempt: SimulatedAttempt) -> None:
+        """The attempt understands requests; it begins with what the user has asked for before."""
+        self._publish(attempt.state)
+        if self._mark == _NEXT_ATTEMPT:
+            self._mark = attempt.coordinator.mark()
+        if self.is_stopping:
+            self._request(Stop())
+        elif self._paused:
+            self._request(Pause())
+
+    def on_state(self, attempt: SimulatedAttempt) -> None:
+        """How far the attempt is."""
+        self._publish(attempt.state)
+        if attempt.state.phase == "stopped" and attempt.coordinator.is_stopped:
+            self.stopped = True
+            self.world.promises.on_stopped(self.name, attempt.state)
+            self.end()
+
+    def on_failure(self, attempt: SimulatedAttempt, error: Exception) -> None:
+        """The attempt has failed: the next one begins, at some time, or the run is over."""
+        if not attempt.alive:
+            return
+        self._publish(attempt.state)
+        attempt.end()
+        self.attempt = None
+        state = self._state
+        following = self._policy.on_failure(error, state, self.world.clock.monotonic())
+        if following is None or self.is_stopping:
+            self.failure = error
+            self.end()
+            return
+        self._mark, self._state = 1, replace(state, reached_mark=0)
+        self._plan = replace(
+            self._plan,
+            number=self._plan.number + 1,
+            held_root=self._plan.held_root or state.term > 0,
+            so_far=RunTotals(state.epoch, state.epochs, state.totals),
+            files_at_once=following.files_at_once,
+            poisoned=following.poisoned,
+            num_fetchers=state.num_fetchers or None,
+            spent={**self._plan.spent, **{each.source: each.spent for each in state.lists}},
+        )
+        self._is_pausing = True
+        self.world.schedule.at(self.world.clock.monotonic() + following.pause_s, self, self._try)
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _try(self) -> None:
+        if self.attempt is not None:
+            return
+        self._is_pausing = False
+        attempt = self.attempt = SimulatedAttempt(self, self._plan)
+        try:
+            attempt.start()
+        except Killed:
+            pass
+        except ProtocolError as error:
+            raise PromiseBroken("no bug", f"recovery: {error}") from error
+        except SlackwaterError as error:
+            attempt.on_failure(error)
+
+    def _publish(self, state: RunState) -> None:
+        self._state = state
+        self.world.promises.on_state(self.name, state)
+
+    def _request(self, mutation: Mutation) -> None:
+        attempt = self.attempt
+        if attempt is not None and attempt.is_running:
+            attempt.coordinator.tell_now(attempt.coordinator.request, mutation)
+
+    def _spark_started(self) -> None:
+        self.spark_is_up = True
+        if self.attempt is not None and self.attempt.is_running:
+            self.attempt.materializer.look_soon()

@@ -1,0 +1,233 @@
+"""Stories that nobody wrote: out of a seed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from actors.sources.topology import COORDINATOR, DISPATCHER, MATERIALIZER, MERGER
+from slackwater.testing.simulation.stories.scenario import Scenario
+from slackwater.testing.simulation.stories.steps import (
+    AT,
+    BARRIER,
+    CAUGHT_UP,
+    CLOCK,
+    COMMIT,
+    CRASH,
+    EVENTS,
+    FREEZE,
+    KILL,
+    PAUSE,
+    RESCALE,
+    RESUME,
+    SECONDS,
+    SILENCE,
+    START,
+    STOP,
+    STOPPED,
+    THAW,
+    VIEW_COMMIT,
+    Step,
+    back,
+    file,
+    refuse,
+    vanish,
+)
+
+if TYPE_CHECKING:
+    from random import Random  # noqa: TID251 - as an argument
+
+_PATHS = "abcdef"
+_RESCALED = 0.35
+_NUMBERS_OF_FETCHERS = (1, 1, 2, 3, 4, 7, 16)
+_FETCHERS_NAMED = 6
+_NOBODY_DIES = 0.5
+_MOST_KILLERS = 2
+_AT_ROOT = ("commit", "view", "restore", "tag", "vacuum")
+
+
+class RandomStory:
+    """Makes a scenario.
+
+    Args:
+        random: makes every choice; the same one makes the same scenario.
+    """
+
+    def __init__(self, random: Random) -> None:
+        self._random = random
+        self._killers = 0
+        self._named: list[str] = []
+
+    def scenario(self) -> Scenario:
+        """A pipeline, a few files, and up to three misfortunes."""
+        random, pick = self._random, self._random.choice
+        # Upkeep and views that are created late are hard to bring together.
+        keep_epochs = pick((1, 1, 2, 3)) if random.random() < 0.25 else None
+        self._sources = ("s", "t") if random.random() < (0.2 if keep_epochs is None else 0.5) else ("s",)
+        self._fetchers = pick((1, 2, 2, 2, 3))
+        self._actors = (
+            *(f"list-{source}" for source in self._sources),
+            *(f"fetch-{index}" for index in range(self._fetchers)),
+            DISPATCHER,
+            MERGER,
+            COORDINATOR,
+            MATERIALIZER,
+        )
+        scenario = Scenario(
+            tuple(self._story()),
+            sources=self._sources,
+            fetchers=self._fetchers,
+            schema_known=random.random() < (0.7 if keep_epochs is None else 0.4),
+            must_settle=random.random() < 0.1,
+            listing_s=pick((2.0, 10.0, 30.0)),
+            page_size=pick((1, 2, 3, 10)),
+            piece_rows=pick((1, 2, 3, 5)),
+            epoch_rows=pick((2, 5, 50)),
+            credit_rows=pick((1, 3, 20)),
+            concurrency=pick((1, 2, 4)),
+            files_waiting=pick((1, 2, 8)),
+            keep_epochs=keep_epochs,
+            on_change=random.choice(("ignore", "ignore", "append")),
+            clock_stands=random.random() < 0.15,
+            slow=pick(self._actors) if random.random() < 0.3 else "",
+            adds_columns=random.random() < 0.2,
+            materialize=random.random() < (0.2 if keep_epochs is None else 0.5),
+            late_view=random.random() < 0.4,
+        )
+        if scenario.materialize and random.random() < 0.5:
+            scenario = replace(scenario, on_change="replace")
+        if not scenario.must_settle and random.random() < 0.35:
+            listing_s, loses = pick((60.0, 600.0)), random.random() < 0.3
+            scenario = replace(scenario, notifications=True, listing_s=listing_s, loses_events=loses)
+        if random.random() < 0.15:
+            scenario = replace(scenario, order=pick(("name", "last_modified")))
+        # Last of all: what comes before is the same with it and without.
+        return self._rescaled(scenario) if random.random() < _RESCALED else scenario
+
+    def _rescaled(self, scenario: Scenario) -> Scenario:
+        """The same with more files, and other numbers of fetch actors on the way, some of which die of it."""
+        random, steps = self._random, list(scenario.story)
+        # A file that kills, and deaths that it has no part in: together they accuse the wrong one.
+        may_die, self._killers = not self._killers, _MOST_KILLERS
+        first = steps.index(START) + 1 if START in steps else 0
+        for _ in range(random.choice((1, 2, 2, 3))):
+            added = [self._put() for _ in range(random.choice((0, 2, 4)))]
+            if random.random() < 0.7:
+                added.append(EVENTS(random.choice((5, 10, 20, 30, 50, 80))))
+            fetcher = f"fetch-{random.randrange(_FETCHERS_NAMED)}"
+            kind = random.random() if may_die else _NOBODY_DIES
+            if kind < 0.15:
+                added.append(AT(f"{fetcher} {random.choice(('hands over', 'collects'))}", self._death(fetcher)))
+            added.append(RESCALE(random.choice(_NUMBERS_OF_FETCHERS)))
+            if 0.15 < kind < 0.35:
+                added += [EVENTS(random.choice((2, 5, 10, 20, 40))), self._death(fetcher)]
+            elif kind < 0.8:
+                added += [*(self._put() for _ in range(random.choice((0, 0, 1, 2)))), *self._wait()]
+            at = random.randint(first, len(steps))
+            steps[at:at] = added
+        return replace(
+            scenario,
+            story=tuple(steps),
+            patience_s=random.choice((10.0, 10.0, 0.5, 0.0, 0.0)),
+            slow=scenario.slow or random.choice(("", "", "fetch-0", "fetch-1")),
+        )
+
+    def _death(self, fetcher: str) -> Step:
+        return CRASH(self._random.choice((fetcher, fetcher, "fetch-0", DISPATCHER, MERGER, COORDINATOR)))
+
+    def _story(self) -> list[Step]:
+        random = self._random
+        story = [self._put() for _ in range(random.randint(1, 4))]
+        if random.random() < 0.9:
+            story.append(START)
+        for _ in range(random.choice((0, 1, 1, 1, 2))):
+            story += [*self._wait(), *self._news(), *self._misfortune()]
+        return [*story, *self._wait(), *self._news()]
+
+    def _put(self) -> Step:
+        random, path = self._random, self._path()
+        self._named.append(path)
+        rows = random.choice((0, 1, 2, 3, 5, 8))
+        if random.random() < 0.08:
+            return file(path, rows=rows, bad_row=random.randint(0, rows))
+        if rows and random.random() < 0.15:
+            return file(path, rows=rows, bad=sorted(random.sample(range(rows), random.randint(1, min(3, rows)))))
+        if random.random() < 0.04 and self._killers < _MOST_KILLERS and rows:
+            self._killers += 1
+            return file(path, rows=rows, kills=random.choice(("fetch", "spark")))
+        return file(path, rows=rows)
+
+    def _path(self) -> str:
+        if self._named and self._random.random() < 0.3:
+            return self._random.choice(self._named)
+        name = self._random.choice(_PATHS)
+        return name if len(self._sources) == 1 else f"{self._random.choice(self._sources)}/{name}"
+
+    def _wait(self) -> list[Step]:
+        random = self._random
+        kind = random.random()
+        if kind < 0.15:
+            return []
+        if kind < 0.3:
+            return [BARRIER]
+        if kind < 0.35:
+            return [SECONDS(random.choice((0.5, 2, 5)))]
+        if kind < 0.45:
+            return [CAUGHT_UP]
+        return [EVENTS(random.choice((5, 10, 20, 40, 80)))]
+
+    def _news(self) -> list[Step]:
+        """What happens to the bucket."""
+        random = self._random
+        kind = random.random()
+        if kind < 0.4:
+            return [self._put()]
+        if kind < 0.48:
+            return [vanish(random.choice(self._named))]
+        if kind < 0.5:
+            return [back(random.choice(self._named))]
+        if kind < 0.6:
+            path = random.choice(self._named)
+            return [vanish(path), *self._wait(), *self._crash(), back(path)]
+        if kind < 0.65:
+            return [refuse(random.choice((1, 2, 6)))]
+        return []
+
+    def _misfortune(self) -> list[Step]:
+        random = self._random
+        kind = random.random()
+        if kind < 0.35:
+            return self._crash()
+        if kind < 0.5:
+            return [self._sometime(KILL), *self._wait(), START]
+        if kind < 0.62:
+            return [self._sometime(FREEZE), *self._wait(), START, *self._wait(), THAW]
+        if kind < 0.67:
+            return [START]
+        if kind < 0.79:
+            silence = [SILENCE(random.randint(1, 3))] if random.random() < 0.4 else []
+            return [COMMIT(random.choice(("lost", "unanswered", "late"))), *silence]
+        if kind < 0.84:
+            return [VIEW_COMMIT(random.choice(("lost", "unanswered")))]
+        if kind < 0.88:
+            return [SILENCE(random.randint(1, 3))]
+        if kind < 0.91:
+            return [CLOCK(random.choice((-3600, 3600)))]
+        if kind < 0.96:
+            return [PAUSE, *self._wait(), *self._misfortune(), RESUME]
+        return [STOP, *self._wait(), *self._misfortune(), STOPPED]
+
+    def _crash(self) -> list[Step]:
+        return [self._sometime(CRASH(self._random.choice(self._actors)))]
+
+    def _sometime(self, step: Step) -> Step:
+        """At once, or in the middle of something."""
+        random = self._random
+        kind = random.random()
+        if kind < 0.45:
+            return step
+        if kind < 0.8:
+            return AT(f"{random.choice(('before', 'after'))} {random.choice(_AT_ROOT)}", step)
+        if kind < 0.85:
+            return AT("before read", step)
+        return AT(f"{random.choice(self._actors)} collects", step)

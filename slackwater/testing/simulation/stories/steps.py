@@ -1,0 +1,301 @@
+"""The words of a story.
+
+Words in small letters are about the bucket, words in capitals about everything else.  Each prints as it is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from slackwater.testing.simulation.promises.promises import PromiseBroken
+from slackwater.testing.simulation.world.bucket import Content
+from slackwater.testing.simulation.world.simulated_root import LATE, LOST, UNANSWERED
+from state.errors import SettingsError
+
+if TYPE_CHECKING:
+    from slackwater.testing.simulation.hosting.process import SimulatedProcess
+    from slackwater.testing.simulation.world.world import World
+
+_SOFT_EVENTS, _SOFT_PAUSES, _HARD_EVENTS = 300, 4, 12_000
+_RESTARTS = 3
+
+
+@dataclass(frozen=True)
+class Wait:
+    """What a story waits for.
+
+    Args:
+        is_over: whether it has come.
+        events: so many things may happen before.
+        pauses: so often there may be nothing to do before.
+        otherwise: what is wrong if it does not come; without it the story goes on all the same.
+    """
+
+    is_over: Callable[[], bool]
+    events: int = _SOFT_EVENTS
+    pauses: int = _SOFT_PAUSES
+    otherwise: str | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class Step:
+    """One word of a story.
+
+    Args:
+        text: as it is written.
+        begin: does it; what takes time returns what is waited for.
+    """
+
+    text: str
+    begin: Callable[[World], Wait | None] = field(compare=False)
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+# -- the bucket ----------------------------------------------------------------------------------------------------
+
+
+def file(
+    path: str, *, rows: int = 3, bad: Sequence[int] = (), bad_row: int | None = None, kills: str | None = None
+) -> Step:
+    """A file appears, or is written anew.
+
+    Args:
+        path: its name; `source/name` for another source than the first.
+        rows: how many.
+        bad: rows that do not fit.
+        bad_row: from this row on it cannot be read.
+        kills: `"fetch"` or `"spark"`: who dies of reading it.
+    """
+    more = f", bad={tuple(bad)}" if bad else ""
+    more += "" if bad_row is None else f", bad_row={bad_row}"
+    more += "" if kills is None else f", kills={kills!r}"
+    return Step(
+        f"file({path!r}, rows={rows}{more})",
+        lambda world: world.bucket.put(
+            *world.path_of(path), Content(rows, bad_row, kills, frozenset(bad)), world.clock.now()
+        ),
+    )
+
+
+def vanish(path: str) -> Step:
+    """A file goes."""
+    return Step(f"vanish({path!r})", lambda world: world.bucket.vanish(*world.path_of(path)))
+
+
+def back(path: str) -> Step:
+    """A file that went is there again, the same version."""
+    return Step(f"back({path!r})", lambda world: world.bucket.bring_back(*world.path_of(path)))
+
+
+def refuse(requests: int) -> Step:
+    """So many of the next requests to the bucket are answered 503."""
+    return Step(f"refuse({requests})", lambda world: world.bucket.refuse(requests))
+
+
+# -- deaths --------------------------------------------------------------------------------------------------------
+
+
+def CRASH(actor: str) -> Step:
+    """An actor dies: `list-s`, `dispatcher`, `fetch-0`, `merger`, `coordinator`, or `materializer` for Spark."""
+
+    def begin(world: World) -> None:
+        process = _running(world)
+        if process is not None and process.attempt is not None:
+            process.attempt.crash(actor)
+
+    return Step(f"CRASH({actor!r})", begin)
+
+
+def _kill(world: World) -> None:
+    if world.process is not None:
+        world.process.end()
+
+
+def _freeze(world: World) -> None:
+    if world.process is not None:
+        world.process.frozen = True
+
+
+KILL = Step("KILL", _kill)
+"""The process dies, and all of its actors; what it has sent may still arrive."""
+START = Step("START", lambda world: world.start_process())
+"""A process starts; one that runs already is taken over from."""
+FREEZE = Step("FREEZE", _freeze)
+"""The process stands still, at whatever it is doing, until `THAW`."""
+THAW = Step("THAW", lambda world: world.thaw())
+"""Whoever was frozen goes on."""
+
+
+# -- the root ------------------------------------------------------------------------------------------------------
+
+
+def COMMIT(fate: str) -> Step:
+    """What becomes of the next commit of the store, which a take-over is, too: `"lost"`, `"unanswered"`, `"late"`."""
+    _require(fate, LOST, UNANSWERED, LATE)
+    return Step(f"COMMIT({fate!r})", lambda world: world.faults.commits.append(fate))
+
+
+def VIEW_COMMIT(fate: str) -> Step:
+    """What becomes of the next commit of a view: `"lost"` or `"unanswered"`."""
+    _require(fate, LOST, UNANSWERED)
+    return Step(f"VIEW_COMMIT({fate!r})", lambda world: world.faults.views.append(fate))
+
+
+def SILENCE(readings: int) -> Step:
+    """So many of the next readings of the store are not answered."""
+    return Step(f"SILENCE({readings})", lambda world: world.faults.fall_silent(readings))
+
+
+# -- the user, and time --------------------------------------------------------------------------------------------
+
+
+def _request(name: str, ask: Callable[[SimulatedProcess], None]) -> Step:
+    def begin(world: World) -> None:
+        process = _running(world)
+        if process is not None:
+            ask(process)
+
+    return Step(name, begin)
+
+
+PAUSE = _request("PAUSE", lambda process: process.pause())
+"""The user pauses the pipeline."""
+RESUME = _request("RESUME", lambda process: process.resume())
+"""The user lets it go on."""
+STOP = _request("STOP", lambda process: process.stop())
+"""The user stops it; `STOPPED` waits for the end."""
+
+
+def RESCALE(fetchers: int) -> Step:
+    """The user wants so many fetch actors."""
+    return _request(f"RESCALE({fetchers})", lambda process: process.rescale(fetchers))
+
+
+def CLOCK(seconds: float) -> Step:
+    """The wall clock is set forth, or back."""
+    return Step(f"CLOCK({seconds:g})", lambda world: world.clock.set_wall(seconds))
+
+
+def AT(moment: str, step: Step) -> Step:
+    """Something happens not now but the next time that a moment comes.
+
+    The moments at the root: `before` and `after` each of `commit`, `view`, `restore`, `tag` and `vacuum`, and `before
+    read`.  Those of any actor: `fetch-0 collects`: it has sealed an epoch and told so, and not passed the barrier on;
+    `fetch-0 hands over`: what it hands over with its vnodes is on the way.
+    """
+
+    def begin(world: World) -> None:
+        world.interruptions.plan(moment, lambda: step.begin(world))
+
+    return Step(f"AT({moment!r}, {step!r})", begin)
+
+
+# -- waiting -------------------------------------------------------------------------------------------------------
+
+
+def EVENTS(count: int) -> Step:
+    """So many things happen."""
+    return Step(f"EVENTS({count})", lambda world: Wait(lambda: False, count))
+
+
+def SECONDS(seconds: float) -> Step:
+    """So much time passes."""
+
+    def begin(world: World) -> Wait:
+        end_s = world.clock.monotonic() + seconds
+        return Wait(lambda: world.clock.monotonic() >= end_s, pauses=_HARD_EVENTS)
+
+    return Step(f"SECONDS({seconds:g})", begin)
+
+
+def _barrier(world: World) -> Wait:
+    epochs = world.promises.epochs
+    return Wait(lambda: world.promises.epochs > epochs)
+
+
+def _stopped(world: World) -> Wait:
+    process = world.process
+    if process is None or process.frozen or not process.is_stopping:
+        return Wait(lambda: True)
+    return Wait(lambda: not process.alive or process.frozen, _HARD_EVENTS, _HARD_EVENTS, "stop does not end")
+
+
+def _settled(world: World) -> Wait:
+    return _caught_up(world, is_settled=True) if world.promises.has_vanished else Wait(lambda: True)
+
+
+def _found(world: World) -> Wait:
+    process = _running(world)
+    closed: frozenset[str] = frozenset() if process is None else process.closed
+    return Wait(
+        lambda: not (world.queues and world.promises.not_found(closed)) and not world.promises.not_in_views(closed),
+        _HARD_EVENTS,
+        _HARD_EVENTS,
+        "what is there is not known, or its rows are not",
+    )
+
+
+def _noted(world: World) -> Wait:
+    process = _running(world)
+    closed: frozenset[str] = frozenset() if process is None else process.closed
+    return Wait(
+        lambda: not world.promises.not_noted(closed),
+        _HARD_EVENTS,
+        _HARD_EVENTS,
+        "what is gone is not noted",
+    )
+
+
+def _caught_up(world: World, *, is_settled: bool = False) -> Wait:
+    started = [len(world.processes)]
+
+    def is_over() -> bool:
+        process = _running(world)
+        if process is None:
+            failure = world.process.failure if world.process is not None else None
+            if len(world.processes) - started[0] > _RESTARTS:
+                raise PromiseBroken("liveness", f"the run gives up again and again: {failure}")
+            world.start_process()
+            return False
+        if process.frozen:
+            world.thaw()
+        if not process.caught_up:
+            return False
+        world.promises.on_caught_up(
+            process.marked_objects, [view.name for view in process.views], is_settled=is_settled
+        )
+        return True
+
+    process = _running(world)
+    if process is not None:
+        process.resume()
+        process.new_mark()
+    return Wait(is_over, _HARD_EVENTS, _HARD_EVENTS, "it does not catch up")
+
+
+BARRIER = Step("BARRIER", _barrier)
+"""The next epoch is committed, unless none comes."""
+CAUGHT_UP = Step("CAUGHT_UP", _caught_up)
+"""Everything that is in the bucket now is finished; for that, a process runs, and nobody is paused or frozen."""
+SETTLED = Step("SETTLED", _settled)
+"""The same once more, if anything has vanished: word of that was on its way then, and has come."""
+FOUND = Step("FOUND", _found)
+"""Everything that is in the bucket is known, whatever events were lost; a process has caught up."""
+NOTED = Step("NOTED", _noted)
+"""The ledger says of every file that is not in the bucket any more that it is gone; a process has caught up."""
+STOPPED = Step("STOPPED", _stopped)
+"""The process that was asked to stop has ended."""
+
+
+def _running(world: World) -> SimulatedProcess | None:
+    process = world.process
+    return process if process is not None and process.alive else None
+
+
+def _require(fate: str, *known: str) -> None:
+    if fate not in known:
+        raise SettingsError(f"{fate!r} is no fate of a commit; it is one of {', '.join(known)}")

@@ -1,0 +1,178 @@
+"""A bucket whose days are written down in a story."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from actors.file_errors import ObjectChanged, ObjectVanished
+from actors.objects.listing_page import ListingPage
+from actors.protocol.messages import FileKey, FileVersion, PathKey
+from actors.rows import BadRecord, Rows
+from slackwater.testing.simulation.world.event_queue import EventQueue
+from slackwater.testing.simulation.world.file_rows import FileRows, Span
+from state.errors import StorageUnavailableError
+from state.tables.fingerprint import version_fingerprint
+
+
+@dataclass(frozen=True)
+class Content:
+    """What is in a file.
+
+    Args:
+        rows: how many.
+        bad_row: from this row on the file cannot be read.
+        bad_records: rows that do not fit.
+        kills: whom reading it kills: `fetch` or `spark`.
+    """
+
+    rows: int
+    bad_row: int | None = None
+    kills: str | None = None
+    bad_records: frozenset[int] = frozenset()
+
+    @property
+    def readable_rows(self) -> int:
+        """How many rows come before the first that cannot be read."""
+        return self.rows if self.bad_row is None else min(self.bad_row, self.rows)
+
+    def good_rows(self, end: int) -> tuple[int, ...]:
+        """Those of the first rows that fit."""
+        return tuple(row for row in range(end) if row not in self.bad_records)
+
+    def records(self, file: FileKey, start: int, end: int) -> Rows:
+        """The rows `start` to `end` (exclusive), as a reader yields them."""
+        bad = tuple(BadRecord(row, b"x", "not a number") for row in sorted(self.bad_records) if start <= row < end)
+        borders = [start - 1, *(each.row for each in bad), end]
+        spans = (Span(file, before + 1, after) for before, after in itertools.pairwise(borders))
+        return Rows(FileRows(tuple(span for span in spans if span.start < span.end)), start, bad)
+
+
+@dataclass(frozen=True)
+class StoredObject:
+    """One version of an object; `since` grows with everything that happens to the bucket."""
+
+    file: FileVersion
+    content: Content
+    since: int
+
+
+class Bucket:
+    """All sources of a pipeline.
+
+    `left` has the paths whose objects have ever gone; `queues` are told of every change.
+
+    Args:
+        page_size: objects in a page of a listing.
+    """
+
+    def __init__(self, page_size: int) -> None:
+        self._page_size = page_size
+        self._objects: dict[PathKey, StoredObject] = {}
+        self._last: dict[PathKey, StoredObject] = {}
+        self._changes = 0
+        self.left: set[PathKey] = set()
+        self.queues: Mapping[str, EventQueue] = {}
+        # Of each path its versions, and None where it went, each with the number of the change.
+        self.history: dict[PathKey, list[tuple[int, bytes | None]]] = {}
+        self.contents: dict[FileKey, Content] = {}
+        self.refusals = 0
+
+    def put(self, source: str, path: str, content: Content, now: datetime) -> None:
+        """An object appears, or becomes another one."""
+        self._changes += 1
+        etag = f'"{self._changes}"'
+        version = version_fingerprint(etag, content.rows, now)
+        file = FileVersion(source, path, version, etag, content.rows, now)
+        self._objects[source, path] = self._last[source, path] = StoredObject(file, content, self._changes)
+        self.contents[source, path, version] = content
+        self._tell(source, path)
+
+    def vanish(self, source: str, path: str) -> None:
+        """An object goes, if it is there."""
+        if self._objects.pop((source, path), None) is not None:
+            self._changes += 1
+            self.left.add((source, path))
+            self._tell(source, path)
+
+    def bring_back(self, source: str, path: str) -> None:
+        """The last version of an object is there again, unless it never went."""
+        last = self._last.get((source, path))
+        if last is not None and (source, path) not in self._objects:
+            self._changes += 1
+            self._objects[source, path] = replace(last, since=self._changes)
+            self._tell(source, path)
+
+    def present(self) -> dict[PathKey, StoredObject]:
+        """What is there now."""
+        return dict(self._objects)
+
+    def still_present(self, before: Mapping[PathKey, StoredObject]) -> dict[PathKey, FileVersion]:
+        """What was there then, and has not changed or been away since."""
+        return {path: each.file for path, each in before.items() if self._objects.get(path) == each}
+
+    def untold(self) -> set[PathKey]:
+        """The paths of which an event was lost: a listing must show them."""
+        return {path for queue in self.queues.values() for path, _ in queue.lost}
+
+    def refuse(self, requests: int) -> None:
+        """So many of the next requests are answered 503."""
+        self.refusals += requests
+
+    def page(self, source: str, after: str | None) -> ListingPage | None:
+        """The next page of a listing, as the bucket is now; None after the last.
+
+        Raises:
+            StorageUnavailableError: the bucket has a bad moment.
+        """
+        self._answer(source)
+        paths = sorted(path for name, path in self._objects if name == source and (after is None or path > after))
+        if not paths and after is not None:
+            return None
+        files = [self._objects[source, path].file for path in paths[: self._page_size]]
+        return ListingPage.of(
+            [each.path for each in files],
+            [each.etag for each in files],
+            [each.size for each in files],
+            [each.last_modified for each in files],
+            1,
+        )
+
+    def find(self, source: str, path: str) -> FileVersion | None:
+        """An object as it is now; None if it is not there.
+
+        Raises:
+            StorageUnavailableError: the bucket has a bad moment.
+        """
+        self._answer(source)
+        found = self._objects.get((source, path))
+        return None if found is None else found.file
+
+    def read(self, file: FileVersion) -> Content:
+        """The content of a version that was listed.
+
+        Raises:
+            ObjectVanished, ObjectChanged: it is not there any more.
+            StorageUnavailableError: the bucket has a bad moment.
+        """
+        self._answer(file.source)
+        found = self._objects.get((file.source, file.path))
+        if found is None:
+            raise ObjectVanished(f"{file.path} is no longer there")
+        if found.file.version != file.version:
+            raise ObjectChanged(f"{file.path} has changed since it was listed")
+        return found.content
+
+    def _tell(self, source: str, path: str) -> None:
+        found = self._objects.get((source, path))
+        version = None if found is None else found.file.version
+        self.history.setdefault((source, path), []).append((self._changes, version))
+        if source in self.queues:
+            self.queues[source].on_change(path, None if found is None else found.file.size, self._changes)
+
+    def _answer(self, source: str) -> None:
+        if self.refusals:
+            self.refusals -= 1
+            raise StorageUnavailableError(f"{source}: the store answered 503; try again later")

@@ -1,0 +1,126 @@
+"""What may happen next, and the choice of it: everything that is under way is an event, and chance picks one."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from slackwater.testing.simulation.world.simulated_clock import SimulatedClock
+
+if TYPE_CHECKING:
+    from random import Random  # noqa: TID251 - as an argument
+
+_TIME_PASSES = 0.01
+_HURRIES = 0.9
+_LATE_S = 0.0001
+
+
+class Life:
+    """Something that can end: a process, an attempt, an actor.  With it ends what lives in it.
+
+    Args:
+        name: for the trace.
+        within: what it lives in; None for a process, which can also be frozen.
+    """
+
+    def __init__(self, name: str, within: Life | None = None) -> None:
+        self.name = name
+        self.alive: bool = within is None or within.alive
+        self.frozen = False
+        self.process: Life = self if within is None else within.process
+        self._inside: list[Life] = []
+        if within is not None:
+            within._inside.append(self)
+
+    def end(self) -> None:
+        """From here on none of its events happens."""
+        self.alive = False
+        for each in self._inside:
+            each.end()
+
+
+class Schedule:
+    """Events that may happen in any order, and timers.
+
+    Time stands still while something is under way, mostly: now and then a timer is early.
+
+    `events` counts what has happened, and `pauses` how often there was nothing to do but to wait for a timer.
+
+    Args:
+        random: makes every choice.
+        clock: is moved to the time of each timer that comes due.
+        slow: name of the actor whose events mostly come after everybody else's; empty for none.
+        on_event: is told each event before it happens.
+    """
+
+    def __init__(
+        self,
+        random: Random,
+        clock: SimulatedClock,
+        slow: str = "",
+        on_event: Callable[[Life, Callable[..., None], tuple[Any, ...]], None] | None = None,
+    ) -> None:
+        self._random, self._clock, self._slow, self._on_event = random, clock, slow, on_event
+        self._ready: list[tuple[Life, Callable[..., None], tuple[Any, ...]]] = []
+        self._held: list[tuple[Life, Callable[..., None], tuple[Any, ...]]] = []
+        self._timers: list[tuple[float, int, tuple[Life, Callable[..., None], tuple[Any, ...]]]] = []
+        self._num_timers = 0
+        self.events = 0
+        self.pauses = 0
+
+    def soon(self, life: Life, action: Callable[..., None], *arguments: Any) -> None:
+        """Lets `action` happen at some moment, if `life` has not ended by then."""
+        self._ready.append((life, action, arguments))
+
+    def at(self, monotonic_s: float, life: Life, action: Callable[..., None], *arguments: Any) -> None:
+        """Lets `action` happen at some moment from a time on."""
+        self._num_timers += 1
+        heapq.heappush(self._timers, (monotonic_s, self._num_timers, (life, action, arguments)))
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether anything is under way."""
+        return bool(self._ready or self._timers)
+
+    def step(self) -> bool:
+        """One event happens.  Returns False if none is left."""
+        ready, chance = self._ready, self._random.random
+        while True:
+            if not ready or (self._timers and chance() < _TIME_PASSES):
+                if not self._timers:
+                    return False
+                self.pauses += not ready
+                due_s, _, event = heapq.heappop(self._timers)
+                if event[0].alive:
+                    self._clock.advance_to(due_s + _LATE_S)
+                    ready.append(event)
+                continue
+            at = int(chance() * len(ready))
+            life, action, arguments = ready[at]
+            if not life.alive:
+                self._take(at)
+                continue
+            if life.process.frozen:
+                self._held.append(self._take(at))
+                continue
+            if life.name == self._slow and len(ready) > 1 and chance() < _HURRIES:
+                continue
+            self._take(at)
+            self.events += 1
+            if self._on_event is not None:
+                self._on_event(life, action, arguments)
+            action(*arguments)
+            return True
+
+    def thaw(self) -> None:
+        """What a frozen process had under way goes on."""
+        held, self._held = self._held, []
+        self._ready += held
+
+    def _take(self, at: int) -> tuple[Life, Callable[..., None], tuple[Any, ...]]:
+        ready = self._ready
+        event = ready[at]
+        ready[at] = ready[-1]
+        ready.pop()
+        return event

@@ -1,0 +1,146 @@
+"""Everything that a simulation is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from actors.protocol.messages import PathKey
+from actors.settings import BarrierSettings, FetchSettings, RecoverySettings
+from actors.sources.pipeline_definition import PipelineDefinition
+from actors.sources.source import FilePolicy, Listing, Parquet, SourceDefinition
+from slackwater.testing.simulation.hosting.hosts import SCHEMA
+from slackwater.testing.simulation.hosting.model_view import EveryRow, GroupedRows, ModelView
+from slackwater.testing.simulation.hosting.process import SimulatedProcess
+from slackwater.testing.simulation.promises.promises import Promises
+from slackwater.testing.simulation.stories.scenario import Scenario
+from slackwater.testing.simulation.world.bucket import Bucket
+from slackwater.testing.simulation.world.event_queue import EventQueue
+from slackwater.testing.simulation.world.file_rows import ROW_BYTES
+from slackwater.testing.simulation.world.interruptions import Interruptions
+from slackwater.testing.simulation.world.schedule import Life, Schedule
+from slackwater.testing.simulation.world.simulated_clock import SimulatedClock
+from slackwater.testing.simulation.world.simulated_root import Access, StoreFaults
+from state.location import Location
+from state.memory.memory_disk import MemoryDisk
+from state.tables.stored_rows import stored_rows_name
+from state.upkeep.retention import RetentionSettings
+
+if TYPE_CHECKING:
+    from random import Random  # noqa: TID251 - as an argument
+
+_PLACE = Location("s3://simulated/root")
+
+
+class World:
+    """A bucket, a disk, processes, and the schedule of what they do.
+
+    Args:
+        scenario: how everything is set.
+        random: makes every choice.
+        turn: lets one thing happen.
+        on_event: see `Schedule`.
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        random: Random,
+        turn: Callable[[], bool],
+        on_event: Callable[[Life, Callable[..., None], tuple[Any, ...]], None] | None = None,
+    ) -> None:
+        self.random = random
+        self.clock = SimulatedClock(stands=scenario.clock_stands)
+        self.schedule = Schedule(random, self.clock, scenario.slow, on_event)
+        self.interruptions = Interruptions(random, turn)
+        self.disk = MemoryDisk()
+        self.bucket = Bucket(scenario.page_size)
+        self.queues = {
+            source: EventQueue(source, random, self.clock, loses=scenario.loses_events)
+            for source in (scenario.sources if scenario.notifications else ())
+        }
+        self.faults = StoreFaults()
+        self.definition = _definition(scenario)
+        self.recovery = RecoverySettings()
+        self.keeps_house = scenario.keep_epochs is not None
+        self.must_settle = scenario.must_settle
+        self.patience_s = scenario.patience_s
+        self.views: tuple[ModelView, ...] = (
+            EveryRow("rows", frozenset(scenario.sources)),
+            GroupedRows("groups", frozenset(scenario.sources[:1])),
+        )
+        self.stored_rows: dict[str, ModelView] = {
+            source: EveryRow(stored_rows_name(source), frozenset({source}))
+            for source in (scenario.sources if scenario.stores_rows else ())
+        }
+        self.late_view = EveryRow("late", frozenset(scenario.sources)) if scenario.late_view else None
+        late = [] if self.late_view is None else [self.late_view]
+        views: list[ModelView] = [*self.views, *self.stored_rows.values(), *late]
+        self.promises = Promises(
+            self.disk, self.bucket, views, scenario.keep_epochs, scenario.on_change, scenario.order
+        )
+        self.processes: list[SimulatedProcess] = []
+        self._network = Life("network")
+
+    @property
+    def process(self) -> SimulatedProcess | None:
+        """The one that was started last."""
+        return self.processes[-1] if self.processes else None
+
+    def start_process(self) -> None:
+        """A process starts, whoever else runs.  With the first one, queues begin to be told of what happens."""
+        self.bucket.queues = self.queues
+        self.processes.append(SimulatedProcess(self, f"run-{len(self.processes) + 1}"))
+
+    def thaw(self) -> None:
+        """Every frozen process goes on."""
+        for each in self.processes:
+            each.frozen = False
+        self.schedule.thaw()
+
+    def access(self, life: Life) -> Access:
+        """An actor's way to the root."""
+        return Access(
+            life=life,
+            interruptions=self.interruptions,
+            faults=self.faults,
+            promises=self.promises,
+            send_late=lambda arrival: self.schedule.soon(self._network, arrival),
+        )
+
+    def path_of(self, path: str) -> PathKey:
+        """`source/path` as source and path; without a source the first one's is meant."""
+        source, slash, name = path.rpartition("/")
+        return (source, name) if slash else (self.definition.sources[0].name, path)
+
+
+def _definition(scenario: Scenario) -> PipelineDefinition:
+    return PipelineDefinition(
+        name="simulated",
+        root=_PLACE,
+        sources=tuple(
+            SourceDefinition(
+                name=name,
+                location=_PLACE,
+                format=Parquet(),
+                schema=SCHEMA if scenario.schema_known else None,
+                discovery=Listing(interval_s=scenario.listing_s),
+                policy=FilePolicy(on_change=scenario.on_change),
+                schema_evolution="add_columns" if scenario.adds_columns else "strict",
+                order=scenario.order,
+                materialize=scenario.stores_rows,
+            )
+            for name in scenario.sources
+        ),
+        views={"rows": frozenset(scenario.sources), "groups": frozenset(scenario.sources[:1])},
+        ansi=True,
+        barrier=BarrierSettings(max_epoch_bytes=ROW_BYTES * scenario.epoch_rows),
+        fetch=FetchSettings(
+            num_fetchers=scenario.fetchers,
+            concurrency=scenario.concurrency,
+            max_bytes_in_flight=ROW_BYTES * scenario.credit_rows,
+            piece_bytes=ROW_BYTES * scenario.piece_rows,
+            max_files_waiting=scenario.files_waiting,
+        ),
+        retention=RetentionSettings(keep_s=0, keep_epochs=scenario.keep_epochs or 100),
+    )

@@ -1,0 +1,113 @@
+"""Whoever runs on a root, watched from any machine: by what it writes, and by what is committed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from slackwater.reading.store import Store
+from slackwater.status.run_status import RunStatus
+from slackwater.watching.owner_watch import OwnerLife, OwnerWatch
+from slackwater.watching.stored_status import stored_status
+from state.clock import Clock
+from state.errors import StoreNotFoundError
+from state.location import Location
+from state.ownership.owner import Owner, read_owner
+
+
+@dataclass(frozen=True)
+class RootLook:
+    """What a look at a root has shown.
+
+    Args:
+        owner: who runs, or ran last.
+        life: what has become of it.
+        status: what a run says of itself; of one that is not heard of, what is committed.
+        warning: what is wrong, in a line; empty if nothing is.
+    """
+
+    owner: Owner | None
+    life: OwnerLife
+    status: RunStatus
+    warning: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as what `json.dumps` takes, but for times."""
+        owner = self.owner
+        names = ("run_id", "pipeline", "host", "pid", "since", "renewed_at", "phase", "term", "last_error")
+        return {
+            "life": self.life.state,
+            "warning": self.warning,
+            "owner": None if owner is None else {name: getattr(owner, name) for name in names},
+            "status": self.status.to_json(),
+        }
+
+
+class RootWatcher:
+    """Looks at a root again and again.
+
+    Args:
+        root: what is watched.
+        clock: counts the seconds of silence.
+    """
+
+    def __init__(self, root: Location, clock: Clock) -> None:
+        self._root, self._clock = root, clock
+        self._store: Store | None = None
+        self._watch = OwnerWatch(clock)
+        self._stored: tuple[object, RunStatus] | None = None
+
+    def look(self) -> RootLook:
+        """How it is now.
+
+        Raises:
+            StoreNotFoundError: nobody has ever run here, or the root is gone.
+            StorageError: the root cannot be read now.
+        """
+        owner = read_owner(self._root)
+        store = self._opened(may_be_missing=owner is not None)
+        life = self._watch.look(owner)
+        told = None
+        if owner is not None and life.runs:
+            told = None if owner.status is None else RunStatus.of_json(owner.status)
+        if told is not None:
+            status = replace(told, seconds=told.seconds + life.silent_s)
+        else:
+            status = self._committed(store, owner, life.state)
+        return RootLook(owner, life, status, _warning(owner, life))
+
+    def _opened(self, may_be_missing: bool) -> Store | None:
+        if self._store is None:
+            try:
+                self._store = Store(self._root, self._clock)
+            except StoreNotFoundError:
+                # A run that starts for the first time says so before it has committed anything.
+                if not may_be_missing:
+                    raise
+        return self._store
+
+    def _committed(self, store: Store | None, owner: Owner | None, life: str) -> RunStatus:
+        """What the store says; read again only when there is another epoch, since the ledger may be long."""
+        phase = life if owner is None or life in ("gone", "silent") else owner.phase
+        if store is None:
+            return RunStatus(phase=phase, message="nothing is committed yet")
+        epochs = store.epochs()["epoch"]
+        key = epochs[-1].as_py() if len(epochs) else 0
+        if self._stored is None or self._stored[0] != key:
+            self._stored = (key, stored_status(store))
+        message = "nobody runs here; this is what is committed" if life in ("none", "ended") else ""
+        return replace(self._stored[1], phase="stopped" if phase == "none" else phase, message=message)
+
+
+def _warning(owner: Owner | None, life: OwnerLife) -> str:
+    if owner is None:
+        return ""
+    if life.state == "gone":
+        return f"process {owner.pid} is gone; a new start goes on from what is committed, which is shown here"
+    if life.state == "silent":
+        return (
+            f"nothing heard of process {owner.pid} on {owner.host} for {life.silent_s:.0f} s: it is dead, or cannot "
+            "reach the root; this is what is committed"
+        )
+    has_failed = life.state == "ended" and owner.phase == "failed" and owner.last_error
+    return f"failed: {owner.last_error}" if has_failed else ""
