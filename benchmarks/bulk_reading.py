@@ -22,11 +22,12 @@ import pyarrow.parquet as pq
 from pyarrow.fs import S3FileSystem
 
 import slackwater as sw
+from actors.formats.options import Parquet
 from actors.objects.object_store import ObjectStore
 from actors.reading.source_reader import SourceReader
 from actors.rows import Offset
 from actors.settings import FetchSettings
-from actors.sources.source import Parquet, SourceDefinition
+from actors.sources.source import SourceDefinition
 from benchmarks.command import run_benchmark
 from benchmarks.paused_run import paused_run, seconds_to_commit, upload
 from benchmarks.reading import listed

@@ -20,17 +20,20 @@ from datetime import UTC, datetime
 
 import slackwater as sw
 from actors.hosting.event_source import EventSource
+from actors.listing.instructions import FindGone, ReadPage
 from actors.listing.list_executor import ListExecutor
 from actors.listing.listing_pace import ListingPace
 from actors.listing.listing_state import ListedState
 from actors.listing.request_budget import RequestBudget
 from actors.listing.seen_index import SeenIndex
+from actors.notifications.instructions import DeleteMessages, LookAt, Receive
 from actors.notifications.message_tracker import QueueMessage
 from actors.objects.object_store import ObjectStore
-from actors.protocol.instructions import DeleteMessages, FindGone, Instruction, LookAt, ReadPage, Receive
-from actors.protocol.messages import Barrier, BarrierKind
+from actors.protocol.barrier import Barrier, BarrierKind
+from actors.protocol.instructions import Instruction
+from actors.sources.discovery import Notifications
 from actors.sources.path_filter import PathFilter
-from actors.sources.source import Notifications, SourceDefinition
+from actors.sources.source import SourceDefinition
 from benchmarks.command import run_benchmark
 from benchmarks.events import QUERY, event_files
 from benchmarks.result import Number, Result, Row, Table, Target

@@ -25,17 +25,18 @@ import pyarrow.csv as arrow_csv
 import pyarrow.json as arrow_json
 import pyarrow.parquet as pq
 
+from actors.files import FileVersion
+from actors.formats.options import Csv, Parquet
 from actors.formats.parquet.parquet_reader import ParquetReader
 from actors.formats.reader import FileReader
 from actors.formats.text.csv import CsvReader
 from actors.formats.text.json import JsonReader
 from actors.objects.object_file import ObjectFile
 from actors.objects.object_store import ObjectStore
-from actors.protocol.messages import FileVersion
 from actors.reading.source_reader import SourceReader
 from actors.rows import Offset
 from actors.settings import MIB, FetchSettings, RequestSettings
-from actors.sources.source import Csv, Parquet, SourceDefinition
+from actors.sources.source import SourceDefinition
 from benchmarks.command import run_benchmark
 from benchmarks.delay_line import DelayLine
 from benchmarks.events import event_files

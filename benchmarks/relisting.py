@@ -32,7 +32,7 @@ from actors.listing.seen_index import SeenIndex
 from actors.objects.listing_page import LISTED, ListingPage
 from actors.objects.object_store import ObjectStore
 from actors.objects.page_reader import SIDE_BY_SIDE, PageReader
-from actors.protocol.messages import Barrier, BarrierKind
+from actors.protocol.barrier import Barrier, BarrierKind
 from actors.sources.path_filter import PathFilter
 from benchmarks.command import run_benchmark
 from benchmarks.result import Number, Result, Row, Table, Target

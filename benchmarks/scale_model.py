@@ -26,16 +26,20 @@ from actors.coordination.coordinate_executor import CoordinateExecutor
 from actors.coordination.epoch_collector import EpochCollector
 from actors.exchange.dispatch_executor import DispatchExecutor
 from actors.exchange.merge_executor import MergeExecutor
+from actors.files import FileVersion
+from actors.formats.options import Parquet
 from actors.hosting.shell import report_every_s
 from actors.listing.seen_index import SeenIndex
-from actors.protocol.messages import Barrier, Block, FileVersion, NewFiles
+from actors.protocol.barrier import Barrier
+from actors.protocol.blocks import Block
+from actors.protocol.messages import NewFiles
 from actors.protocol.reports import CollectReport, FetchProgress, SourceProgress
 from actors.protocol.vnode_mapping import VnodeMapping, fetcher_names
 from actors.recovery.attempt_plan import AttemptPlan
 from actors.recovery.recovery import recover
 from actors.settings import BarrierSettings, FetchSettings
 from actors.sources.pipeline_definition import PipelineDefinition
-from actors.sources.source import Parquet, SourceDefinition
+from actors.sources.source import SourceDefinition
 from benchmarks.long_life import VERSION
 from benchmarks.machine import describe_machine
 from state.clock import SystemClock

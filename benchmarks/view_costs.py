@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from actors.protocol.messages import Block
+from actors.protocol.blocks import Block
 from benchmarks.command import run_benchmark
 from benchmarks.result import TIMES, Number, Result, Row, Table, Target
 from spark_bridge.analysis.view_definition import ViewDefinition

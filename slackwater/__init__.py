@@ -74,6 +74,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from actors.formats.options import Csv, Json, Parquet, Text
     from actors.settings import (
         BarrierSettings,
         CacheSettings,
@@ -82,8 +83,8 @@ if TYPE_CHECKING:
         RecoverySettings,
         RequestSettings,
     )
+    from actors.sources.discovery import Listing, Notifications
     from actors.sources.placement import ActorResources, PlacementSettings
-    from actors.sources.source import Csv, Json, Listing, Notifications, Parquet, Text
     from slackwater.pipeline import Pipeline
     from slackwater.planning.dry_run.dry_run import DryRun
     from slackwater.planning.dry_run.prices import Prices

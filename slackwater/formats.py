@@ -15,12 +15,11 @@ from an `Offset` on; `conform` brings a table to the schema of the source; what 
 """
 
 from actors.file_errors import EmptyFile, UnreadableFile
-from actors.formats.reader import FileReader
+from actors.formats.reader import CustomFormat, FileReader
 from actors.objects.object_file import ObjectFile
 from actors.rows import BadRecord, Offset, Rows
 from actors.schemas.conform import conform
 from actors.settings import ReadLimits
-from actors.sources.source import CustomFormat
 
 __all__ = [
     "BadRecord",

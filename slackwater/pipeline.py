@@ -14,26 +14,17 @@ from typing import Any, TypeVar, overload
 import pyarrow as pa
 from typing_extensions import Unpack
 
+from actors.formats.options import Csv, Json, Parquet, Text
+from actors.formats.registry import Format, format_type
 from actors.notifications.message_queue import MessageQueue
 from actors.objects.object_store import ObjectStore
 from actors.recovery.recovery import check, current_head
 from actors.schemas.ddl import parse_schema
 from actors.schemas.safe_types import safe_schema
+from actors.sources.discovery import Discovery, Listing, Notifications
 from actors.sources.path_filter import PathFilter
 from actors.sources.pipeline_definition import PipelineDefinition
-from actors.sources.source import (
-    Csv,
-    Discovery,
-    FilePolicy,
-    Format,
-    Json,
-    Listing,
-    Notifications,
-    Parquet,
-    SourceDefinition,
-    Text,
-    format_type,
-)
+from actors.sources.source import FilePolicy, SourceDefinition
 from actors.telemetry.logging import configure_default
 from slackwater.observability.run_observer import RunObserver
 from slackwater.planning.dry_run.dry_run import DryRun, dry_run

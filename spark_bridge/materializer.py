@@ -8,7 +8,7 @@ from functools import partial
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from actors.protocol.messages import Block, Correction
+from actors.protocol.blocks import Block, Correction
 from spark_bridge.analysis.correctable import require_correctable
 from spark_bridge.analysis.declaration import Declaration
 from spark_bridge.analysis.view_definition import ViewDefinition

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 import slackwater as sw
+from actors.formats.options import Json
 from actors.settings import BarrierSettings, FetchSettings, ReadLimits
-from actors.sources.source import Discovery, Json, Listing, Notifications, SourceDefinition
+from actors.sources.discovery import Discovery, Listing, Notifications
+from actors.sources.source import SourceDefinition
 from slackwater.settings import RaySettings
 from state.errors import SettingsError
 from state.location import Location

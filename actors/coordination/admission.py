@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Set
 
-from actors.protocol.messages import FileKey, PathKey
+from actors.files import FileKey, PathKey
 from state.tables.delta import Delta
 from state.tables.keys import decode_key
 from state.tables.tables import DELETE

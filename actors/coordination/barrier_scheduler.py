@@ -6,7 +6,8 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 
 from actors.coordination.autoscaler import Workload
-from actors.protocol.messages import Barrier, BarrierKind, FileKey, Mutation, Stop, Vanished
+from actors.files import FileKey, Vanished
+from actors.protocol.barrier import Barrier, BarrierKind, Mutation, Stop
 from actors.protocol.reports import CollectReport, FetchProgress, ListProgress, Progress
 from actors.settings import BarrierSettings
 from state.epoch import EpochPair

@@ -14,23 +14,19 @@ from actors.coordination.barrier_scheduler import BarrierScheduler
 from actors.coordination.caught_up import Watermark
 from actors.coordination.epoch_collector import CollectedEpoch, EpochCollector
 from actors.coordination.freshness import youngest_files
-from actors.coordination.rescaling import PATIENCE_S, Rescaling
-from actors.protocol.instructions import (
+from actors.coordination.instructions import (
     Commit,
     DecideSchema,
-    End,
     Inject,
-    Instruction,
     MarkListings,
     MoveTags,
-    ProposeSchema,
     TellCommitted,
     TellLeftOut,
     TellScaling,
     TryNextFile,
-    WakeAt,
 )
-from actors.protocol.messages import (
+from actors.coordination.rescaling import PATIENCE_S, Rescaling
+from actors.protocol.barrier import (
     Barrier,
     BarrierKind,
     Forget,
@@ -43,7 +39,8 @@ from actors.protocol.messages import (
     Throttle,
     Update,
 )
-from actors.protocol.reports import CollectReport, Progress
+from actors.protocol.instructions import End, Instruction, WakeAt
+from actors.protocol.reports import CollectReport, Progress, ProposeSchema
 from actors.protocol.run_state import CommittedEpoch, EpochInFlight, RunState, Unfinished
 from actors.protocol.vnode_mapping import VnodeMapping
 from actors.recovery.attempt_plan import AttemptPlan, RunTotals

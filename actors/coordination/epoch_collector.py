@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from actors.coordination.epoch_times import EpochTimes
-from actors.protocol.messages import Barrier, Update
+from actors.protocol.barrier import Barrier, Update
 from actors.protocol.reports import CollectReport
 from actors.protocol.run_state import EpochInFlight
 from state.errors import ProtocolError

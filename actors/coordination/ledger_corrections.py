@@ -9,11 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from actors.protocol.instructions import Commit
-from actors.protocol.messages import PathKey
+from actors.coordination.instructions import Commit
+from actors.files import PathKey
 from actors.protocol.reports import CorrectedFile
 from state.store.store import StateStore
 from state.tables.delta import Delta, DeltaBuilder
@@ -66,19 +63,6 @@ def _correct_quarantine(each: CorrectedFile, stored: _Rows, new: _Rows, delta: D
     for key, row in (stored if each.outcome == "replaced" else {**stored, **new}).items():
         if each.outcome == "forgotten" or (row["version"] == each.version and key not in new):
             delta.delete("quarantine", key, vnode_of(each.path))
-
-
-def num_ignored(ledger: pa.Table, queue: pa.Table) -> int:
-    """How many of these files of one source have changed, and were not read again."""
-    noted = ledger.filter(pc.is_valid(ledger["changed_epoch"]))
-    if not noted.num_rows:
-        return 0
-    latest: dict[str, int] = {}
-    for table in (ledger, queue):
-        for path, listed in zip(table["path"].to_pylist(), table["listed_epoch"].to_pylist(), strict=True):
-            latest[path] = max(listed, latest.get(path, 0))
-    rows = zip(*(noted[name].to_pylist() for name in ("path", "changed_epoch")), strict=True)
-    return sum(latest[path] < changed for path, changed in rows)
 
 
 def _holds_rows(row: Mapping[str, Any]) -> bool:

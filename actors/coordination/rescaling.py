@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from actors.protocol.instructions import Connect, EndFetchers, Instruction, PrepareMove
+from actors.coordination.instructions import Connect, EndFetchers, PrepareMove
+from actors.protocol.instructions import Instruction
 from actors.protocol.reports import FetchProgress
 from actors.protocol.vnode_mapping import VnodeMapping, fetcher_names
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 
-from actors.protocol.messages import Barrier, Message
+from actors.protocol.barrier import Barrier
+from actors.protocol.messages import Message
 from state.errors import ProtocolError
 
 

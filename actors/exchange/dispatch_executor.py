@@ -7,25 +7,17 @@ from functools import partial
 from typing import TypeVar
 
 from actors.exchange.barrier_aligner import BarrierAligner
+from actors.files import ChangedFile, FileVersion, ForgottenFile, GoneFile, RetriedFile
+from actors.protocol.barrier import Barrier, Forget, Reread, Retry, Update
 from actors.protocol.instructions import End, Instruction, Send, pass_on
 from actors.protocol.messages import (
-    Barrier,
-    ChangedFile,
     ChangedFiles,
-    FileVersion,
-    Forget,
-    ForgottenFile,
     ForgottenFiles,
-    GoneFile,
     GoneFiles,
     Message,
     NewFiles,
-    Reread,
     RereadFiles,
-    RetriedFile,
     RetriedFiles,
-    Retry,
-    Update,
 )
 from actors.protocol.reports import CollectReport
 from actors.protocol.vnode_mapping import VnodeMapping

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from actors.exchange.barrier_aligner import BarrierAligner
-from actors.protocol.instructions import Collect, Deliver, End, Grant, Instruction
-from actors.protocol.messages import Barrier, BarrierKind, Block, Correction, Message, Update
+from actors.protocol.barrier import Barrier, BarrierKind, Update
+from actors.protocol.blocks import Block, Correction
+from actors.protocol.instructions import Collect, End, Instruction
+from actors.protocol.messages import Message
 from actors.protocol.reports import CollectReport, EpochBlocks
 from state.errors import ProtocolError
 
@@ -67,3 +70,18 @@ class MergeExecutor:
 def _owners_after(barrier: Barrier) -> tuple[str, ...] | None:
     """The fetch actors from a barrier on, if they change; those that begin with it do not pass it on."""
     return barrier.mutation.after.owners if isinstance(barrier.mutation, Update) else None
+
+
+@dataclass(frozen=True)
+class Deliver(Instruction):
+    """Hands the blocks of one epoch to the materializer."""
+
+    epoch: EpochBlocks
+
+
+@dataclass(frozen=True)
+class Grant(Instruction):
+    """Gives credit back to the sender of an edge."""
+
+    edge: str
+    nbytes: int

@@ -17,6 +17,7 @@ from actors.fetching.fetch_limits import FetchLimits
 from actors.fetching.file_progress import Ending, FileProgress
 from actors.fetching.file_queue import FileQueue
 from actors.fetching.handover import Handover
+from actors.fetching.instructions import CloseFile, CloseFiles, EmitBlock, HandOver, StagePiece
 from actors.fetching.left_out import LeftOut
 from actors.fetching.read_buffer import Piece
 from actors.fetching.read_buffers import ReadBuffers
@@ -24,40 +25,20 @@ from actors.fetching.read_scheduler import FileReads
 from actors.fetching.replacing_files import ReplacingFiles
 from actors.fetching.shown_schemas import ShownSchemas
 from actors.file_errors import bad_input
-from actors.protocol.instructions import (
-    CloseFile,
-    CloseFiles,
-    EmitBlock,
-    End,
-    Fail,
-    HandOver,
-    Instruction,
-    ProposeColumns,
-    Send,
-    StagePiece,
-    WakeAt,
-    pass_on,
-)
+from actors.files import FileKey, FileVersion, ForgottenFile
+from actors.protocol.barrier import Barrier, Pause, Resume, Throttle, Update
+from actors.protocol.blocks import Correction, StoredBlock
+from actors.protocol.instructions import End, Fail, Instruction, Send, WakeAt, pass_on
 from actors.protocol.messages import (
-    Barrier,
     ChangedFiles,
-    Correction,
-    FileKey,
-    FileVersion,
-    ForgottenFile,
     ForgottenFiles,
     GoneFiles,
     Message,
     NewFiles,
-    Pause,
     RereadFiles,
-    Resume,
     RetriedFiles,
-    StoredBlock,
-    Throttle,
-    Update,
 )
-from actors.protocol.reports import CollectReport, FetchProgress
+from actors.protocol.reports import CollectReport, FetchProgress, ProposeColumns
 from actors.rows import Rows
 from actors.settings import FetchSettings
 from actors.sources.source import FilePolicy

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from actors.fetching.token_bucket import TokenBucket
-from actors.protocol.messages import Throttle
+from actors.protocol.barrier import Throttle
 from actors.settings import FetchSettings
 
 

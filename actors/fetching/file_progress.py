@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from actors.protocol.messages import FileKey, FileVersion, PathKey, RetriedFile, StoredBlock
+from actors.files import FileKey, FileVersion, PathKey, RetriedFile
+from actors.protocol.blocks import StoredBlock
 from actors.rows import BadRecord, Offset
 from state.tables.keys import encode_key
 from state.vnode import vnode_of

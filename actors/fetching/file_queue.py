@@ -18,16 +18,7 @@ from actors.fetching.file_progress import Ending, FileProgress
 from actors.fetching.handover import Handover
 from actors.fetching.source_tally import SourceTally
 from actors.fetching.waiting_files import WaitingFiles
-from actors.protocol.messages import (
-    ChangedFile,
-    FileKey,
-    FileVersion,
-    ForgottenFile,
-    GoneFile,
-    PathKey,
-    RetriedFile,
-    Vanished,
-)
+from actors.files import ChangedFile, FileKey, FileVersion, ForgottenFile, GoneFile, PathKey, RetriedFile, Vanished
 from actors.protocol.reports import CorrectedFile
 from actors.protocol.vnode_mapping import vnode_of_file
 from actors.rows import BadRecord, Rows

@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from actors.fetching.file_progress import FileProgress
-from actors.protocol.messages import FileKey, FileVersion, PathKey
+from actors.files import FileKey, FileVersion, PathKey
+from actors.protocol.messages import Message
 
 _FILE = tuple(FileVersion.__dataclass_fields__)
 
 
 @dataclass(frozen=True)
-class Handover:
+class Handover(Message):
     """Everything that one fetch actor knows of vnodes that another one owns from a barrier on.
 
     Args:

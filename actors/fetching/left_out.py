@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from actors.protocol.messages import FileVersion
+from actors.files import FileVersion
 from actors.rows import Rows
 from state.tables.records import LeftOutColumn
 

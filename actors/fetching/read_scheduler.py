@@ -8,8 +8,9 @@ from collections.abc import Container, Set
 from actors.fetching.fetch_limits import FetchLimits
 from actors.fetching.file_progress import FileProgress
 from actors.fetching.file_queue import FileQueue
-from actors.protocol.instructions import InferSchema, Instruction, ReadPiece
-from actors.protocol.messages import FileKey, PathKey
+from actors.fetching.instructions import InferSchema, ReadPiece
+from actors.files import FileKey, PathKey
+from actors.protocol.instructions import Instruction
 from actors.settings import FetchSettings
 
 _BUFFERED_PIECES = 4

@@ -6,7 +6,7 @@ from collections import deque
 
 from actors.fetching.file_progress import Ending, FileProgress
 from actors.fetching.read_buffer import Piece
-from actors.protocol.messages import PathKey
+from actors.files import PathKey
 
 
 class ReplacingFiles:

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from actors.fetching.read_buffer import Piece
-from actors.protocol.messages import StoredBlock
+from actors.protocol.blocks import StoredBlock
 from actors.schemas.metadata_columns import row_positions
 from state.location import Location
 from state.tables.stored_rows import FILE_FIELD, LINEAGE, file_number, version_number

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from actors.fetching.file_progress import FileProgress
-from actors.protocol.instructions import ProposeSchema
+from actors.protocol.reports import ProposeSchema
 from state.errors import SchemaError
 
 

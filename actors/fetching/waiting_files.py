@@ -7,8 +7,7 @@ from collections import deque
 from collections.abc import Callable, Container, Iterator, Mapping
 
 from actors.fetching.file_progress import FileProgress
-from actors.protocol.messages import FileKey
-from actors.reading_order import place
+from actors.files import FileKey, place
 
 
 class WaitingFiles:

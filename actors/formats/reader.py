@@ -7,14 +7,9 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from actors.formats.parquet.parquet_reader import ParquetReader
-from actors.formats.text.csv import CsvReader
-from actors.formats.text.json import JsonReader
-from actors.formats.text.text_reader import TextReader
 from actors.objects.object_file import ObjectFile
 from actors.rows import Offset, Rows
 from actors.settings import MIB, ReadLimits
-from actors.sources.source import Csv, Format, Json, Parquet, Text
 
 
 class FileReader(Protocol):
@@ -59,14 +54,18 @@ class FileReader(Protocol):
         ...
 
 
-def reader_for(format: Format, limits: ReadLimits = ReadLimits()) -> FileReader:
-    """The reader of a format."""
-    if isinstance(format, Parquet):
-        return ParquetReader(limits)
-    if isinstance(format, Csv):
-        return CsvReader(format, limits)
-    if isinstance(format, Text):
-        return TextReader(format, limits)
-    if isinstance(format, Json):
-        return JsonReader(limits)
-    return format.reader(limits)
+class CustomFormat(Protocol):
+    """A format of somebody else's: a frozen dataclass whose fields are its options, and go to JSON and back.
+
+    With an entry point of the group `slackwater.formats`, named as the format and leading to the class, a source can be
+    declared by that name, and the files that were read by it can be verified.
+    """
+
+    @property
+    def name(self) -> str:
+        """As in the entry point."""
+        ...
+
+    def reader(self, limits: ReadLimits) -> FileReader:
+        """What reads its files."""
+        ...

@@ -16,26 +16,23 @@ import pyarrow as pa
 import ray
 import structlog
 
-from actors.protocol.instructions import (
+from actors.coordination.instructions import (
     Commit,
     Connect,
     DecideSchema,
-    End,
     EndFetchers,
     Inject,
-    Instruction,
     MarkListings,
     MoveTags,
     PrepareMove,
-    ProposeSchema,
     TellCommitted,
     TellLeftOut,
     TellScaling,
     TryNextFile,
-    WakeAt,
 )
-from actors.protocol.messages import Mutation
-from actors.protocol.reports import CollectReport, Progress
+from actors.protocol.barrier import Mutation
+from actors.protocol.instructions import End, Instruction, WakeAt
+from actors.protocol.reports import CollectReport, Progress, ProposeSchema
 from actors.protocol.run_state import Recovered, RunState
 from actors.recovery.attempt_plan import AttemptPlan
 from actors.sources.pipeline_definition import PipelineDefinition

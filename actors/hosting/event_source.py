@@ -8,15 +8,16 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar
 
+from actors.files import FileVersion
 from actors.notifications.event_feed import EventFeed
 from actors.notifications.event_watch import EventWatch
+from actors.notifications.instructions import Receive
 from actors.notifications.message_queue import BATCH, MessageQueue
 from actors.notifications.message_tracker import QueueDepth, QueueMessage
 from actors.objects.object_store import ObjectStore
-from actors.protocol.instructions import Receive
-from actors.protocol.messages import FileVersion
+from actors.sources.discovery import Notifications
 from actors.sources.path_filter import PathFilter
-from actors.sources.source import Notifications, SourceDefinition
+from actors.sources.source import SourceDefinition
 from state.location import Location
 
 _MOST_MESSAGES = 10_000

@@ -10,28 +10,23 @@ from typing import Any
 from actors.hosting.event_source import EventSource
 from actors.hosting.shell import ActorShell
 from actors.listing.gone_files import GoneFound, find_gone
+from actors.listing.instructions import FindGone, ReadPage
 from actors.listing.list_executor import ListExecutor
 from actors.listing.listing_pace import ListingPace
 from actors.listing.listing_state import ListedState, wait_for_listing_s
 from actors.listing.request_budget import RequestBudget
 from actors.listing.seen_index import SeenIndex
+from actors.notifications.instructions import DeleteMessages, ExtendMessages, LookAt, Receive, ReleaseMessages
 from actors.objects.listing_page import microseconds_of
 from actors.objects.object_store import ObjectStore
 from actors.objects.page_reader import PageReader
-from actors.protocol.instructions import (
-    DeleteMessages,
-    ExtendMessages,
-    FindGone,
-    Instruction,
-    LookAt,
-    ReadPage,
-    Receive,
-    ReleaseMessages,
-)
-from actors.protocol.messages import Barrier, Message
+from actors.protocol.barrier import Barrier
+from actors.protocol.instructions import Instruction
+from actors.protocol.messages import Message
 from actors.protocol.reports import ListProgress
+from actors.sources.discovery import Notifications
 from actors.sources.path_filter import PathFilter
-from actors.sources.source import Notifications, SourceDefinition
+from actors.sources.source import SourceDefinition
 from state.errors import ProtocolError
 from state.location import Location
 

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from actors.exchange.merge_executor import MergeExecutor
+from actors.exchange.merge_executor import Deliver, Grant, MergeExecutor
 from actors.hosting.shell import ActorShell
-from actors.protocol.instructions import Deliver, Grant, Instruction
+from actors.protocol.instructions import Instruction
 from actors.protocol.messages import Message
 from actors.protocol.reports import EpochBlocks
 

@@ -9,8 +9,8 @@ from typing import TypeVar
 
 import structlog
 
+from actors.coordination.instructions import Commit
 from actors.coordination.ledger_corrections import corrected_delta
-from actors.protocol.instructions import Commit
 from state.errors import StorageError
 from state.lance.lance_root import LanceRoot
 from state.store.store import StateStore

@@ -16,7 +16,7 @@ import structlog
 from actors.hosting.actor_group import control_options
 from actors.hosting.coordinator import Coordinator
 from actors.hosting.lean_ray import lean_ray
-from actors.protocol.messages import Mutation
+from actors.protocol.barrier import Mutation
 from actors.protocol.reports import CollectReport, EpochBlocks
 from actors.protocol.run_state import Recovered, RunState
 from actors.recovery.attempt_plan import AttemptPlan

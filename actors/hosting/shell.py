@@ -14,8 +14,9 @@ from typing import Any
 import structlog
 
 from actors.exchange.edge import Inlet, Outlet
+from actors.protocol.barrier import Barrier
 from actors.protocol.instructions import Collect, End, Fail, Instruction, Send, WakeAt
-from actors.protocol.messages import Barrier, Envelope, Message
+from actors.protocol.messages import Envelope, Message
 from actors.protocol.reports import CollectReport, Progress
 from actors.telemetry.logging import configure_default
 from state.clock import Clock, SystemClock

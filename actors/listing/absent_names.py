@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from actors.files import GoneFile
 from actors.listing.gone_files import GoneFound
-from actors.protocol.instructions import FindGone, Instruction
-from actors.protocol.messages import GoneFile
+from actors.listing.instructions import FindGone
+from actors.protocol.instructions import Instruction
 
 
 class AbsentNames:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from actors.protocol.messages import GoneFile
+from actors.files import GoneFile
 from state.tables.fingerprint import path_fingerprint
 from state.tables.keys import encode_key
 

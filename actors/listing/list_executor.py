@@ -15,8 +15,10 @@ from datetime import datetime
 import numpy as np
 import pyarrow as pa
 
+from actors.files import ChangedFile, FileVersion, Vanished
 from actors.listing.absent_names import AbsentNames
 from actors.listing.gone_files import GoneFound
+from actors.listing.instructions import ReadPage
 from actors.listing.listing_digests import Chunk, KnownChunks
 from actors.listing.listing_marks import ListingMarks
 from actors.listing.listing_pace import ListingPace
@@ -25,21 +27,13 @@ from actors.listing.seen_index import SeenIndex, Sight
 from actors.listing.settling_files import YoungFiles
 from actors.listing.unsent_files import HeldFiles
 from actors.notifications.event_watch import EventWatch
+from actors.notifications.instructions import Receive
 from actors.notifications.message_tracker import QueueDepth, QueueMessage
 from actors.objects.listing_page import ListingPage, microseconds_of, time_of
 from actors.objects.page_reader import SIDE_BY_SIDE
-from actors.protocol.instructions import End, Fail, Instruction, ReadPage, Receive, Send, WakeAt, pass_on
-from actors.protocol.messages import (
-    Barrier,
-    ChangedFile,
-    ChangedFiles,
-    FileVersion,
-    GoneFiles,
-    Pause,
-    Reread,
-    Resume,
-    Vanished,
-)
+from actors.protocol.barrier import Barrier, Pause, Reread, Resume
+from actors.protocol.instructions import End, Fail, Instruction, Send, WakeAt, pass_on
+from actors.protocol.messages import ChangedFiles, GoneFiles
 from actors.protocol.reports import CollectReport, ListProgress
 from actors.sources.path_filter import PathFilter
 from state.errors import ProtocolError, RunFailedError

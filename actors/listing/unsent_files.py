@@ -5,8 +5,8 @@ from __future__ import annotations
 from heapq import nsmallest
 from itertools import islice
 
-from actors.protocol.messages import FileVersion, NewFiles
-from actors.reading_order import place
+from actors.files import FileVersion, place
+from actors.protocol.messages import NewFiles
 from actors.sources.schema_sample import SAMPLE_FILES
 
 

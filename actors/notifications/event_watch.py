@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 from actors.notifications.event_feed import EventFeed, PoisonMessage
+from actors.notifications.instructions import DeleteMessages, ExtendMessages, LookAt, Receive, ReleaseMessages
 from actors.notifications.message_tracker import QueueDepth, QueueMessage
-from actors.protocol.instructions import DeleteMessages, ExtendMessages, Instruction, LookAt, Receive, ReleaseMessages
+from actors.protocol.instructions import Instruction
 from actors.protocol.reports import MessageProgress
 
 _PER_REQUEST = 10

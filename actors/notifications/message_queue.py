@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from actors.notifications.message_tracker import QueueDepth, QueueMessage
 from actors.notifications.queue_errors import NotOfferedError, Result, ask_queue, code_of, of_code
-from actors.sources.source import Notifications
+from actors.sources.discovery import Notifications
 from state.errors import AccessDeniedError, SettingsError
 from state.location import Location
 from state.objects.object_client import CONNECT_TIMEOUT_S, READ_TIMEOUT_S, endpoint_of

@@ -12,13 +12,13 @@ import obstore
 from obstore.store import LocalStore
 
 from actors.file_errors import ObjectVanished
+from actors.files import FileVersion
 from actors.objects.bucket_listing import bucket_pages
 from actors.objects.listing_page import PAGE_NAMES, ListingPage
 from actors.objects.local_listing import find_file, list_directory
 from actors.objects.object_file import ObjectFile
 from actors.objects.range_cache import RangeCache
 from actors.objects.store_errors import ask_store, bucket_not_found
-from actors.protocol.messages import FileVersion
 from actors.settings import RequestSettings
 from state.errors import SettingsError, StorageUnavailableError
 from state.location import Location

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from actors.protocol.messages import FileKey
+from actors.files import FileKey
 from actors.protocol.reports import FetchProgress, ListProgress, SourceProgress
 from state.tables.records import CatalogView, EpochCounts, EpochSeconds, ViewVersion
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pyarrow as pa
 
 from actors.file_errors import UnreadableFile
+from actors.files import FileVersion
 from actors.formats.reader import FileReader
 from actors.objects.object_file import ObjectFile
-from actors.protocol.messages import FileVersion
 from actors.reading.file_columns import FileColumns
 from actors.rows import Offset, Rows
 from actors.sources.kept_schema import addable_columns

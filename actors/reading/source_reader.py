@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from actors.formats.reader import reader_for
+from actors.files import FileVersion
+from actors.formats.registry import reader_for
 from actors.objects.object_store import ObjectStore
 from actors.objects.range_cache import RangeCache
-from actors.protocol.messages import FileVersion
 from actors.reading.open_file import OpenFile
 from actors.settings import FetchSettings
 from actors.sources.source import SourceDefinition

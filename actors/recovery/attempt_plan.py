@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from actors.protocol.messages import FileKey
+from actors.files import FileKey
 from actors.settings import FetchSettings
 from state.tables.records import EpochCounts
 

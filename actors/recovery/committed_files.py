@@ -10,12 +10,10 @@ from functools import partial
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from actors.coordination.ledger_corrections import num_ignored
 from actors.fetching.file_progress import FileProgress
+from actors.files import FileKey, FileVersion, PathKey, place
 from actors.listing.seen_index import SeenIndex
-from actors.protocol.messages import FileKey, FileVersion, PathKey
 from actors.protocol.reports import SourceProgress
-from actors.reading_order import place
 from actors.rows import Offset
 from actors.sources.pipeline_definition import PipelineDefinition
 from actors.sources.source import orders
@@ -170,3 +168,16 @@ def _progress(row: Mapping[str, object]) -> FileProgress:
         bytes_read=row["bytes_read"],  # type: ignore[arg-type]
         stored=True,
     )
+
+
+def num_ignored(ledger: pa.Table, queue: pa.Table) -> int:
+    """How many of these files of one source have changed, and were not read again."""
+    noted = ledger.filter(pc.is_valid(ledger["changed_epoch"]))
+    if not noted.num_rows:
+        return 0
+    latest: dict[str, int] = {}
+    for table in (ledger, queue):
+        for path, listed in zip(table["path"].to_pylist(), table["listed_epoch"].to_pylist(), strict=True):
+            latest[path] = max(listed, latest.get(path, 0))
+    rows = zip(*(noted[name].to_pylist() for name in ("path", "changed_epoch")), strict=True)
+    return sum(latest[path] < changed for path, changed in rows)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from actors.files import FileKey
 from actors.listing.listing_state import ListedState
-from actors.protocol.messages import FileKey
 from actors.recovery.attempt_plan import AttemptPlan
 from actors.recovery.catalog_changes import CatalogChanges
 from actors.recovery.committed_files import CommittedFiles

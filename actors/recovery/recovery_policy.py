@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from actors.protocol.messages import FileKey, PathKey
+from actors.files import FileKey, PathKey
 from actors.protocol.run_state import RunState
 from actors.settings import RecoverySettings
 from state.errors import (

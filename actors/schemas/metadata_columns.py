@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import pyarrow as pa
 
-from actors.protocol.messages import FileVersion
+from actors.files import FileVersion
 from actors.rows import Rows
 
 ROW, EPOCH = "_row", "_epoch"

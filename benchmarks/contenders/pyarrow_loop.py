@@ -20,7 +20,7 @@ import pyarrow.parquet as pq  # noqa: E402
 
 from benchmarks.contenders.answer import Answer, Groups  # noqa: E402
 from state.location import Location  # noqa: E402
-from state.objects.object_client import object_client
+from state.objects.object_client import object_client  # noqa: E402
 
 _THREADS = 32
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from actors.fetching.file_progress import FileProgress
-from actors.protocol.messages import FileVersion, RetriedFile
+from actors.files import FileVersion, RetriedFile
 from actors.sources.path_filter import PathFilter
 from slackwater.reading.tables.file_table import source_url
 from state.clock import Clock

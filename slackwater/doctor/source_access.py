@@ -10,8 +10,9 @@ import obstore
 from actors.notifications.message_queue import MessageQueue
 from actors.objects.object_store import ObjectStore
 from actors.objects.store_errors import ask_store
+from actors.sources.discovery import Notifications
 from actors.sources.path_filter import PathFilter
-from actors.sources.source import Notifications, SourceDefinition
+from actors.sources.source import SourceDefinition
 from slackwater.doctor.finding import Finding
 from slackwater.doctor.storage_error import remedy_of
 from state.errors import SlackwaterError

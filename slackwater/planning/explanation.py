@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from actors.files import FileVersion
 from actors.objects.object_store import ObjectStore
-from actors.protocol.messages import FileVersion
 from actors.recovery.recovery import check
 from actors.sources.path_filter import PathFilter
 from actors.sources.pipeline_definition import PipelineDefinition

@@ -8,7 +8,7 @@ from itertools import islice
 import pyarrow as pa
 
 from actors.file_errors import EmptyFile, ObjectChanged, ObjectVanished, UnreadableFile
-from actors.protocol.messages import FileVersion
+from actors.files import FileVersion
 from actors.reading.source_reader import SourceReader
 from actors.settings import FetchSettings
 from actors.sources.schema_sample import SAMPLE_FILES, SchemaSample

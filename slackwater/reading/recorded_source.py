@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from actors.protocol.messages import FileVersion
+from actors.files import FileVersion
 from actors.sources.source import SourceDefinition
 from slackwater.reading.tables.file_table import read_files
 from state.location import Location

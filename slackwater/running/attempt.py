@@ -8,7 +8,7 @@ from concurrent.futures import Future
 import pyarrow as pa
 
 from actors.hosting.run_client import RunClient
-from actors.protocol.messages import Mutation
+from actors.protocol.barrier import Mutation
 from actors.protocol.run_state import Recovered, RunState
 from actors.recovery.attempt_plan import AttemptPlan
 from actors.sources.pipeline_definition import PipelineDefinition

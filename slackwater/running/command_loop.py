@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from actors.protocol.messages import Throttle
+from actors.protocol.barrier import Throttle
 from actors.telemetry.logging import redact
 from slackwater.running.requests import RunRequests
 from state.errors import CommandRefusedError, SlackwaterError, StorageError

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+from actors.files import FileVersion, ForgottenFile, PathKey
 from actors.objects.object_store import ObjectStore
-from actors.protocol.messages import FileVersion, Forget, ForgottenFile, Mutation, PathKey, Reread
+from actors.protocol.barrier import Forget, Mutation, Reread
 from actors.sources.source import SourceDefinition
 from slackwater.commands.retry import naming
 from slackwater.running.requests import RunRequests

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from actors.hosting.run_client import RunClient
-from actors.protocol.messages import BarrierKind, Block
+from actors.protocol.barrier import BarrierKind
+from actors.protocol.blocks import Block
 from actors.protocol.reports import CollectReport, EpochBlocks
 from actors.protocol.run_state import Recovered
 from actors.sources.topology import MATERIALIZER

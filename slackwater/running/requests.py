@@ -7,7 +7,8 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from actors.protocol.messages import Mutation, PathKey, Pause, Resume, RetriedFile, Retry, Stop, Throttle
+from actors.files import PathKey, RetriedFile
+from actors.protocol.barrier import Mutation, Pause, Resume, Retry, Stop, Throttle
 from slackwater.commands.retry import quarantined_files
 from state.errors import CommandRefusedError, NotFoundError, RunFailedError
 from state.store.root import Root

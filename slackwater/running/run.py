@@ -8,7 +8,7 @@ from typing import Any, overload
 
 from typing_extensions import Unpack
 
-from actors.protocol.messages import Throttle
+from actors.protocol.barrier import Throttle
 from actors.protocol.run_state import RunState
 from actors.sources.pipeline_definition import PipelineDefinition
 from slackwater.running.run_control import RunControl

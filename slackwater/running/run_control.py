@@ -15,8 +15,8 @@ from actors.hosting.run_client import connect_ray, disconnect_ray, ray_address
 from actors.protocol.run_state import RunState
 from actors.recovery.attempt_plan import AttemptPlan, RunTotals
 from actors.recovery.recovery_policy import RecoveryPolicy
+from actors.sources.discovery import Notifications
 from actors.sources.pipeline_definition import PipelineDefinition
-from actors.sources.source import Notifications
 from slackwater.observability.run_observer import RunObserver
 from slackwater.running.attempt import Attempt
 from slackwater.running.command_loop import CommandLoop

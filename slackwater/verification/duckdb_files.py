@@ -6,7 +6,8 @@ import codecs
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from actors.sources.source import Csv, Json, Parquet, SourceDefinition, Text
+from actors.formats.options import Csv, Json, Parquet, Text
+from actors.sources.source import SourceDefinition
 from slackwater.verification.engine import CannotComputeError
 
 _SIGNATURES = (

@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from actors.file_errors import UnreadableFile
-from actors.formats.reader import FileReader, reader_for
+from actors.formats.reader import FileReader
+from actors.formats.registry import reader_for
 from actors.objects.object_file import ObjectFile
 from actors.reading.file_columns import FileColumns
 from actors.rows import Offset

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 import pyarrow as pa
 
-from actors.protocol.messages import StoredBlock
+from actors.protocol.blocks import StoredBlock
 from actors.schemas.metadata_columns import EPOCH
 from spark_bridge.datasets.view_table import ViewTable
 from state.lance.fragment_stager import staged_fragments

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from actors.protocol.messages import Block
+from actors.protocol.blocks import Block
 from actors.schemas.ddl import quoted_name
 from spark_bridge.catalyst.arrow_frames import frame_of_table
 from state.errors import RunFailedError

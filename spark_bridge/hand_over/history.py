@@ -8,7 +8,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from actors.protocol.messages import Block
+from actors.protocol.blocks import Block
 from spark_bridge.analysis.view_plan import ViewPlan
 
 _SLICE_BYTES = 128 << 10

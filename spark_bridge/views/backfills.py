@@ -7,7 +7,7 @@ from functools import partial
 
 import structlog
 
-from actors.protocol.messages import Block
+from actors.protocol.blocks import Block
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.hand_over.epoch_rows import EpochRows

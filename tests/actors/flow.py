@@ -11,9 +11,12 @@ from actors.exchange.edge import Outlet
 from actors.fetching.fetch_executor import FetchExecutor
 from actors.fetching.file_progress import FileProgress
 from actors.fetching.file_queue import FileQueue
+from actors.fetching.instructions import EmitBlock, ReadPiece
+from actors.files import FileKey, FileVersion
 from actors.objects.listing_page import ListingPage
-from actors.protocol.instructions import Collect, EmitBlock, Instruction, ReadPiece, Send
-from actors.protocol.messages import Barrier, BarrierKind, FileKey, FileVersion, Mutation, NewFiles
+from actors.protocol.barrier import Barrier, BarrierKind, Mutation
+from actors.protocol.instructions import Collect, Instruction, Send
+from actors.protocol.messages import NewFiles
 from actors.protocol.reports import CollectReport
 from actors.rows import Rows
 from actors.settings import FetchSettings

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from actors.files import GoneFile
 from actors.listing.absent_names import AbsentNames
 from actors.listing.gone_files import GoneFound
-from actors.protocol.instructions import FindGone, Instruction
-from actors.protocol.messages import GoneFile
+from actors.listing.instructions import FindGone
+from actors.protocol.instructions import Instruction
 from tests.actors.flow import of
 
 A, B = b"a" * 16, b"b" * 16

@@ -8,8 +8,9 @@ import structlog
 from actors.exchange.barrier_aligner import BarrierAligner
 from actors.exchange.edge import Outlet
 from actors.hosting.shell import ActorShell, report_every_s
+from actors.protocol.barrier import Barrier
 from actors.protocol.instructions import Collect, Instruction
-from actors.protocol.messages import Barrier, Message
+from actors.protocol.messages import Message
 from actors.protocol.reports import CollectReport
 from tests.actors.flow import barrier, files
 

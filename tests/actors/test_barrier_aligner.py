@@ -5,7 +5,8 @@ import random
 import pytest
 
 from actors.exchange.barrier_aligner import BarrierAligner
-from actors.protocol.messages import Barrier, Message, NewFiles
+from actors.protocol.barrier import Barrier
+from actors.protocol.messages import Message, NewFiles
 from state.epoch import EpochPair
 from state.errors import ProtocolError
 from tests.actors.flow import barrier, files

@@ -4,7 +4,8 @@ import itertools
 from dataclasses import replace
 
 from actors.coordination.barrier_scheduler import BarrierScheduler
-from actors.protocol.messages import BarrierKind, Pause, Stop, Vanished
+from actors.files import Vanished
+from actors.protocol.barrier import BarrierKind, Pause, Stop
 from actors.protocol.reports import CollectReport, FetchProgress, ListProgress, Progress, SourceProgress
 from actors.settings import BarrierSettings
 from state.epoch import EpochPair

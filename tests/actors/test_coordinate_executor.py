@@ -11,19 +11,19 @@ import pyarrow as pa
 import pytest
 
 from actors.coordination.coordinate_executor import CoordinateExecutor
-from actors.protocol.instructions import (
+from actors.coordination.instructions import (
     Commit,
     Connect,
     DecideSchema,
     Inject,
-    Instruction,
-    ProposeSchema,
     TellLeftOut,
     TellScaling,
     TryNextFile,
 )
-from actors.protocol.messages import Barrier, Mutation, Pause, Resume, RetriedFile, Retry, Throttle
-from actors.protocol.reports import CollectReport, FetchProgress, SourceProgress
+from actors.files import RetriedFile
+from actors.protocol.barrier import Barrier, Mutation, Pause, Resume, Retry, Throttle
+from actors.protocol.instructions import Instruction
+from actors.protocol.reports import CollectReport, FetchProgress, ProposeSchema, SourceProgress
 from actors.protocol.run_state import Unfinished
 from actors.recovery.attempt_plan import AttemptPlan
 from actors.recovery.recovery import recover

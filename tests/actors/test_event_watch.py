@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from actors.notifications.event_watch import EventWatch
+from actors.notifications.instructions import DeleteMessages, ExtendMessages, LookAt, Receive, ReleaseMessages
 from actors.notifications.message_tracker import QueueDepth, QueueMessage
-from actors.protocol.instructions import DeleteMessages, ExtendMessages, Instruction, LookAt, Receive, ReleaseMessages
+from actors.protocol.instructions import Instruction
 from tests.actors.flow import of
 from tests.actors.test_event_feed import feed, message
 

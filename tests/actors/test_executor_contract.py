@@ -8,14 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from actors.coordination.instructions import Commit, Inject
 from actors.exchange.dispatch_executor import DispatchExecutor
-from actors.exchange.merge_executor import MergeExecutor
+from actors.exchange.merge_executor import Deliver, MergeExecutor
+from actors.listing.instructions import ReadPage
 from actors.listing.list_executor import ListExecutor
 from actors.listing.listing_pace import ListingPace
 from actors.listing.request_budget import RequestBudget
 from actors.listing.seen_index import SeenIndex
-from actors.protocol.instructions import Collect, Commit, Deliver, End, Inject, Instruction, ReadPage, Send
-from actors.protocol.messages import Barrier, BarrierKind, Pause, Resume, Stop
+from actors.protocol.barrier import Barrier, BarrierKind, Pause, Resume, Stop
+from actors.protocol.instructions import Collect, End, Instruction, Send
 from actors.protocol.reports import CollectReport, FetchProgress
 from actors.protocol.vnode_mapping import VnodeMapping, fetcher_names
 from actors.sources.path_filter import PathFilter

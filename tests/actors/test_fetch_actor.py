@@ -13,12 +13,16 @@ import ray
 
 from actors.exchange.edge import Inlet
 from actors.fetching.file_progress import FileProgress
+from actors.fetching.instructions import EmitBlock
 from actors.fetching.read_buffer import Piece
+from actors.formats.options import Parquet
 from actors.hosting.fetch_actor import FetchActor
-from actors.protocol.instructions import EmitBlock, End, Send
-from actors.protocol.messages import Barrier, Block, Envelope, Stop
+from actors.protocol.barrier import Barrier, Stop
+from actors.protocol.blocks import Block
+from actors.protocol.instructions import End, Send
+from actors.protocol.messages import Envelope
 from actors.settings import FetchSettings
-from actors.sources.source import Parquet, SourceDefinition
+from actors.sources.source import SourceDefinition
 from state.errors import StorageError
 from state.lance.fragment_stager import staged_fragments
 from state.location import Location

@@ -9,8 +9,8 @@ from pathlib import Path
 from actors.fetching.file_progress import Ending, FileProgress
 from actors.recovery.attempt_plan import AttemptPlan
 from actors.recovery.catalog_changes import CatalogChanges
+from actors.sources.discovery import Listing
 from actors.sources.pipeline_definition import PipelineDefinition
-from actors.sources.source import Listing
 from state.clock import ManualClock
 from state.memory.memory_disk import MemoryDisk
 from state.memory.memory_root import MemoryRoot

@@ -5,35 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from actors.files import ChangedFile, FileVersion, GoneFile, Vanished
 from actors.listing.gone_files import GoneFound
+from actors.listing.instructions import FindGone, ReadPage
 from actors.listing.list_executor import ListExecutor
 from actors.listing.seen_index import SeenIndex
 from actors.notifications.event_feed import EventFeed
 from actors.notifications.event_watch import EventWatch
+from actors.notifications.instructions import DeleteMessages, ExtendMessages, LookAt, Receive, ReleaseMessages
 from actors.notifications.message_tracker import QueueDepth, QueueMessage
 from actors.objects.listing_page import microseconds_of
-from actors.protocol.instructions import (
-    DeleteMessages,
-    ExtendMessages,
-    FindGone,
-    Instruction,
-    LookAt,
-    ReadPage,
-    Receive,
-    ReleaseMessages,
-)
-from actors.protocol.messages import (
-    ChangedFile,
-    ChangedFiles,
-    FileVersion,
-    GoneFile,
-    GoneFiles,
-    NewFiles,
-    Pause,
-    Resume,
-    Stop,
-    Vanished,
-)
+from actors.protocol.barrier import Pause, Resume, Stop
+from actors.protocol.instructions import Instruction
+from actors.protocol.messages import ChangedFiles, GoneFiles, NewFiles
 from actors.sources.path_filter import PathFilter
 from state.tables.fingerprint import path_fingerprint
 from tests.actors.flow import AT, INITIAL, barrier, delta_rows, file, of, page, report, sent

@@ -4,7 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from actors.files import GoneFile, Vanished
 from actors.listing.gone_files import GoneFound
+from actors.listing.instructions import FindGone, ReadPage
 from actors.listing.list_executor import ListExecutor
 from actors.listing.listing_pace import ListingPace
 from actors.listing.listing_state import ListedState
@@ -12,8 +14,9 @@ from actors.listing.request_budget import RequestBudget
 from actors.listing.seen_index import SeenIndex
 from actors.objects.listing_page import microseconds_of
 from actors.objects.page_reader import SIDE_BY_SIDE
-from actors.protocol.instructions import Fail, FindGone, Instruction, ReadPage, WakeAt
-from actors.protocol.messages import ChangedFiles, GoneFile, GoneFiles, NewFiles, Pause, Resume, Vanished
+from actors.protocol.barrier import Pause, Resume
+from actors.protocol.instructions import Fail, Instruction, WakeAt
+from actors.protocol.messages import ChangedFiles, GoneFiles, NewFiles
 from actors.sources.path_filter import PathFilter
 from state.tables.fingerprint import path_fingerprint
 from tests.actors.flow import AT, INITIAL, barrier, delta_rows, file, of, page, report, sent

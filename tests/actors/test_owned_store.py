@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from actors.coordination.instructions import Commit
 from actors.hosting.owned_store import OwnedStore
-from actors.protocol.instructions import Commit
 from state.clock import SystemClock
 from state.epoch import next_epoch
 from state.lance.lance_root import LanceRoot

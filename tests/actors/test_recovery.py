@@ -6,13 +6,14 @@ import pyarrow as pa
 import pytest
 
 from actors.fetching.file_progress import Ending, FileProgress
+from actors.formats.options import Parquet
 from actors.protocol.reports import SourceProgress
 from actors.recovery.attempt_plan import AttemptPlan, RunTotals
 from actors.recovery.recovery import RecoveredState, check
 from actors.recovery.recovery import recover as recover_root
 from actors.settings import BarrierSettings, FetchSettings
 from actors.sources.pipeline_definition import PipelineDefinition
-from actors.sources.source import Parquet, SourceDefinition
+from actors.sources.source import SourceDefinition
 from state.clock import SystemClock
 from state.errors import DefinitionChangedError, FencedError
 from state.lance.lance_root import LanceRoot

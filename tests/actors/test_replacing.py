@@ -8,31 +8,22 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from actors.coordination.ledger_corrections import corrected_delta, num_ignored
+from actors.coordination.instructions import Commit
+from actors.coordination.ledger_corrections import corrected_delta
 from actors.exchange.edge import Outlet
 from actors.fetching.fetch_executor import FetchExecutor
 from actors.fetching.file_progress import Ending, FileProgress
 from actors.fetching.file_queue import FileQueue
+from actors.fetching.instructions import CloseFile, StagePiece
+from actors.files import ChangedFile, FileKey, FileVersion, ForgottenFile, PathKey
 from actors.notifications.event_feed import PoisonMessage
 from actors.notifications.message_tracker import QueueMessage
-from actors.protocol.instructions import CloseFile, Commit, Instruction, Send, StagePiece
-from actors.protocol.messages import (
-    ChangedFile,
-    ChangedFiles,
-    Correction,
-    FileKey,
-    FileVersion,
-    ForgottenFile,
-    ForgottenFiles,
-    NewFiles,
-    PathKey,
-    Pause,
-    RereadFiles,
-    Resume,
-    StoredBlock,
-)
+from actors.protocol.barrier import Pause, Resume
+from actors.protocol.blocks import Correction, StoredBlock
+from actors.protocol.instructions import Instruction, Send
+from actors.protocol.messages import ChangedFiles, ForgottenFiles, NewFiles, RereadFiles
 from actors.protocol.reports import CorrectedFile
-from actors.recovery.committed_files import _progress
+from actors.recovery.committed_files import _progress, num_ignored
 from actors.rows import BadRecord, Rows
 from actors.settings import FetchSettings
 from actors.sources.source import FilePolicy

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from actors.coordination.barrier_scheduler import BarrierScheduler
+from actors.coordination.instructions import Connect, EndFetchers, PrepareMove
 from actors.coordination.rescaling import Rescaling
 from actors.exchange.barrier_aligner import BarrierAligner
 from actors.exchange.dispatch_executor import DispatchExecutor
@@ -11,8 +12,11 @@ from actors.fetching.arrivals import Arrivals
 from actors.fetching.fetch_executor import FetchExecutor
 from actors.fetching.file_queue import FileQueue
 from actors.fetching.handover import Handover
-from actors.protocol.instructions import CloseFile, Connect, End, EndFetchers, HandOver, Instruction, PrepareMove, Send
-from actors.protocol.messages import Barrier, ChangedFile, ChangedFiles, NewFiles, Pause, Throttle, Update, Vanished
+from actors.fetching.instructions import CloseFile, HandOver
+from actors.files import ChangedFile, Vanished
+from actors.protocol.barrier import Barrier, Pause, Throttle, Update
+from actors.protocol.instructions import End, Instruction, Send
+from actors.protocol.messages import ChangedFiles, NewFiles
 from actors.protocol.reports import CollectReport, FetchProgress, ListProgress, SourceProgress
 from actors.protocol.vnode_mapping import VnodeMapping, fetcher_names
 from actors.settings import BarrierSettings, FetchSettings

@@ -5,17 +5,10 @@ from __future__ import annotations
 from actors.exchange.dispatch_executor import DispatchExecutor
 from actors.fetching.fetch_executor import FetchExecutor
 from actors.fetching.file_progress import Ending, FileProgress
+from actors.files import ChangedFile, FileVersion, RetriedFile, Vanished
+from actors.protocol.barrier import Barrier, Retry
 from actors.protocol.instructions import Send
-from actors.protocol.messages import (
-    Barrier,
-    ChangedFile,
-    ChangedFiles,
-    FileVersion,
-    RetriedFile,
-    RetriedFiles,
-    Retry,
-    Vanished,
-)
+from actors.protocol.messages import ChangedFiles, RetriedFiles
 from actors.protocol.vnode_mapping import VnodeMapping, fetcher_names
 from state.errors import StorageUnavailableError
 from state.tables.keys import encode_key

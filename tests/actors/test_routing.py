@@ -3,9 +3,10 @@ from __future__ import annotations
 import pytest
 
 from actors.exchange.dispatch_executor import DispatchExecutor
-from actors.exchange.merge_executor import MergeExecutor
-from actors.protocol.instructions import Deliver, Grant, Send
-from actors.protocol.messages import Block, NewFiles
+from actors.exchange.merge_executor import Deliver, Grant, MergeExecutor
+from actors.protocol.blocks import Block
+from actors.protocol.instructions import Send
+from actors.protocol.messages import NewFiles
 from actors.protocol.vnode_mapping import VnodeMapping, fetcher_names
 from state.errors import ProtocolError
 from state.vnode import VNODES

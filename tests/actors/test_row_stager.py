@@ -10,7 +10,7 @@ import pytest
 from actors.fetching.file_progress import FileProgress
 from actors.fetching.read_buffer import Piece
 from actors.fetching.row_stager import RowStager
-from actors.protocol.messages import StoredBlock
+from actors.protocol.blocks import StoredBlock
 from actors.rows import BadRecord, Rows
 from actors.schemas.metadata_columns import row_positions
 from state.lance.fragment_stager import staged_fragments

@@ -16,7 +16,7 @@ from tests.cluster.conftest import said_by
 _BARE = Path(__file__).with_name("bare_node")
 _FORMAT = """
 from dataclasses import dataclass, field
-from actors.readers import reader_for
+from actors.formats.registry import reader_for
 from slackwater import Text
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from actors.fetching.file_progress import Ending, FileProgress
-from actors.protocol.messages import FileVersion
+from actors.files import FileVersion
 from state.clock import Clock, SystemClock
 from state.epoch import next_epoch
 from state.lance.lance_root import LanceRoot

@@ -14,7 +14,7 @@ import obstore
 import psutil
 import pytest
 
-from actors.protocol.messages import Pause, Stop, Throttle
+from actors.protocol.barrier import Pause, Stop, Throttle
 from slackwater.commands import ask as commands
 from slackwater.commands.ask import ask
 from slackwater.running.command_loop import CommandLoop

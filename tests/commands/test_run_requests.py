@@ -10,7 +10,7 @@ from typing import cast
 
 import pytest
 
-from actors.protocol.messages import Mutation, Pause, Resume, Retry, Stop, Throttle
+from actors.protocol.barrier import Mutation, Pause, Resume, Retry, Stop, Throttle
 from actors.protocol.run_state import RunState
 from slackwater.running.attempt import Attempt
 from slackwater.running.requests import RunRequests

@@ -17,28 +17,19 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 import slackwater as sw
+from actors.coordination.instructions import Commit
 from actors.coordination.ledger_corrections import corrected_delta
 from actors.exchange.edge import Outlet
 from actors.fetching.file_progress import Ending
 from actors.fetching.file_queue import FileQueue
+from actors.files import Vanished
 from actors.hosting.list_actor import ListActor
 from actors.listing.listing_state import NEVER_LISTED
 from actors.notifications.message_queue import MessageQueue
 from actors.notifications.message_tracker import QueueMessage
 from actors.objects.object_store import ObjectStore
-from actors.protocol.instructions import Commit
-from actors.protocol.messages import (
-    Barrier,
-    BarrierKind,
-    ChangedFiles,
-    Envelope,
-    GoneFiles,
-    Message,
-    Mutation,
-    NewFiles,
-    Stop,
-    Vanished,
-)
+from actors.protocol.barrier import Barrier, BarrierKind, Mutation, Stop
+from actors.protocol.messages import ChangedFiles, Envelope, GoneFiles, Message, NewFiles
 from actors.protocol.reports import CollectReport, ListProgress, MessageProgress
 from actors.recovery.attempt_plan import AttemptPlan
 from actors.recovery.recovery import recover

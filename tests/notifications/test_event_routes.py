@@ -11,7 +11,7 @@ import pytest
 
 from actors.notifications.bucket_event import BucketEvent, bucket_events
 from actors.notifications.message_queue import MessageQueue
-from actors.sources.source import Notifications
+from actors.sources.discovery import Notifications
 from slackwater.testing.servers.sqs_server import SqsServer
 from state.clock import SystemClock
 from state.location import Location

@@ -16,7 +16,7 @@ from botocore.stub import Stubber
 
 from actors.notifications.message_queue import OWNER_TAG, MessageQueue
 from actors.notifications.message_tracker import QueueDepth, QueueMessage
-from actors.sources.source import Notifications
+from actors.sources.discovery import Notifications
 from slackwater.testing.servers import s3_events
 from slackwater.testing.servers.sqs_server import SqsServer
 from state.clock import SystemClock

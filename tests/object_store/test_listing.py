@@ -13,9 +13,10 @@ import pytest
 from obstore.store import LocalStore
 
 from actors.file_errors import UnreadableFile
+from actors.files import FileVersion
 from actors.objects.listing_page import ListingPage
 from actors.objects.object_store import ObjectStore
-from actors.protocol.messages import FileVersion, NewFiles
+from actors.protocol.messages import NewFiles
 from slackwater.testing.servers.s3_server import S3Server
 from state.errors import AccessDeniedError, BucketNotFoundError
 from state.location import Location

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from actors.file_errors import ObjectChanged, ObjectVanished, UnreadableFile
+from actors.files import FileVersion
 from actors.objects.object_file import ObjectFile
 from actors.objects.object_store import ObjectStore
-from actors.protocol.messages import FileVersion
 from actors.settings import RequestSettings
 from slackwater.testing.proxies.request_log import RequestLog
 from slackwater.testing.servers.s3_server import S3Server

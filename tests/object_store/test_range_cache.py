@@ -5,9 +5,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from actors.files import FileVersion
 from actors.objects.object_store import ObjectStore
 from actors.objects.range_cache import RangeCache
-from actors.protocol.messages import FileVersion
 from actors.settings import RequestSettings
 from slackwater.testing.servers.s3_server import S3Server
 from state.location import Location

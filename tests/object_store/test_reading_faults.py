@@ -11,12 +11,14 @@ from contextlib import closing
 import pyarrow as pa
 import pytest
 
+from actors.files import FileVersion
+from actors.formats.options import Csv, Json, Parquet
+from actors.formats.registry import Format
 from actors.objects.object_store import ObjectStore
-from actors.protocol.messages import FileVersion
 from actors.reading.source_reader import SourceReader
 from actors.rows import Offset
 from actors.settings import FetchSettings, RequestSettings
-from actors.sources.source import Csv, Format, Json, Parquet, SourceDefinition
+from actors.sources.source import SourceDefinition
 from slackwater.testing.proxies.fault_proxy import FaultProxy
 from slackwater.testing.servers.s3_server import S3Server
 from state.clock import SystemClock

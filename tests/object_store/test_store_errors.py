@@ -13,9 +13,9 @@ import pytest
 from obstore.exceptions import GenericError, NotSupportedError, PreconditionError
 
 from actors.file_errors import ObjectChanged, UnreadableFile
+from actors.files import FileVersion
 from actors.objects.object_store import ObjectStore
 from actors.objects.store_errors import translated
-from actors.protocol.messages import FileVersion
 from slackwater.testing.servers.s3_server import S3Server
 from state.clock import SystemClock
 from state.errors import (

@@ -9,8 +9,8 @@ from datetime import timedelta
 import pytest
 
 from actors.file_errors import ObjectChanged, ObjectVanished
+from actors.files import FileVersion
 from actors.objects.object_store import ObjectStore
-from actors.protocol.messages import FileVersion
 from slackwater.testing.servers.s3_server import S3Server
 
 

@@ -7,10 +7,10 @@ import pyarrow as pa
 import pytest
 
 from actors.file_errors import EmptyFile
+from actors.formats.options import Csv
 from actors.formats.text.csv import CsvReader
 from actors.rows import Offset
 from actors.schemas.safe_types import safe_schema
-from actors.sources.source import Csv
 from state.errors import SchemaError
 from tests.readers.written_files import bad_of, open_written, rows_of
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import slackwater as sw
-from actors.formats.reader import reader_for
+from actors.formats.registry import reader_for
 from actors.sources.source import SourceDefinition
 from slackwater.formats import BadRecord, FileReader, ObjectFile, Offset, ReadLimits, Rows, conform
 from state.errors import SettingsError

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from actors.file_errors import EmptyFile, UnreadableFile
-from actors.formats.reader import reader_for
+from actors.formats.registry import reader_for
 from actors.rows import Offset
 from actors.settings import ReadLimits
 from state.errors import SchemaError

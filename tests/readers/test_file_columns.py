@@ -9,15 +9,16 @@ import pyarrow as pa
 import pytest
 
 from actors.file_errors import UnreadableFile
-from actors.formats.reader import reader_for
+from actors.files import FileVersion
+from actors.formats.options import Csv, Json, Parquet, Text
+from actors.formats.registry import Format, reader_for
 from actors.objects.object_store import ObjectStore
-from actors.protocol.messages import FileVersion
 from actors.reading.file_columns import FileColumns
 from actors.reading.open_file import NewColumns, OpenFile
 from actors.rows import BadRecord, Offset, Rows
 from actors.schemas.metadata_columns import with_epoch
 from actors.sources.kept_schema import kept_schema
-from actors.sources.source import Csv, Format, Json, Parquet, SourceDefinition, Text
+from actors.sources.source import SourceDefinition
 from state.location import Location
 from tests.actors.flow import AT
 from tests.readers.written_files import write_parquet

@@ -13,12 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from actors.file_errors import UnreadableFile
+from actors.formats.options import Csv
 from actors.formats.parquet.parquet_reader import ParquetReader
 from actors.formats.text.csv import CsvReader
 from actors.formats.text.json import JsonReader
 from actors.rows import Offset
 from actors.settings import MIB, ReadLimits
-from actors.sources.source import Csv
 from tests.readers.written_files import open_written, rows_of
 
 _INT = pa.schema([("a", pa.int64())])

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
+from actors.formats.options import Csv
 from actors.schemas.conform import conform
 from actors.schemas.merged_schema import common_type, merged_schema
 from actors.sources.kept_schema import addable_columns, kept_schema
 from actors.sources.schema_sample import SchemaSample
-from actors.sources.source import Csv, SourceDefinition
+from actors.sources.source import SourceDefinition
 from state.errors import SchemaError
 from state.location import Location
 

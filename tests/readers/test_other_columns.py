@@ -9,11 +9,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from actors.formats.reader import reader_for
+from actors.formats.options import Csv
+from actors.formats.registry import reader_for
 from actors.formats.text.csv import CsvReader
 from actors.formats.text.json import JsonReader
 from actors.rows import Offset
-from actors.sources.source import Csv
 from tests.readers.written_files import KINDS, FileKind, flights, open_written, rows_of
 
 _NAMED = [kind for kind in KINDS if kind.name != "csv-bare"]

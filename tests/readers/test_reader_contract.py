@@ -9,13 +9,13 @@ import pyarrow as pa
 import pytest
 
 from actors.file_errors import ObjectChanged, ObjectVanished, UnreadableFile
-from actors.formats.reader import reader_for
+from actors.files import FileVersion
+from actors.formats.options import Parquet
+from actors.formats.registry import reader_for
 from actors.objects.object_store import ObjectStore
-from actors.protocol.messages import FileVersion
 from actors.rows import Offset, Rows
 from actors.schemas.safe_types import safe_schema
 from actors.settings import ReadLimits
-from actors.sources.source import Parquet
 from slackwater.testing.servers.s3_server import S3Server
 from state.location import Location
 from tests.readers.written_files import KINDS, FileKind, bad_of, flights, open_written, rows_of, table_of

@@ -15,12 +15,13 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
+from actors.files import FileVersion
+from actors.formats.options import Csv, Json, Parquet
+from actors.formats.registry import Format
 from actors.objects.object_file import ObjectFile
 from actors.objects.object_store import ObjectStore
-from actors.protocol.messages import FileVersion
 from actors.rows import BadRecord, Rows
 from actors.settings import MIB, RequestSettings
-from actors.sources.source import Csv, Format, Json, Parquet
 from state.location import Location
 
 

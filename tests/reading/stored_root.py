@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from actors.protocol.messages import StoredBlock
+from actors.protocol.blocks import StoredBlock
 from spark_bridge.datasets.stored_rows import StoredRows
 from state.lance.fragment_stager import FragmentStager
 from state.location import Location

@@ -9,16 +9,8 @@ from pathlib import Path
 import pytest
 
 from actors.fetching.fetch_executor import FetchExecutor
-from actors.protocol.messages import (
-    ChangedFile,
-    ChangedFiles,
-    FileVersion,
-    ForgottenFile,
-    ForgottenFiles,
-    GoneFile,
-    GoneFiles,
-    Message,
-)
+from actors.files import ChangedFile, FileVersion, ForgottenFile, GoneFile
+from actors.protocol.messages import ChangedFiles, ForgottenFiles, GoneFiles, Message
 from slackwater.reading.story import Story, tell
 from state.location import Location
 from state.tables.catalog import Catalog

@@ -29,7 +29,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import udf
 from pyspark.sql.types import LongType
 
-from actors.protocol.messages import Block
+from actors.protocol.blocks import Block
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.materializer import Materializer
 from spark_bridge.session.session import SparkSettings, is_alive, prepare_java, start_session, stop_session, warm_up

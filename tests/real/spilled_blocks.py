@@ -19,11 +19,12 @@ import pyarrow as pa
 import ray
 
 from actors.fetching.file_progress import FileProgress
+from actors.fetching.instructions import EmitBlock
 from actors.fetching.read_buffer import Piece
 from actors.fetching.row_stager import RowStager
+from actors.files import FileVersion
 from actors.hosting.fetch_actor import FetchActor
-from actors.protocol.instructions import EmitBlock
-from actors.protocol.messages import Block, FileVersion
+from actors.protocol.blocks import Block
 from actors.rows import Rows
 from spark_bridge.hand_over import blocks as hand_over
 from state.errors import RunFailedError, StorageFullError

@@ -11,7 +11,7 @@ import ray
 from hypothesis import HealthCheck, given, settings
 from pyspark.sql import SparkSession
 
-from actors.protocol.messages import Block
+from actors.protocol.blocks import Block
 from spark_bridge.catalyst.arrow_frames import table_of_frame
 from spark_bridge.hand_over.blocks import frame_of_blocks
 from tests.readers.generated_types import columns, said

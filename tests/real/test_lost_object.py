@@ -16,7 +16,7 @@ import ray
 from pyspark.sql import DataFrame, SparkSession
 
 import slackwater as sw
-from actors.protocol.messages import Block
+from actors.protocol.blocks import Block
 from spark_bridge.hand_over import blocks as hand_over
 from spark_bridge.hand_over import row_hand_over
 from tests.real.events import events, parquet, write

@@ -10,12 +10,12 @@ import pyarrow as pa
 import pytest
 
 from actors.file_errors import ObjectVanished, UnreadableFile
+from actors.files import FileVersion
+from actors.formats.options import Csv
 from actors.formats.parquet.parquet_reader import ParquetReader
 from actors.formats.text.csv import CsvReader
 from actors.formats.text.json import JsonReader
 from actors.objects.object_store import ObjectStore
-from actors.protocol.messages import FileVersion
-from actors.sources.source import Csv
 from slackwater.testing.servers.s3_server import S3Server
 from state.errors import SettingsError, SlackwaterError
 from state.location import Location

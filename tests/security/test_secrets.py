@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 import slackwater as sw
+from actors.formats.options import Json
 from actors.objects.object_store import ObjectStore
-from actors.sources.source import Json, SourceDefinition
+from actors.sources.source import SourceDefinition
 from actors.telemetry.logging import redact
 from slackwater.testing.servers.s3_server import S3Server
 from state.clock import ManualClock, SystemClock

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from actors.protocol.messages import Block, Correction, StoredBlock
+from actors.protocol.blocks import Block, Correction, StoredBlock
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.materializer import Materializer
 from state.lance.fragment_stager import FragmentStager

@@ -12,7 +12,7 @@ import pytest
 import ray
 from pyspark.sql import SparkSession
 
-from actors.protocol.messages import Block
+from actors.protocol.blocks import Block
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.materializer import Materializer
 from state.location import Location

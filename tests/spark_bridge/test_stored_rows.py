@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from actors.protocol.messages import Block, StoredBlock
+from actors.protocol.blocks import Block, StoredBlock
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.datasets.stored_rows import StoredRows
 from spark_bridge.materializer import Materializer

@@ -15,11 +15,11 @@ from pyspark.sql import SparkSession
 
 import slackwater as sw
 from actors.fetching.file_progress import FileProgress
-from actors.formats.reader import reader_for
+from actors.files import FileVersion
+from actors.formats.registry import Format, reader_for
 from actors.objects.object_store import ObjectStore
-from actors.protocol.messages import FileVersion
 from actors.rows import BadRecord, Offset, Rows
-from actors.sources.source import Format, SourceDefinition
+from actors.sources.source import SourceDefinition
 from slackwater.verification.verification import Verification
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.materializer import Materializer

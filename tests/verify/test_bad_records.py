@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from actors.sources.source import Csv, Format, Json, Parquet, Text
+from actors.formats.options import Csv, Json, Parquet, Text
+from actors.formats.registry import Format
 from slackwater.verification.verification import Outcome, ViewCheck
 from spark_bridge.analysis.view_definition import ViewDefinition
 from tests.reading.told_root import poisoned

@@ -6,7 +6,7 @@ import json
 
 import pyarrow as pa
 
-from actors.sources.source import Csv
+from actors.formats.options import Csv
 from spark_bridge.analysis.view_definition import ViewDefinition
 from tests.cli.command import slackwater
 from tests.verify.committed_root import CommittedRoot

@@ -16,9 +16,11 @@ import pytest
 from pyspark.sql import DataFrame
 
 import slackwater as sw
+from actors.files import FileVersion
+from actors.formats.options import Csv, Json, Parquet
+from actors.formats.registry import Format
 from actors.objects.object_store import ObjectStore
-from actors.protocol.messages import FileVersion
-from actors.sources.source import Csv, Format, Json, Parquet, SourceDefinition
+from actors.sources.source import SourceDefinition
 from slackwater.reading.recorded_source import IngestedFile, RecordedSource
 from slackwater.verification.duckdb_engine import DuckDbEngine
 from slackwater.verification.engine import CannotComputeError

@@ -11,6 +11,7 @@ import pyarrow.csv as arrow_csv
 import pyarrow.types as kinds
 
 from actors.file_errors import EmptyFile, UnreadableFile, one_line
+from actors.formats.options import Csv
 from actors.formats.row_bytes import row_bytes
 from actors.formats.text.content import TextContent
 from actors.formats.text.csv_records import CsvRecords
@@ -21,7 +22,6 @@ from actors.rows import Offset, Rows
 from actors.schemas.conform import conform, require_common_column
 from actors.schemas.safe_types import safe_schema
 from actors.settings import MIB, ReadLimits
-from actors.sources.source import Csv
 from state.errors import SchemaError
 
 _HEADER_BYTES = 64 * 1024

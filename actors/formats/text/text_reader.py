@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from actors.file_errors import UnreadableFile, one_line
+from actors.formats.options import Text
 from actors.formats.text import lines as text_lines
 from actors.formats.text.content import TextContent
 from actors.formats.text.lines import last_line_end, line_ends, require_utf8
@@ -15,7 +16,6 @@ from actors.formats.text.rows import read_rows
 from actors.objects.object_file import ObjectFile
 from actors.rows import Offset, Rows
 from actors.settings import MIB, ReadLimits
-from actors.sources.source import Text
 from state.errors import SchemaError
 
 _VALUE_BYTES = 4

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from actors.protocol.messages import FileVersion
+from actors.files import FileVersion
+from actors.formats.options import Parquet
 from actors.settings import RequestSettings
-from actors.sources.source import Parquet, SourceDefinition
+from actors.sources.source import SourceDefinition
 
 
 class GetEstimate:

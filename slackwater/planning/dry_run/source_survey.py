@@ -13,15 +13,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from actors.file_errors import ObjectChanged, ObjectVanished, UnreadableFile
+from actors.files import FileVersion
 from actors.formats.parquet.parquet_reader import ParquetReader
 from actors.listing.seen_index import Sight
 from actors.objects.listing_page import microseconds_of, time_of
 from actors.objects.object_store import ObjectStore
-from actors.protocol.messages import FileVersion
 from actors.recovery.committed_files import CommittedFiles
 from actors.settings import FetchSettings
+from actors.sources.discovery import Notifications
 from actors.sources.path_filter import PathFilter
-from actors.sources.source import Notifications, SourceDefinition
+from actors.sources.source import SourceDefinition
 from slackwater.planning.dry_run.get_estimate import GetEstimate
 from slackwater.planning.dry_run.prices import DAY_S, HOUR_S, Prices, Requests, idle_queue_requests
 from slackwater.planning.dry_run.source_plan import Files, SourcePlan

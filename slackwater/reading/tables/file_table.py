@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from actors.coordination.ledger_corrections import num_ignored
+from actors.recovery.committed_files import num_ignored
 from state.errors import NotFoundError, UsageError
 from state.store.store import StateStore
 from state.tables.catalog import Catalog

@@ -128,7 +128,7 @@ def simulate(story: Scenario | Iterable[Step], *, seed: int = 0) -> Outcome:
         PromiseBroken: a promise does not hold.
 
     Example:
-        >>> from slackwater.testing.simulation import BARRIER, CAUGHT_UP, CRASH, file
+        >>> from slackwater.testing.simulation.stories.steps import BARRIER, CAUGHT_UP, CRASH, file
         >>> outcome = simulate([file("a", rows=3), BARRIER, CRASH("fetch-0"), file("b", rows=2), CAUGHT_UP])
         >>> outcome.statuses
         {'s/a': ('done',), 's/b': ('done',)}

@@ -10,27 +10,24 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from actors.coordination.coordinate_executor import CoordinateExecutor
-from actors.coordination.ledger_corrections import corrected_delta
-from actors.exchange.edge import Outlet
-from actors.protocol.instructions import (
+from actors.coordination.instructions import (
     Commit,
     Connect,
     DecideSchema,
-    End,
     EndFetchers,
     Inject,
-    Instruction,
     MarkListings,
     MoveTags,
     PrepareMove,
-    ProposeSchema,
     TellCommitted,
     TellLeftOut,
     TryNextFile,
-    WakeAt,
 )
-from actors.protocol.messages import Mutation
-from actors.protocol.reports import CollectReport, Progress
+from actors.coordination.ledger_corrections import corrected_delta
+from actors.exchange.edge import Outlet
+from actors.protocol.barrier import Mutation
+from actors.protocol.instructions import End, Instruction, WakeAt
+from actors.protocol.reports import CollectReport, Progress, ProposeSchema
 from actors.recovery.recovery import RecoveredState, recover
 from actors.sources.topology import COORDINATOR
 from slackwater.testing.simulation.hosting.host import Host

@@ -13,13 +13,16 @@ import pyarrow as pa
 
 from actors.exchange.dispatch_executor import DispatchExecutor
 from actors.exchange.edge import Outlet
-from actors.exchange.merge_executor import MergeExecutor
+from actors.exchange.merge_executor import Deliver, Grant, MergeExecutor
 from actors.fetching.fetch_executor import FetchExecutor
 from actors.fetching.file_progress import Ending, FileProgress
 from actors.fetching.file_queue import FileQueue
+from actors.fetching.instructions import CloseFile, CloseFiles, EmitBlock, HandOver, InferSchema, ReadPiece, StagePiece
 from actors.fetching.read_buffer import Piece
 from actors.file_errors import ObjectChanged, ObjectVanished
+from actors.files import FileKey, FileVersion, PathKey
 from actors.listing.gone_files import find_gone
+from actors.listing.instructions import FindGone, ReadPage
 from actors.listing.list_executor import ListExecutor
 from actors.listing.listing_pace import ListingPace
 from actors.listing.listing_state import ListedState, wait_for_listing_s
@@ -27,31 +30,14 @@ from actors.listing.request_budget import RequestBudget
 from actors.listing.seen_index import SeenIndex
 from actors.notifications.event_feed import EventFeed
 from actors.notifications.event_watch import EventWatch
+from actors.notifications.instructions import DeleteMessages, ExtendMessages, LookAt, Receive, ReleaseMessages
 from actors.notifications.message_tracker import QueueMessage
 from actors.objects.listing_page import ListingPage, microseconds_of
-from actors.protocol.instructions import (
-    CloseFile,
-    CloseFiles,
-    DeleteMessages,
-    Deliver,
-    EmitBlock,
-    ExtendMessages,
-    FindGone,
-    Grant,
-    HandOver,
-    InferSchema,
-    Instruction,
-    LookAt,
-    ProposeColumns,
-    ProposeSchema,
-    ReadPage,
-    ReadPiece,
-    Receive,
-    ReleaseMessages,
-    StagePiece,
-)
-from actors.protocol.messages import Barrier, Block, Envelope, FileKey, FileVersion, Message, PathKey, StoredBlock
-from actors.protocol.reports import EpochBlocks, FetchProgress, ListProgress
+from actors.protocol.barrier import Barrier
+from actors.protocol.blocks import Block, StoredBlock
+from actors.protocol.instructions import Instruction
+from actors.protocol.messages import Envelope, Message
+from actors.protocol.reports import EpochBlocks, FetchProgress, ListProgress, ProposeColumns, ProposeSchema
 from actors.protocol.vnode_mapping import VnodeMapping
 from actors.rows import Offset
 from actors.sources.path_filter import PathFilter

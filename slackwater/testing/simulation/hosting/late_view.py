@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from actors.protocol.messages import FileKey
+from actors.files import FileKey
 from slackwater.testing.simulation.hosting.model_view import ModelView
 from slackwater.testing.simulation.world.bucket import Content
 from slackwater.testing.simulation.world.file_rows import Span

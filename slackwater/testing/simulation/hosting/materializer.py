@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from actors.protocol.messages import BarrierKind, Block, Correction
+from actors.protocol.barrier import BarrierKind
+from actors.protocol.blocks import Block, Correction
 from actors.protocol.reports import CollectReport, EpochBlocks
 from actors.recovery.recovery import RecoveredState
 from actors.sources.topology import MATERIALIZER

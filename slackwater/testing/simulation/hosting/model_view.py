@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Protocol
 from zlib import crc32
 
-from actors.protocol.messages import FileKey
+from actors.files import FileKey
 from slackwater.testing.simulation.world.file_rows import Span
 
 Groups = Mapping[int, tuple[int, int]]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from actors.protocol.messages import FileVersion, Mutation, PathKey, Pause, Resume, Stop
+from actors.files import FileVersion, PathKey
+from actors.protocol.barrier import Mutation, Pause, Resume, Stop
 from actors.protocol.run_state import RunState
 from actors.recovery.attempt_plan import AttemptPlan, RunTotals
 from actors.recovery.recovery_policy import RecoveryPolicy

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
-from actors.protocol.messages import FileKey, FileVersion, PathKey
+from actors.files import FileKey, FileVersion, PathKey, place
 from actors.protocol.run_state import RunState
-from actors.reading_order import place
 from slackwater.testing.simulation.hosting.late_view import history_of, taken_spans
 from slackwater.testing.simulation.hosting.model_view import ModelView
 from slackwater.testing.simulation.world.bucket import Bucket

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from actors.file_errors import ObjectChanged, ObjectVanished
+from actors.files import FileKey, FileVersion, PathKey
 from actors.objects.listing_page import ListingPage
-from actors.protocol.messages import FileKey, FileVersion, PathKey
 from actors.rows import BadRecord, Rows
 from slackwater.testing.simulation.world.event_queue import EventQueue
 from slackwater.testing.simulation.world.file_rows import FileRows, Span

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from actors.files import PathKey
 from actors.notifications.message_tracker import QueueDepth, QueueMessage
-from actors.protocol.messages import PathKey
 from slackwater.testing.simulation.world.simulated_clock import SimulatedClock
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from actors.protocol.messages import FileKey
+from actors.files import FileKey
 
 ROW_BYTES = 10
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from actors.protocol.messages import PathKey
+from actors.files import PathKey
+from actors.formats.options import Parquet
 from actors.settings import BarrierSettings, FetchSettings, RecoverySettings
+from actors.sources.discovery import Listing
 from actors.sources.pipeline_definition import PipelineDefinition
-from actors.sources.source import FilePolicy, Listing, Parquet, SourceDefinition
+from actors.sources.source import FilePolicy, SourceDefinition
 from slackwater.testing.simulation.hosting.hosts import SCHEMA
 from slackwater.testing.simulation.hosting.model_view import EveryRow, GroupedRows, ModelView
 from slackwater.testing.simulation.hosting.process import SimulatedProcess

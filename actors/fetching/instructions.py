@@ -1,0 +1,78 @@
+"""Instructions of the fetch executor to its shell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from actors.fetching.handover import Handover
+from actors.fetching.read_buffer import Piece
+from actors.files import FileVersion
+from actors.protocol.instructions import Instruction
+from actors.rows import Offset
+
+
+@dataclass(frozen=True)
+class HandOver(Instruction):
+    """Sends what belongs to vnodes to the fetch actor that owns them from now on."""
+
+    to: str
+    handover: Handover
+
+
+@dataclass(frozen=True)
+class ReadPiece(Instruction):
+    """Reads on in a file, from an offset if it is not open yet."""
+
+    file: FileVersion
+    offset: Offset
+
+
+@dataclass(frozen=True)
+class InferSchema(Instruction):
+    """Opens a file and infers its schema; the file stays open for reading."""
+
+    file: FileVersion
+
+
+@dataclass(frozen=True)
+class StagePiece(Instruction):
+    """Stores rows of a file that replaces, which are shown when all of them are there; `on_staged` is the answer."""
+
+    piece: Piece
+    epoch: int
+
+
+@dataclass(frozen=True)
+class CloseFile(Instruction):
+    """Drops an open file: it is read from another place, or no more."""
+
+    file: FileVersion
+
+
+@dataclass(frozen=True)
+class CloseFiles(Instruction):
+    """Drops every open file."""
+
+
+@dataclass(frozen=True)
+class EmitBlock(Instruction):
+    """Puts rows of one source into the object store as one block of an epoch and sends its reference on.
+
+    Attributes:
+        pieces: what the rows are of; each has some.
+    """
+
+    source: str
+    pieces: tuple[Piece, ...]
+    nbytes: int
+    epoch: int
+
+    @property
+    def rows(self) -> int:
+        return sum(table.num_rows for table in self.tables)
+
+    @property
+    def tables(self) -> tuple[pa.Table, ...]:
+        return tuple(piece.table for piece in self.pieces if piece.table is not None)

@@ -1,0 +1,109 @@
+"""The barrier between two epochs, and the mutations that it carries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from actors.files import FileKey, FileVersion, ForgottenFile, RetriedFile, Vanished
+from actors.protocol.messages import (
+    Message,
+)
+from actors.protocol.vnode_mapping import VnodeMapping
+from state.epoch import EpochPair
+
+
+class Mutation:
+    """One thing that changes exactly at a barrier, at all actors; every executor passes on also those that it ignores."""
+
+
+class BarrierKind(Enum):
+    """`INITIAL` opens an attempt and seals nothing; `CHECKPOINT` seals an epoch that is then committed."""
+
+    INITIAL = "initial"
+    CHECKPOINT = "checkpoint"
+
+
+@dataclass(frozen=True)
+class Stop(Mutation):
+    """Every actor ends after passing the barrier."""
+
+
+@dataclass(frozen=True)
+class Pause(Mutation):
+    """Sources send nothing more; barriers go on."""
+
+
+@dataclass(frozen=True)
+class Resume(Mutation):
+    """Takes a `Pause` back."""
+
+
+@dataclass(frozen=True)
+class Throttle(Mutation):
+    """All fetch actors together open, read and emit no more than this each second; None for what the settings say."""
+
+    files_per_second: float | None = None
+    bytes_per_second: float | None = None
+    rows_per_second: float | None = None
+
+
+@dataclass(frozen=True)
+class Retry(Mutation):
+    """Quarantined versions go back into the queue."""
+
+    files: tuple[RetriedFile, ...]
+
+
+@dataclass(frozen=True)
+class Forget(Mutation):
+    """The rows of objects leave the views."""
+
+    files: tuple[ForgottenFile, ...]
+
+
+@dataclass(frozen=True)
+class Reread(Mutation):
+    """These versions are read, in place of all that the views hold of their objects."""
+
+    files: tuple[FileVersion, ...]
+
+
+@dataclass(frozen=True)
+class Update(Mutation):
+    """The vnodes are owned otherwise.
+
+    Args:
+        before, after: who has owned which, and who does.
+        paused, throttle: what is in force, for fetch actors that begin here.
+    """
+
+    before: VnodeMapping
+    after: VnodeMapping
+    paused: bool = False
+    throttle: Throttle = Throttle()
+
+
+@dataclass(frozen=True)
+class Barrier(Message):
+    """The border between two epochs.
+
+    Args:
+        list_budget: source → how many new files its list actor may send until the next barrier.
+        backlog: files that are listed and not finished.
+        vanished: versions that are new files if they are listed again.
+        admitted: the versions that may be read until the next barrier; None for all.
+    """
+
+    epoch: EpochPair
+    kind: BarrierKind = BarrierKind.CHECKPOINT
+    mutation: Mutation | None = None
+    list_budget: Mapping[str, int] = field(default_factory=dict)
+    backlog: int = 0
+    vanished: tuple[Vanished, ...] = ()
+    admitted: frozenset[FileKey] | None = None
+
+    @property
+    def is_stop(self) -> bool:
+        return isinstance(self.mutation, Stop)
