@@ -99,7 +99,7 @@ if TYPE_CHECKING:
     from slackwater.settings import RaySettings, Settings
     from slackwater.status.run_status import RunReport, RunStatus, SourceStatus, StartupStep, ViewStatus
     from slackwater.status.trace import Trace
-    from spark_bridge.session.session import SparkSettings
+    from spark_bridge.session.settings import SparkSettings
     from state.errors import (
         AccessDeniedError,
         BadInputError,

@@ -12,7 +12,7 @@ from state.errors import SettingsError
 from state.upkeep.retention import RetentionSettings, Thinning
 
 if TYPE_CHECKING:
-    from spark_bridge.session.session import SparkSettings
+    from spark_bridge.session.settings import SparkSettings
 
 __all__ = [
     "ActorResources",
@@ -65,7 +65,7 @@ class RaySettings:
 
 def _default_spark() -> SparkSettings:
     # Not imported above: what only reads a root must not load the packages of Ray and Spark.
-    from spark_bridge.session.session import SparkSettings
+    from spark_bridge.session.settings import SparkSettings
 
     return SparkSettings()
 

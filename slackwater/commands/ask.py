@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from slackwater.commands.answers import cleared, retried, tagged, vacuumed
 from slackwater.commands.maintenance import run_as_owner, vacuum
 from slackwater.commands.retry import requeue
-from slackwater.running.command_loop import cleared, retried, tagged, vacuumed
 from state.clock import Clock
 from state.errors import CommandRefusedError, CommandUnansweredError
 from state.location import Location

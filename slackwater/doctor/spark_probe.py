@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import sys
 
-from spark_bridge.session.session import SparkSettings, start_local_session, warm_up
+from spark_bridge.session.session import start_local_session, warm_up
+from spark_bridge.session.settings import SparkSettings
 from state.clock import SystemClock
 
 

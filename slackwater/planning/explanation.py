@@ -18,7 +18,8 @@ from slackwater.planning.rows_touched import RowsTouched
 from slackwater.planning.shown_schema import shown_schema
 from spark_bridge.analysis.analysis import SourceWithoutSchemaError, analyse
 from spark_bridge.analysis.view_definition import ViewDefinition
-from spark_bridge.session.session import SparkSettings, session_at_hand
+from spark_bridge.session.session import session_at_hand
+from spark_bridge.session.settings import SparkSettings
 from state.clock import Clock
 from state.errors import NotIncrementalError
 from state.lance.lance_root import LanceRoot

@@ -7,15 +7,8 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
-from spark_bridge.session.session import (
-    SparkSettings,
-    begin_session,
-    find_session,
-    finish_session,
-    is_alive,
-    is_users,
-    stop_session,
-)
+from spark_bridge.session.session import begin_session, find_session, finish_session, is_alive, is_users, stop_session
+from spark_bridge.session.settings import SparkSettings
 from state.errors import RunFailedError
 
 if TYPE_CHECKING:

@@ -13,22 +13,12 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from actors.protocol.blocks import Block
 from actors.schemas.ddl import quoted_name
 from spark_bridge.catalyst.arrow_frames import frame_of_table
-from state.errors import RunFailedError
+from spark_bridge.session.spark_errors import rows_lost
 
 # Ray restores hundreds of megabytes from a disk in a second; an epoch has 128 MB.
 _RESTORE_WITHIN_S = 60.0
 # Ray cuts requests at 10,000.
 _ASKED_AT_ONCE = 1_000
-
-
-def rows_lost(where: str, why: str) -> RunFailedError:
-    """What to say of an epoch whose rows are gone from Ray's object store.
-
-    Args:
-        where: the source or view that misses them.
-        why: how they may have gone.
-    """
-    return RunFailedError(f"{where}: rows of an epoch are lost, {why}; the run goes on from the last epoch")
 
 
 def frame_of_blocks(spark: SparkSession, schema: pa.Schema, blocks: Sequence[Block]) -> DataFrame:

@@ -13,7 +13,7 @@ from spark_bridge.application.driver_jvm import ANSWER_S
 from state.errors import SettingsError
 
 if TYPE_CHECKING:
-    from spark_bridge.session.session import SparkSettings
+    from spark_bridge.session.settings import SparkSettings
 
 # Without these Arrow's memory cannot be reached, and the executors crash over the first rows.
 _NEEDED = ("java.base/java.nio", "java.base/sun.nio.ch")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from state.errors import RunFailedError
+
 # What follows the message proper: the query, the plan, the stack of Java.
 _END = re.compile(r"\n== SQL|;\n'|;\n\n|\n\s*at [\w.$]+\(|\n\nJVM stacktrace|\n\+-|\nDriver stacktrace")
 # What stands before it: py4j's call, and which task of which stage failed where.
@@ -21,3 +23,13 @@ def one_line(error: BaseException) -> str:
     before = _BEFORE.match(text)
     text = _END.split(text[before.end() :] if before else text)[0]
     return " ".join(text.split()).rstrip(";")
+
+
+def rows_lost(where: str, why: str) -> RunFailedError:
+    """What to say of an epoch whose rows are gone from Ray's object store.
+
+    Args:
+        where: the source or view that misses them.
+        why: how they may have gone.
+    """
+    return RunFailedError(f"{where}: rows of an epoch are lost, {why}; the run goes on from the last epoch")

@@ -13,9 +13,8 @@ from pyspark.sql import SparkSession
 
 from spark_bridge.application.begin_call import begin_call
 from spark_bridge.application.driver_jvm import end_driver
-from spark_bridge.hand_over.blocks import rows_lost
 from spark_bridge.session.session import is_alive, is_users
-from spark_bridge.session.spark_errors import one_line
+from spark_bridge.session.spark_errors import one_line, rows_lost
 from state.errors import RunFailedError, SparkLostError, StorageFullError
 
 _Result = TypeVar("_Result")

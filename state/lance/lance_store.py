@@ -27,24 +27,18 @@ from state.errors import (
     StoreNotFoundError,
 )
 from state.lance.lance_access import create_dataset, lance_options, open_dataset
-from state.lance.store_format import (
-    FORMAT_VERSION,
-    check_format,
-    current_rows,
-    rows_of_fields,
-    stamped_schema,
-    upgraded,
-)
+from state.lance.store_format import check_format, current_rows, rows_of_fields, stamped_schema, upgraded
 from state.location import Location
 from state.objects.storage_error import storage_error
 from state.store.head_swap import HeadSwapStore, StagedSwap
+from state.store.store import StagedFold
 from state.tables.delta import Delta
 from state.tables.record_rows import head_delta, read_head
 from state.tables.records import Head
 from state.tables.resolve import resolve
 from state.tables.row_selection import Clue, RowSelection
-from state.tables.tables import PATCH, empty_rows, row_column, state_rows
-from state.upkeep.fold import StagedFold, StateFolder
+from state.tables.tables import FORMAT_VERSION, PATCH, empty_rows, row_column, state_rows
+from state.upkeep.fold import StateFolder
 from state.upkeep.pin import Pin
 
 _COMMIT_TIMEOUT = timedelta(seconds=60)

@@ -25,9 +25,8 @@ import pyarrow.compute as pc
 
 from state.errors import RootMismatchError
 from state.location import Location
-from state.tables.tables import STATE_SCHEMA, TABLES, row_column, row_type
+from state.tables.tables import FORMAT_VERSION, STATE_SCHEMA, TABLES, row_column, row_type
 
-FORMAT_VERSION = 6
 _FORMAT, _WRITER = b"slackwater.format", b"slackwater.version"
 
 

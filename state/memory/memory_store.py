@@ -12,11 +12,11 @@ from state.clock import Clock
 from state.errors import CommitRefusedError, StoreNotFoundError
 from state.memory.memory_disk import MemoryDisk, MemoryVersion, Row
 from state.store.head_swap import HeadSwapStore, StagedSwap
+from state.store.store import StagedFold
 from state.tables.delta import Changes, Delta
 from state.tables.records import Head
 from state.tables.row_selection import RowSelection
 from state.tables.tables import DELETE, PUT, TABLES
-from state.upkeep.fold import StagedFold
 
 
 class MemoryStateStore(HeadSwapStore):

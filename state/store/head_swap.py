@@ -22,10 +22,10 @@ from state.errors import (
     ProtocolError,
     StorageError,
 )
+from state.store.store import StagedFold
 from state.tables.delta import Delta
 from state.tables.record_rows import epoch_delta, read_epochs
 from state.tables.records import EpochCounts, EpochRecord, EpochSeconds, Head, ViewVersion
-from state.upkeep.fold import StagedFold
 
 _POLL_S = 0.1
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import pyarrow as pa
 
 from state.tables.delta import Delta
 from state.tables.records import EpochCounts, EpochRecord, EpochSeconds, Head, ViewVersion
-
-if TYPE_CHECKING:
-    from state.upkeep.fold import StagedFold
 
 
 class StateStore(Protocol):
@@ -153,3 +151,22 @@ class StateStore(Protocol):
     def reopen(self) -> StateStore:
         """A fresh handle on what is committed now."""
         ...
+
+
+@dataclass(frozen=True)
+class StagedFold:
+    """A fold that is durable but not visible.
+
+    Args:
+        term: the term in which it was staged; no other may commit it.
+        removed: the fragments that it replaces, by id.
+        new: what replaces them, as Lance takes it.
+        rows_before: rows in the removed fragments.
+        rows_after: rows in the new ones.
+    """
+
+    term: int
+    removed: tuple[int, ...] = ()
+    new: tuple[Any, ...] = ()
+    rows_before: int = 0
+    rows_after: int = 0

@@ -9,10 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from state.lance.store_format import FORMAT_VERSION
 from state.tables.delta import DeltaBuilder
 from state.tables.keys import encode_key
 from state.tables.records import CatalogSource, CatalogView, LeftOutColumn
+from state.tables.tables import FORMAT_VERSION
 
 _VNODE = 0
 

@@ -198,3 +198,6 @@ def state_rows(parts: Iterable[tuple[str, pa.Table]], epoch: int) -> pa.Table:
             )
         )
     return for_lance(pa.concat_tables(tables, promote_options="default"))
+
+
+FORMAT_VERSION = 6

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import lance
 import pyarrow as pa
 import pyarrow.compute as pc
 from lance.fragment import write_fragments
 
+from state.store.store import StagedFold
 from state.tables.lance_layout import for_lance
 from state.tables.resolve import fold
 from state.tables.tables import PUT, TABLES, row_column
@@ -25,25 +25,6 @@ _FLOOR_ROWS = 4_096
 _FULL_ROWS = 100_000
 _BATCH_ROWS = 16_384
 _COMMON = ("vnode", "epoch", "op", "key")
-
-
-@dataclass(frozen=True)
-class StagedFold:
-    """A fold that is durable but not visible.
-
-    Args:
-        term: the term in which it was staged; no other may commit it.
-        removed: the fragments that it replaces, by id.
-        new: what replaces them, as Lance takes it.
-        rows_before: rows in the removed fragments.
-        rows_after: rows in the new ones.
-    """
-
-    term: int
-    removed: tuple[int, ...] = ()
-    new: tuple[Any, ...] = ()
-    rows_before: int = 0
-    rows_after: int = 0
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,8 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from state.clock import Clock
-from state.store.store import StateStore
+from state.store.store import StagedFold, StateStore
 from state.tables.record_rows import expiry_delta
-from state.upkeep.fold import StagedFold
 from state.upkeep.fold_plan import FOLD_FACTOR
 from state.upkeep.retention import RetentionSettings, expired
 from state.upkeep.vacuum import Vacuum, Vacuumed, VacuumRoot

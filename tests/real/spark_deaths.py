@@ -32,7 +32,8 @@ from pyspark.sql.types import LongType
 from actors.protocol.blocks import Block
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.materializer import Materializer
-from spark_bridge.session.session import SparkSettings, is_alive, prepare_java, start_session, stop_session, warm_up
+from spark_bridge.session.session import is_alive, prepare_java, start_session, stop_session, warm_up
+from spark_bridge.session.settings import SparkSettings
 from state.errors import RunFailedError, SparkLostError
 from state.lance import view_dataset
 from state.location import Location

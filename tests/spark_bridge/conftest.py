@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_bridge.session.session import SparkSettings, start_local_session
+from spark_bridge.session.session import start_local_session
+from spark_bridge.session.settings import SparkSettings
 
 
 @pytest.fixture(scope="session")

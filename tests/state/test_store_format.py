@@ -26,13 +26,13 @@ from state.errors import (
 )
 from state.lance.lance_access import lance_options, open_dataset
 from state.lance.lance_store import LanceStateStore, dataset_location
-from state.lance.store_format import FORMAT_VERSION, check_format
+from state.lance.store_format import check_format
 from state.location import Location
 from state.objects.object_client import object_client
 from state.tables.catalog import Catalog
 from state.tables.delta import Delta, DeltaBuilder
 from state.tables.records import EpochCounts, EpochSeconds, Head
-from state.tables.tables import TABLES
+from state.tables.tables import FORMAT_VERSION, TABLES
 from tests.reading.told_root import QUEUE, handed_on, poisoned
 from tests.reading.written_root import START, write_root
 

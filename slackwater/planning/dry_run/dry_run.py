@@ -15,7 +15,7 @@ from slackwater.planning.dry_run.source_plan import SourcePlan
 from slackwater.planning.dry_run.source_survey import KnownSource, SourceSurvey
 from slackwater.planning.dry_run.view_plans import KnownViews, PlannedView, plan_views
 from spark_bridge.analysis.view_definition import ViewDefinition
-from spark_bridge.session.session import SparkSettings
+from spark_bridge.session.settings import SparkSettings
 from state.clock import Clock
 from state.errors import StoreNotFoundError
 from state.lance.lance_root import LanceRoot

@@ -13,7 +13,8 @@ from spark_bridge.analysis.declaration import Declaration
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.analysis.view_planner import ViewPlanner
-from spark_bridge.session.session import SparkSettings, session_at_hand
+from spark_bridge.session.session import session_at_hand
+from spark_bridge.session.settings import SparkSettings
 from spark_bridge.session.spark_jobs import SparkJobs
 from state.errors import DefinitionChangedError, ViewError
 from state.tables.records import CatalogView
