@@ -28,16 +28,14 @@ from spark_bridge.views.backfills import LateViews, is_narrow
 from spark_bridge.views.corrections import CorrectedRows, corrected_sources
 from spark_bridge.views.full_view import FullView
 from spark_bridge.views.full_views import FullViews
-from spark_bridge.views.shown_view import ShownView
-from spark_bridge.views.view import View
+from spark_bridge.views.view import ShownView, View
 from spark_bridge.work_times import WorkTimes
 from state.clock import Clock, SystemClock
 from state.epoch import epoch_time
 from state.errors import RunFailedError, ViewError
 from state.location import Location
 from state.tables.records import CatalogView, ViewVersion
-from state.tables.stored_rows import is_stored_rows, source_of_rows, stored_rows_name
-from state.tables.view_name import base_name, next_name
+from state.tables.stored_rows import base_name, is_stored_rows, next_name, source_of_rows, stored_rows_name
 
 _ROWS = "over the rows of an epoch"
 _CORRECTION = "over the rows of corrected files"

@@ -8,8 +8,7 @@ from typing import TypeVar
 
 from state.clock import Clock
 from state.tables.epoch_trace import Span
-from state.tables.stored_rows import is_stored_rows, source_of_rows
-from state.tables.view_name import base_name, is_view
+from state.tables.stored_rows import base_name, is_stored_rows, is_view, source_of_rows
 
 _Result = TypeVar("_Result")
 _PHASE = "spark"

@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 
 from slackwater.cli.display.event_lines import EventLines
-from slackwater.cli.terminal.output import Output
 from slackwater.running.run_events import (
     CaughtUp,
     EpochCommitted,
@@ -21,6 +20,7 @@ from slackwater.running.run_events import (
     ViewShown,
 )
 from slackwater.status.run_status import EpochStatus, RunReport, RunStatus, ViewStatus
+from slackwater.terminal.output import Output
 from state.clock import ManualClock
 from state.errors import RunFailedError
 from tests.cli.run_statuses import AT, EPOCH, committed, late, running, source

@@ -13,7 +13,7 @@ from actors.coordination.autoscaler import Autoscaler
 from actors.coordination.barrier_scheduler import BarrierScheduler
 from actors.coordination.caught_up import Watermark
 from actors.coordination.epoch_collector import CollectedEpoch, EpochCollector
-from actors.coordination.freshness import youngest_files
+from actors.coordination.epoch_times import youngest_files
 from actors.coordination.instructions import (
     Commit,
     DecideSchema,
@@ -39,17 +39,15 @@ from actors.protocol.barrier import (
     Throttle,
     Update,
 )
-from actors.protocol.instructions import End, Instruction, WakeAt
-from actors.protocol.reports import CollectReport, Progress, ProposeSchema
+from actors.protocol.instructions import End, Instruction, ProposeSchema, WakeAt
+from actors.protocol.reports import CollectReport, Progress
 from actors.protocol.run_state import CommittedEpoch, EpochInFlight, RunState, Unfinished
 from actors.protocol.vnode_mapping import VnodeMapping
 from actors.recovery.attempt_plan import AttemptPlan, RunTotals
 from actors.recovery.recovery import RecoveredState
-from actors.sources.kept_schema import addable_columns
-from actors.sources.pipeline_definition import PipelineDefinition
-from actors.sources.schema_sample import SchemaSample
+from actors.sources.pipeline_definition import MATERIALIZER, MERGER, PipelineDefinition, Topology
 from actors.sources.source import orders
-from actors.sources.topology import MATERIALIZER, MERGER, Topology
+from actors.sources.source_schema import SchemaSample, addable_columns
 from state.tables.delta import Delta
 from state.tables.epoch_trace import EpochTrace
 from state.tables.records import EpochCounts, EpochRecord, ViewVersion

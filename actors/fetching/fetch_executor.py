@@ -12,23 +12,20 @@ from dataclasses import replace
 import pyarrow as pa
 
 from actors.exchange.edge import Outlet
-from actors.fetching.arrivals import Arrivals
-from actors.fetching.fetch_limits import FetchLimits
 from actors.fetching.file_progress import Ending, FileProgress
 from actors.fetching.file_queue import FileQueue
-from actors.fetching.handover import Handover
 from actors.fetching.instructions import CloseFile, CloseFiles, EmitBlock, HandOver, StagePiece
-from actors.fetching.left_out import LeftOut
-from actors.fetching.read_buffer import Piece
-from actors.fetching.read_buffers import ReadBuffers
+from actors.fetching.limits import FetchLimits
+from actors.fetching.read_buffers import Piece, ReadBuffers
 from actors.fetching.read_scheduler import FileReads
-from actors.fetching.replacing_files import ReplacingFiles
-from actors.fetching.shown_schemas import ShownSchemas
+from actors.fetching.replacements import ReplacingFiles
+from actors.fetching.schema_reports import LeftOut, ShownSchemas
+from actors.fetching.vnode_moves import Arrivals, Handover
 from actors.file_errors import bad_input
 from actors.files import FileKey, FileVersion, ForgottenFile
 from actors.protocol.barrier import Barrier, Pause, Resume, Throttle, Update
 from actors.protocol.blocks import Correction, StoredBlock
-from actors.protocol.instructions import End, Fail, Instruction, Send, WakeAt, pass_on
+from actors.protocol.instructions import End, Fail, Instruction, ProposeColumns, Send, WakeAt, pass_on
 from actors.protocol.messages import (
     ChangedFiles,
     ForgottenFiles,
@@ -38,7 +35,7 @@ from actors.protocol.messages import (
     RereadFiles,
     RetriedFiles,
 )
-from actors.protocol.reports import CollectReport, FetchProgress, ProposeColumns
+from actors.protocol.reports import CollectReport, FetchProgress
 from actors.rows import Rows
 from actors.settings import FetchSettings
 from actors.sources.source import FilePolicy

@@ -15,8 +15,8 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from actors.fetching.file_progress import Ending, FileProgress
-from actors.fetching.handover import Handover
 from actors.fetching.source_tally import SourceTally
+from actors.fetching.vnode_moves import Handover
 from actors.fetching.waiting_files import WaitingFiles
 from actors.files import ChangedFile, FileKey, FileVersion, ForgottenFile, GoneFile, PathKey, RetriedFile, Vanished
 from actors.protocol.reports import CorrectedFile

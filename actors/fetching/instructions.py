@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from actors.fetching.handover import Handover
-from actors.fetching.read_buffer import Piece
+from actors.fetching.read_buffers import Piece
+from actors.fetching.vnode_moves import Handover
 from actors.files import FileVersion
 from actors.protocol.instructions import Instruction
 from actors.rows import Offset

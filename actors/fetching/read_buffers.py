@@ -1,13 +1,86 @@
-"""The rows of all sources that were read and wait to be emitted, as far as limits and credit let them."""
+"""Rows that were read and not emitted yet."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Set
+from dataclasses import dataclass
+
+import pyarrow as pa
 
 from actors.exchange.edge import Outlet
-from actors.fetching.fetch_limits import FetchLimits
-from actors.fetching.file_progress import FileProgress
-from actors.fetching.read_buffer import Piece, ReadBuffer
+from actors.fetching.file_progress import Ending, FileProgress
+from actors.fetching.limits import FetchLimits
+from actors.rows import Rows
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some rows of one file, and its ending if these are the last."""
+
+    progress: FileProgress
+    rows: Rows | None
+    ending: Ending | None = None
+
+    @property
+    def table(self) -> pa.Table | None:
+        """The rows that fit; None if there are none."""
+        return self.rows.table if self.rows is not None and self.rows.table.num_rows else None
+
+    @property
+    def nbytes(self) -> int:
+        return self.rows.table.nbytes if self.rows is not None else 0
+
+
+class ReadBuffer:
+    """The pieces of one source.  Small pieces leave together as one block, in `take`."""
+
+    def __init__(self) -> None:
+        self._pieces: deque[Piece] = deque()
+        self.nbytes = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._pieces)
+
+    def add(self, piece: Piece) -> None:
+        self._pieces.append(piece)
+        self.nbytes += piece.nbytes
+
+    def drop(self, files: Set[FileProgress]) -> None:
+        """Takes the pieces of some files out again."""
+        self._pieces = deque(piece for piece in self._pieces if piece.progress not in files)
+        self.nbytes = sum(piece.nbytes for piece in self._pieces)
+
+    def next_bytes(self, block_bytes: int) -> int:
+        """The bytes that `take(block_bytes)` would give."""
+        total = 0
+        for piece in self._pieces:
+            if (total and total + piece.nbytes > block_bytes) or not self._goes_with_first(piece):
+                break
+            total += piece.nbytes
+        return total
+
+    def take(self, block_bytes: int, most_files: int) -> list[Piece]:
+        """The next pieces, together at most `block_bytes`, at least one, in which at most `most_files` end."""
+        taken: list[Piece] = []
+        total = 0
+        for piece in self._pieces:
+            if (total and total + piece.nbytes > block_bytes) or not self._goes_with_first(piece) or not most_files:
+                break
+            total += piece.nbytes
+            most_files -= piece.ending is not None
+            taken.append(piece)
+        for _ in taken:
+            self._pieces.popleft()
+        self.nbytes -= total
+        return taken
+
+    def _goes_with_first(self, piece: Piece) -> bool:
+        """Whether the piece has the columns of the first one that has rows."""
+        if piece.table is None:
+            return True
+        first = next(each.table for each in self._pieces if each.table is not None)
+        return piece.table is first or piece.table.column_names == first.column_names
 
 
 class ReadBuffers:

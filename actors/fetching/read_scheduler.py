@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Container, Set
 
-from actors.fetching.fetch_limits import FetchLimits
 from actors.fetching.file_progress import FileProgress
 from actors.fetching.file_queue import FileQueue
 from actors.fetching.instructions import InferSchema, ReadPiece
+from actors.fetching.limits import FetchLimits
 from actors.files import FileKey, PathKey
 from actors.protocol.instructions import Instruction
 from actors.settings import FetchSettings

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from actors.fetching.read_buffer import Piece
+from actors.fetching.read_buffers import Piece
 from actors.protocol.blocks import StoredBlock
 from actors.schemas.metadata_columns import row_positions
 from state.location import Location

@@ -16,18 +16,16 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from actors.exchange.edge import Outlet
 from actors.files import FileKey
-from actors.hosting.dispatcher_actor import DispatcherActor
+from actors.hosting.exchange_actors import DispatcherActor, MergerActor
 from actors.hosting.fetch_actor import FetchActor
 from actors.hosting.list_actor import ListActor
-from actors.hosting.merger_actor import MergerActor
 from actors.listing.listing_state import NEVER_LISTED
 from actors.protocol.barrier import Barrier
 from actors.protocol.vnode_mapping import VnodeMapping
 from actors.recovery.recovery import RecoveredState
 from actors.sources.discovery import Notifications
-from actors.sources.pipeline_definition import PipelineDefinition
+from actors.sources.pipeline_definition import COORDINATOR, DISPATCHER, MERGER, PipelineDefinition, Topology
 from actors.sources.placement import PlacementSettings
-from actors.sources.topology import COORDINATOR, DISPATCHER, MERGER, Topology
 
 _ONCE = {"max_restarts": 0, "max_concurrency": 1000}
 

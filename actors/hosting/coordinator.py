@@ -31,13 +31,13 @@ from actors.coordination.instructions import (
     TryNextFile,
 )
 from actors.protocol.barrier import Mutation
-from actors.protocol.instructions import End, Instruction, WakeAt
-from actors.protocol.reports import CollectReport, Progress, ProposeSchema
+from actors.protocol.instructions import End, Instruction, ProposeSchema, WakeAt
+from actors.protocol.reports import CollectReport, Progress
 from actors.protocol.run_state import Recovered, RunState
 from actors.recovery.attempt_plan import AttemptPlan
 from actors.sources.pipeline_definition import PipelineDefinition
-from actors.telemetry.error_lines import cause_of_death, first_line
 from actors.telemetry.logging import configure_default
+from actors.telemetry.text import cause_of_death, first_line
 from state.clock import SystemClock
 from state.epoch import next_epoch
 from state.errors import NotFoundError, ProtocolError, RunFailedError, SchemaError, SlackwaterError

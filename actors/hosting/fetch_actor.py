@@ -18,7 +18,7 @@ from actors.fetching.fetch_executor import FetchExecutor
 from actors.fetching.file_progress import Ending, FileProgress
 from actors.fetching.file_queue import FileQueue
 from actors.fetching.instructions import CloseFile, CloseFiles, EmitBlock, HandOver, InferSchema, ReadPiece, StagePiece
-from actors.fetching.read_buffer import Piece
+from actors.fetching.read_buffers import Piece
 from actors.fetching.row_stager import RowStager, with_files
 from actors.file_errors import EmptyFile, ObjectChanged, ObjectVanished, UnreadableFile
 from actors.files import FileKey, FileVersion, PathKey
@@ -26,9 +26,9 @@ from actors.hosting.shell import ActorShell, report_every_s
 from actors.objects.range_cache import RangeCache
 from actors.protocol.barrier import Barrier, Update
 from actors.protocol.blocks import Block
-from actors.protocol.instructions import Instruction
+from actors.protocol.instructions import Instruction, ProposeColumns, ProposeSchema
 from actors.protocol.messages import Envelope, Message
-from actors.protocol.reports import FetchProgress, ProposeColumns, ProposeSchema
+from actors.protocol.reports import FetchProgress
 from actors.protocol.vnode_mapping import VnodeMapping
 from actors.reading.open_file import NewColumns, OpenFile
 from actors.reading.source_reader import SourceReader

@@ -9,11 +9,11 @@ from typing import Any
 
 from actors.hosting.event_source import EventSource
 from actors.hosting.shell import ActorShell
-from actors.listing.gone_files import GoneFound, find_gone
 from actors.listing.instructions import FindGone, ReadPage
 from actors.listing.list_executor import ListExecutor
 from actors.listing.listing_pace import ListingPace
 from actors.listing.listing_state import ListedState, wait_for_listing_s
+from actors.listing.missing_files import GoneFound, find_gone
 from actors.listing.request_budget import RequestBudget
 from actors.listing.seen_index import SeenIndex
 from actors.notifications.instructions import DeleteMessages, ExtendMessages, LookAt, Receive, ReleaseMessages

@@ -20,10 +20,9 @@ from actors.protocol.barrier import Mutation
 from actors.protocol.reports import CollectReport, EpochBlocks
 from actors.protocol.run_state import Recovered, RunState
 from actors.recovery.attempt_plan import AttemptPlan
-from actors.sources.pipeline_definition import PipelineDefinition
+from actors.sources.pipeline_definition import COORDINATOR, DISPATCHER, MERGER, PipelineDefinition
 from actors.sources.placement import without_room
-from actors.sources.topology import COORDINATOR, DISPATCHER, MERGER
-from actors.telemetry.error_lines import cause_of_death, first_line
+from actors.telemetry.text import cause_of_death, first_line
 from state.errors import RunFailedError, SettingsError
 from state.upkeep.vacuum import Vacuumed
 

@@ -16,13 +16,12 @@ import numpy as np
 import pyarrow as pa
 
 from actors.files import ChangedFile, FileVersion, Vanished
-from actors.listing.absent_names import AbsentNames
-from actors.listing.gone_files import GoneFound
 from actors.listing.instructions import ReadPage
 from actors.listing.listing_digests import Chunk, KnownChunks
 from actors.listing.listing_marks import ListingMarks
 from actors.listing.listing_pace import ListingPace
 from actors.listing.listing_state import NEVER_LISTED, ListedState
+from actors.listing.missing_files import AbsentNames, GoneFound
 from actors.listing.seen_index import SeenIndex, Sight
 from actors.listing.settling_files import YoungFiles
 from actors.listing.unsent_files import HeldFiles

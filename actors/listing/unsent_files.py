@@ -7,7 +7,7 @@ from itertools import islice
 
 from actors.files import FileVersion, place
 from actors.protocol.messages import NewFiles
-from actors.sources.schema_sample import SAMPLE_FILES
+from actors.sources.source_schema import SAMPLE_FILES
 
 
 class HeldFiles:

@@ -14,8 +14,7 @@ import pyarrow as pa
 
 from actors.file_errors import ObjectChanged, UnreadableFile
 from actors.objects.range_cache import RangeCache
-from actors.objects.range_plan import Range, range_plan
-from actors.objects.seekable import seekable
+from actors.objects.ranges import Range, range_plan, seekable
 from actors.objects.store_errors import ask_store
 from actors.settings import RequestSettings
 from state.location import Location

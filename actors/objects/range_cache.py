@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from actors.objects.range_plan import Range
+from actors.objects.ranges import Range
 
 _DIGEST_BYTES = 20
 _PARTIAL = ".partial"

@@ -15,7 +15,7 @@ from state.epoch import EpochPair
 
 
 class Mutation:
-    """One thing that changes exactly at a barrier, at all actors; every executor passes on also those that it ignores."""
+    """A change that takes effect exactly at a barrier, at all actors; an executor passes on also those it ignores."""
 
 
 class BarrierKind(Enum):

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import pyarrow as pa
+
 from actors.protocol.barrier import Barrier
 from actors.protocol.messages import Message
 from actors.protocol.reports import CollectReport
+from state.errors import SchemaError
 
 
 class Instruction:
@@ -50,3 +53,26 @@ class Fail(Instruction):
 def pass_on(barrier: Barrier, report: CollectReport, to: tuple[str, ...] | None = None) -> list[Instruction]:
     """Seal, report, pass on: what every executor does with a barrier, in this order."""
     return [Collect(report), Send(barrier, to)]
+
+
+@dataclass(frozen=True)
+class ProposeSchema(Instruction):
+    """Tells the coordinator what a file of a source without schema looks like.
+
+    Attributes:
+        schema: None if the file is empty or cannot be read; an error if it has a column that no source can have.
+        sample: how many files of the source were sent ahead so far, as far as is known.
+    """
+
+    source: str
+    path: str
+    schema: pa.Schema | SchemaError | None
+    sample: int = 0
+
+
+@dataclass(frozen=True)
+class ProposeColumns(Instruction):
+    """Tells the coordinator what columns a file has that its source lacks; the answer is a `DecideSchema`."""
+
+    source: str
+    columns: pa.Schema

@@ -6,13 +6,9 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 
-import pyarrow as pa
-
 from actors.files import Vanished
 from actors.protocol.barrier import Barrier
 from actors.protocol.blocks import Block, Correction
-from actors.protocol.instructions import Instruction
-from state.errors import SchemaError
 from state.tables.delta import Delta
 from state.tables.epoch_trace import Span
 from state.tables.records import CatalogView, EpochCounts, LeftOutColumn, ViewVersion
@@ -208,26 +204,3 @@ class EpochBlocks:
     @property
     def epoch(self) -> int:
         return self.barrier.epoch.prev
-
-
-@dataclass(frozen=True)
-class ProposeSchema(Instruction):
-    """Tells the coordinator what a file of a source without schema looks like.
-
-    Attributes:
-        schema: None if the file is empty or cannot be read; an error if it has a column that no source can have.
-        sample: how many files of the source were sent ahead so far, as far as is known.
-    """
-
-    source: str
-    path: str
-    schema: pa.Schema | SchemaError | None
-    sample: int = 0
-
-
-@dataclass(frozen=True)
-class ProposeColumns(Instruction):
-    """Tells the coordinator what columns a file has that its source lacks; the answer is a `DecideSchema`."""
-
-    source: str
-    columns: pa.Schema

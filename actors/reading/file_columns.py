@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from actors.file_errors import UnreadableFile
 from actors.files import FileVersion
-from actors.formats.row_bytes import row_bytes
+from actors.formats.limits import row_bytes
 from actors.rows import Rows
 from actors.schemas.metadata_columns import EPOCH, ROW, file_scalars, row_positions
 from actors.schemas.path_columns import path_fields, path_scalars, path_values

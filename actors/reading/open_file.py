@@ -13,8 +13,8 @@ from actors.formats.reader import FileReader
 from actors.objects.object_file import ObjectFile
 from actors.reading.file_columns import FileColumns
 from actors.rows import Offset, Rows
-from actors.sources.kept_schema import addable_columns
 from actors.sources.source import SourceDefinition
+from actors.sources.source_schema import addable_columns
 from state.errors import SchemaError
 
 

@@ -8,9 +8,9 @@ from datetime import datetime
 
 import pyarrow as pa
 
-from actors.sources.kept_schema import kept_schema
 from actors.sources.pipeline_definition import PipelineDefinition
 from actors.sources.source import SourceDefinition
+from actors.sources.source_schema import kept_schema
 from state.errors import DefinitionChangedError, RootMismatchError
 from state.tables.catalog import (
     Catalog,
@@ -23,7 +23,7 @@ from state.tables.catalog import (
 )
 from state.tables.delta import Delta, DeltaBuilder
 from state.tables.records import CatalogSource, CatalogView, LeftOutColumn
-from state.tables.view_name import base_name
+from state.tables.stored_rows import base_name
 
 
 class CatalogChanges:

@@ -1,8 +1,8 @@
-"""What a run is told: the pipeline as it was declared, without its views' queries."""
+"""The definition of a pipeline, and the names of its actors."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from actors.settings import BarrierSettings, FetchSettings
@@ -53,3 +53,30 @@ class PipelineDefinition:
         """
         undecided = {source.name for source in self.sources} - decided
         return frozenset(name for read in self.views.values() if read & undecided for name in read - undecided)
+
+
+COORDINATOR, DISPATCHER, MERGER = "coordinator", "dispatcher", "merger"
+MATERIALIZER = "materializer"
+
+
+class Topology:
+    """The names of all actors of a pipeline; an actor's edges out are named after it.
+
+    Args:
+        definition: the pipeline.
+        fetchers: the fetch actors at the start.
+    """
+
+    def __init__(self, definition: PipelineDefinition, fetchers: Sequence[str]) -> None:
+        self.lists = {f"list-{source.name}": source.name for source in definition.sources}
+        self.fetchers = tuple(fetchers)
+
+    @property
+    def actors(self) -> tuple[str, ...]:
+        """Everybody whom a barrier passes, in its order."""
+        return (*self.lists, DISPATCHER, *self.fetchers, MERGER)
+
+    @property
+    def collectors(self) -> tuple[str, ...]:
+        """Everybody who collects epochs."""
+        return (*self.actors, MATERIALIZER)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -65,7 +65,7 @@ class SourceDefinition:
     format: Format
     pattern: str = "**"
     schema: pa.Schema | None = None
-    discovery: Discovery = Listing()
+    discovery: Discovery = field(default_factory=Listing)
     policy: FilePolicy = FilePolicy()
     schema_evolution: str = "strict"
     metadata: tuple[str, ...] = ()

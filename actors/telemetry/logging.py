@@ -15,7 +15,7 @@ from typing import Any
 
 import structlog
 
-from actors.telemetry.visible_text import visible
+from actors.telemetry.text import visible
 from state.errors import SettingsError
 from state.location import SECRET_OPTIONS, is_secret
 

@@ -17,7 +17,7 @@ from actors.schemas.metadata_columns import EPOCH, with_epoch
 from actors.settings import FetchSettings
 from slackwater.backfill.position import HistoryPosition
 from slackwater.reading.recorded_source import IngestedFile, RecordedSource
-from spark_bridge.analysis.used_columns import columns_to_read
+from spark_bridge.analysis.columns import columns_to_read
 from spark_bridge.hand_over.history import HistoryPiece, gathered, slice_rows
 from state.tables.stored_rows import FILE_FIELD, file_number
 

@@ -8,7 +8,7 @@ import lance
 import pyarrow as pa
 
 from slackwater.backfill.position import HistoryPosition
-from spark_bridge.analysis.used_columns import columns_to_read
+from spark_bridge.analysis.columns import columns_to_read
 from spark_bridge.hand_over.history import HistoryPiece, gathered, slice_rows
 from state.lance.lance_access import open_dataset
 from state.location import Location

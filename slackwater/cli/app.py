@@ -14,8 +14,8 @@ from slackwater.cli.commands.doctor import diagnosis
 from slackwater.cli.commands.observing import observing
 from slackwater.cli.commands.reading import reading
 from slackwater.cli.commands.steering import steering
-from slackwater.cli.terminal.edge import reports_errors
-from slackwater.cli.terminal.options import (
+from slackwater.terminal.edge import reports_errors
+from slackwater.terminal.options import (
     AtEpoch,
     Debug,
     Json,
@@ -26,7 +26,7 @@ from slackwater.cli.terminal.options import (
     opened_store,
     storage_options,
 )
-from slackwater.cli.terminal.output import Output
+from slackwater.terminal.output import Output
 
 app = typer.Typer(
     name="slackwater",
@@ -116,7 +116,7 @@ def run(
     from actors.telemetry.logging import configure
     from slackwater.cli.commands.dry_run import parsed_prices, print_dry_run
     from slackwater.cli.display.session import has_display, print_report, show_run
-    from slackwater.cli.terminal.target import load_pipeline
+    from slackwater.terminal.target import load_pipeline
 
     output = Output(json)
     configure(log_level or ("warning" if has_display(output) else "info"), log_json)
@@ -142,7 +142,7 @@ def explain(
     """The class of each view: how it is kept up to date, or the operator that prevents it."""
     from actors.telemetry.logging import configure
     from slackwater.cli.commands.explain import print_catalog, print_explanations
-    from slackwater.cli.terminal.target import load_pipeline
+    from slackwater.terminal.target import load_pipeline
 
     configure(log_level)
     if "://" in target or Path(target).is_dir():
@@ -231,7 +231,7 @@ def verify(
     """Compute every view again from the files that the ledger names, and compare.  Exit code 0: all are equal."""
     from actors.telemetry.logging import configure
     from slackwater.cli.commands.verify import print_verification
-    from slackwater.cli.terminal.target import load_pipeline
+    from slackwater.terminal.target import load_pipeline
 
     configure(log_level)
     store = opened_store(root, option)

@@ -16,11 +16,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from actors.telemetry.visible_text import visible
-from slackwater.cli.terminal.edge import reports_errors
+from actors.telemetry.text import visible
 from slackwater.demo.flights import day_files
 from slackwater.demo.place import Place, open_place
 from slackwater.reading.store import open as open_store
+from slackwater.terminal.edge import reports_errors
 from slackwater.testing.servers.ray_cluster import RayCluster
 from state.clock import Clock, SystemClock
 from state.errors import RunFailedError, StoreNotFoundError, UsageError

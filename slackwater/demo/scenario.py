@@ -18,12 +18,12 @@ import pyarrow.compute as pc
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from slackwater.cli.terminal.output import Output
-from slackwater.cli.terminal.quantities import human_bytes
 from slackwater.demo.flights import FORMATS, DayFile, day_files
 from slackwater.demo.place import Place, open_place
 from slackwater.reading.snapshot import Snapshot
 from slackwater.reading.store import open as open_store
+from slackwater.terminal.output import Output
+from slackwater.terminal.quantities import human_bytes
 from state.clock import Clock, SystemClock
 from state.errors import EpochNotFoundError, RunFailedError, StoreNotFoundError, UsageError
 

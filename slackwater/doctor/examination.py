@@ -8,16 +8,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from actors.telemetry.logging import redact
-from slackwater.doctor.check import Check
-from slackwater.doctor.disk_space import DiskSpaceCheck
-from slackwater.doctor.finding import Finding
-from slackwater.doctor.java import JavaCheck
-from slackwater.doctor.local_spark import LocalSparkCheck
-from slackwater.doctor.machine import MachineCheck
+from slackwater.doctor.access import SourceAccessCheck, StoreAccessCheck
+from slackwater.doctor.finding import Check, Finding
+from slackwater.doctor.java_and_spark import JavaCheck, LocalSparkCheck
+from slackwater.doctor.machine import DiskSpaceCheck, MachineCheck
 from slackwater.doctor.packages import PackagesCheck
 from slackwater.doctor.ray_cluster import RayCheck
-from slackwater.doctor.source_access import SourceAccessCheck
-from slackwater.doctor.store_access import StoreAccessCheck
 from slackwater.settings import RaySettings
 from state.clock import Clock
 from state.errors import SlackwaterError

@@ -6,7 +6,7 @@ Data flow: `RunControl` hands every `RunState` to the `RunObserver` → of each 
 Invariants:
 
 * Observing changes nothing: what fails here is logged once, and the run goes on.
-* What a metric is called is said in `actors/telemetry/metrics.py` alone; `actors/hosting/metric_exporter.py` gives it to Ray.
+* Only `actors/telemetry/metrics.py` names metrics; `actors/hosting/metric_exporter.py` exports them to Ray.
 * A counter never falls, whatever a failed attempt takes back.
 * Without a `TracerProvider` of the program no span is made.
 

@@ -11,8 +11,8 @@ from actors.file_errors import EmptyFile, ObjectChanged, ObjectVanished, Unreada
 from actors.files import FileVersion
 from actors.reading.source_reader import SourceReader
 from actors.settings import FetchSettings
-from actors.sources.schema_sample import SAMPLE_FILES, SchemaSample
 from actors.sources.source import SourceDefinition
+from actors.sources.source_schema import SAMPLE_FILES, SchemaSample
 from state.errors import SchemaError
 
 

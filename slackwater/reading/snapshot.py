@@ -16,8 +16,7 @@ from state.location import Location
 from state.store.store import StateStore
 from state.tables.catalog import Catalog
 from state.tables.records import EpochRecord
-from state.tables.stored_rows import stored_rows_name
-from state.tables.view_name import is_view
+from state.tables.stored_rows import is_view, stored_rows_name
 
 
 class Snapshot:

@@ -15,8 +15,8 @@ from actors.file_errors import ObjectVanished
 from actors.objects.store_errors import ask_store
 from actors.sources.path_filter import PathFilter
 from slackwater.reading.tables.file_table import read_files, source_url
-from slackwater.reading.tables.source_discovery import SourceDiscovery
-from slackwater.status.counted import counted
+from slackwater.reading.tables.source_table import SourceDiscovery
+from slackwater.status.text import counted
 from state.epoch import epoch_time
 from state.errors import SlackwaterError
 from state.location import Location

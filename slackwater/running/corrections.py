@@ -20,7 +20,7 @@ from state.lance.lance_root import LanceRoot
 from state.store.store import StateStore
 from state.tables.catalog import Catalog
 from state.tables.records import CatalogView
-from state.tables.view_name import is_view
+from state.tables.stored_rows import is_view
 
 _AT_ONCE = 10_000
 """A barrier carries them to every actor."""

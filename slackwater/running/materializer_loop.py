@@ -17,7 +17,7 @@ from actors.protocol.barrier import BarrierKind
 from actors.protocol.blocks import Block
 from actors.protocol.reports import CollectReport, EpochBlocks
 from actors.protocol.run_state import Recovered
-from actors.sources.topology import MATERIALIZER
+from actors.sources.pipeline_definition import MATERIALIZER
 from slackwater.reading.selection import hidden
 from slackwater.status.run_status import LateView, ViewStatus
 from spark_bridge.analysis.view_definition import ViewDefinition
@@ -26,7 +26,7 @@ from spark_bridge.work_times import WorkTimes
 from state.clock import Clock
 from state.errors import RunFailedError, SlackwaterError, ViewError, ViewNotFoundError
 from state.location import Location
-from state.tables.view_name import is_view
+from state.tables.stored_rows import is_view
 
 if TYPE_CHECKING:
     from spark_bridge.hand_over.history import OpenHistory

@@ -12,8 +12,8 @@ from actors.protocol.barrier import Throttle
 from actors.protocol.run_state import RunState
 from actors.sources.pipeline_definition import PipelineDefinition
 from slackwater.running.run_control import RunControl
-from slackwater.status.counted import counted
 from slackwater.status.run_status import RunReport, RunStatus, SourceStatus
+from slackwater.status.text import counted
 from spark_bridge.analysis.view_definition import ViewDefinition, ViewOptions
 from state.errors import SettingsError
 from state.ownership.command import ThrottleCommand

@@ -18,8 +18,7 @@ from aiohttp import web
 
 from actors.telemetry.logging import redact
 from slackwater.reading.store import Store
-from slackwater.ui.access_token import AccessToken
-from slackwater.ui.gate import API, Gate, refusal
+from slackwater.ui.gate import API, AccessToken, Gate, refusal
 from slackwater.ui.root_documents import Document, RootDocuments
 from slackwater.ui.shared_answer import SharedAnswer
 from state.clock import Clock

@@ -1,7 +1,9 @@
-"""What the page is told: documents that JSON can hold, out of a root."""
+"""The documents of a root that the page shows."""
 
 from __future__ import annotations
 
+import codecs
+import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
@@ -9,13 +11,32 @@ from typing import Any
 import slackwater
 from actors.telemetry.logging import redact
 from slackwater.reading.store import Store
-from slackwater.status.json_values import jsonable
 from slackwater.status.run_status import RunStatus
-from slackwater.ui.cells import cell, raw_text
+from slackwater.status.text import jsonable
 from slackwater.watching.owner_watch import OwnerWatch
 from state.clock import Clock
 from state.epoch import epoch_time
 from state.ownership.owner import Owner
+
+_LONGEST_CELL = 500
+_LONGEST_RAW = 4096
+
+
+def cell(value: Any) -> Any:
+    """A value of a view's row: a number, a boolean, null, or text; what has parts as JSON."""
+    plain = jsonable(value)
+    if isinstance(plain, (dict, list)):
+        plain = json.dumps(plain, ensure_ascii=False)
+    if isinstance(plain, str) and len(plain) > _LONGEST_CELL:
+        return f"{plain[:_LONGEST_CELL]}… ({len(plain):,} characters)"
+    return plain
+
+
+def raw_text(raw: bytes) -> str:
+    r"""The beginning of a record as text; bytes that are no UTF-8 as escapes such as `\xff`."""
+    decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
+    return decoder.decode(raw[:_LONGEST_RAW], final=len(raw) <= _LONGEST_RAW)
+
 
 Document = Mapping[str, Any]
 """What JSON can hold.  Texts are those of the root: nothing in it is changed or left out, and none of it is markup."""

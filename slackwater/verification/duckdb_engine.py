@@ -13,7 +13,7 @@ import pyarrow.types as kinds
 
 from actors.objects.object_file import ObjectFile
 from actors.schemas.path_columns import path_values
-from actors.telemetry.error_lines import first_line
+from actors.telemetry.text import first_line
 from slackwater.verification.duckdb_files import DuckDbFiles, quoted
 from slackwater.verification.engine import CannotComputeError, query_of
 from slackwater.verification.ingested_files import IngestedFiles

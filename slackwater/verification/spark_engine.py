@@ -26,8 +26,8 @@ from actors.sources.source import SourceDefinition
 from slackwater.reading.recorded_source import IngestedFile
 from slackwater.verification.engine import CannotComputeError, WrongLedgerError, query_of
 from slackwater.verification.ingested_files import IngestedFiles
+from spark_bridge.analysis.columns import visible_schemas
 from spark_bridge.analysis.view_definition import ViewDefinition
-from spark_bridge.analysis.visible_columns import visible_schemas
 from spark_bridge.catalyst.epoch_timestamps import uses_moments
 from spark_bridge.session.session import session_at_hand
 from spark_bridge.session.settings import SparkSettings

@@ -29,8 +29,7 @@ from state.location import Location
 from state.store.store import StateStore
 from state.tables.catalog import Catalog
 from state.tables.records import CatalogView, EpochRecord
-from state.tables.stored_rows import is_stored_rows, source_of_rows
-from state.tables.view_name import is_view
+from state.tables.stored_rows import is_stored_rows, is_view, source_of_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

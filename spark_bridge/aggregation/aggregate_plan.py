@@ -24,7 +24,7 @@ from spark_bridge.aggregation.merge_plan import (
 )
 from spark_bridge.aggregation.partial_aggregation import CallOverRows, PartialAggregation
 from spark_bridge.analysis.aggregate_calls import AggregateCall, aggregate_calls
-from spark_bridge.analysis.result_columns import aggregate_of
+from spark_bridge.analysis.columns import aggregate_of
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.arrow_frames import frame_of_table
 from spark_bridge.catalyst.catalyst import Catalyst, Plan

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from spark_bridge.aggregation.partial_aggregation import CallOverRows, PartialAggregation
 from spark_bridge.analysis.aggregate_calls import AggregateCall
-from spark_bridge.analysis.result_columns import same
+from spark_bridge.analysis.columns import same
 from spark_bridge.catalyst.arrow_frames import frame_of_table
 from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan
 from state.tables.group_key import group_keys

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from spark_bridge.aggregation.driver_projection import DriverProjection
 from spark_bridge.analysis.aggregate_calls import AggregateCall
-from spark_bridge.analysis.result_columns import aggregate_of, same, unchanged_columns
+from spark_bridge.analysis.columns import aggregate_of, same, unchanged_columns
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, simple_name
 from state.tables.group_key import KEY_COLUMN

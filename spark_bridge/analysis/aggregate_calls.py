@@ -17,10 +17,9 @@ from pyspark.sql.types import StructField, StructType
 
 from actors.schemas.ddl import format_schema
 from spark_bridge.analysis.aggregate_functions import maintained_function
-from spark_bridge.analysis.declarative_buffer import DeclarativeBuffer
+from spark_bridge.analysis.buffers import DeclarativeBuffer, TypedBuffer
+from spark_bridge.analysis.columns import same
 from spark_bridge.analysis.operators import refuse
-from spark_bridge.analysis.result_columns import same
-from spark_bridge.analysis.typed_buffer import TypedBuffer
 from spark_bridge.catalyst.arrow_frames import arrow_schema
 from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, simple_name
 from state.errors import SchemaError

@@ -12,12 +12,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from actors.schemas.ddl import format_schema
 from spark_bridge.analysis.aggregate_calls import aggregate_calls, can_name_groups
+from spark_bridge.analysis.columns import grouping_columns, used_columns
 from spark_bridge.analysis.full_analysis import full_refusal, require_recomputable, source_leaves
 from spark_bridge.analysis.function_source import definition_text, identity_texts
 from spark_bridge.analysis.identity import identity_text
 from spark_bridge.analysis.operators import ROW_BY_ROW, ExpressionCheck, refuse, refuse_operator
-from spark_bridge.analysis.result_columns import grouping_columns
-from spark_bridge.analysis.used_columns import used_columns
 from spark_bridge.analysis.view_definition import ALLOW, ViewDefinition
 from spark_bridge.analysis.view_plan import AGGREGATE, APPEND, FULL, ViewPlan
 from spark_bridge.catalyst.arrow_frames import arrow_schema, spark_schema

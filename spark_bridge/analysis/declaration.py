@@ -9,7 +9,7 @@ from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
 from state.errors import DefinitionChangedError
 from state.tables.records import CatalogView
-from state.tables.view_name import base_name, is_view, next_name
+from state.tables.stored_rows import base_name, is_view, next_name
 
 
 @dataclass(frozen=True)

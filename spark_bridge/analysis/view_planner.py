@@ -10,13 +10,13 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from spark_bridge.analysis.analysis import SourceWithoutSchemaError, analyse
+from spark_bridge.analysis.columns import visible_schemas
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
-from spark_bridge.analysis.visible_columns import visible_schemas
 from spark_bridge.session.spark_jobs import SparkJobs
 from state.errors import ViewError
 from state.tables.records import CatalogView
-from state.tables.view_name import next_name
+from state.tables.stored_rows import next_name
 
 _Schemas = Mapping[str, "pa.Schema | None"]
 

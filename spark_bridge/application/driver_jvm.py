@@ -1,21 +1,41 @@
-"""The JVM of this process's session: its start, whether it answers, and its end.
-
-py4j itself waits for an answer for ever.
-"""
+"""Calls into the JVM of the driver that are begun early or may not be answered."""
 
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
-from typing import Any
+from typing import Any, TypeVar
 
 from py4j.protocol import Py4JError
 from pyspark import SparkConf
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from spark_bridge.application.begin_call import begin_call
+_Result = TypeVar("_Result")
+
+
+def begin_call(call: Callable[[], _Result]) -> Future[_Result]:
+    """Begins a call in a thread of its own, which does not keep the process from ending.
+
+    For calls into other processes that have no limit of time: to a JVM over py4j, to Ray.
+
+    Args:
+        call: what is done; its error becomes the future's.
+    """
+    future: Future[_Result] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(call())
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=run, name="begun-call", daemon=True).start()
+    return future
+
 
 # A JVM that collects garbage may be silent for seconds.
 ANSWER_S = 5.0

@@ -27,10 +27,9 @@ from pyspark.sql.udf import UserDefinedFunction
 from ray.exceptions import RayError
 
 from spark_bridge.application.app_master import APP_MASTER, AppMaster
-from spark_bridge.application.begin_call import begin_call
 from spark_bridge.application.class_archive import ClassArchive
 from spark_bridge.application.class_path import class_path, log_agent
-from spark_bridge.application.driver_jvm import ANSWER_S, end_driver, start_driver
+from spark_bridge.application.driver_jvm import ANSWER_S, begin_call, end_driver, start_driver
 from spark_bridge.application.spark_log import log_file, quiet_fork
 from state.clock import SystemClock
 from state.errors import SparkNotStartedError

@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from actors.protocol.blocks import Block
-from spark_bridge.analysis.used_columns import columns_to_read
+from spark_bridge.analysis.columns import columns_to_read
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.epoch_timestamps import epoch_time_us
 from spark_bridge.hand_over.blocks import frame_of_blocks

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-from spark_bridge.application.begin_call import begin_call
-from spark_bridge.application.driver_jvm import ANSWER_S
+from spark_bridge.application.driver_jvm import ANSWER_S, begin_call
 from state.errors import SettingsError
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from spark_bridge.application.begin_call import begin_call
-from spark_bridge.application.driver_jvm import end_driver
+from spark_bridge.application.driver_jvm import begin_call, end_driver
 from spark_bridge.session.session import is_alive, is_users
 from spark_bridge.session.spark_errors import one_line, rows_lost
 from state.errors import RunFailedError, SparkLostError, StorageFullError

@@ -10,7 +10,7 @@ from spark_bridge.analysis.view_definition import ALLOW, ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.hand_over.history import History, HistoryPiece, OpenHistory
 from state.tables.records import ViewVersion
-from state.tables.view_name import next_name
+from state.tables.stored_rows import next_name
 
 if TYPE_CHECKING:
     from spark_bridge.views.view import View

@@ -16,7 +16,7 @@ from spark_bridge.views.backfill import CatchUp
 from spark_bridge.views.view import View
 from state.clock import Clock
 from state.tables.records import ViewVersion
-from state.tables.view_name import next_name
+from state.tables.stored_rows import next_name
 
 _PIECE_S, _PIECE_ALONE_S = 0.2, 8.0
 """An epoch waits for a piece that has begun: where epochs come with rows, no longer than it takes to compute one.

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from actors.formats.row_bytes import row_bytes
+from actors.formats.limits import row_bytes
 from actors.protocol.blocks import Correction, StoredBlock
-from spark_bridge.analysis.used_columns import columns_to_read
+from spark_bridge.analysis.columns import columns_to_read
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.datasets.stored_rows import in_condition
 from spark_bridge.hand_over.dataset_frame import frame_of_dataset

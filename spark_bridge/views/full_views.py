@@ -10,7 +10,7 @@ from functools import partial
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.views.full_view import FullView
 from state.tables.records import ViewVersion
-from state.tables.view_name import next_name
+from state.tables.stored_rows import next_name
 
 
 class _Maintained:

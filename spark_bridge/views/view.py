@@ -1,12 +1,30 @@
-"""What every class of views is to those who keep them up to date."""
+"""One view as the materializer keeps it."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
 
 from spark_bridge.hand_over.epoch_rows import EpochRows
 from spark_bridge.views.corrections import CorrectedRows
 from state.tables.records import ViewVersion
+
+
+@dataclass(frozen=True)
+class ShownView:
+    """One view.
+
+    Args:
+        view_class: how it is maintained.
+        rows: how many it has; None until it was written to, or computed, since the attempt began.
+        behind_s: how much older than the latest rows those are that it shows: only a view that is recomputed as a
+            whole lags.
+    """
+
+    name: str
+    view_class: str
+    rows: int | None
+    behind_s: float
 
 
 class View(Protocol):

@@ -1,4 +1,4 @@
-"""The rows of a materialized source: what their dataset is called, and the columns that tell where each row is from."""
+"""The names of the datasets of views and of stored rows."""
 
 from __future__ import annotations
 
@@ -7,6 +7,24 @@ import re
 import pyarrow as pa
 
 from state.tables.fingerprint import path_fingerprint
+
+_NEXT = ".next"
+
+
+def next_name(view: str) -> str:
+    """The name of what a view will be when it has caught up."""
+    return view + _NEXT
+
+
+def base_name(name: str) -> str:
+    """The name of the view that something with this name is, or will be."""
+    return name.removesuffix(_NEXT)
+
+
+def is_view(name: str) -> bool:
+    """Whether this is the name of a view that users see."""
+    return "." not in name
+
 
 PATH_COLUMN, VERSION_COLUMN, ROW_COLUMN = "__sw_path", "__sw_version", "__sw_row"
 

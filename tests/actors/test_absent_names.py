@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from actors.files import GoneFile
-from actors.listing.absent_names import AbsentNames
-from actors.listing.gone_files import GoneFound
 from actors.listing.instructions import FindGone
+from actors.listing.missing_files import AbsentNames, GoneFound
 from actors.protocol.instructions import Instruction
 from tests.actors.flow import of
 

@@ -22,8 +22,8 @@ from actors.coordination.instructions import (
 )
 from actors.files import RetriedFile
 from actors.protocol.barrier import Barrier, Mutation, Pause, Resume, Retry, Throttle
-from actors.protocol.instructions import Instruction
-from actors.protocol.reports import CollectReport, FetchProgress, ProposeSchema, SourceProgress
+from actors.protocol.instructions import Instruction, ProposeSchema
+from actors.protocol.reports import CollectReport, FetchProgress, SourceProgress
 from actors.protocol.run_state import Unfinished
 from actors.recovery.attempt_plan import AttemptPlan
 from actors.recovery.recovery import recover

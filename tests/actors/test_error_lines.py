@@ -5,7 +5,7 @@ from __future__ import annotations
 import ray
 from ray.exceptions import ActorDiedError, RayTaskError
 
-from actors.telemetry.error_lines import cause_of_death, first_line
+from actors.telemetry.text import cause_of_death, first_line
 
 TRACEBACK = """ray::Coordinator.__init__() (pid=7, ip=127.0.0.1)
   File "coordinator.py", line 3, in __init__

@@ -21,7 +21,7 @@ from actors.protocol.instructions import Collect, End, Instruction, Send
 from actors.protocol.reports import CollectReport, FetchProgress
 from actors.protocol.vnode_mapping import VnodeMapping, fetcher_names
 from actors.sources.path_filter import PathFilter
-from actors.sources.topology import MATERIALIZER, MERGER
+from actors.sources.pipeline_definition import MATERIALIZER, MERGER
 from state.errors import ProtocolError, StorageUnavailableError
 from state.tables.delta import Delta, DeltaBuilder
 from state.tables.records import EpochCounts, EpochRecord, EpochSeconds
@@ -94,7 +94,8 @@ def test_passes_on_a_mutation_unchanged(feed: Feed, mutation: Pause | Resume) ->
     feed(INITIAL)
     instructions = feed(barrier(1, mutation))
     step = instructions[passed(instructions)[0]]
-    message = step.message if isinstance(step, Send) else step.epoch.barrier  # type: ignore[union-attr]
+    assert isinstance(step, Send | Deliver)
+    message = step.message if isinstance(step, Send) else step.epoch.barrier
     assert message == barrier(1, mutation)
 
 

@@ -14,7 +14,7 @@ import ray
 from actors.exchange.edge import Inlet
 from actors.fetching.file_progress import FileProgress
 from actors.fetching.instructions import EmitBlock
-from actors.fetching.read_buffer import Piece
+from actors.fetching.read_buffers import Piece
 from actors.formats.options import Parquet
 from actors.hosting.fetch_actor import FetchActor
 from actors.protocol.barrier import Barrier, Stop

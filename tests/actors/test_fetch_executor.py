@@ -10,9 +10,8 @@ from actors.fetching.file_progress import Ending, FileProgress
 from actors.fetching.instructions import EmitBlock, InferSchema
 from actors.files import ChangedFile, FileVersion, Vanished
 from actors.protocol.barrier import Pause, Resume, Stop
-from actors.protocol.instructions import Fail, Instruction, WakeAt
+from actors.protocol.instructions import Fail, Instruction, ProposeColumns, ProposeSchema, WakeAt
 from actors.protocol.messages import ChangedFiles, NewFiles
-from actors.protocol.reports import ProposeColumns, ProposeSchema
 from actors.rows import Rows
 from actors.settings import FetchSettings
 from state.errors import ProtocolError, StorageUnavailableError

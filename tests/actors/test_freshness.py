@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from actors.coordination.freshness import youngest_files
+from actors.coordination.epoch_times import youngest_files
 from state.tables.delta import Delta, DeltaBuilder
 from tests.reading.written_root import START
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from actors.files import GoneFile
-from actors.listing.gone_files import find_gone
+from actors.listing.missing_files import find_gone
 from state.clock import ManualClock
 from state.memory.memory_disk import MemoryDisk
 from state.memory.memory_root import MemoryRoot

@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from actors.files import ChangedFile, FileVersion, GoneFile, Vanished
-from actors.listing.gone_files import GoneFound
 from actors.listing.instructions import FindGone, ReadPage
 from actors.listing.list_executor import ListExecutor
+from actors.listing.missing_files import GoneFound
 from actors.listing.seen_index import SeenIndex
 from actors.notifications.event_feed import EventFeed
 from actors.notifications.event_watch import EventWatch

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from actors.files import GoneFile, Vanished
-from actors.listing.gone_files import GoneFound
 from actors.listing.instructions import FindGone, ReadPage
 from actors.listing.list_executor import ListExecutor
 from actors.listing.listing_pace import ListingPace
 from actors.listing.listing_state import ListedState
+from actors.listing.missing_files import GoneFound
 from actors.listing.request_budget import RequestBudget
 from actors.listing.seen_index import SeenIndex
 from actors.objects.listing_page import microseconds_of

@@ -8,11 +8,10 @@ from actors.coordination.rescaling import Rescaling
 from actors.exchange.barrier_aligner import BarrierAligner
 from actors.exchange.dispatch_executor import DispatchExecutor
 from actors.exchange.edge import Outlet
-from actors.fetching.arrivals import Arrivals
 from actors.fetching.fetch_executor import FetchExecutor
 from actors.fetching.file_queue import FileQueue
-from actors.fetching.handover import Handover
 from actors.fetching.instructions import CloseFile, HandOver
+from actors.fetching.vnode_moves import Arrivals, Handover
 from actors.files import ChangedFile, Vanished
 from actors.protocol.barrier import Barrier, Pause, Throttle, Update
 from actors.protocol.instructions import End, Instruction, Send

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from actors.fetching.file_progress import FileProgress
-from actors.fetching.read_buffer import Piece
+from actors.fetching.read_buffers import Piece
 from actors.fetching.row_stager import RowStager
 from actors.protocol.blocks import StoredBlock
 from actors.rows import BadRecord, Rows

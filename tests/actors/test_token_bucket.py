@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from actors.fetching.token_bucket import TokenBucket
+from actors.fetching.limits import TokenBucket
 
 
 def test_without_a_limit_nothing_waits() -> None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from rich.console import Console
 
-from slackwater.cli.terminal.output import Output
+from slackwater.terminal.output import Output
 
 _EPOCH = 116_000_000_000_000_001  # above 2**53: a double would change it
 _TABLE = pa.table(

@@ -13,9 +13,8 @@ import pytest
 from rich.console import Console
 
 import slackwater as sw
-from slackwater.cli.commands.bad_record_file import as_values, export
-from slackwater.cli.commands.quarantine import print_quarantine
-from slackwater.cli.terminal.output import Output
+from slackwater.cli.commands.quarantine import as_values, export, print_quarantine
+from slackwater.terminal.output import Output
 from state.errors import UsageError
 from state.location import Location
 from tests.cli.command import slackwater

@@ -14,7 +14,7 @@ from rich.console import Console
 import slackwater as sw
 from slackwater.cli.commands.quarantine import print_quarantine
 from slackwater.cli.display.status import print_status
-from slackwater.cli.terminal.output import Output
+from slackwater.terminal.output import Output
 from state.location import Location
 from tests.cli.command import slackwater
 from tests.reading.bad_records import DONE, quarantine

@@ -11,8 +11,8 @@ from rich.console import Console
 
 import slackwater as sw
 from slackwater.cli.display.trace import print_trace
-from slackwater.cli.terminal.output import Output
 from slackwater.status.trace import Trace
+from slackwater.terminal.output import Output
 from state.location import Location
 from state.tables.epoch_trace import EpochTrace, Span
 from state.tables.records import EpochCounts

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from slackwater import __version__
-from slackwater.cli.terminal.options import storage_options
+from slackwater.terminal.options import storage_options
 from slackwater.testing.servers.s3_server import S3Server
 from state.errors import UsageError
 from state.location import Location

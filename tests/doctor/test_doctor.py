@@ -15,18 +15,14 @@ from pathlib import Path
 import obstore
 import pytest
 
-from slackwater.doctor.check import Check
-from slackwater.doctor.disk_space import DiskSpaceCheck
+from slackwater.doctor.access import SourceAccessCheck, StoreAccessCheck
 from slackwater.doctor.examination import examine
-from slackwater.doctor.finding import Finding, State
-from slackwater.doctor.java import JavaCheck
-from slackwater.doctor.local_spark import LocalSparkCheck
-from slackwater.doctor.machine import MachineCheck
+from slackwater.doctor.finding import Check, Finding, State
+from slackwater.doctor.java_and_spark import JavaCheck, LocalSparkCheck
+from slackwater.doctor.machine import DiskSpaceCheck, MachineCheck
 from slackwater.doctor.packages import PackagesCheck
 from slackwater.doctor.probe import ProbeFailedError, run_probe
 from slackwater.doctor.ray_cluster import RayCheck
-from slackwater.doctor.source_access import SourceAccessCheck
-from slackwater.doctor.store_access import StoreAccessCheck
 from slackwater.settings import RaySettings
 from slackwater.testing.servers.s3_server import S3Server
 from state.clock import ManualClock, SystemClock

@@ -18,8 +18,7 @@ from actors.recovery.committed_files import CommittedFiles
 from actors.sources.pipeline_definition import PipelineDefinition
 from slackwater.planning.dry_run.dry_run import DryRun
 from slackwater.planning.dry_run.prices import Prices, Requests
-from slackwater.planning.dry_run.source_plan import Files
-from slackwater.planning.dry_run.source_survey import KnownSource, SourceSurvey
+from slackwater.planning.dry_run.source_survey import Files, KnownSource, SourceSurvey
 from slackwater.testing.servers.s3_server import S3Server
 from state.location import Location
 from state.tables.catalog import CatalogPipeline, put_pipeline, put_source

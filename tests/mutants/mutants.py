@@ -215,7 +215,7 @@ MUTANTS = (
     ),
     Mutant(
         "nobody looks for what a listing does not show",
-        "actors/listing/absent_names.py",
+        "actors/listing/missing_files.py",
         (("        return [FindGone(self._source, {", "        return [] and [FindGone(self._source, {"),),
     ),
     Mutant(
@@ -235,7 +235,7 @@ MUTANTS = (
     ),
     Mutant(
         "what is not in the store yet counts as looked for",
-        "actors/listing/absent_names.py",
+        "actors/listing/missing_files.py",
         (("known, self.discard(known)", "known, self.discard(list(self._names))"),),
     ),
     Mutant(

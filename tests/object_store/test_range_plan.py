@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.objects.range_plan import Range, range_plan
+from actors.objects.ranges import Range, range_plan
 
 _ranges = st.lists(
     st.tuples(st.integers(0, 300), st.integers(0, 60)).map(lambda each: (each[0], sum(each))), max_size=12

@@ -17,8 +17,8 @@ from actors.reading.file_columns import FileColumns
 from actors.reading.open_file import NewColumns, OpenFile
 from actors.rows import BadRecord, Offset, Rows
 from actors.schemas.metadata_columns import with_epoch
-from actors.sources.kept_schema import kept_schema
 from actors.sources.source import SourceDefinition
+from actors.sources.source_schema import kept_schema
 from state.location import Location
 from tests.actors.flow import AT
 from tests.readers.written_files import write_parquet

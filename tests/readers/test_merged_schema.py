@@ -8,9 +8,8 @@ import pytest
 from actors.formats.options import Csv
 from actors.schemas.conform import conform
 from actors.schemas.merged_schema import common_type, merged_schema
-from actors.sources.kept_schema import addable_columns, kept_schema
-from actors.sources.schema_sample import SchemaSample
 from actors.sources.source import SourceDefinition
+from actors.sources.source_schema import SchemaSample, addable_columns, kept_schema
 from state.errors import SchemaError
 from state.location import Location
 

@@ -20,7 +20,7 @@ import ray
 
 from actors.fetching.file_progress import FileProgress
 from actors.fetching.instructions import EmitBlock
-from actors.fetching.read_buffer import Piece
+from actors.fetching.read_buffers import Piece
 from actors.fetching.row_stager import RowStager
 from actors.files import FileVersion
 from actors.hosting.fetch_actor import FetchActor

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_bridge.analysis.used_columns import columns_to_read
+from spark_bridge.analysis.columns import columns_to_read
 from spark_bridge.analysis.view_definition import ViewDefinition
 from tests.spark_bridge.followed_view import FollowedView
 from tests.spark_bridge.random_rows import SCHEMA, random_rows

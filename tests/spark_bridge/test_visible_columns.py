@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from spark_bridge.analysis.visible_columns import visible_schemas
+from spark_bridge.analysis.columns import visible_schemas
 from state.tables.records import CatalogView
 
 _LONGER = pa.schema([("a", pa.int64()), ("b", pa.string()), ("added", pa.int8())])

@@ -5,8 +5,7 @@ from __future__ import annotations
 from spark_bridge.work_times import WorkTimes
 from state.clock import ManualClock
 from state.tables.epoch_trace import Span
-from state.tables.stored_rows import stored_rows_name
-from state.tables.view_name import next_name
+from state.tables.stored_rows import next_name, stored_rows_name
 
 
 def test_work_is_timed_when_it_is_done_and_called_by_what_it_is_for() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import slackwater as sw
-from slackwater.ui.access_token import AccessToken
+from slackwater.ui.gate import AccessToken
 from slackwater.ui.page_server import PageServer
 from state.clock import Clock, SystemClock
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from slackwater.ui.access_token import AccessToken
+from slackwater.ui.gate import AccessToken
 from state.location import Location
 from state.tables.catalog import put_source
 from state.tables.records import CatalogSource

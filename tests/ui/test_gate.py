@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.ui.access_token import AccessToken, is_loopback
+from slackwater.ui.gate import AccessToken, is_loopback
 from state.errors import UsageError
 from state.location import Location
 from tests.reading.written_root import write_root

@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from actors.file_errors import UnreadableFile
+from actors.formats.limits import row_bytes
 from actors.formats.parquet.long_texts import longest_text, may_be_long
 from actors.formats.parquet.pages import Page, PageWalk, pages
-from actors.formats.row_bytes import row_bytes
-from actors.objects.range_plan import Range
+from actors.objects.ranges import Range
 from actors.settings import ReadLimits
 
 # What one compressed byte can become; less with most codecs, but to ask Arrow for the codec of a chunk ends the process

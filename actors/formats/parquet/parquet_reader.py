@@ -12,12 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from actors.file_errors import UnreadableFile, one_line
-from actors.formats.expansion import Expansion
+from actors.formats.limits import Expansion
 from actors.formats.parquet.bounds import ParquetBounds
 from actors.formats.parquet.windows import ParquetWindows
 from actors.formats.salvage import salvaged
 from actors.objects.object_file import Fetched, ObjectFile
-from actors.objects.range_plan import range_plan
+from actors.objects.ranges import range_plan
 from actors.rows import Offset, Rows
 from actors.schemas.conform import conform, require_common_column, require_fitting_columns
 from actors.schemas.safe_types import safe_schema

@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 
 from actors.objects.object_file import Fetched, ObjectFile
-from actors.objects.range_plan import Range
-from actors.objects.seekable import seekable
+from actors.objects.ranges import Range, seekable
 from actors.settings import MIB
 
 _LEAST_WINDOW_BYTES = MIB // 4

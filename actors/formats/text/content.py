@@ -7,7 +7,7 @@ import codecs
 import pyarrow as pa
 
 from actors.file_errors import UnreadableFile, one_line
-from actors.formats.expansion import Expansion
+from actors.formats.limits import Expansion
 from actors.objects.object_file import ObjectFile
 from actors.settings import ReadLimits
 

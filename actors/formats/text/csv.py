@@ -11,8 +11,8 @@ import pyarrow.csv as arrow_csv
 import pyarrow.types as kinds
 
 from actors.file_errors import EmptyFile, UnreadableFile, one_line
+from actors.formats.limits import row_bytes
 from actors.formats.options import Csv
-from actors.formats.row_bytes import row_bytes
 from actors.formats.text.content import TextContent
 from actors.formats.text.csv_records import CsvRecords
 from actors.formats.text.lines import Text

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.types as kinds
 
 from actors.file_errors import EmptyFile
-from actors.formats.row_bytes import row_bytes
+from actors.formats.limits import row_bytes
 from actors.formats.text.content import TextContent
-from actors.formats.text.json_inference import inferred
+from actors.formats.text.json_schema import inferred
 from actors.formats.text.json_text import parsed, reason_of
 from actors.formats.text.lines import Text, last_line_end, line_ends
 from actors.formats.text.rows import large_blocks, read_rows

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from slackwater.cli.terminal.edge import error_line, reports_errors
-from slackwater.cli.terminal.options import Debug, Json, StorageOptions, storage_options
-from slackwater.cli.terminal.output import Output
+from slackwater.terminal.edge import error_line, reports_errors
+from slackwater.terminal.options import Debug, Json, StorageOptions, storage_options
+from slackwater.terminal.output import Output
 from state.clock import SystemClock
 from state.location import Location
 
@@ -61,8 +61,8 @@ def _loaded(target: str | None) -> tuple[Pipeline | None, list[Finding]]:
     """The pipeline, or what is wrong with it."""
     if target is None:
         return None, []
-    from slackwater.cli.terminal.target import load_pipeline
     from slackwater.doctor.finding import Finding
+    from slackwater.terminal.target import load_pipeline
 
     try:
         return load_pipeline(target), [Finding.ok("application", f"{target} can be loaded")]

@@ -7,15 +7,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from slackwater.cli.terminal.output import Output
-from slackwater.status.counted import counted
+from slackwater.status.text import counted
+from slackwater.terminal.output import Output
 from state.errors import UsageError
 
 if TYPE_CHECKING:
     from slackwater.pipeline import Pipeline
     from slackwater.planning.dry_run.dry_run import DryRun
     from slackwater.planning.dry_run.prices import Prices
-    from slackwater.planning.dry_run.source_plan import Files, SourcePlan
+    from slackwater.planning.dry_run.source_survey import Files, SourcePlan
     from slackwater.planning.dry_run.view_plans import PlannedView
 
 _COUNTS = ("listed", "known", "left_out", "waiting", "new", "changed", "to_read")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from slackwater.cli.terminal.output import Output
+from slackwater.terminal.output import Output
 
 if TYPE_CHECKING:
     from slackwater.pipeline import Pipeline

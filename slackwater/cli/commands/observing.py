@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from slackwater.cli.terminal.edge import reports_errors
-from slackwater.cli.terminal.options import AtEpoch, Debug, Json, Root, StorageOptions, opened_store, storage_options
-from slackwater.cli.terminal.output import Output
+from slackwater.terminal.edge import reports_errors
+from slackwater.terminal.options import AtEpoch, Debug, Json, Root, StorageOptions, opened_store, storage_options
+from slackwater.terminal.output import Output
 from state.errors import UsageError
 
 _INTERVAL_S = 2.0

@@ -1,6 +1,22 @@
-"""The commands that read a root: its epochs, its files, its views, and its bad records."""
+"""The commands that read a root."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from slackwater.terminal.output import Output
+from state.errors import UsageError
+
+if TYPE_CHECKING:
+    from slackwater.reading.snapshot import Snapshot
+
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from slackwater.reading.changes.view_changes import ViewChange
+
 
 from dataclasses import asdict
 from enum import StrEnum
@@ -9,8 +25,8 @@ from typing import Annotated
 
 import typer
 
-from slackwater.cli.terminal.edge import reports_errors
-from slackwater.cli.terminal.options import (
+from slackwater.terminal.edge import reports_errors
+from slackwater.terminal.options import (
     AtEpoch,
     Debug,
     Json,
@@ -21,7 +37,45 @@ from slackwater.cli.terminal.options import (
     opened_store,
     storage_options,
 )
-from slackwater.cli.terminal.output import Output
+
+
+def print_answer(snapshot: Snapshot, query: str, output: Output) -> None:
+    """Prints every row.
+
+    Raises:
+        UsageError: as `Snapshot.sql`; or two columns have one name, and one of them would hide the other.
+    """
+    answer = snapshot.sql(query)
+    twice = next((name for name in answer.column_names if answer.column_names.count(name) > 1), None)
+    if twice is not None:
+        raise UsageError(f"two columns of the answer are called {twice!r}: give one of them another name with AS")
+    output.table(answer, title=f"epoch {snapshot.epoch}")
+
+
+_HEAD = ("epoch", "change")
+
+
+def print_changes(changes: Iterable[ViewChange], output: Output) -> None:
+    """Prints each change when it comes; ends when it is interrupted, which is no error.
+
+    Of a row that was removed there are only the columns that it is known by.
+    """
+    columns: list[str] = []
+    try:
+        for change in changes:
+            if output.json:
+                removed = change.removed.to_pylist()
+                output.line({"epoch": change.epoch, "removed": removed, "rows": change.rows.to_pylist()})
+                continue
+            if change.rows.column_names != columns:
+                columns = change.rows.column_names
+                output.lines([[*_HEAD, *columns]])
+            for kind, table in (("removed", change.removed), ("row", change.rows)):
+                rows = table.to_pylist()
+                output.lines([change.epoch, kind, *(row.get(name) for name in columns)] for row in rows)
+    except KeyboardInterrupt:
+        return
+
 
 reading = typer.Typer()
 
@@ -119,8 +173,6 @@ def sql(
     debug: Debug = False,
 ) -> None:
     """Ask all views of one epoch in SQL, as DuckDB has it."""
-    from slackwater.cli.commands.answer import print_answer
-
     print_answer(opened_store(root, option).snapshot(epoch), query, Output(json))
 
 
@@ -139,8 +191,6 @@ def watch(
     debug: Debug = False,
 ) -> None:
     """Follow a view: what each epoch changes in it, until Ctrl-C."""
-    from slackwater.cli.commands.follow import print_changes
-
     print_changes(opened_store(root, option).watch(view, since=since, poll_s=poll_s), Output(json))
 
 

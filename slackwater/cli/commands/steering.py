@@ -1,18 +1,68 @@
-"""The commands to a running pipeline: its owner carries them out at a barrier, and answers."""
+"""The commands to a running pipeline."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
+from random import SystemRandom  # noqa: TID251 - here chance begins
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from slackwater.cli.terminal.edge import reports_errors
-from slackwater.cli.terminal.options import Debug, Json, Root, Source, StorageOptions, Timeout, storage_options
-from slackwater.cli.terminal.output import Output
+from slackwater.commands.ask import TIMEOUT_S, ask
+from slackwater.terminal.edge import reports_errors
+from slackwater.terminal.options import Debug, Json, Root, Source, StorageOptions, Timeout, storage_options
+from slackwater.terminal.output import Output
+from state.clock import SystemClock
+from state.errors import UsageError
+from state.location import Location
+from state.ownership.command import Command
+from state.ownership.command_inbox import Answer
+from state.vnode import VNODES, fetcher_bounds
 
 if TYPE_CHECKING:
     from state.ownership.command import Command
+
+
+def carry_out(
+    root: str,
+    options: Mapping[str, str],
+    command: Command,
+    *,
+    timeout_s: float = TIMEOUT_S,
+    takeover: bool = False,
+) -> Answer:
+    """Has a command done.  Errors as `slackwater.commands.ask.ask`."""
+    return ask(
+        Location(root, options),
+        command,
+        clock=SystemClock(),
+        random=SystemRandom(),
+        timeout_s=timeout_s,
+        takeover=takeover,
+    )
+
+
+def parsed_fetchers(text: str) -> tuple[int, int]:
+    """The fewest and the most fetch actors that `4` or `1-8` stands for.
+
+    Raises:
+        UsageError: it stands for none.
+    """
+    fewest, dash, most = text.partition("-")
+    numbers = (fewest, most if dash else fewest)
+    if not all(number.isascii() and number.isdigit() for number in numbers):
+        raise UsageError(f"{text!r} is no number of fetch actors: give one from 1 to {VNODES}, or two as in 1-8")
+    return fetcher_bounds(tuple(int(number) for number in numbers))
+
+
+def print_outcome(answer: Answer, output: Output) -> None:
+    """Prints what was done."""
+    if output.json:
+        output.document({"text": answer.text, **answer.values})
+    else:
+        output.text(answer.text)
+
 
 steering = typer.Typer()
 Files = Annotated[
@@ -107,7 +157,6 @@ def rescale(
     debug: Debug = False,
 ) -> None:
     """Take a running pipeline to another number of fetch actors; with `1-8` it chooses by how much there is to do."""
-    from slackwater.cli.commands.commands import parsed_fetchers
     from state.ownership.command import RescaleCommand
 
     fewest, most = parsed_fetchers(fetchers)
@@ -182,6 +231,5 @@ def forget(
 def ask_owner(root: str, option: list[str] | None, command: Command, timeout_s: float, json: bool) -> None:
     """Has a command done, and prints the answer."""
     options = storage_options(option)
-    from slackwater.cli.commands.commands import carry_out, print_outcome
 
     print_outcome(carry_out(root, options, command, timeout_s=timeout_s), Output(json))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from actors.telemetry.logging import configure_default
 from slackwater.reading.store import Store
-from slackwater.ui.access_token import AccessToken
+from slackwater.ui.gate import AccessToken
 from slackwater.ui.page_server import PageServer
 from state.clock import SystemClock
 

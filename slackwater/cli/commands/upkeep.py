@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from slackwater.cli.commands.commands import carry_out
-from slackwater.cli.terminal.output import Output
+from slackwater.cli.commands.steering import carry_out
 from slackwater.reading.store import open as open_store
+from slackwater.terminal.output import Output
 from state.errors import UsageError
 from state.ownership.command import TagCommand, VacuumCommand
 from state.upkeep.tags import check_tag_name

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from slackwater.cli.terminal.output import Output
+from slackwater.terminal.output import Output
 
 if TYPE_CHECKING:
     from slackwater.pipeline import Pipeline

@@ -11,8 +11,8 @@ from slackwater.cli.display.event_lines import EventLines
 from slackwater.cli.display.live_display import LiveDisplay
 from slackwater.cli.display.run_display import RunDisplay
 from slackwater.cli.display.run_log import RunLog
-from slackwater.cli.terminal.output import Output
 from slackwater.running.foreground import run_in_foreground
+from slackwater.terminal.output import Output
 from state.clock import SystemClock
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from actors.telemetry.visible_text import visible
-from slackwater.cli.terminal.fixed_table import Column, fixed_table
-from slackwater.cli.terminal.quantities import human_bytes, human_count, human_rate, human_seconds
-from slackwater.status.counted import counted
+from actors.telemetry.text import visible
+from slackwater.status.text import counted
+from slackwater.terminal.fixed_table import Column, fixed_table
+from slackwater.terminal.quantities import human_bytes, human_count, human_rate, human_seconds
 
 if TYPE_CHECKING:
     from slackwater.status.run_status import SourceStatus

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from slackwater.cli.terminal.output import Output
+from slackwater.terminal.output import Output
 from state.clock import SystemClock
 from state.epoch import epoch_time
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from rich.console import Console
 
-from actors.telemetry.visible_text import visible
+from actors.telemetry.text import visible
 from slackwater.cli.display.live_display import LiveDisplay
 from slackwater.cli.display.run_display import RunDisplay
-from slackwater.cli.terminal.edge import error_line
-from slackwater.cli.terminal.output import Output
+from slackwater.terminal.edge import error_line
+from slackwater.terminal.output import Output
 from state.clock import Clock, SystemClock
 from state.errors import StorageError
 from state.location import Location

@@ -11,8 +11,7 @@ from actors.recovery.committed_files import CommittedFiles
 from actors.sources.pipeline_definition import PipelineDefinition
 from actors.sources.source import SourceDefinition
 from slackwater.planning.dry_run.prices import Prices
-from slackwater.planning.dry_run.source_plan import SourcePlan
-from slackwater.planning.dry_run.source_survey import KnownSource, SourceSurvey
+from slackwater.planning.dry_run.source_survey import KnownSource, SourcePlan, SourceSurvey
 from slackwater.planning.dry_run.view_plans import KnownViews, PlannedView, plan_views
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.session.settings import SparkSettings

@@ -1,4 +1,4 @@
-"""One listing of a source, compared with what the root knows."""
+"""The survey of a source, without reading it."""
 
 from __future__ import annotations
 
@@ -14,21 +14,129 @@ import pyarrow.compute as pc
 
 from actors.file_errors import ObjectChanged, ObjectVanished, UnreadableFile
 from actors.files import FileVersion
+from actors.formats.options import Parquet
 from actors.formats.parquet.parquet_reader import ParquetReader
 from actors.listing.seen_index import Sight
 from actors.objects.listing_page import microseconds_of, time_of
 from actors.objects.object_store import ObjectStore
 from actors.recovery.committed_files import CommittedFiles
-from actors.settings import FetchSettings
+from actors.settings import FetchSettings, RequestSettings
 from actors.sources.discovery import Notifications
 from actors.sources.path_filter import PathFilter
 from actors.sources.source import SourceDefinition
-from slackwater.planning.dry_run.get_estimate import GetEstimate
 from slackwater.planning.dry_run.prices import DAY_S, HOUR_S, Prices, Requests, idle_queue_requests
-from slackwater.planning.dry_run.source_plan import Files, SourcePlan
 from slackwater.planning.shown_schema import shown_schema
 from state.errors import SchemaError, StorageError, UsageError
 from state.tables.fingerprint import path_fingerprints, version_fingerprints
+
+
+class GetEstimate:
+    """Counts files by size.  Small ones are one GET each, large text is read in blocks.
+
+    A large Parquet file takes its footer and ranges that only its own footer tells: the first one is measured, and
+    the others are taken to be like it, by size.
+
+    Args:
+        source: whose files they are.
+        settings: sizes of requests.
+    """
+
+    def __init__(self, source: SourceDefinition, settings: RequestSettings) -> None:
+        self._is_parquet = isinstance(source.format, Parquet)
+        self._settings = settings
+        self._gets = self._large_files = self._large_bytes = 0
+        self._measured: tuple[int, int] | None = None
+        self.first_large: FileVersion | None = None
+
+    def add(self, sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
+        """Counts files of these sizes; returns which of them are large ones whose footers tell."""
+        large = sizes > self._settings.whole_object_bytes
+        self._gets += int(np.count_nonzero(~large & (sizes > 0)))
+        if self._is_parquet:
+            self._large_files += int(np.count_nonzero(large))
+            self._large_bytes += int(sizes[large].sum())
+            return np.flatnonzero(large)
+        # A last block is never a short one.
+        self._gets += int(np.maximum(1, sizes[large] // self._settings.block_bytes).sum())
+        return np.empty(0, np.intp)
+
+    def measure(self, size: int, gets: int) -> None:
+        """A large Parquet file of this size takes so many GETs, with all columns."""
+        self._measured = size, gets
+
+    @property
+    def gets(self) -> int:
+        """How many GETs it takes, about."""
+        if not self._large_files:
+            return self._gets
+        size, gets = self._measured or (self._settings.max_span_bytes, 2)
+        ranges = self._large_bytes * (gets - 1) / size
+        return self._gets + self._large_files + max(self._large_files, round(ranges))
+
+
+_NOTHING = Requests()
+
+
+@dataclass(frozen=True)
+class Files:
+    """How many files, and how many bytes they have in the store."""
+
+    files: int = 0
+    bytes: int = 0
+
+    def __add__(self, other: Files) -> Files:
+        return Files(self.files + other.files, self.bytes + other.bytes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourcePlan:
+    """One source.  Every listed file is either known, left out, waiting, new, or changed.
+
+    Args:
+        name: of the source.
+        url: where it is listed.
+        pattern: which of the names count.
+        listed: what the listing has shown, of names that count.
+        known: of these, what is not read: it was, or it has changed since and `on_change` ignores that.
+        left_out: what was written before `modified_after` or, with `include_existing=False`, before the source.
+        waiting: what the root's queue has already.
+        new: what the root has never seen.
+        changed: what has changed since it was read, and is read again.
+        first_pass: requests of one listing, and about those of reading what is to be read, with all columns.
+        first_pass_dollars: what these cost; 0 where requests cost nothing, as in a directory.
+        period_s: seconds from one listing to the next.
+        idle_day: requests of a day on which nothing comes.
+        idle_day_dollars: what these cost.
+        asked: what the dry run itself has asked for.
+        schema: as the root keeps it, as it is declared, or as the first files show it; None if nothing does.
+        notes: what is worth knowing, a line each.
+        refused: why a run would not start, or would end, because of this source; None if it would not.
+    """
+
+    name: str
+    url: str
+    pattern: str
+    listed: Files = Files()
+    known: Files = Files()
+    left_out: Files = Files()
+    waiting: Files = Files()
+    new: Files = Files()
+    changed: Files = Files()
+    first_pass: Requests = _NOTHING
+    first_pass_dollars: float = 0.0
+    period_s: float = 0.0
+    idle_day: Requests = _NOTHING
+    idle_day_dollars: float = 0.0
+    asked: Requests = _NOTHING
+    schema: pa.Schema | None = None
+    notes: tuple[str, ...] = ()
+    refused: str | None = None
+
+    @property
+    def to_read(self) -> Files:
+        """What a run would read."""
+        return self.waiting + self.new + self.changed
+
 
 _KEPT_FILES = 64
 _READ_AGAIN = ("append", "replace")

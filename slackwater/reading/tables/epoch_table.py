@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from state.lance.lance_store import LanceStateStore
 from state.tables.records import EpochRecord
-from state.tables.view_name import is_view
+from state.tables.stored_rows import is_view
 
 _VIEW_VERSION = pa.struct(
     [("name", pa.string()), ("path", pa.string()), ("version", pa.int64()), ("reflects_epoch", pa.int64())]

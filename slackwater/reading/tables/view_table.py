@@ -13,7 +13,7 @@ from state.lance.lance_store import LanceStateStore
 from state.location import Location
 from state.tables.catalog import Catalog
 from state.tables.records import CatalogView, ViewVersion
-from state.tables.view_name import base_name, is_view
+from state.tables.stored_rows import base_name, is_view
 
 _VIEWS = pa.schema(
     [

@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from slackwater.testing.proxies.request import Request
 from slackwater.testing.proxies.request_log import RequestLog
-from slackwater.testing.proxies.reverse_proxy import Exchange
+from slackwater.testing.proxies.reverse_proxy import Exchange, Request
 
 if TYPE_CHECKING:
     from random import Random  # noqa: TID251 - as an argument

@@ -1,4 +1,4 @@
-"""A proxy that writes down each request, so that tests can count them where they arrive."""
+"""The log of the requests that arrived at a server."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from slackwater.testing.proxies.request import Request
-from slackwater.testing.proxies.reverse_proxy import Exchange, ReverseProxy
+from slackwater.testing.proxies.reverse_proxy import Exchange, Request, ReverseProxy
 
 
 class RequestLog(ReverseProxy):

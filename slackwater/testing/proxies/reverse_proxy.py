@@ -10,12 +10,10 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
-
-from slackwater.testing.proxies.request import Request
 
 _HOP_BY_HOP = frozenset({"connection", "keep-alive", "transfer-encoding", "expect", "content-length", "date", "server"})
 _NO_BODY = (204, 304)
@@ -194,3 +192,27 @@ class _Server(ThreadingHTTPServer):
 def _head(status: int, reason: str, headers: list[tuple[str, str]]) -> bytes:
     lines = [f"HTTP/1.1 {status} {reason}", *(f"{name}: {value}" for name, value in headers), "", ""]
     return "\r\n".join(lines).encode("latin-1")
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request as it reached the proxy.
+
+    Args:
+        query: each parameter's first value.
+        status: what the server answered; 0 while, or if, it never saw the request.
+        fault: what the proxy did to it instead of passing both ways; None for an honest answer.
+    """
+
+    method: str
+    bucket: str
+    key: str
+    query: dict[str, str]
+    range: str | None
+    status: int = 0
+    fault: str | None = None
+
+    @property
+    def is_list(self) -> bool:
+        """Whether it lists a page of a bucket."""
+        return self.method == "GET" and not self.key and "list-type" in self.query

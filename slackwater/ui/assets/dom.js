@@ -2,7 +2,7 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 
-// Control characters, line separators, and what turns the direction of writing: as `actors/telemetry/visible_text.py`.
+// Control characters, line separators, and what turns the direction of writing: as `actors/telemetry/text.py`.
 const INVISIBLE = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 const NAMED = { "\t": "\\t", "\n": "\\n", "\r": "\\r" };
 

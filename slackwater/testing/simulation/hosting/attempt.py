@@ -1,4 +1,4 @@
-"""One attempt of a run: its actors, connected; the same as `actors.hosting.actor_group` and `slackwater.running.attempt`."""
+"""One attempt of a run: its actors, connected, as `actor_group` and `slackwater.running.attempt` do it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from actors.protocol.run_state import RunState
 from actors.protocol.vnode_mapping import VnodeMapping
 from actors.recovery.attempt_plan import AttemptPlan
 from actors.recovery.recovery import RecoveredState
-from actors.sources.pipeline_definition import PipelineDefinition
-from actors.sources.topology import COORDINATOR, DISPATCHER, MERGER, Topology
+from actors.sources.pipeline_definition import COORDINATOR, DISPATCHER, MERGER, PipelineDefinition, Topology
 from slackwater.testing.simulation.hosting.coordinator import CoordinatorHost
 from slackwater.testing.simulation.hosting.host import Host
 from slackwater.testing.simulation.hosting.hosts import DispatchHost, FetchHost, ListHost, MergeHost

@@ -26,10 +26,10 @@ from actors.coordination.instructions import (
 from actors.coordination.ledger_corrections import corrected_delta
 from actors.exchange.edge import Outlet
 from actors.protocol.barrier import Mutation
-from actors.protocol.instructions import End, Instruction, WakeAt
-from actors.protocol.reports import CollectReport, Progress, ProposeSchema
+from actors.protocol.instructions import End, Instruction, ProposeSchema, WakeAt
+from actors.protocol.reports import CollectReport, Progress
 from actors.recovery.recovery import RecoveredState, recover
-from actors.sources.topology import COORDINATOR
+from actors.sources.pipeline_definition import COORDINATOR
 from slackwater.testing.simulation.hosting.host import Host
 from slackwater.testing.simulation.world.simulated_root import SimulatedRoot
 from state.epoch import next_epoch
@@ -206,7 +206,7 @@ class CoordinatorHost(Host):
                 self._keeping_house = True
                 self.soon(self._keep_house)
 
-    # -- the same as `actors.hosting.owned_store.OwnedStore`: one change at a time, and upkeep between two -----------------
+    # -- as `actors.hosting.owned_store.OwnedStore`: one change at a time, upkeep between two ----------------------
 
     def _change(self, action: Callable[[], None]) -> None:
         self._changes.append(action)

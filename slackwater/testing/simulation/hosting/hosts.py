@@ -18,14 +18,14 @@ from actors.fetching.fetch_executor import FetchExecutor
 from actors.fetching.file_progress import Ending, FileProgress
 from actors.fetching.file_queue import FileQueue
 from actors.fetching.instructions import CloseFile, CloseFiles, EmitBlock, HandOver, InferSchema, ReadPiece, StagePiece
-from actors.fetching.read_buffer import Piece
+from actors.fetching.read_buffers import Piece
 from actors.file_errors import ObjectChanged, ObjectVanished
 from actors.files import FileKey, FileVersion, PathKey
-from actors.listing.gone_files import find_gone
 from actors.listing.instructions import FindGone, ReadPage
 from actors.listing.list_executor import ListExecutor
 from actors.listing.listing_pace import ListingPace
 from actors.listing.listing_state import ListedState, wait_for_listing_s
+from actors.listing.missing_files import find_gone
 from actors.listing.request_budget import RequestBudget
 from actors.listing.seen_index import SeenIndex
 from actors.notifications.event_feed import EventFeed
@@ -35,9 +35,9 @@ from actors.notifications.message_tracker import QueueMessage
 from actors.objects.listing_page import ListingPage, microseconds_of
 from actors.protocol.barrier import Barrier
 from actors.protocol.blocks import Block, StoredBlock
-from actors.protocol.instructions import Instruction
+from actors.protocol.instructions import Instruction, ProposeColumns, ProposeSchema
 from actors.protocol.messages import Envelope, Message
-from actors.protocol.reports import EpochBlocks, FetchProgress, ListProgress, ProposeColumns, ProposeSchema
+from actors.protocol.reports import EpochBlocks, FetchProgress, ListProgress
 from actors.protocol.vnode_mapping import VnodeMapping
 from actors.rows import Offset
 from actors.sources.path_filter import PathFilter

@@ -10,15 +10,14 @@ from actors.protocol.barrier import BarrierKind
 from actors.protocol.blocks import Block, Correction
 from actors.protocol.reports import CollectReport, EpochBlocks
 from actors.recovery.recovery import RecoveredState
-from actors.sources.topology import MATERIALIZER
+from actors.sources.pipeline_definition import MATERIALIZER
 from slackwater.testing.simulation.hosting.host import Host
-from slackwater.testing.simulation.hosting.late_view import LateView, history_of
-from slackwater.testing.simulation.hosting.model_view import ModelView
+from slackwater.testing.simulation.hosting.model_view import LateView, ModelView, history_of
 from slackwater.testing.simulation.world.file_rows import Span
 from slackwater.testing.simulation.world.simulated_root import SimulatedRoot
 from state.errors import RunFailedError
 from state.tables.records import CatalogView, ViewVersion
-from state.tables.view_name import next_name
+from state.tables.stored_rows import next_name
 
 if TYPE_CHECKING:
     from slackwater.testing.simulation.hosting.attempt import SimulatedAttempt

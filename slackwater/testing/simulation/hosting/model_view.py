@@ -1,15 +1,21 @@
-"""Views that need no Spark: what the materializer keeps up to date, and what the rows must be, computed anew."""
+"""The model of a view."""
 
 from __future__ import annotations
 
+import itertools
+import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Protocol
+from typing import Any, Protocol
 from zlib import crc32
 
 from actors.files import FileKey
+from slackwater.testing.simulation.world.bucket import Content
 from slackwater.testing.simulation.world.file_rows import Span
+from state.tables.records import ViewVersion
+from state.tables.stored_rows import next_name
+from state.tables.tables import REMOVED_STATUSES
 
 Groups = Mapping[int, tuple[int, int]]
 _GROUPS = 3
@@ -110,3 +116,99 @@ def _totals(path: str, rows: tuple[int, ...]) -> tuple[tuple[int, tuple[int, int
         count, total = totals.get(group, (0, 0))
         totals[group] = count + 1, total + value
     return tuple(totals.items())
+
+
+_PIECE_SPANS = 2
+_SPAN_ROWS = 3
+
+
+class LateView:
+    """How far it is.
+
+    Args:
+        view: what it computes.
+        recorded: as the last epoch records it, if it has begun.
+    """
+
+    def __init__(self, view: ModelView, recorded: ViewVersion | None = None) -> None:
+        self.view = view
+        self.version = recorded
+        self.pinned_epoch = 0 if recorded is None or recorded.pinned_epoch is None else recorded.pinned_epoch
+        self._taken = taken_spans(recorded)
+        self._history: list[Span] | None = None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether it has everything that was ingested before it."""
+        return self.version is not None and self._history is not None and self._taken >= len(self._history)
+
+    @property
+    def needs_history(self) -> bool:
+        """Whether `open` comes next."""
+        return self._history is None
+
+    def on_created(self, epoch: int, version: ViewVersion) -> None:
+        """It gets new rows from this epoch on."""
+        self.pinned_epoch, self.version = epoch - 1, version
+
+    def open(self, history: list[Span]) -> None:
+        """This was ingested before it."""
+        self._history = history
+
+    def next_spans(self) -> list[Span]:
+        """The next piece of the history."""
+        assert self._history is not None, "open comes first"
+        return self._history[self._taken : self._taken + _PIECE_SPANS]
+
+    def on_piece(self, spans: list[Span], version: ViewVersion) -> None:
+        """A piece is written."""
+        self._taken, self.version = self._taken + len(spans), version
+
+    def recorded(self) -> ViewVersion:
+        """As an epoch records it."""
+        assert self.version is not None, "it was created"
+        name = next_name(self.view.name)
+        return replace(self.version, name=name, pinned_epoch=self.pinned_epoch, progress=json.dumps(self._taken))
+
+    def shown(self) -> ViewVersion:
+        """As the epochs record it from its completion on."""
+        assert self.version is not None, "it was created"
+        return replace(self.version, name=self.view.name, pinned_epoch=None, progress=None)
+
+
+def taken_spans(recorded: ViewVersion | None) -> int:
+    """How much of its history a recorded view has."""
+    return 0 if recorded is None or recorded.progress is None else int(json.loads(recorded.progress))
+
+
+def history_of(
+    ledger: Iterable[Mapping[str, Any]],
+    queue: Iterable[Mapping[str, Any]],
+    contents: Mapping[FileKey, Content],
+    sources: frozenset[str],
+) -> list[Span]:
+    """What was ingested of some sources, in a fixed order.
+
+    Args:
+        ledger: its rows, at some epoch.
+        queue: its rows, at the same.
+        contents: of every file version that there ever was.
+        sources: those that count.
+    """
+    offsets = {
+        (row["source"], row["path"], row["version"]): row[offset]
+        for rows, offset in ((ledger, "rows_read"), (queue, "row_offset"))
+        for row in rows
+        if row["source"] in sources and row[offset] and row.get("status") not in REMOVED_STATUSES
+    }
+    return [span for file in sorted(offsets) for span in _spans(file, contents[file].good_rows(offsets[file]))]
+
+
+def _spans(file: FileKey, rows: tuple[int, ...]) -> list[Span]:
+    borders = [at for at in range(1, len(rows)) if rows[at] != rows[at - 1] + 1]
+    runs = [rows[start:end] for start, end in itertools.pairwise([0, *borders, len(rows)])]
+    return [
+        Span(file, run[at], run[min(at + _SPAN_ROWS, len(run)) - 1] + 1)
+        for run in runs
+        for at in range(0, len(run), _SPAN_ROWS)
+    ]

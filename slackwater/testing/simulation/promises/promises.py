@@ -7,16 +7,15 @@ from typing import Any
 
 from actors.files import FileKey, FileVersion, PathKey, place
 from actors.protocol.run_state import RunState
-from slackwater.testing.simulation.hosting.late_view import history_of, taken_spans
-from slackwater.testing.simulation.hosting.model_view import ModelView
+from slackwater.testing.simulation.hosting.model_view import ModelView, history_of, taken_spans
 from slackwater.testing.simulation.world.bucket import Bucket
 from state.errors import NotFoundError
 from state.memory.memory_disk import MemoryDisk, MemoryVersion
 from state.tables.fingerprint import path_fingerprint
 from state.tables.record_rows import read_epochs
 from state.tables.records import EpochRecord, ViewVersion
+from state.tables.stored_rows import base_name
 from state.tables.tables import REMOVED_STATUSES
-from state.tables.view_name import base_name
 
 _FINISHED = ("done", "quarantined", "vanished", *REMOVED_STATUSES)
 _Rows = Mapping[bytes, Mapping[str, Any]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from actors.sources.topology import COORDINATOR, DISPATCHER, MATERIALIZER, MERGER
+from actors.sources.pipeline_definition import COORDINATOR, DISPATCHER, MATERIALIZER, MERGER
 from slackwater.testing.simulation.stories.scenario import Scenario
 from slackwater.testing.simulation.stories.steps import (
     AT,

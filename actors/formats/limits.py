@@ -1,0 +1,57 @@
+"""Limits on what a file may unfold to, and the bytes that a row takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+
+import pyarrow as pa
+import pyarrow.types as kinds
+
+from actors.file_errors import UnreadableFile
+from actors.settings import MIB, ReadLimits
+
+_FREE_BYTES = 256 * MIB
+
+
+class Expansion:
+    """Counts what comes out of one file.
+
+    Args:
+        stored_bytes: the size of the file.
+        limits: `max_expansion` counts.
+        free_bytes: what any file may become.
+    """
+
+    def __init__(self, stored_bytes: int, limits: ReadLimits, free_bytes: int = _FREE_BYTES) -> None:
+        self._stored_bytes, self._limit = stored_bytes, limits.max_expansion
+        self._left = max(free_bytes, int(stored_bytes * limits.max_expansion))
+
+    def add(self, nbytes: int) -> None:
+        """Counts bytes of text or rows.
+
+        Raises:
+            UnreadableFile: the file has become too much.
+        """
+        self._left -= nbytes
+        if self._left < 0:
+            raise UnreadableFile(
+                f"its {self._stored_bytes} bytes become more than {self._limit:g} times as many "
+                "(ReadLimits.max_expansion)"
+            )
+
+
+def row_bytes(fields: Iterable[pa.Field]) -> int:
+    """Bytes that Arrow takes for one row of these columns even if all of it is null."""
+    return sum(map(_value_bytes, (field.type for field in fields)))
+
+
+@lru_cache(maxsize=1_000)
+def _value_bytes(kind: pa.DataType) -> int:
+    if kinds.is_fixed_size_list(kind):
+        return int(kind.list_size) * _value_bytes(kind.value_type)
+    try:
+        own = int(-(-kind.bit_width // 8))
+    except ValueError:  # no fixed width: an offset, or nothing but its children
+        own = 4
+    return max(1, own) + sum(_value_bytes(kind.field(index).type) for index in range(kind.num_fields))

@@ -1,0 +1,166 @@
+"""Checks of the store and the sources."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from functools import partial
+from itertools import islice
+from typing import Any
+
+import obstore
+from obstore.exceptions import AlreadyExistsError, PreconditionError
+
+from actors.notifications.message_queue import MessageQueue
+from actors.objects.object_store import ObjectStore
+from actors.objects.store_errors import ask_store
+from actors.sources.discovery import Notifications
+from actors.sources.path_filter import PathFilter
+from actors.sources.source import SourceDefinition
+from slackwater.doctor.finding import Finding, remedy_of
+from state.clock import Clock
+from state.errors import SlackwaterError
+from state.location import Location
+from state.objects.object_client import object_client
+from state.ownership.owner import new_run_id
+
+_BODY = b"slackwater doctor was here, and has not been able to delete this\n"
+# S3 tells times in whole seconds, and refuses requests that are a quarter of an hour off.
+_NOTICED_S = 5.0
+_REFUSED_S = 900.0
+
+
+class StoreAccessCheck:
+    """Lists the root, and writes, reads and deletes one object of its own there.
+
+    Args:
+        root: the root.
+        clock: is compared with that of the store.
+    """
+
+    name = "root"
+
+    def __init__(self, root: Location, clock: Clock) -> None:
+        self._root, self._clock = root, clock
+
+    def findings(self) -> Iterator[Finding]:
+        if self._root.is_local and not self._root.path.exists():
+            yield Finding.ok(self.name, f"{self._root} does not exist yet; the first run makes it")
+            return
+        try:
+            page = next(ObjectStore(self._root).list_pages())
+            amount = f"{page.table.num_rows:,} objects on its first page" if page.table.num_rows else "it is empty"
+            yield Finding.ok(self.name, f"{self._root} can be listed: {amount}")
+            yield from self._written()
+        except SlackwaterError as error:
+            yield Finding.wrong(self.name, str(error), remedy_of(error))
+
+    def _written(self) -> Iterator[Finding]:
+        client, name = object_client(self._root), f"doctor-{new_run_id(self._clock)}"
+        ask = partial(ask_store, location=self._root, path=name)
+        before = self._clock.now()
+        first = ask(lambda: obstore.put(client, name, _BODY, mode="create"))
+        try:
+            yield self._conditional(client, name, first)
+            after = self._clock.now()
+            if ask(lambda: obstore.get(client, name).bytes()) != _BODY:
+                found, remedy = "what was written is not what is read", "look for a cache or proxy before the store"
+                yield Finding.wrong("root's objects", found, remedy)
+            yield self._clocks(ask(lambda: obstore.head(client, name))["last_modified"], before, after)
+        finally:
+            deleted = self._deleted(client, name)
+        yield deleted
+
+    def _conditional(self, client: Any, name: str, first: Any) -> Finding:
+        """Whether a second writer is refused, as the ownership of a root needs."""
+        about = "conditional writes"
+        remedy = "take a store that honours If-None-Match and If-Match: without, two runs can write to one root"
+        if not self._refuses(client, name, "create"):
+            return Finding.wrong(about, "an object that exists is overwritten by a write that must create it", remedy)
+        if self._root.is_local:
+            return Finding.ok(about, "a second writer is refused")
+        stale: Any = {key: value for key, value in first.items() if value is not None}
+        # The first update is right, and makes the second one stale.  With other content, lest the etag stay the same.
+        ask_store(lambda: obstore.put(client, name, _BODY + b"\n", mode=stale), self._root, name)
+        if not self._refuses(client, name, stale):
+            return Finding.wrong(about, "an object is overwritten by a write that names an older version of it", remedy)
+        ask_store(lambda: obstore.put(client, name, _BODY), self._root, name)
+        return Finding.ok(about, "a second and a late writer are refused")
+
+    def _refuses(self, client: Any, name: str, mode: Any) -> bool:
+        def put() -> bool:
+            try:
+                obstore.put(client, name, _BODY, mode=mode)
+            except (AlreadyExistsError, PreconditionError):
+                return True
+            return False
+
+        return ask_store(put, self._root, name)
+
+    def _clocks(self, written: datetime, before: datetime, after: datetime) -> Finding:
+        """How far this machine's clock is from the store's; the time of writing is only known to lie between two."""
+        ahead_s = (before - written).total_seconds()
+        behind_s = (written - after).total_seconds()
+        off_s = max(ahead_s, behind_s, 0.0)
+        about, remedy = "clock", "set this machine's clock (timedatectl set-ntp true), or the store's"
+        found = f"{off_s:,.0f} s {'ahead of' if ahead_s > behind_s else 'behind'} the store's"
+        if off_s >= _REFUSED_S:
+            return Finding.wrong(about, found, remedy)
+        if off_s >= _NOTICED_S:
+            return Finding.warning(about, f"{found}: include_existing=False compares the two", remedy)
+        return Finding.ok(about, "as the store's")
+
+    def _deleted(self, client: Any, name: str) -> Finding:
+        try:
+            ask_store(lambda: obstore.delete(client, name), self._root, name)
+        except SlackwaterError as error:
+            return Finding.wrong(
+                "deleting", f"{error}; {name} is left in the root", f"delete it; a run deletes, too: {remedy_of(error)}"
+            )
+        return Finding.ok("deleting", "what was written for this is deleted again")
+
+
+_PAGES = 10
+
+
+class SourceAccessCheck:
+    """Lists the first pages of a source, and reads a byte of the first file.
+
+    Args:
+        source: as declared.
+    """
+
+    def __init__(self, source: SourceDefinition) -> None:
+        self._source = source
+        self.name = f"source {source.name}"
+
+    def findings(self) -> Iterator[Finding]:
+        try:
+            yield self._listed_and_read()
+        except SlackwaterError as error:
+            yield Finding.wrong(self.name, str(error), remedy_of(error))
+        discovery = self._source.discovery
+        if isinstance(discovery, Notifications):
+            about = f"{self.name}'s queue"
+            try:
+                depth = MessageQueue(discovery, self._source.location).depth()
+                yield Finding.ok(about, f"{depth.visible:,} messages wait, {depth.in_flight:,} are in flight")
+            except SlackwaterError as error:
+                yield Finding.wrong(about, str(error), remedy_of(error))
+
+    def _listed_and_read(self) -> Finding:
+        source, accepts = self._source, PathFilter(self._source.pattern).accepts
+        names = 0
+        for page in islice(ObjectStore(source.location).list_pages(), _PAGES):
+            for path, _, size, _ in page.objects():
+                names += 1
+                if accepts(path) and size:
+                    return self._read(path)
+        found = f"{source.location} can be listed; none of the first {names:,} names is a file of {source.pattern}"
+        return Finding.warning(self.name, found, "nothing is wrong if the first file is still to come")
+
+    def _read(self, path: str) -> Finding:
+        location = self._source.location
+        client = object_client(location)
+        ask_store(lambda: obstore.get_range(client, path, start=0, length=1), location, path)
+        return Finding.ok(self.name, f"{location} can be listed, and {path} can be read")

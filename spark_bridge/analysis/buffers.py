@@ -1,0 +1,96 @@
+"""The buffers of Spark's aggregate functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from spark_bridge.catalyst.catalyst import Catalyst, Expression, attribute_id
+
+
+class DeclarativeBuffer:
+    """The buffer of a DeclarativeAggregate of Spark's.
+
+    Variances and their like hold the number of values, their average and sums of powers of differences from it, merged
+    as in Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances" (1979).
+
+    Args:
+        catalyst: of the session.
+        function: Spark's.
+    """
+
+    is_opaque = False
+
+    def __init__(self, catalyst: Catalyst, function: Expression) -> None:
+        self._catalyst = catalyst
+        self._function = function
+        self.attributes = catalyst.items(function.aggBufferAttributes())
+
+    def initial(self) -> list[Expression]:
+        """The buffer of no rows."""
+        return self._catalyst.items(self._function.initialValues())
+
+    def merged(self, left: Sequence[Expression], right: Sequence[Expression]) -> list[Expression]:
+        """The buffer of two buffers together."""
+        values = self._by_id(self.attributes, left)
+        values.update(self._by_id(self._catalyst.items(self._function.inputAggBufferAttributes()), right))
+        merges = self._catalyst.items(self._function.mergeExpressions())
+        return [self._catalyst.substitute(each, values) for each in merges]
+
+    def value(self, buffer: Sequence[Expression]) -> Expression:
+        """The function's value."""
+        return self._catalyst.substitute(self._function.evaluateExpression(), self._by_id(self.attributes, buffer))
+
+    def value_position(self) -> int | None:
+        """The position in the buffer of what already is the function's value, or None when that is computed."""
+        value = self._function.evaluateExpression()
+        return next((position for position, each in enumerate(self.attributes) if each.equals(value)), None)
+
+    @staticmethod
+    def _by_id(attributes: Sequence[Expression], values: Sequence[Expression]) -> dict[int, Expression]:
+        return {attribute_id(each): value for each, value in zip(attributes, values, strict=True)}
+
+
+class TypedBuffer:
+    """The buffer of a TypedImperativeAggregate of Spark's: one binary value, which its own methods read and write.
+
+    Args:
+        catalyst: of the session.
+        function: Spark's.
+        estimates: whether the function's value is the estimate of the sketch that it gives.
+    """
+
+    is_opaque = True
+
+    def __init__(self, catalyst: Catalyst, function: Expression, estimates: bool) -> None:
+        self._catalyst = catalyst
+        self._function = function
+        self._estimates = estimates
+        self._object = catalyst.java_object(function)
+        self.attributes = catalyst.items(function.aggBufferAttributes())
+
+    def initial(self) -> list[Expression]:
+        """The buffer of no rows."""
+        return [self._stored(self._catalyst.call(self._object, "createAggregationBuffer", []))]
+
+    def merged(self, left: Sequence[Expression], right: Sequence[Expression]) -> list[Expression]:
+        """The buffer of two buffers together; what the left one has comes first."""
+        buffers = [self._restored(left[0]), self._restored(right[0])]
+        return [self._stored(self._catalyst.call(self._object, "merge", buffers))]
+
+    def value(self, buffer: Sequence[Expression]) -> Expression:
+        """The function's value."""
+        kind = self._function.dataType()
+        value = self._catalyst.call(self._object, "eval", [self._restored(buffer[0])], kind)
+        return self._catalyst.expressions.HllSketchEstimate(value) if self._estimates else value
+
+    def value_position(self) -> int | None:
+        """The buffer never is the value."""
+        return None
+
+    def _stored(self, buffer: Expression) -> Expression:
+        written = self._catalyst.call(self._object, "serialize", [buffer], self.attributes[0].dataType())
+        # Spark's functions may write into the same bytes again for the next row.
+        return self._catalyst.copied(written)
+
+    def _restored(self, stored: Expression) -> Expression:
+        return self._catalyst.call(self._object, "deserialize", [stored])

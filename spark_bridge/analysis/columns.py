@@ -1,0 +1,118 @@
+"""The columns of a view: visible to it, used by it, and in its result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeVar
+
+import pyarrow as pa
+
+from actors.formats.limits import row_bytes
+from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, attribute_id, is_attribute, simple_name
+from state.tables.records import CatalogView
+from state.tables.stored_rows import FILE_FIELD
+
+_Schema = TypeVar("_Schema", pa.Schema, "pa.Schema | None")
+
+
+def visible_schemas(schemas: Mapping[str, _Schema], view: CatalogView | None) -> dict[str, _Schema]:
+    """The schemas of the sources as a view sees them, so that `SELECT *` means the same for ever.
+
+    Args:
+        schemas: of the sources, with the columns that were added since; None while one is not known.
+        view: as the catalog has it; None if it is new, and sees everything.
+    """
+    visible: Mapping[str, tuple[str, ...]] = {} if view is None else view.visible
+    return {
+        source: pa.schema([schema.field(name) for name in visible[source]])
+        if schema is not None and source in visible
+        else schema
+        for source, schema in schemas.items()
+    }
+
+
+def used_columns(catalyst: Catalyst, plan: Plan, leaves: Mapping[int, str]) -> dict[str, frozenset[str]]:
+    """Source → the columns that a plan uses, by Spark's own rule that prunes columns.
+
+    Args:
+        catalyst: of the session.
+        plan: analysed.
+        leaves: the source that each leaf stands for, by the id of its first attribute.
+    """
+    pruned = catalyst.prune_columns(plan)
+    wanted = {attribute_id(column) for column in catalyst.items(pruned.output())}
+    outputs: dict[str, list[tuple[int, str]]] = {}
+    plans = [pruned]
+    while plans:
+        each = plans.pop()
+        children = catalyst.items(each.children())
+        plans += children
+        columns = each.references().toSeq() if children else each.output()
+        ids = [attribute_id(column) for column in catalyst.items(columns)]
+        if children:
+            wanted.update(ids)
+        else:
+            names = [str(column.name()) for column in catalyst.items(columns)]
+            outputs.setdefault(leaves[ids[0]], []).extend(zip(ids, names, strict=True))
+    return {
+        source: frozenset(name for number, name in columns if number in wanted) for source, columns in outputs.items()
+    }
+
+
+def columns_to_read(schema: pa.Schema, used: Iterable[frozenset[str]]) -> tuple[str, ...]:
+    """The columns of a source that its views use together; one that costs little if they only count its rows.
+
+    Args:
+        schema: of the source, perhaps with `__sw_file`.
+        used: by each of its views.
+    """
+    wanted = frozenset[str]().union(*used)
+    if not wanted:
+        schema = pa.schema([field for field in schema if field.name != FILE_FIELD.name])
+        return (min(schema, key=lambda field: (row_bytes([field]), schema.names.index(field.name))).name,)
+    return tuple(name for name in schema.names if name in wanted)
+
+
+def aggregate_of(plan: Plan) -> Plan:
+    """The one Aggregate under the projections and filters of an aggregate view."""
+    while simple_name(plan) != "Aggregate":
+        plan = plan.child()
+    return plan
+
+
+def same(left: Expression, right: Expression) -> bool:
+    """Whether two expressions of one plan always have the same value."""
+    return bool(left.canonicalized().equals(right.canonicalized()))
+
+
+def unchanged_columns(catalyst: Catalyst, plan: Plan) -> Iterator[tuple[str, Expression]]:
+    """For each column of the result that passes unchanged to the top: its name, and what it is in the Aggregate."""
+    for column in catalyst.items(plan.output()):
+        origin = _origin(catalyst, plan, column)
+        if origin is not None:
+            yield str(column.name()), origin
+
+
+def grouping_columns(catalyst: Catalyst, plan: Plan) -> tuple[str, ...]:
+    """The result's columns that hold the grouping, in its order; none at all unless the whole grouping is there."""
+    unchanged = list(unchanged_columns(catalyst, plan))
+    names: list[str] = []
+    for grouping in catalyst.items(aggregate_of(plan).groupingExpressions()):
+        name = next((name for name, origin in unchanged if same(origin, grouping)), None)
+        if name is None:
+            return ()
+        names.append(name)
+    return tuple(names)
+
+
+def _origin(catalyst: Catalyst, plan: Plan, column: Expression) -> Expression | None:
+    """The expression of the Aggregate that a column of the result is, or None when it is computed from that."""
+    kind = simple_name(plan)
+    if kind == "Filter":
+        return _origin(catalyst, plan.child(), column)
+    named = plan.aggregateExpressions() if kind == "Aggregate" else plan.projectList()
+    found = next(each for each in catalyst.items(named) if attribute_id(each) == attribute_id(column))
+    value = found.child() if simple_name(found) == "Alias" else found
+    if kind == "Aggregate":
+        return value
+    return _origin(catalyst, plan.child(), value) if is_attribute(value) else None
