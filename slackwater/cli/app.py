@@ -116,7 +116,7 @@ def run(
     from actors.telemetry.logging import configure
     from slackwater.cli.commands.dry_run import parsed_prices, print_dry_run
     from slackwater.cli.display.session import has_display, print_report, show_run
-    from slackwater.terminal.target import load_pipeline
+    from slackwater.cli.target import load_pipeline
 
     output = Output(json)
     configure(log_level or ("warning" if has_display(output) else "info"), log_json)
@@ -142,7 +142,7 @@ def explain(
     """The class of each view: how it is kept up to date, or the operator that prevents it."""
     from actors.telemetry.logging import configure
     from slackwater.cli.commands.explain import print_catalog, print_explanations
-    from slackwater.terminal.target import load_pipeline
+    from slackwater.cli.target import load_pipeline
 
     configure(log_level)
     if "://" in target or Path(target).is_dir():
@@ -231,7 +231,7 @@ def verify(
     """Compute every view again from the files that the ledger names, and compare.  Exit code 0: all are equal."""
     from actors.telemetry.logging import configure
     from slackwater.cli.commands.verify import print_verification
-    from slackwater.terminal.target import load_pipeline
+    from slackwater.cli.target import load_pipeline
 
     configure(log_level)
     store = opened_store(root, option)

@@ -61,8 +61,8 @@ def _loaded(target: str | None) -> tuple[Pipeline | None, list[Finding]]:
     """The pipeline, or what is wrong with it."""
     if target is None:
         return None, []
+    from slackwater.cli.target import load_pipeline
     from slackwater.doctor.finding import Finding
-    from slackwater.terminal.target import load_pipeline
 
     try:
         return load_pipeline(target), [Finding.ok("application", f"{target} can be loaded")]
