@@ -8,24 +8,19 @@ from pathlib import Path
 
 import pytest
 
-_ROOT = Path(__file__).parent.parent
-_PACKAGES = ("state", "actors", "spark_bridge", "slackwater")
-_MODULES = sorted(path.relative_to(_ROOT) for package in _PACKAGES for path in (_ROOT / package).rglob("*.py"))
-_BANNED_NAMES = {"utils", "helpers", "common", "manager", "base"}
-_LONGEST = 500
+from tests.repository import REPOSITORY
 
-# What hosts the plain classes on Ray and Spark, beside `actors/*_actor.py`.
-_RAY_HOSTS = {
-    Path("actors/hosting/actor_group.py"),
-    Path("actors/hosting/coordinator.py"),
-    Path("actors/hosting/lean_ray.py"),
-    Path("actors/hosting/metric_exporter.py"),
-    Path("actors/hosting/run_client.py"),
-    Path("spark_bridge/application/app_master.py"),
-    Path("spark_bridge/hand_over/blocks.py"),
-    Path("spark_bridge/application/ray_application.py"),
-}
-# `to_ray` and `to_spark` import when they are called, by somebody who has what they import.
+_PACKAGES = ("state", "actors", "spark_bridge", "slackwater")
+_MODULES = sorted(
+    path.relative_to(REPOSITORY) for package in _PACKAGES for path in (REPOSITORY / package).rglob("*.py")
+)
+_ROOMS = sorted({module.parent for module in _MODULES})
+_BANNED_NAMES = {"utils", "helpers", "common", "manager", "base"}
+_LARGEST_ROOM = 20
+
+# Plain classes are hosted on Ray and Spark by these rooms.
+_RAY_ROOMS = (Path("actors/hosting"), Path("spark_bridge/application"), Path("spark_bridge/hand_over"))
+# `to_ray` and `to_spark` import when they are called, by a program that has what they import.
 _EXITS = {Path("slackwater/reading/view.py")}
 
 
@@ -52,30 +47,35 @@ def _running(tree: ast.Module) -> ast.Module:
     return stripped
 
 
-def _may_import_ray(module: Path) -> bool:
-    return (module.parts[0] == "actors" and module.stem.endswith("_actor")) or module in _RAY_HOSTS | _EXITS
-
-
 @pytest.mark.parametrize("module", _MODULES, ids=str)
-def test_only_shells_and_the_session_import_ray(module: Path) -> None:
-    if not _may_import_ray(module):
-        assert "ray" not in set(_imported(_ROOT / module))
+def test_only_hosting_rooms_import_ray(module: Path) -> None:
+    if module.parent not in _RAY_ROOMS and module not in _EXITS:
+        assert "ray" not in set(_imported(REPOSITORY / module))
 
 
 @pytest.mark.parametrize("module", _MODULES, ids=str)
 def test_only_the_bridge_imports_spark(module: Path) -> None:
     if module.parts[0] != "spark_bridge" and module not in _EXITS:
-        assert not {"pyspark", "py4j", "raydp"} & set(_imported(_ROOT / module))
+        assert not {"pyspark", "py4j", "raydp"} & set(_imported(REPOSITORY / module))
 
 
 @pytest.mark.parametrize("module", _MODULES, ids=str)
-def test_modules_are_short_and_named_for_what_they_hold(module: Path) -> None:
-    assert len((_ROOT / module).read_text().splitlines()) <= _LONGEST
+def test_a_module_is_named_for_what_it_holds(module: Path) -> None:
     assert module.stem not in _BANNED_NAMES
+
+
+@pytest.mark.parametrize("room", _ROOMS, ids=str)
+def test_a_room_is_a_page_without_logic_and_fits_a_look(room: Path) -> None:
+    if room != Path("slackwater"):
+        page = ast.parse((REPOSITORY / room / "__init__.py").read_text(encoding="utf-8"))
+        assert ast.get_docstring(page)
+        assert len(page.body) == 1, "a room's page exports nothing: import from the module itself"
+    modules = [module for module in _MODULES if module.parent == room]
+    assert len(modules) <= _LARGEST_ROOM
 
 
 @pytest.mark.parametrize("package", _PACKAGES)
 def test_every_package_explains_itself_and_is_typed(package: str) -> None:
-    design = ast.get_docstring(ast.parse((_ROOT / package / "__init__.py").read_text()))
+    design = ast.get_docstring(ast.parse((REPOSITORY / package / "__init__.py").read_text()))
     assert design and "Invariants" in design
-    assert (_ROOT / package / "py.typed").is_file()
+    assert (REPOSITORY / package / "py.typed").is_file()

@@ -14,8 +14,7 @@ from slackwater.cli.commands.doctor import diagnosis
 from slackwater.cli.commands.observing import observing
 from slackwater.cli.commands.reading import reading
 from slackwater.cli.commands.steering import steering
-from slackwater.terminal.edge import reports_errors
-from slackwater.terminal.options import (
+from slackwater.cli.options import (
     AtEpoch,
     Debug,
     Json,
@@ -26,6 +25,7 @@ from slackwater.terminal.options import (
     opened_store,
     storage_options,
 )
+from slackwater.terminal.edge import reports_errors
 from slackwater.terminal.output import Output
 
 app = typer.Typer(

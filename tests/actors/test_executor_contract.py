@@ -25,8 +25,8 @@ from actors.sources.pipeline_definition import MATERIALIZER, MERGER
 from state.errors import ProtocolError, StorageUnavailableError
 from state.tables.delta import Delta, DeltaBuilder
 from state.tables.records import EpochCounts, EpochRecord, EpochSeconds
+from tests.actors.coordination.test_coordinate_executor import Coordination
 from tests.actors.flow import AT, INITIAL, barrier, fetcher, file, files, of, page, reads, report, rows
-from tests.actors.test_coordinate_executor import Coordination
 
 Feed = Callable[[Barrier], list[Instruction]]
 

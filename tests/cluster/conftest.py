@@ -14,7 +14,7 @@ import pytest
 
 from slackwater.testing.servers.ray_cluster import RayCluster
 from slackwater.testing.servers.s3_server import S3Server
-from tests.cli.command import REPOSITORY
+from tests.repository import REPOSITORY
 
 
 def said_by(cluster: RayCluster, program: str | Path, timeout_s: float) -> dict[str, Any]:

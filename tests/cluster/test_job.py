@@ -15,7 +15,8 @@ import slackwater as sw
 from slackwater.demo.flights import day_files
 from slackwater.testing.servers.ray_cluster import RayCluster
 from slackwater.testing.servers.s3_server import S3Server
-from tests.cli.command import REPOSITORY, slackwater
+from tests.repository import REPOSITORY
+from tests.slackwater.cli.command import slackwater
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.ray, pytest.mark.timeout(240)]

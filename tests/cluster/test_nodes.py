@@ -18,12 +18,13 @@ import pytest
 import slackwater as sw
 from slackwater.testing.servers.ray_cluster import RayCluster
 from slackwater.testing.servers.s3_server import S3Server
-from tests.cli.command import REPOSITORY, slackwater
 from tests.cluster import node_job, node_look
 from tests.cluster.conftest import said_by
 from tests.real import job
 from tests.real.source_files import encoded
 from tests.real.test_kill import FILES, checked, fill, in_the_middle
+from tests.repository import REPOSITORY
+from tests.slackwater.cli.command import slackwater
 
 pytestmark = [pytest.mark.ray, pytest.mark.full, pytest.mark.timeout(900)]
 

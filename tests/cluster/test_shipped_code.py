@@ -10,8 +10,8 @@ import pytest
 import slackwater as sw
 from slackwater.running.shipped_code import PACKAGES, runtime_environment
 from slackwater.testing.servers.ray_cluster import RayCluster
-from tests.cli.command import REPOSITORY
 from tests.cluster.conftest import said_by
+from tests.repository import REPOSITORY
 
 _BARE = Path(__file__).with_name("bare_node")
 _FORMAT = """

@@ -17,7 +17,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-REPOSITORY = Path(__file__).parent.parent.parent
+from tests.repository import REPOSITORY
+
 DOCS = REPOSITORY / "docs"
 _BLOCK = re.compile(
     r"^(?P<fence>```)(?P<language>\w*)(?P<options>[^\n]*)\n(?P<text>.*?)^```$"

@@ -12,7 +12,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from tests.docs.page import REPOSITORY
+from tests.repository import REPOSITORY
 
 _EXAMPLES = REPOSITORY / "examples"
 _PROGRAMS = sorted(_EXAMPLES.glob("*.py"))

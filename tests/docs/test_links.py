@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.page import DOCS, REPOSITORY, name, pages
+from tests.docs.page import DOCS, name, pages
+from tests.repository import REPOSITORY
 
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _FENCE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)

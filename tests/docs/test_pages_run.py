@@ -12,8 +12,9 @@ import pytest
 
 from slackwater.demo.flights import day_files
 from slackwater.testing.servers.s3_server import S3Server
-from tests.docs.page import DOCS, REPOSITORY, blocks, name, pages
+from tests.docs.page import DOCS, blocks, name, pages
 from tests.docs.page_run import TERMINAL, PageRun
+from tests.repository import REPOSITORY
 
 _ON_S3 = [REPOSITORY / "README.md", DOCS / "howto/s3.md"]
 """Pages whose buckets are reached by the environment alone, so that the whole cluster has to be started with it."""

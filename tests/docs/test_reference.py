@@ -10,7 +10,8 @@ import pytest
 
 import slackwater
 from state import errors
-from tests.docs.page import DOCS, REPOSITORY
+from tests.docs.page import DOCS
+from tests.repository import REPOSITORY
 from website.command_page import MARKER, command_names, command_reference
 from website.navigation import expanded
 

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 from tests.mutants.mutants import Mutant
+from tests.repository import REPOSITORY
 
-_ROOT = Path(__file__).resolve().parents[2]
 _PACKAGES = ("state", "actors", "slackwater")
 _FIRST_FAILING_SEED = (
     "from slackwater.testing.simulation.campaign import first_failing_seed; print(first_failing_seed(0, {seeds}))"
@@ -26,7 +26,7 @@ def seeds_to_find(mutant: Mutant, directory: Path, seeds: int) -> int | None:
         seeds: the most that are tried.
     """
     for package in _PACKAGES:
-        shutil.copytree(_ROOT / package, directory / package, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(REPOSITORY / package, directory / package, ignore=shutil.ignore_patterns("__pycache__"))
     file = directory / mutant.file
     file.write_text(mutant.applied(file.read_text()))
     answer = subprocess.run(

@@ -9,6 +9,7 @@ import pytest
 
 from tests.mutants.faulty_copy import seeds_to_find
 from tests.mutants.mutants import MUTANTS, Mutant
+from tests.repository import REPOSITORY
 
 SEEDS = 5_000
 _QUICK = (
@@ -40,7 +41,6 @@ def test_without_a_fault_nothing_is_found(tmp_path: Path) -> None:
 
 
 def test_every_fault_can_be_put_in() -> None:
-    root = Path(__file__).resolve().parents[2]
     for mutant in MUTANTS:
-        source = (root / mutant.file).read_text()
+        source = (REPOSITORY / mutant.file).read_text()
         assert mutant.applied(source) != source

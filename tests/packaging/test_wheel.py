@@ -14,8 +14,8 @@ from zipfile import ZipFile
 import pytest
 
 import slackwater
+from tests.repository import REPOSITORY
 
-_ROOT = Path(__file__).parent.parent.parent
 _PACKAGES = ("state", "actors", "spark_bridge", "slackwater")
 _CACHES = shutil.ignore_patterns("__pycache__")
 
@@ -25,9 +25,9 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Built from a copy, since what an earlier build has left in a tree would be packed, too."""
     source = tmp_path_factory.mktemp("source")
     for name in ("pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(_ROOT / name, source)
+        shutil.copy(REPOSITORY / name, source)
     for name in (*_PACKAGES, "tests", "benchmarks", "examples"):
-        shutil.copytree(_ROOT / name, source / name, ignore=_CACHES)
+        shutil.copytree(REPOSITORY / name, source / name, ignore=_CACHES)
     built = source / "dist"
     command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "-w", str(built), str(source)]
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
@@ -39,9 +39,9 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_wheel_holds_every_file_of_the_packages_and_nothing_else(wheel: Path) -> None:
     files = {
-        str(each.relative_to(_ROOT))
+        str(each.relative_to(REPOSITORY))
         for package in _PACKAGES
-        for each in (_ROOT / package).rglob("*")
+        for each in (REPOSITORY / package).rglob("*")
         if each.is_file() and "__pycache__" not in each.parts
     }
     with ZipFile(wheel) as archive:
@@ -61,7 +61,7 @@ def test_the_version_stands_in_one_place(wheel: Path) -> None:
         name = next(name for name in archive.namelist() if name.endswith("/METADATA"))
         metadata = HeaderParser().parsestr(archive.read(name).decode())
     assert metadata["Version"] == slackwater.__version__
-    assert re.search(r'^version = "', (_ROOT / "pyproject.toml").read_text(), re.MULTILINE) is None
+    assert re.search(r'^version = "', (REPOSITORY / "pyproject.toml").read_text(), re.MULTILINE) is None
 
 
 def test_the_installed_command_works_from_another_directory(wheel: Path, tmp_path: Path) -> None:

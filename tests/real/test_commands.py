@@ -12,10 +12,10 @@ import pytest
 import slackwater as sw
 from actors.settings import ReadLimits
 from state.epoch import epoch_time
-from tests.cli.command import slackwater
 from tests.real import victims
 from tests.real.events import events, parquet, write
 from tests.real.test_run import FAST, TOTALS, expected, local, totals
+from tests.slackwater.cli.command import slackwater
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]

@@ -11,11 +11,11 @@ from pyspark.sql import SparkSession
 
 import slackwater as sw
 from slackwater.verification.verification import Outcome
-from tests.cli.command import slackwater
 from tests.real import victims
 from tests.real.events import events, parquet, write
 from tests.real.ledger_oracle import LedgerOracle
 from tests.real.test_run import FAST
+from tests.slackwater.cli.command import slackwater
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]

@@ -17,7 +17,7 @@ import slackwater as sw
 from slackwater.testing.servers import s3_events
 from slackwater.testing.servers.s3_server import S3Server
 from slackwater.testing.servers.sqs_server import SqsServer
-from tests.notifications.told_bucket import ToldBucket
+from tests.actors.notifications.told_bucket import ToldBucket
 from tests.real import told_job
 from tests.real.events import events, parquet
 from tests.real.ledger_oracle import LedgerOracle

@@ -10,8 +10,8 @@ import pytest
 import slackwater as sw
 from slackwater.testing.servers.s3_server import S3Server
 from slackwater.testing.servers.sqs_server import SqsServer
-from tests.cli.command import slackwater
 from tests.real.events import parquet, write
+from tests.slackwater.cli.command import slackwater
 
 
 def pipeline(root: str | Path, url: str | Path, options: dict[str, str] | None = None) -> sw.Pipeline:

@@ -19,10 +19,10 @@ from actors.objects.object_store import ObjectStore
 from slackwater.testing.servers.s3_server import S3Server
 from state.errors import SettingsError, SlackwaterError
 from state.location import Location
-from tests.readers.written_files import open_written, rows_of, write_parquet
+from tests.actors.formats.written_files import open_written, rows_of, write_parquet
+from tests.repository import REPOSITORY
 
 _PACKAGES = ("state", "actors", "spark_bridge", "slackwater")
-_ROOT = Path(__file__).resolve().parents[2]
 _SECRET = b"not for you"
 _OUT = ["../secret", "a/../../secret", "..", "./../secret"]
 _ESCAPED = ["%2e%2e/secret", "..%2fsecret", "%2e%2e%2fsecret"]
@@ -131,9 +131,9 @@ def test_columns_and_values_that_would_be_sql_come_through_every_reader_unchange
 
 def _calls() -> list[tuple[Path, ast.Call]]:
     return [
-        (path.relative_to(_ROOT), node)
+        (path.relative_to(REPOSITORY), node)
         for package in _PACKAGES
-        for path in sorted((_ROOT / package).rglob("*.py"))
+        for path in sorted((REPOSITORY / package).rglob("*.py"))
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Call)
     ]
@@ -149,7 +149,7 @@ def test_nothing_that_was_stored_is_unpickled_or_run() -> None:
             found.append(f"{path}:{call.lineno} {name}")
     assert found == []
     for package in _PACKAGES:
-        for path in (_ROOT / package).rglob("*.py"):
+        for path in (REPOSITORY / package).rglob("*.py"):
             imported = {
                 alias.name.partition(".")[0]
                 for node in ast.walk(ast.parse(path.read_text()))

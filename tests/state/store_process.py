@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 from state.clock import SystemClock
@@ -16,6 +15,7 @@ from state.lance.lance_store import LanceStateStore
 from state.location import Location
 from state.tables.delta import DeltaBuilder
 from state.tables.records import EpochCounts, EpochSeconds
+from tests.repository import REPOSITORY
 
 
 class StoreProcess:
@@ -28,7 +28,7 @@ class StoreProcess:
             stdout=subprocess.PIPE,
             text=True,
             bufsize=1,
-            cwd=Path(__file__).parents[2],
+            cwd=REPOSITORY,
         )
 
     def tell(self, command: str, root: Location) -> None:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
+from slackwater.cli.options import Debug, Json, StorageOptions, storage_options
 from slackwater.terminal.edge import error_line, reports_errors
-from slackwater.terminal.options import Debug, Json, StorageOptions, storage_options
 from slackwater.terminal.output import Output
 from state.clock import SystemClock
 from state.location import Location

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
+from slackwater.cli.options import AtEpoch, Debug, Json, Root, StorageOptions, opened_store, storage_options
 from slackwater.terminal.edge import reports_errors
-from slackwater.terminal.options import AtEpoch, Debug, Json, Root, StorageOptions, opened_store, storage_options
 from slackwater.terminal.output import Output
 from state.errors import UsageError
 

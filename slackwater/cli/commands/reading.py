@@ -25,8 +25,7 @@ from typing import Annotated
 
 import typer
 
-from slackwater.terminal.edge import reports_errors
-from slackwater.terminal.options import (
+from slackwater.cli.options import (
     AtEpoch,
     Debug,
     Json,
@@ -37,6 +36,7 @@ from slackwater.terminal.options import (
     opened_store,
     storage_options,
 )
+from slackwater.terminal.edge import reports_errors
 
 
 def print_answer(snapshot: Snapshot, query: str, output: Output) -> None:

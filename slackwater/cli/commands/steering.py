@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from slackwater.cli.options import Debug, Json, Root, Source, StorageOptions, Timeout, storage_options
 from slackwater.commands.ask import TIMEOUT_S, ask
 from slackwater.terminal.edge import reports_errors
-from slackwater.terminal.options import Debug, Json, Root, Source, StorageOptions, Timeout, storage_options
 from slackwater.terminal.output import Output
 from state.clock import SystemClock
 from state.errors import UsageError

@@ -1,0 +1,97 @@
+"""Somebody else's format is one file and one class."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import slackwater as sw
+from actors.formats.registry import reader_for
+from actors.sources.source import SourceDefinition
+from slackwater.formats import BadRecord, FileReader, ObjectFile, Offset, ReadLimits, Rows, conform
+from state.errors import SettingsError
+from state.location import Location
+from tests.actors.formats.written_files import bad_of, open_written, rows_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class FixedWidth:
+    """Lines of two fields, the first of which has `width` characters and is a number."""
+
+    name: str = field(default="fixed", init=False)
+    width: int = 4
+
+    def reader(self, limits: ReadLimits) -> FileReader:
+        return _Reader(self.width)
+
+
+class _Reader:
+    def __init__(self, width: int) -> None:
+        self._width = width
+
+    def infer_schema(self, file: ObjectFile) -> pa.Schema:
+        return pa.schema([("number", pa.int64()), ("text", pa.string())])
+
+    def read(
+        self,
+        file: ObjectFile,
+        schema: pa.Schema,
+        offset: Offset = Offset(),
+        piece_bytes: int = 1 << 20,
+        columns: Collection[str] | None = None,
+        every_column: bool = False,
+    ) -> Iterator[Rows]:
+        good, bad = [], []
+        for row, line in enumerate(file.stream().read().decode().splitlines()):
+            if row >= offset.row:
+                try:
+                    good.append({"number": int(line[: self._width]), "text": line[self._width :]})
+                except ValueError:
+                    bad.append(BadRecord(row, line.encode(), "no number"))
+        wanted = pa.schema([each for each in schema if columns is None or each.name in columns])
+        if good or bad:
+            yield Rows(conform(pa.Table.from_pylist(good, self.infer_schema(file)), wanted), offset.row, tuple(bad))
+
+
+def test_a_format_of_ones_own_is_read_by_its_reader(tmp_path: Path) -> None:
+    file = open_written(tmp_path, b"   1one\nx   two\n   3three\n")
+    reader = reader_for(FixedWidth())
+    schema = reader.infer_schema(file)
+    pieces = list(reader.read(file, schema))
+    assert rows_of(pieces) == [{"number": 1, "text": "one"}, {"number": 3, "text": "three"}]
+    assert [bad.row for bad in bad_of(pieces)] == [1]
+
+
+def test_a_source_has_it_as_an_object(tmp_path: Path) -> None:
+    pipeline = sw.Pipeline("p", tmp_path / "root")
+    pipeline.source("s", tmp_path, format=FixedWidth(width=2))
+    definition = pipeline.sources["s"]
+    assert definition.format == FixedWidth(width=2)
+    assert '"format": {"name": "fixed", "width": 2}' in definition.to_json()
+    with pytest.raises(SettingsError, match="source t: 7 is no format"):
+        pipeline.source("t", tmp_path, format=7)  # type: ignore[arg-type]
+
+
+def test_a_source_has_it_by_its_name_when_a_package_declares_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pipeline = sw.Pipeline("p", tmp_path / "root")
+    with pytest.raises(SettingsError, match="source s: format 'fixed' is not known; there are parquet, csv, json, t"):
+        pipeline.source("s", tmp_path, format="fixed")
+    package = tmp_path / "fixed_width-1.0.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: fixed-width\nVersion: 1.0\n")
+    (package / "entry_points.txt").write_text(f"[slackwater.formats]\nfixed = {__name__}:FixedWidth\n")
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    pipeline.source("s", tmp_path, format="fixed")
+    definition = pipeline.sources["s"]
+    assert definition.format == FixedWidth()
+    again = SourceDefinition.of_json(
+        "s", SourceDefinition(name="s", location=Location("/x"), format=FixedWidth(width=9)).to_json()
+    )
+    assert again.format == FixedWidth(width=9)

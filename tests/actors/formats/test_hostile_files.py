@@ -1,0 +1,264 @@
+"""What a file may ask for is bounded: it is refused with the limit named, and memory stays where it was."""
+
+from __future__ import annotations
+
+import gzip
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from actors.file_errors import UnreadableFile
+from actors.formats.options import Csv
+from actors.formats.parquet.parquet_reader import ParquetReader
+from actors.formats.text.csv import CsvReader
+from actors.formats.text.json import JsonReader
+from actors.rows import Offset
+from actors.settings import MIB, ReadLimits
+from tests.actors.formats.written_files import open_written, rows_of
+
+_INT = pa.schema([("a", pa.int64())])
+_TEXT = pa.schema([("a", pa.string())])
+_SMALL = ReadLimits(max_batch_bytes=4 * MIB)
+_WHOLE, _BLOCKS = 8 * MIB, 1_000
+
+
+@pytest.fixture
+def memory() -> Iterator[None]:
+    """What the test takes from Arrow at its worst stays far below what the file asks for."""
+    pool = pa.default_memory_pool()
+    peak_before = pool.max_memory()
+    yield
+    # A peak of earlier tests may be higher; then this one has not reached even that.
+    assert pool.max_memory() <= max(peak_before, pool.bytes_allocated() + 1_500 * MIB)
+
+
+def _parquet(table: pa.Table, **options: Any) -> bytes:
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, **options)
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
+
+
+def _one_long_text(rows: int, text_bytes: int) -> pa.Table:
+    indices = pa.array([0] * rows, pa.int32())
+    return pa.table({"a": pa.DictionaryArray.from_arrays(indices, pa.array(["x" * text_bytes]))})
+
+
+# Parquet
+
+
+@pytest.mark.parametrize("whole_object_bytes", [_WHOLE, _BLOCKS])
+@pytest.mark.parametrize("compression", ["zstd", "gzip", "snappy"])
+def test_a_dictionary_that_unfolds_to_100_gb_ends_at_the_limit(
+    tmp_path: Path, memory: None, compression: str, whole_object_bytes: int
+) -> None:
+    content = _parquet(_one_long_text(1_000_000, 100_000), compression=compression)
+    assert len(content) < 20_000
+    file = open_written(tmp_path, content, whole_object_bytes=whole_object_bytes, block_bytes=_BLOCKS)
+    rows = 0
+    with pytest.raises(UnreadableFile, match=r"more than 1000 times as many .ReadLimits.max_expansion"):
+        for piece in ParquetReader(_SMALL).read(file, _TEXT):
+            assert piece.table.nbytes < 20 * MIB
+            rows += piece.num_rows
+    assert 0 < rows < 10_000
+
+
+def test_a_long_text_in_few_rows_is_read(tmp_path: Path) -> None:
+    table = _one_long_text(20, 100_000)
+    file = open_written(tmp_path, _parquet(table))
+    assert rows_of(list(ParquetReader(_SMALL).read(file, _TEXT))) == table.to_pylist()
+
+
+def test_one_text_larger_than_a_batch_is_refused(tmp_path: Path) -> None:
+    file = open_written(tmp_path, _parquet(_one_long_text(1_000, 5 * MIB), compression="gzip"))
+    with pytest.raises(UnreadableFile, match=r"ReadLimits.max_batch_bytes"):
+        list(ParquetReader(_SMALL).read(file, _TEXT))
+
+
+@pytest.mark.parametrize("whole_object_bytes", [_WHOLE, _BLOCKS])
+def test_incremental_texts_that_unfold_to_500_mb_end_at_the_limit(
+    tmp_path: Path, memory: None, whole_object_bytes: int
+) -> None:
+    texts = pa.array(["x" * 100_000]).take(pa.array([0] * 5_000))
+    content = _parquet(
+        pa.table({"a": texts}),
+        use_dictionary=False,
+        column_encoding={"a": "DELTA_BYTE_ARRAY"},
+        compression="zstd",
+        data_page_size=200_000,
+    )
+    assert len(content) < 60_000
+    file = open_written(tmp_path, content, whole_object_bytes=whole_object_bytes, block_bytes=_BLOCKS)
+    with pytest.raises(UnreadableFile, match=r"ReadLimits.max_expansion"):
+        for piece in ParquetReader(_SMALL).read(file, _TEXT):
+            assert piece.table.nbytes < 40 * MIB
+
+
+def test_half_a_gigabyte_of_nulls_in_100_kb_come_in_pieces_and_end_at_the_limit(tmp_path: Path, memory: None) -> None:
+    content = _parquet(pa.table({"a": pa.nulls(60_000_000, pa.int64())}), compression="zstd")
+    assert len(content) < 200_000
+    rows = 0
+    with pytest.raises(UnreadableFile, match=r"ReadLimits.max_expansion"):
+        for piece in ParquetReader().read(open_written(tmp_path, content), _INT):
+            assert piece.table.nbytes <= 20 * MIB
+            rows += piece.num_rows
+    assert 30_000_000 < rows < 60_000_000
+
+
+@pytest.mark.parametrize("whole_object_bytes", [_WHOLE, _BLOCKS])
+def test_a_page_that_decompresses_to_more_than_the_limit_is_refused_unread(
+    tmp_path: Path, memory: None, whole_object_bytes: int
+) -> None:
+    table = pa.table({"a": pa.array(["x" * 1_000] * 40_000)})
+    content = _parquet(table, compression="zstd", use_dictionary=False, data_page_size=1 << 30)
+    file = open_written(tmp_path, content, whole_object_bytes=whole_object_bytes, block_bytes=_BLOCKS)
+    with pytest.raises(UnreadableFile, match=r"column a: a page takes \d+ bytes .*ReadLimits.max_batch_bytes"):
+        list(ParquetReader(ReadLimits(max_batch_bytes=MIB)).read(file, _TEXT))
+    assert rows_of(list(ParquetReader().read(file, _TEXT)))[-1] == {"a": "x" * 1_000}
+
+
+def test_a_row_of_many_elements_is_refused(tmp_path: Path, memory: None) -> None:
+    lists = pa.ListArray.from_arrays(pa.array([0, 3_000_000], pa.int32()), pa.nulls(3_000_000, pa.int64()))
+    content = _parquet(pa.table({"a": lists}), data_page_size=1 << 30, write_batch_size=1 << 30)
+    assert len(content) < 10_000
+    with pytest.raises(UnreadableFile, match=r"ReadLimits.max_batch_bytes"):
+        list(ParquetReader(_SMALL).read(open_written(tmp_path, content), pa.schema([("a", pa.list_(pa.int64()))])))
+
+
+def test_too_many_columns_in_parquet_are_refused(tmp_path: Path) -> None:
+    file = open_written(tmp_path, _parquet(pa.table({f"c{number}": [1] for number in range(101)})))
+    reader = ParquetReader(ReadLimits(max_columns=100))
+    with pytest.raises(UnreadableFile, match=r"101 columns, more than 100 .ReadLimits.max_columns"):
+        reader.infer_schema(file)
+    with pytest.raises(UnreadableFile, match=r"ReadLimits.max_columns"):
+        list(reader.read(file, pa.schema([("c1", pa.int64())])))
+
+
+def test_a_schema_that_is_too_deep_is_refused(tmp_path: Path) -> None:
+    kind = pa.int64()
+    for _ in range(70):
+        kind = pa.struct([("f", kind)])
+    file = open_written(tmp_path, _parquet(pa.table({"a": pa.nulls(1, kind)})))
+    with pytest.raises(UnreadableFile):
+        ParquetReader().infer_schema(file)
+    assert ParquetReader(ReadLimits(max_nesting=80)).infer_schema(file).names == ["a"]
+
+
+def test_what_arrow_cannot_say_in_python_is_refused(tmp_path: Path) -> None:
+    content = _parquet(pa.table({"columnname": [1]}), store_schema=False)
+    # Not UTF-8; a codec that nobody knows, for which to ask Arrow ends the process.
+    for damage in (
+        content.replace(b"columnname", b"column\xff\xff\xff\xff"),
+        content.replace(b"\x15\x02\x16", b"\x15\x42\x16"),
+    ):
+        assert damage != content
+        with pytest.raises(UnreadableFile):
+            list(ParquetReader().read(open_written(tmp_path, damage), pa.schema([("columnname", pa.int64())])))
+
+
+@pytest.mark.parametrize("footer_bytes", [0, 2**31, 2**32 - 1])
+def test_a_footer_of_absurd_size_is_refused(tmp_path: Path, memory: None, footer_bytes: int) -> None:
+    content = _parquet(pa.table({"a": [1]}))[:-8] + struct.pack("<I", footer_bytes) + b"PAR1"
+    with pytest.raises(UnreadableFile, match="not a Parquet file"):
+        list(ParquetReader().read(open_written(tmp_path, content), _INT))
+
+
+# Text
+
+
+@pytest.mark.parametrize("reader", [JsonReader(), CsvReader(Csv())], ids=["json", "csv"])
+@pytest.mark.parametrize("codec", ["gzip", "zstd"])
+def test_a_compressed_file_that_becomes_too_much_is_refused(
+    tmp_path: Path, memory: None, reader: Any, codec: str
+) -> None:
+    text = b"a\n1\n" if isinstance(reader, CsvReader) else b'{"a": "1"}\n'
+    text += b"\n" * (270 * MIB)
+    content = gzip.compress(text, 1) if codec == "gzip" else pa.Codec("zstd").compress(text, asbytes=True)
+    assert len(content) < 3 * MIB
+    limits = ReadLimits(max_expansion=50)
+    reader = JsonReader(limits) if isinstance(reader, JsonReader) else CsvReader(Csv(), limits)
+    with pytest.raises(UnreadableFile, match=r"more than 50 times as many .ReadLimits.max_expansion"):
+        list(reader.read(open_written(tmp_path, content), _TEXT))
+
+
+@pytest.mark.parametrize("compress", [False, True])
+@pytest.mark.parametrize("kind", ["json", "csv"])
+def test_a_line_without_end_is_refused(tmp_path: Path, memory: None, kind: str, compress: bool) -> None:
+    limits = ReadLimits(max_record_bytes=100_000)
+    if kind == "json":
+        text = b'{"a": "1"}\n' * 20 + b'{"a": "' + b"x" * 500_000 + b'"}\n'
+    else:
+        text = b"a\n" + b"1\n" * 20 + b"x" * 500_000 + b"\n"
+    reader = JsonReader(limits) if kind == "json" else CsvReader(Csv(), limits)
+    file = open_written(tmp_path, gzip.compress(text) if compress else text)
+    for piece_bytes in (64, 10_000, 8 * MIB):
+        rows = []
+        with pytest.raises(UnreadableFile, match=r"a line is longer than 100000 bytes .ReadLimits.max_record_bytes"):
+            for piece in reader.read(file, _TEXT, Offset(), piece_bytes):
+                rows += piece.table.to_pylist()
+        assert rows == [{"a": "1"}] * len(rows)
+    assert len(list((JsonReader() if kind == "json" else CsvReader(Csv())).read(file, _TEXT))) == 1
+
+
+def test_a_header_without_end_or_with_too_many_columns_is_refused(tmp_path: Path) -> None:
+    reader = CsvReader(Csv(), ReadLimits(max_columns=1_000, max_record_bytes=200_000))
+    for content, limit in [
+        (b",".join(b"c%d" % number for number in range(1_001)) + b"\n1\n", "it has more than 1000 columns"),
+        (b"c" * 300_000, "a line is longer than 200000 bytes"),
+        (b"\n" * 300_000 + b"a\n", "a line is longer than 200000 bytes"),
+    ]:
+        file = open_written(tmp_path, content)
+        with pytest.raises(UnreadableFile, match=limit):
+            reader.infer_schema(file)
+        with pytest.raises(UnreadableFile, match=limit):
+            list(reader.read(file, _TEXT))
+
+
+@pytest.mark.parametrize("levels", [65, 20_000, 1_000_000])
+@pytest.mark.parametrize("brackets", [("[", "]"), ('{"x":', "}")], ids=["lists", "objects"])
+def test_deep_json_is_refused_and_does_not_overflow_the_stack(
+    tmp_path: Path, brackets: tuple[str, str], levels: int
+) -> None:
+    deep = brackets[0] * levels + "1" + brackets[1] * levels
+    file = open_written(tmp_path, f'{{"a": 1}}\n{{"a": 2, "b": {deep}}}\n'.encode())
+    with pytest.raises(UnreadableFile, match=r"row 2: its JSON has more than 64 levels .ReadLimits.max_nesting"):
+        JsonReader().infer_schema(file)
+    # With a schema, the column is left out as any other extra one, however deep it is.
+    assert rows_of(list(JsonReader().read(file, _INT))) == [{"a": 1}, {"a": 2}]
+    # A line that only looks like JSON, and is deep where it does not.
+    file = open_written(tmp_path, f"{{'a': {deep}\n".encode())
+    with pytest.raises(UnreadableFile):
+        JsonReader().infer_schema(file)
+
+
+@pytest.mark.parametrize("separator", [",", "}\n{"], ids=["in one line", "one a line"])
+def test_too_many_json_columns_are_refused_before_they_are_built(tmp_path: Path, memory: None, separator: str) -> None:
+    text = "{" + separator.join(f'"c{number}": 1' for number in range(200_000)) + "}\n"
+    with pytest.raises(UnreadableFile, match=r"more than 10000 columns .ReadLimits.max_columns"):
+        JsonReader().infer_schema(open_written(tmp_path, text.encode()))
+
+
+def test_many_columns_over_many_lines_are_inferred_from_the_first_lines(tmp_path: Path, memory: None) -> None:
+    lines = [f'{{"c{number}": 1}}' for number in range(3_000)] + ["{}"] * 1_000_000
+    schema = JsonReader().infer_schema(open_written(tmp_path, "\n".join(lines).encode()))
+    assert schema.names == [f"c{number}" for number in range(3_000)]
+
+
+@pytest.mark.parametrize("kind", ["json", "csv"])
+def test_short_lines_do_not_fill_a_wide_schema_without_bound(tmp_path: Path, memory: None, kind: str) -> None:
+    schema = pa.schema([("a", pa.int64()), *((f"c{number}", pa.int64()) for number in range(2_000))])
+    rows = 10_000
+    if kind == "json":
+        file, reader = open_written(tmp_path, b'{"a":1}\n' * rows), JsonReader(_SMALL)
+    else:
+        file, reader = open_written(tmp_path, b"a\n" + b"1\n" * rows), CsvReader(Csv(), _SMALL)  # type: ignore[assignment]
+    read = 0
+    for piece in reader.read(file, schema):
+        assert piece.table.nbytes < 64 * MIB
+        read += piece.num_rows
+    assert read == rows

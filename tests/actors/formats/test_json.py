@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from actors.file_errors import EmptyFile, UnreadableFile
+from actors.formats.text.json import JsonReader
+from actors.rows import Offset
+from state.errors import SchemaError
+from tests.actors.formats.written_files import bad_of, open_written, rows_of
+
+_A = pa.schema([("a", pa.int64())])
+
+
+@pytest.mark.parametrize("content", [b"", b"\n", b" \n\n "])
+def test_files_without_rows(content: bytes, tmp_path: Path) -> None:
+    assert list(JsonReader().read(open_written(tmp_path, content), _A)) == []
+    with pytest.raises(EmptyFile, match="the file is empty"):
+        JsonReader().infer_schema(open_written(tmp_path, content))
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b'{"a": 1.5}', "couldn't parse:1.5"),
+        (b'{"a": "x"}', "changed from number to string"),
+        (b'{"a": 1', "JSON parse error"),
+        (b"nonsense", "JSON parse error"),
+        (b'{"a": 1, "b": "\xff"}', "it is not UTF-8: byte 0xff at position 15"),
+        (b'[{"a": 1}]', "changed from object to array"),
+    ],
+)
+@pytest.mark.parametrize("piece_bytes", [300, 8_000_000])
+def test_a_bad_record_is_told_and_the_others_are_rows(
+    line: bytes, reason: str, piece_bytes: int, tmp_path: Path
+) -> None:
+    good = [b'{"a": %d}' % number for number in range(200)]
+    content = b"\n\n".join([*good[:137], line, *good[138:]])
+    for offset in (0, 100, 137, 138):
+        pieces = list(JsonReader().read(open_written(tmp_path, content), _A, Offset(offset), piece_bytes))
+        assert [(bad.row, bad.raw) for bad in bad_of(pieces)] == [(137, line)] * (offset <= 137)
+        assert all(reason in bad.reason for bad in bad_of(pieces))
+        assert rows_of(pieces) == [{"a": row} for row in range(offset, 200) if row != 137]
+        assert (len(pieces) > 1) is (piece_bytes == 300)
+
+
+def test_a_line_longer_than_a_block_is_read(tmp_path: Path) -> None:
+    content = b'{"a":1}\n{"a":2,"b":"' + b"y" * 50_000 + b'"}\n{"a":3}'
+    for offset in range(4):
+        pieces = list(JsonReader().read(open_written(tmp_path, content), _A, Offset(offset), 100))
+        assert [row["a"] for row in rows_of(pieces)] == [1, 2, 3][offset:]
+
+
+def test_nested_values_and_types_that_json_lacks(tmp_path: Path) -> None:
+    line = (
+        b'{"day":"2013-01-02","at":"2013-01-01T06:00:00+01:00","price":1.25,'
+        b'"items":[{"k":"x","on":"2013-01-03","extra":1},{"k":null}],"s":{"b":null}}\n{}\n'
+    )
+    schema = pa.schema(
+        [
+            ("day", pa.date32()),
+            ("at", pa.timestamp("us", "UTC")),
+            ("price", pa.decimal128(10, 2)),
+            ("items", pa.list_(pa.struct([("k", pa.string()), ("on", pa.date32())]))),
+            ("s", pa.struct([("b", pa.float64()), ("c", pa.string())])),
+        ]
+    )
+    first, second = rows_of(list(JsonReader().read(open_written(tmp_path, line), schema)))
+    assert first == {
+        "day": date(2013, 1, 2),
+        "at": datetime(2013, 1, 1, 5, tzinfo=UTC),
+        "price": Decimal("1.25"),
+        "items": [{"k": "x", "on": date(2013, 1, 3)}, {"k": None, "on": None}],
+        "s": {"b": None, "c": None},
+    }
+    assert second == dict.fromkeys(schema.names)
+
+
+def test_what_is_inferred(tmp_path: Path) -> None:
+    lines = b'{"n":1,"x":1,"none":null,"tags":["a"],"empty":{}}\n{"n":2,"x":1.5,"sub":{"k":"v"}}\n'
+    schema = JsonReader().infer_schema(open_written(tmp_path, lines))
+    assert {field.name: str(field.type) for field in schema} == {
+        "n": "int64",
+        "x": "double",
+        "none": "null",
+        "tags": "list<item: string>",
+        "sub": "struct<k: string>",
+    }
+
+
+@pytest.mark.parametrize(
+    ("content", "columns"),
+    [
+        (b'{"a":1}\n{"a":\n{"a":2.5}\n', {"a": "double"}),
+        (b'{"a":"x"}\n{"a":1}\n[1]\n{"a":2}\n\xff\n', {"a": "int64"}),
+        (
+            b'{"t":"2026-01-01T00:00:00","s":{"b":[1]}}\n{"t":"soon"}\n{"s":{"b":1}}\n',
+            {"t": "string", "s": "struct<b: list<item: int64>>"},
+        ),
+        (b'{"t":"2026-01-01T00:00:00"}\n{"t":1}\n{"t":null,"T":4}\n', {"t": "timestamp[us]", "T": "int64"}),
+    ],
+)
+def test_lines_that_do_not_go_with_most_of_the_others_show_nothing(
+    content: bytes, columns: Mapping[str, str], tmp_path: Path
+) -> None:
+    schema = JsonReader().infer_schema(open_written(tmp_path, content))
+    assert {field.name: str(field.type) for field in schema} == columns
+
+
+def test_a_file_without_any_object_shows_nothing_and_says_why(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableFile, match="row 1: JSON parse error: Invalid value"):
+        JsonReader().infer_schema(open_written(tmp_path, b"not JSON\n{'a': 1}\n"))
+
+
+def test_maps_are_refused(tmp_path: Path) -> None:
+    schema = pa.schema([("m", pa.map_(pa.string(), pa.int64()))])
+    with pytest.raises(SchemaError, match="column m: a JSON object is read as a struct"):
+        list(JsonReader().read(open_written(tmp_path, b'{"m":{"x":1}}\n'), schema))

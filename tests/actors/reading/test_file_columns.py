@@ -1,0 +1,163 @@
+"""What is put together to the rows of one file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from actors.file_errors import UnreadableFile
+from actors.files import FileVersion
+from actors.formats.options import Csv, Json, Parquet, Text
+from actors.formats.registry import Format, reader_for
+from actors.objects.object_store import ObjectStore
+from actors.reading.file_columns import FileColumns
+from actors.reading.open_file import NewColumns, OpenFile
+from actors.rows import BadRecord, Offset, Rows
+from actors.schemas.metadata_columns import with_epoch
+from actors.sources.source import SourceDefinition
+from actors.sources.source_schema import kept_schema
+from state.location import Location
+from tests.actors.flow import AT
+from tests.actors.formats.written_files import write_parquet
+
+_ALL = ("path", "size", "last_modified", "etag", "row", "epoch")
+_X = pa.schema([("x", pa.int64())])
+
+
+def source(directory: Path = Path("/in"), format: Format = Json(), **options: Any) -> SourceDefinition:
+    return SourceDefinition(name="s", location=Location(str(directory)), format=format, **options)
+
+
+def version(path: str) -> FileVersion:
+    return FileVersion("s", path, b"", '"e"', 10, AT)
+
+
+def table(*values: int) -> pa.Table:
+    return pa.table({"x": pa.array(values, pa.int64())})
+
+
+def opened(directory: Path, path: str, content: bytes, made: SourceDefinition) -> OpenFile:
+    file = directory / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(content)
+    store = ObjectStore(made.location)
+    size = len(content)
+    listed = FileVersion("s", path, b"", "", size, AT)
+    return OpenFile(store.open(listed), listed, made, reader_for(made.format), 8 << 20)
+
+
+def test_rows_get_the_columns_of_their_path_and_of_their_file() -> None:
+    made = source(metadata=_ALL)
+    schema = kept_schema(made, _X, ["k=1/f"])
+    columns = FileColumns(made, schema, version("k=2/f"))
+    assert columns.content == _X
+    found = columns.complete(Rows(table(7, 8), 5)).table
+    assert found.schema == schema
+    assert with_epoch(found, 9).to_pylist() == [
+        {
+            "x": value,
+            "k": 2,
+            "_path": "file:///in/k=2/f",
+            "_size": 10,
+            "_last_modified": AT,
+            "_etag": '"e"',
+            "_row": row,
+            "_epoch": 9,
+        }
+        for value, row in ((7, 5), (8, 6))
+    ]
+
+
+def test_positions_leave_bad_records_out() -> None:
+    made = source(metadata=("row",))
+    columns = FileColumns(made, kept_schema(made, _X), version("f"))
+    bad = tuple(BadRecord(row, b"", "") for row in (10, 13))
+    rows = columns.complete(Rows(table(1, 2, 3), 10, bad))
+    assert rows.table["_row"].to_pylist() == [11, 12, 14]
+    assert rows.between(12, 14).table["_row"].to_pylist() == [12]
+
+
+def test_without_a_column_for_it_the_epoch_is_nobodys_matter() -> None:
+    assert with_epoch(table(1), 9) == table(1)
+
+
+def test_the_path_wins_over_a_column_of_the_content_and_is_none_that_is_left_out() -> None:
+    schema = pa.schema([("x", pa.int64()), ("k", pa.int64())])
+    columns = FileColumns(source(), schema, version("k=5/f"))
+    rows = columns.complete(Rows(table(1), 0, others=(pa.field("k", pa.string()), pa.field("y", pa.int8()))))
+    assert rows.table.to_pylist() == [{"x": 1, "k": 5}]
+    assert [field.name for field in rows.others] == ["y"]
+
+
+def test_a_file_without_the_segment_has_the_column_or_null() -> None:
+    schema = pa.schema([("x", pa.int64()), ("k", pa.int64())])
+    assert FileColumns(source(), schema, version("f")).content == schema
+
+
+@pytest.mark.parametrize(("schema", "others"), [(None, ["k"]), (_X, [])])
+def test_a_segment_that_the_schema_does_not_have_is_left_out_and_told_if_it_was_not_declared(
+    schema: pa.Schema | None, others: list[str]
+) -> None:
+    columns = FileColumns(source(schema=schema), _X, version("k=5/f"))
+    assert [field.name for field in columns.complete(Rows(table(1), 0)).others] == others
+
+
+def test_a_file_with_a_column_of_the_name_of_a_metadata_column_is_refused() -> None:
+    made = source(metadata=("row",))
+    columns = FileColumns(made, kept_schema(made, _X), version("f"))
+    with pytest.raises(UnreadableFile, match="column _row is in the file and also"):
+        columns.complete(Rows(table(1), 0, others=(pa.field("_row", pa.null()),)))
+
+
+def test_a_source_of_nothing_but_its_paths_cannot_be_read() -> None:
+    with pytest.raises(UnreadableFile, match="its path has every column"):
+        FileColumns(source(), pa.schema([("k", pa.int64())]), version("k=1/f"))
+
+
+def test_only_columns_of_use_are_made_and_one_is_read_to_count_the_rows() -> None:
+    made = source(metadata=("path", "row"))
+    schema = kept_schema(made, pa.schema([("text", pa.string()), ("small", pa.int8())]))
+    columns = FileColumns(made, schema, version("f"), {"_row"})
+    assert columns.columns == frozenset({"small"})
+    rows = columns.complete(Rows(pa.table({"small": pa.array([1, 2], pa.int8())}), 3))
+    assert rows.table.to_pylist() == [{"_row": 3}, {"_row": 4}]
+
+
+@pytest.mark.parametrize("format", [Json(), Csv(), Parquet(), Text()], ids=lambda format: format.name)
+def test_every_format_gets_them_after_a_resume_too(format: Format, tmp_path: Path) -> None:
+    contents = {
+        "json": b'{"x":0}\n{"x":1}\n{"x":2}\n',
+        "csv": b"x\n0\n1\n2\n",
+        "parquet": write_parquet(table(0, 1, 2)),
+        "text": b"0\n1\n2\n",
+    }
+    made = source(tmp_path, format, metadata=("row",))
+    file = opened(tmp_path, "k=a/f", contents[format.name], made)
+    schema = kept_schema(made, file.infer_schema(), ["k=a/f"])
+    rows, last = file.next_piece(schema, Offset(1))
+    assert last and [(str(each[schema.names[0]]), each["k"], each["_row"]) for each in rows.table.to_pylist()] == [
+        ("1", "a", 1),
+        ("2", "a", 2),
+    ]
+
+
+def test_new_columns_come_first_and_then_the_rows_that_have_them(tmp_path: Path) -> None:
+    lines = [b'{"x":%d}\n' % n for n in range(3)] + [b'{"x":3,"y":1.5,"z":null}\n']
+    file = opened(tmp_path, "f", b"".join(lines), source(tmp_path, schema_evolution="add_columns"))
+    with pytest.raises(NewColumns) as caught:
+        file.next_piece(_X, Offset(1))
+    assert caught.value.columns == pa.schema([("y", pa.float64())])
+    rows, last = file.next_piece(pa.schema([*_X, *caught.value.columns]), Offset(1))
+    assert last and rows.table.to_pylist() == [{"x": 1, "y": None}, {"x": 2, "y": None}, {"x": 3, "y": 1.5}]
+    assert rows.others == () and file.take_cost()[0] == 1
+
+
+def test_what_cannot_be_added_is_left_out_and_told(tmp_path: Path) -> None:
+    clock = pa.array([1], pa.time64("us"))
+    content = write_parquet(pa.table({"x": pa.array([1], pa.int64()), "clock": clock, "X": [1]}))
+    file = opened(tmp_path, "f", content, source(tmp_path, Parquet(), schema_evolution="add_columns"))
+    rows, last = file.next_piece(_X, Offset())
+    assert last and [field.name for field in rows.others] == ["clock", "X"]

@@ -1,0 +1,80 @@
+"""What a declaration does to the schema of a source."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from actors.recovery.catalog_changes import CatalogChanges
+from actors.sources.pipeline_definition import PipelineDefinition
+from actors.sources.source import SourceDefinition
+from state.errors import DefinitionChangedError, SchemaError
+from state.tables.catalog import Catalog
+from state.tables.records import CatalogSource
+from tests.actors.recovery.test_recovery import definition
+
+_X = pa.schema([("x", pa.int32())])
+
+
+def declared(root: Path, **options: Any) -> PipelineDefinition:
+    made = definition(root, "s", schema=_X)
+    return replace(made, sources=(replace(made.sources[0], **options),))
+
+
+def kept(made: PipelineDefinition, schema: pa.Schema) -> CatalogChanges:
+    """A catalog in which the source of a declaration has a schema."""
+    source = CatalogSource("s", made.sources[0].to_json(), schema.serialize().to_pybytes())
+    return CatalogChanges(Catalog(sources={"s": source}))
+
+
+def test_a_declared_schema_is_kept_with_what_is_made_for_it(tmp_path: Path) -> None:
+    changes = CatalogChanges(Catalog())
+    changes.declare(declared(tmp_path, metadata=("row",), schema_evolution="widen"), 0)
+    assert changes.schemas["s"] == pa.schema([("x", pa.int64()), ("_row", pa.int64())])
+
+
+def test_a_declared_column_of_the_name_of_a_metadata_column_is_refused(tmp_path: Path) -> None:
+    schema = pa.schema([("_row", pa.int64())])
+    with pytest.raises(SchemaError, match="column _row; rename it"):
+        CatalogChanges(Catalog()).declare(declared(tmp_path, metadata=("row",), schema=schema), 0)
+
+
+def test_columns_that_were_added_do_not_change_the_declaration(tmp_path: Path) -> None:
+    made = declared(tmp_path, metadata=("row",), schema_evolution="add_columns")
+    longer = pa.schema([("x", pa.int32()), ("_row", pa.int64()), ("added", pa.string())])
+    changes = kept(made, longer)
+    changes.declare(made, 1)
+    assert changes.schemas["s"] == longer
+
+
+@pytest.mark.parametrize(
+    "schema", [pa.schema([("x", pa.int64())]), pa.schema([("y", pa.int32()), ("x", pa.int32())]), pa.schema([])]
+)
+def test_another_schema_than_the_kept_one_is_refused(schema: pa.Schema, tmp_path: Path) -> None:
+    made = declared(tmp_path)
+    with pytest.raises(DefinitionChangedError, match="source s has the schema"):
+        kept(made, schema).declare(made, 1)
+
+
+def test_other_metadata_is_another_declaration(tmp_path: Path) -> None:
+    with pytest.raises(DefinitionChangedError, match="source s was"):
+        kept(declared(tmp_path), _X).declare(declared(tmp_path, metadata=("row",)), 1)
+
+
+def test_rows_are_kept_from_the_first_declaration_on_or_never(tmp_path: Path) -> None:
+    for before, now in ((False, True), (True, False)):
+        changes = kept(declared(tmp_path, materialize=before), _X)
+        with pytest.raises(DefinitionChangedError, match="materialize"):
+            changes.declare(declared(tmp_path, materialize=now), 0)
+    kept(declared(tmp_path, materialize=True), _X).declare(declared(tmp_path, materialize=True), 0)
+
+
+def test_a_source_of_before_there_were_stored_rows_has_none(tmp_path: Path) -> None:
+    source = declared(tmp_path).sources[0]
+    assert "materialize" not in source.to_json()
+    assert not SourceDefinition.of_json("s", source.to_json()).materialize
+    kept(declared(tmp_path), _X).declare(declared(tmp_path, materialize=False), 0)

@@ -1,0 +1,73 @@
+"""`pause`, `resume`, `stop`, `throttle` and `retry` on roots that nobody runs on; tests/real has those on a run."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from state.location import Location
+from tests.slackwater.cli.command import slackwater
+from tests.slackwater.commands.bad_files import BAD, BadFiles, progress
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("throttle", "ROOT"), "give --files-per-second"),
+        (("throttle", "ROOT", "off", "--files-per-second", "3"), "give --files-per-second"),
+        (("throttle", "ROOT", "--bytes-per-second", "0"), "give a number above zero"),
+        (("throttle", "ROOT", "on"), "off"),
+        (("rescale", "ROOT", "0"), "from 1 to 256"),
+        (("rescale", "ROOT", "257"), "from 1 to 256"),
+        (("rescale", "ROOT", "8-2"), "the fewest and the most"),
+        (("rescale", "ROOT", "many"), "'many' is no number of fetch actors"),
+        (("pause",), "root"),
+        (("stop", "s3://bucket/root", "-o", "secret_access_key=hunter2"), "AWS_SECRET_ACCESS_KEY"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_usage_errors(arguments: tuple[str, ...], said: str) -> None:
+    ended = slackwater(*arguments)
+    assert ended.code == 2
+    assert said in ended.err and "hunter2" not in ended.err
+
+
+@pytest.mark.parametrize("kind", ["pause", "resume", "stop"])
+def test_when_nothing_runs_that_is_said_in_one_line(tmp_path: Path, kind: str) -> None:
+    ended = slackwater(kind, str(tmp_path))
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err == f"error: nothing runs at {tmp_path}: there is nothing to {kind}\n"
+
+
+@pytest.mark.parametrize("kind", ["reingest", "forget"])
+def test_a_correction_needs_a_run_and_says_so(tmp_path: Path, kind: str) -> None:
+    ended = slackwater(kind, str(tmp_path), "day=1/*.csv")
+    assert (ended.code, ended.out) == (1, "")
+    assert (
+        ended.err.startswith(f"error: nothing runs at {tmp_path}: `{kind}` needs a run") and ended.err.count("\n") == 1
+    )
+    assert slackwater(kind, str(tmp_path)).code == 2, "all files at once have to be asked for"
+
+
+def test_a_retry_without_a_run_says_how_many_and_which_there_is_not(tmp_path: Path) -> None:
+    bad = BadFiles(Location(str(tmp_path)))
+    bad.ended(BAD, progress("a"), progress("b"), progress("c", source="t"))
+    ended = slackwater("retry", str(tmp_path), "--source", "s", "--json")
+    assert (ended.code, json.loads(ended.out)) == (0, {"text": "2 files are in the queue again", "files": 2})
+    assert (bad.paths("ledger"), bad.paths("queue")) == (["c"], ["a", "b"])
+    ended = slackwater("retry", str(tmp_path), "--file", "nowhere.csv")
+    assert ended.code == 1
+    assert ended.err.startswith("error: no file nowhere.csv is quarantined") and ended.err.count("\n") == 1
+
+
+def test_two_who_ask_at_once_while_nobody_runs_do_it_once(tmp_path: Path) -> None:
+    bad = BadFiles(Location(str(tmp_path)))
+    bad.ended(BAD, progress("a"))
+    with ThreadPoolExecutor(2) as threads:
+        ended = list(threads.map(lambda _: slackwater("retry", str(tmp_path)), range(2)))
+    first, second = sorted(ended, key=lambda each: each.code)
+    assert (first.code, second.code) in ((0, 0), (0, 75)), ended
+    assert [each.out for each in ended].count("1 file is in the queue again\n") == 1
+    assert bad.paths("queue") == ["a"]

@@ -1,0 +1,119 @@
+"""What wrong arguments get: one line that says what and what next, and exit code 2."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from slackwater import __version__
+from slackwater.cli.options import storage_options
+from slackwater.testing.servers.s3_server import S3Server
+from state.errors import UsageError
+from state.location import Location
+from state.ownership.owner import read_owner
+from tests.slackwater.cli.command import slackwater
+
+
+def test_version_is_the_package_version() -> None:
+    ended = slackwater("--version")
+    assert (ended.code, ended.out) == (0, f"slackwater {__version__}\n")
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("app.py", "give FILE.py:NAME"),
+        ("missing.py:pipeline", "there is no file missing.py"),
+        ("no.such.module:pipeline", "there is no module no.such.module"),
+        ("app.py:nothing", "app.py has no 'nothing'; it has app.py:shop"),
+        ("app.py:number", "app.py:number is of type int: name a slackwater.Pipeline"),
+    ],
+)
+def test_a_target_that_is_no_pipeline_is_refused_in_one_line(tmp_path: Path, target: str, said: str) -> None:
+    (tmp_path / "app.py").write_text(
+        "import slackwater as sw\nnumber = 7\nshop = sw.Pipeline('shop', root='views')\n", encoding="utf-8"
+    )
+    ended = slackwater("run", target, cwd=tmp_path)
+    assert ended.code == 2
+    assert said in ended.err
+    assert ended.err.startswith("error: ") and ended.err.count("\n") == 1
+    assert ended.out == ""
+
+
+def test_debug_shows_the_traceback(tmp_path: Path) -> None:
+    ended = slackwater("run", "missing.py:pipeline", "--debug", cwd=tmp_path)
+    assert ended.code == 2
+    assert "Traceback" in ended.err
+    assert ended.err.splitlines()[-1].startswith("error: there is no file")
+
+
+def test_an_error_in_the_users_module_is_one_line_too(tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text("raise ValueError('no such thing')\n", encoding="utf-8")
+    ended = slackwater("run", "app.py:pipeline", cwd=tmp_path)
+    assert ended.code == 1
+    assert ended.err == "error: ValueError: no such thing (not expected here; --debug shows where it comes from)\n"
+
+
+def test_a_module_that_imports_a_missing_one_is_not_called_missing_itself(tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text("import not_installed_anywhere\n", encoding="utf-8")
+    ended = slackwater("run", "app:pipeline", cwd=tmp_path)
+    assert ended.code == 1
+    assert "not_installed_anywhere" in ended.err and "there is no module" not in ended.err
+
+
+@pytest.mark.parametrize(
+    "arguments", [("run",), ("run", "a:b", "--until", "tomorrow"), ("files", "r", "--status", "lost"), ("nothing",)]
+)
+def test_arguments_that_do_not_fit_are_usage_errors(arguments: tuple[str, ...]) -> None:
+    assert slackwater(*arguments).code == 2
+
+
+@pytest.mark.parametrize("command", ["status", "epochs", "files", "explain"])
+def test_a_root_that_is_not_there_is_named(tmp_path: Path, command: str) -> None:
+    (tmp_path / "empty").mkdir()
+    ended = slackwater(command, str(tmp_path / "empty"))
+    assert ended.code == 1
+    assert str(tmp_path / "empty") in ended.err
+    assert ended.err.startswith("error: ") and ended.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("option", "variable"),
+    [
+        ("secret_access_key=hunter2", "AWS_SECRET_ACCESS_KEY"),
+        ("AWS_SECRET_ACCESS_KEY=hunter2", "AWS_SECRET_ACCESS_KEY"),
+        ("session_token=hunter2", "AWS_SESSION_TOKEN"),
+        ("access_key_id=hunter2", "AWS_ACCESS_KEY_ID"),
+        ("azure_storage_account_key=hunter2", "AZURE_STORAGE_ACCOUNT_KEY"),
+    ],
+)
+def test_secrets_on_the_command_line_are_refused_and_not_repeated(option: str, variable: str) -> None:
+    ended = slackwater("status", "s3://bucket/root", "-o", option)
+    assert ended.code == 2
+    assert variable in ended.err
+    assert "hunter2" not in ended.err + ended.out
+
+
+def test_the_usual_variables_of_the_environment_reach_a_bucket(
+    s3: S3Server, bucket: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = s3.storage_options
+    monkeypatch.setenv("AWS_ENDPOINT_URL", options["endpoint"])
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", options["access_key_id"])
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", options["secret_access_key"])
+    monkeypatch.setenv("AWS_ALLOW_HTTP", "true")
+    assert read_owner(Location(f"s3://{bucket}/root")) is None
+    ended = slackwater("status", f"s3://{bucket}/root")
+    assert ended.code == 1 and f"s3://{bucket}/root" in ended.err and "cannot be" not in ended.err
+
+
+def test_storage_options_are_read_in_pairs() -> None:
+    assert storage_options(["endpoint=http://h:1/?a=b", "ALLOW_HTTP=true"]) == {
+        "endpoint": "http://h:1/?a=b",
+        "allow_http": "true",
+    }
+    assert storage_options(None) == {}
+    for wrong in (["region"], ["=x"], ["region=a", "region=b"]):
+        with pytest.raises(UsageError, match="-o"):
+            storage_options(wrong)

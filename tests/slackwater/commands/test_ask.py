@@ -1,0 +1,347 @@
+"""A command on its way: through the store to the owner and back, or done by who asks when nobody owns the root."""
+
+from __future__ import annotations
+
+import os
+import random
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import obstore
+import psutil
+import pytest
+
+from actors.protocol.barrier import Pause, Stop, Throttle
+from slackwater.commands import ask as commands
+from slackwater.commands.ask import ask
+from slackwater.running.command_loop import CommandLoop
+from slackwater.running.corrections import Corrections
+from slackwater.testing.servers.s3_server import S3Server
+from state.clock import ManualClock, SystemClock
+from state.errors import (
+    CommandRefusedError,
+    CommandUnansweredError,
+    EpochNotFoundError,
+    NotFoundError,
+    StorageUnavailableError,
+    StoreNotFoundError,
+)
+from state.location import Location
+from state.objects.object_client import object_client
+from state.ownership.command import (
+    ClearQuarantineCommand,
+    Command,
+    PauseCommand,
+    RescaleCommand,
+    ResumeCommand,
+    RetryCommand,
+    StopCommand,
+    TagCommand,
+    ThrottleCommand,
+    VacuumCommand,
+)
+from state.ownership.command_inbox import Answer, CommandInbox
+from state.ownership.owner import Owner, Ownership, _to_json, read_owner
+from tests.slackwater.commands.bad_files import BAD, BadFiles, progress
+from tests.slackwater.running.test_requests import Requested, ScriptedAttempt, at_once
+
+MOMENT = datetime(2026, 1, 31, 12, tzinfo=UTC)
+NEVER_S = 3_600.0
+
+
+def asked(root: Location, command: Command, timeout_s: float = 20.0) -> str:
+    answer = ask(root, command, clock=SystemClock(), random=random.Random(7), timeout_s=timeout_s)
+    assert answer.done
+    return answer.text
+
+
+class Served(Requested):
+    """A run that looks into its inbox all the time, whose attempts are scripted."""
+
+    def __init__(self, root: Path, run_id: str = "run-1") -> None:
+        super().__init__(root)
+        self.failure: Exception | None = None
+        self.location = self.bad.root.location
+        self.ownership = Ownership(self.location, SystemClock(), run_id=run_id, pipeline="flights", interval_s=NEVER_S)
+        self.ownership.acquire(takeover=True)
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        inbox = CommandInbox(self.location, SystemClock())
+        corrections = Corrections(self.bad.root, [], self.requests)
+        loop = CommandLoop(inbox, self.ownership, self.requests, corrections, lambda: self.failure, poll_s=0.01)
+        try:
+            yield
+        finally:
+            self.requests.end(for_good=True)
+            loop.join()
+            self.ownership.release()
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Served:
+    return Served(tmp_path / "root")
+
+
+def test_the_run_carries_out_what_is_asked_at_a_barrier_and_says_so(run: Served) -> None:
+    attempt = run.attempt(at_once)
+    with run.running():
+        assert asked(run.location, PauseCommand()) == "paused"
+        assert asked(run.location, ResumeCommand()) == "goes on"
+        assert asked(run.location, ThrottleCommand(bytes_per_second=5e6)) == "at most 5e+06 bytes a second"
+        assert asked(run.location, ThrottleCommand()) == "not throttled"
+        attempt.rescale_meets = ScriptedAttempt.moves_vnodes
+        assert asked(run.location, RescaleCommand(fewest=4, most=4)) == "4 fetch actors"
+        assert asked(run.location, RescaleCommand(fewest=1, most=8)).startswith("1 to 8 fetch actors")
+    assert attempt.rescalings == [(4, 4), (1, 8)]
+    assert attempt.asked[0] == Pause() and attempt.asked[2:] == [Throttle(bytes_per_second=5e6), Throttle()]
+
+
+def test_while_no_attempt_runs_it_is_remembered_and_said_so(run: Served) -> None:
+    with run.running():
+        assert asked(run.location, PauseCommand()) == "paused, when the run has started or recovered"
+        assert run.attempt(at_once).asked == [Pause()]
+
+
+def test_a_stop_is_answered_when_the_run_is_over_and_before_it_lets_go(run: Served) -> None:
+    attempt = run.attempt(lambda attempt, mutation: run.requests.end(for_good=isinstance(mutation, Stop)))
+    with run.running():
+        assert asked(run.location, StopCommand()) == "stopped after a last epoch"
+    assert attempt.asked == [Stop()]
+
+
+def test_a_run_that_failed_has_not_stopped(run: Served) -> None:
+    run.failure = NotFoundError("the bucket is gone")
+    run.attempt(lambda attempt, mutation: run.requests.end(for_good=True))
+    with run.running(), pytest.raises(CommandRefusedError, match="the bucket is gone"):
+        asked(run.location, StopCommand())
+
+
+def test_a_retry_by_command_answers_how_many_and_why_not(run: Served) -> None:
+    run.bad.ended(BAD, progress("a"))
+    run.attempt(at_once)
+    with run.running():
+        assert asked(run.location, RetryCommand(file="a")) == "1 file is in the queue again"
+        with pytest.raises(CommandRefusedError, match="no file x is quarantined"):
+            asked(run.location, RetryCommand(file="x"))
+        with pytest.raises(CommandRefusedError, match="keeps what its settings say"):
+            asked(run.location, VacuumCommand(keep_epochs=1))
+
+
+def test_a_command_that_is_not_known_is_refused_and_never_done(run: Served) -> None:
+    attempt = run.attempt(at_once)
+    name = "1700000000000-00000000000000aa"
+    body = b'{"run": "run-1", "command": {"kind": "__import__", "name": "os"}}'
+    obstore.put(object_client(run.location), f"commands/{name}.json", body)
+    with run.running():
+        assert asked(run.location, PauseCommand()) == "paused"
+    answer = CommandInbox(run.location, SystemClock()).answer_to(name)
+    assert answer is not None and not answer.done and "'__import__' is no command" in answer.text
+    assert attempt.asked == [Pause()]
+
+
+def test_what_was_asked_of_a_run_that_is_over_is_not_done_by_the_next(run: Served) -> None:
+    attempt = run.attempt(at_once)
+    inbox = CommandInbox(run.location, SystemClock())
+    name = inbox.ask(StopCommand(), "run-0", random.Random(1))
+    with run.running():
+        assert asked(run.location, PauseCommand()) == "paused"
+    answer = inbox.answer_to(name)
+    assert answer is not None and not answer.done and "run-0" in answer.text
+    assert attempt.asked == [Pause()]
+
+
+def test_an_owner_that_was_replaced_does_and_answers_nothing(run: Served) -> None:
+    attempt = run.attempt(at_once)
+    inbox = CommandInbox(run.location, SystemClock())
+    name = inbox.ask(PauseCommand(), "run-1", random.Random(1))
+    second = Ownership(run.location, SystemClock(), run_id="run-2", pipeline="flights", interval_s=NEVER_S)
+    second.acquire(takeover=True)
+    with run.running():
+        while not run.ownership.lost:
+            os.sched_yield()
+    assert (attempt.asked, inbox.answer_to(name)) == ([], None)
+    second.release()
+
+
+def test_an_owner_that_is_replaced_while_it_does_something_does_not_answer(run: Served) -> None:
+    second = Ownership(run.location, SystemClock(), run_id="run-2", pipeline="flights", interval_s=NEVER_S)
+
+    def is_replaced(attempt: object, mutation: object) -> None:
+        second.acquire(takeover=True)
+        run.requests.end()
+
+    attempt = run.attempt(is_replaced)
+    inbox = CommandInbox(run.location, SystemClock())
+    name = inbox.ask(PauseCommand(), "run-1", random.Random(1))
+    with run.running():
+        while not run.ownership.lost:
+            os.sched_yield()
+    assert attempt.asked == [Pause()]
+    assert inbox.answer_to(name) is None
+    second.release()
+
+
+def test_what_is_done_is_not_done_again_because_its_answer_could_not_be_written(
+    run: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer, failures = CommandInbox.answer, [StorageUnavailableError("slow"), StorageUnavailableError("slow")]
+
+    def fails_at_first(inbox: CommandInbox, name: str, what: Answer) -> None:
+        if failures:
+            raise failures.pop()
+        answer(inbox, name, what)
+
+    monkeypatch.setattr(CommandInbox, "answer", fails_at_first)
+    attempt = run.attempt(at_once)
+    with run.running():
+        assert asked(run.location, PauseCommand()) == "paused"
+    assert (attempt.asked, failures) == ([Pause()], [])
+
+
+def test_when_nothing_runs_that_is_said(tmp_path: Path) -> None:
+    bad = BadFiles(Location(str(tmp_path)))
+    for command, kind in ((PauseCommand(), "pause"), (ResumeCommand(), "resume"), (StopCommand(), "stop")):
+        with pytest.raises(CommandRefusedError, match=f"nothing runs at .*: there is nothing to {kind}"):
+            asked(bad.root.location, command)
+    assert not (tmp_path / "commands").exists(), "nobody is asked"
+
+
+@pytest.mark.parametrize("place", ["local", "s3"])
+def test_when_nothing_runs_a_retry_and_a_tag_are_done_at_once(
+    place: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    root = Location(str(tmp_path / "root"))
+    if place == "s3":
+        server: S3Server = request.getfixturevalue("s3")
+        root = Location(f"s3://{request.getfixturevalue('bucket')}/root", server.storage_options)
+    bad = BadFiles(root)
+    bad.ended(BAD, progress("a"), progress("b"))
+    assert asked(root, RetryCommand()) == "2 files are in the queue again"
+    assert (bad.paths("ledger"), bad.paths("queue")) == ([], ["a", "b"])
+    assert asked(root, RetryCommand()) == "nothing to retry"
+    epoch = bad.root.open().head.epoch
+    assert asked(root, ClearQuarantineCommand(epoch=epoch)) == "0 bad records are cleared"
+    assert asked(root, TagCommand(name="audit", epoch=epoch)) == f"epoch {epoch} is tagged audit"
+    assert bad.root.open().head.tags == {"audit": epoch}
+    with pytest.raises(EpochNotFoundError):
+        asked(root, TagCommand(name="audit", epoch=7))
+    assert asked(root, TagCommand(name="audit", epoch=None)) == "tag audit is gone"
+    assert asked(root, VacuumCommand(keep_s=0, keep_epochs=1)).endswith("bytes")
+    assert len(bad.root.open().epochs()) == 1
+    owner = read_owner(root)
+    assert owner is not None and owner.released
+
+
+def test_a_root_that_is_none_is_said(tmp_path: Path) -> None:
+    with pytest.raises(StoreNotFoundError):
+        asked(Location(str(tmp_path)), RetryCommand())
+
+
+def foreign(root: Location, clock: ManualClock, **changes: object) -> Owner:
+    """An owner on another machine, as its last renewal left it."""
+    fields: dict[str, object] = {
+        "run_id": "other",
+        "pipeline": "flights",
+        "host": "elsewhere",
+        "pid": 17,
+        "pid_started": 1.0,
+        "since": MOMENT,
+        "renewed_at": clock.now(),
+        "phase": "running",
+    }
+    owner = Owner(**{**fields, **changes})  # type: ignore[arg-type]
+    obstore.put(object_client(root), "owner.json", _to_json(owner))
+    return owner
+
+
+class OwnersClock(ManualClock):
+    """A clock on which somebody else does something whenever time passes."""
+
+    def sleep(self, seconds: float) -> None:
+        super().sleep(seconds)
+        self.passes()
+
+    def passes(self) -> None:
+        """What the other does."""
+
+
+def test_an_owner_that_is_silent_for_20_s_is_asked_no_longer(tmp_path: Path) -> None:
+    clock = OwnersClock(MOMENT)
+    bad = BadFiles(Location(str(tmp_path / "root")), clock)
+    bad.ended(BAD, progress("a"))
+    foreign(bad.root.location, clock)
+    answer = ask(bad.root.location, RetryCommand(), clock=clock, random=random.Random(7))
+    assert answer.values == {"files": 1}
+    assert 20 <= clock.monotonic() < 60
+    assert CommandInbox(bad.root.location, clock).pending() == [], "the command is withdrawn before"
+
+
+def test_an_owner_that_lives_and_does_not_answer_is_waited_for_so_long(tmp_path: Path) -> None:
+    clock = OwnersClock(MOMENT)
+    root = Location(str(tmp_path / "root"))
+    foreign(root, clock)
+    clock.passes = lambda: foreign(root, clock)  # type: ignore[method-assign,assignment]
+    with pytest.raises(CommandUnansweredError, match=r"pid 17 on elsewhere \(running\).*`pause` is withdrawn"):
+        ask(root, PauseCommand(), clock=clock, random=random.Random(7), timeout_s=45.0)
+    assert 45 <= clock.monotonic() < 46
+    assert CommandInbox(root, clock).pending() == []
+
+
+def test_an_owner_that_dies_without_an_answer_leaves_the_command_to_who_asks(tmp_path: Path) -> None:
+    clock = OwnersClock(MOMENT)
+    bad = BadFiles(Location(str(tmp_path / "root")), clock)
+    bad.ended(BAD, progress("a"))
+    mine = {"host": socket.gethostname(), "pid": os.getpid(), "pid_started": psutil.Process().create_time()}
+    foreign(bad.root.location, clock, **mine)
+    clock.passes = lambda: foreign(bad.root.location, clock, **mine, released=True)  # type: ignore[method-assign,assignment]
+    assert ask(bad.root.location, RetryCommand(), clock=clock, random=random.Random(7)).values == {"files": 1}
+    assert clock.monotonic() < 2
+    assert bad.paths("queue") == ["a"]
+
+
+def test_the_answer_of_an_owner_that_lets_go_at_once_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = ManualClock(MOMENT)
+    root = Location(str(tmp_path / "root"))
+    foreign(root, clock)
+    inbox = CommandInbox(root, clock)
+
+    def stops_just_before(location: Location) -> Owner | None:
+        for each in inbox.pending():
+            inbox.answer(each.id, Answer(True, "stopped"))
+            foreign(root, clock, released=True)
+        return read_owner(location)
+
+    monkeypatch.setattr(commands, "read_owner", stops_just_before)
+    assert ask(root, StopCommand(), clock=clock, random=random.Random(7)).text == "stopped"
+
+
+def test_an_owner_that_takes_the_root_over_is_asked_in_turn(tmp_path: Path) -> None:
+    clock = OwnersClock(MOMENT)
+    root = Location(str(tmp_path / "root"))
+    foreign(root, clock)
+    inbox = CommandInbox(root, clock)
+    runs: list[str] = []
+
+    def takes_over() -> None:
+        runs.extend(each.run for each in inbox.pending())
+        foreign(root, clock, run_id="another")
+
+    clock.passes = takes_over  # type: ignore[method-assign]
+    with pytest.raises(CommandUnansweredError):
+        ask(root, StopCommand(), clock=clock, random=random.Random(7), timeout_s=10.0)
+    assert runs[0] == "other" and set(runs[1:]) == {"another"}
+
+
+def test_a_living_owner_is_not_passed_over_unless_that_is_asked(run: Served) -> None:
+    run.bad.ended(BAD, progress("a"))
+    with pytest.raises(CommandUnansweredError):
+        asked(run.location, RetryCommand(), timeout_s=0.0)
+    answer = ask(run.location, RetryCommand(), clock=SystemClock(), random=random.Random(7), takeover=True)
+    assert answer.values == {"files": 1}
+    run.ownership.renew()
+    assert run.ownership.lost
+    run.ownership.release()

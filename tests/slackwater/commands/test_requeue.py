@@ -1,0 +1,102 @@
+"""Which quarantined files are read again, and how they get into the queue while nobody runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from slackwater.commands.retry import quarantined_files, requeue
+from state.clock import SystemClock
+from state.errors import NotFoundError
+from state.location import Location
+from tests.slackwater.commands.bad_files import BAD, DONE, RAW, BadFiles, progress, version
+from tests.slackwater.reading.told_root import QUEUE, poisoned
+
+
+@pytest.fixture
+def bad(tmp_path: Path) -> BadFiles:
+    return BadFiles(Location(str(tmp_path / "root")))
+
+
+def chosen(bad: BadFiles, source: str | None = None, file: str | None = None) -> list[tuple[str, str, int]]:
+    files = quarantined_files(bad.root.open(read_only=True), source, file)
+    return sorted((each.file.source, each.path, each.rows_read) for each in files)
+
+
+def test_only_quarantined_files_are_chosen_all_or_by_source_or_path(bad: BadFiles) -> None:
+    bad.ended(BAD, progress("a"), progress("dir/b", rows=4), progress("a", source="t"))
+    bad.ended(DONE, progress("good", rows=3))
+    bad.queued(progress("new"))
+    assert chosen(bad) == [("s", "a", 0), ("s", "dir/b", 4), ("t", "a", 0)]
+    assert chosen(bad, "t") == [("t", "a", 0)]
+    assert chosen(bad, file="a") == [("s", "a", 0), ("t", "a", 0)]
+    assert chosen(bad, file=f"{RAW}/s/dir/b") == chosen(bad, "s", "dir/b") == [("s", "dir/b", 4)]
+
+
+def test_a_glob_names_files_as_in_a_pattern_and_a_path_names_its_file_whatever_it_looks_like(bad: BadFiles) -> None:
+    bad.ended(BAD, progress("a.csv"), progress("day=1/a.csv"), progress("day=1/b.json"), progress("b[1].csv"))
+    bad.ended(BAD, progress("b1.csv", source="t"))
+
+    def named(file: str) -> list[str]:
+        return [path for _, path, _ in chosen(bad, file=file)]
+
+    assert named("*.csv") == ["a.csv", "b[1].csv", "b1.csv"]
+    assert named("**/*.csv") == ["a.csv", "b[1].csv", "day=1/a.csv", "b1.csv"]
+    assert named("day=1/*") == ["day=1/a.csv", "day=1/b.json"]
+    assert named("**/b.{json,xml}") == ["day=1/b.json"]
+    assert named("b[1].csv") == ["b[1].csv", "b1.csv"]
+    assert named(f"{RAW}/s/b[1].csv") == ["b[1].csv"]
+    with pytest.raises(NotFoundError, match=r"no file \*\.xml is quarantined"):
+        named("*.xml")
+
+
+def test_what_is_named_and_not_there_is_said(bad: BadFiles) -> None:
+    bad.ended(BAD, progress("a"))
+    bad.ended(DONE, progress("good"))
+    assert chosen(bad, "t") == []
+    for arguments, said in (
+        (("x", None), "no source 'x'; the sources are: s, t"),
+        ((None, "good"), "no file good is quarantined"),
+        (("t", "a"), "no file a is quarantined in source t"),
+    ):
+        with pytest.raises(NotFoundError, match=said):
+            chosen(bad, *arguments)
+
+
+def test_of_several_versions_the_last_is_read_again_unless_another_one_was(bad: BadFiles) -> None:
+    bad.ended(BAD, progress("twice", etag="1"), progress("twice", etag="2", listed=5))
+    bad.ended(BAD, progress("mended", etag="1"), progress("waits", etag="1"))
+    bad.ended(DONE, progress("mended", etag="2", rows=3))
+    bad.queued(progress("waits", etag="2"))
+    (only,) = quarantined_files(bad.root.open(read_only=True))
+    assert only.file == version("twice", etag="2")
+
+
+def test_without_a_run_they_move_into_the_queue_in_one_epoch_with_what_they_have_cost(bad: BadFiles) -> None:
+    bad.ended(BAD, progress("a"), progress("half", rows=4))
+    before = bad.root.open(read_only=True)
+    store = bad.root.open()
+    assert requeue(store, SystemClock()) == 2
+    after = bad.root.open(read_only=True)
+    assert [each.epoch for each in after.epochs()][:-1] == [each.epoch for each in before.epochs()]
+    assert (bad.paths("ledger"), bad.paths("queue")) == ([], ["a", "half"])
+    (half,) = [row for row in after.rows("queue") if row["path"] == "half"]
+    expected = {"row_offset": 4, "attempts": 2, "requests": 3, "bytes_read": 70, "listed_epoch": 1, "first_epoch": 1}
+    assert half | expected == half
+    assert before.scan("ledger", state_version=before.version).num_rows == 2, "time travel keeps what was"
+
+
+def test_a_poison_message_is_no_file_to_be_read_again(bad: BadFiles) -> None:
+    bad.ended(BAD, progress("a"))
+    poisoned(bad.root.location, ("m1", "[]"), source="s")
+    with pytest.raises(NotFoundError, match="single bad records, which `quarantine` shows, are not retried"):
+        chosen(bad, file=f"{QUEUE}#m1")
+    assert requeue(bad.root.open(), SystemClock()) == 1
+    assert (bad.paths("queue"), bad.paths("quarantine")) == (["a"], [f"{QUEUE}#m1"])
+
+
+def test_nothing_to_retry_commits_nothing(bad: BadFiles) -> None:
+    store = bad.root.open()
+    assert requeue(store, SystemClock()) == 0
+    assert bad.root.open().version == store.version

@@ -1,0 +1,34 @@
+"""The table of the metrics as the guide has it; `python -m tests.slackwater.observability.metric_table` writes it."""
+
+from __future__ import annotations
+
+from actors.telemetry.metrics import Metric
+from tests.repository import REPOSITORY
+
+PAGE = REPOSITORY / "docs" / "guide" / "metrics.md"
+_BEGIN, _END = "## What there is", "Counters begin with"
+
+
+def metric_table() -> str:
+    """One row for each metric, in the order of their declaration."""
+    rows = [
+        f"| `{each.value.name}` | {each.value.kind} | {each.value.unit} | {_labels(each)} | {each.value.description} |"
+        for each in Metric
+    ]
+    return "\n".join(["| metric | | unit | labels | |", "|---|---|---|---|---|", *rows])
+
+
+def _labels(metric: Metric) -> str:
+    return ", ".join(f"`{label}`" for label in metric.value.labels)
+
+
+def page_with_table() -> str:
+    """The page with the table as it should be."""
+    text = PAGE.read_text()
+    begin, end = text.index(_BEGIN), text.index(_END)
+    introduction = text[begin:end].split("\n| metric |")[0].split("\n<!--")[0].rstrip()
+    return f"{text[:begin]}{introduction}\n\n{metric_table()}\n\n{text[end:]}"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page_with_table())

@@ -1,0 +1,182 @@
+"""What a run publishes as metrics."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from actors.telemetry.metrics import Metric
+from slackwater.observability.epoch_spans import EpochSpans
+from slackwater.observability.run_metrics import RUN_PHASES, RunMetrics
+from slackwater.observability.run_observer import RunObserver
+from slackwater.status.run_status import RunStatus, SourceStatus
+from state.clock import ManualClock
+from tests.slackwater.observability.exported import Exported
+from tests.slackwater.observability.observed_run import SOURCE, STATUS, TRACE, committed, state
+from tests.slackwater.reading.written_root import START
+
+UNITS = {"counter": "_total", "histogram": "_seconds"}
+
+
+def published(*statuses: RunStatus) -> Exported:
+    exported = Exported()
+    metrics = RunMetrics(exported)
+    for status in statuses:
+        metrics.on_status(status)
+    return exported
+
+
+@pytest.mark.parametrize("metric", Metric, ids=lambda metric: metric.value.name)
+def test_names_follow_the_conventions_of_prometheus(metric: Metric) -> None:
+    definition = metric.value
+    assert re.fullmatch(r"slackwater_[a-z]+(_[a-z]+)*", definition.name)
+    assert definition.name.endswith(UNITS.get(definition.kind, "")) and definition.description.endswith(".")
+    assert definition.name.endswith("_total") == (definition.kind == "counter")
+    assert not re.search(r"_(ms|milliseconds|minutes|kb|mb|kib|mib|percent)(_|$)", definition.name), "base units only"
+    assert {*definition.labels} <= {"phase", "source", "view", "status", "edge"}, "of what is declared"
+    assert (definition.kind == "histogram") == bool(definition.boundaries)
+    assert list(definition.boundaries) == sorted({*definition.boundaries})
+
+
+def test_every_declared_metric_is_published() -> None:
+    exported = Exported()
+    metrics = RunMetrics(exported)
+    metrics.on_status(STATUS)
+    metrics.on_epoch(committed(7), TRACE)
+    assert exported.published == {*Metric}
+
+
+def test_the_phases_of_an_epoch_do_not_overlap() -> None:
+    exported = published(STATUS)
+    RunMetrics(exported).on_epoch(committed(7), TRACE)
+    assert exported.observed[Metric.EPOCH_PHASE] == {
+        ("fetch",): [0.5],
+        ("align",): [0.25],
+        ("spark",): [1.0],
+        ("collect",): [0.25],
+        ("commit",): [0.125],
+    }
+    assert exported.observed[Metric.BARRIER] == {(): [1.5]}
+    assert exported.observed[Metric.FRESHNESS] == {("flights",): [0.75]}
+    assert exported.values[Metric.LAST_COMMIT][()] == START.timestamp() + 7
+
+
+def test_only_views_are_timed_as_views() -> None:
+    exported = Exported()
+    metrics = RunMetrics(exported)
+    metrics.on_status(STATUS)
+    metrics.on_epoch(committed(7), TRACE)
+    assert exported.observed[Metric.VIEW] == {("by_carrier",): [0.75]}
+
+
+def test_gauges_stand_where_the_run_is() -> None:
+    values = published(STATUS).values
+    assert {phase: values[Metric.PHASE][(phase,)] for phase in RUN_PHASES} == {
+        phase: float(phase == "running") for phase in RUN_PHASES
+    }
+    assert values[Metric.EPOCHS_IN_FLIGHT] == {("align",): 2, ("spark",): 1, ("collect",): 0, ("commit",): 0}
+    assert values[Metric.EDGE_FILL] == {("dispatcher-fetch",): 0.25}, "an edge without a limit is never full"
+    assert values[Metric.FILES_UNFINISHED] == {("flights", "waiting"): 4, ("flights", "reading"): 1}
+    assert values[Metric.VIEW_ROWS] == {("by_carrier",): 3}, "rows that are not known are not 0"
+    assert values[Metric.VIEW_LAG][("top",)] == 1.5
+
+
+def test_a_counter_grows_with_the_run() -> None:
+    more = replace(STATUS, epochs=5, sources={"flights": replace(SOURCE, done=9, rows=700, vanished=0)})
+    values = published(STATUS, more, more).values
+    assert values[Metric.EPOCHS] == {(): 5}
+    assert values[Metric.FILES][("flights", "done")] == 9
+    assert values[Metric.FILES][("flights", "vanished")] == 1
+    assert values[Metric.ROWS] == {("flights",): 700}
+    assert not published(RunStatus()).values[Metric.EPOCHS], "there is nothing to count"
+
+
+def test_what_a_failed_attempt_takes_back_is_counted_once() -> None:
+    def read(rows: int) -> RunStatus:
+        return replace(STATUS, sources={"flights": replace(SOURCE, rows=rows)})
+
+    assert published(read(500), read(200), read(450), read(620)).values[Metric.ROWS] == {("flights",): 620}
+
+
+def test_listings_that_every_attempt_counts_anew_are_added_up() -> None:
+    def listed(times: int) -> RunStatus:
+        return replace(STATUS, sources={"flights": replace(SOURCE, listings=times)})
+
+    assert published(listed(0), listed(5), listed(2), listed(3)).values[Metric.LISTINGS] == {("flights",): 8}
+
+
+def test_a_late_view_that_is_shown_has_caught_up() -> None:
+    values = published(STATUS, replace(STATUS, late_views={})).values
+    assert values[Metric.VIEW_CAUGHT_UP] == {("late",): 1.0}
+
+
+def test_a_source_without_a_queue_has_no_messages() -> None:
+    exported = published(replace(STATUS, sources={"flights": SourceStatus()}))
+    assert not {Metric.MESSAGES, Metric.MESSAGES_IN_FLIGHT} & exported.published
+
+
+class Observed:
+    """An observer, and what it was told."""
+
+    def __init__(self, status: Callable[[], RunStatus] = lambda: STATUS) -> None:
+        self.exported, self.clock, self.looks = Exported(), ManualClock(START), 0
+        self.observer = RunObserver(lambda: self._look(status), self.clock, RunMetrics(self.exported), EpochSpans("p"))
+
+    def _look(self, status: Callable[[], RunStatus]) -> RunStatus:
+        self.looks += 1
+        return status()
+
+    @property
+    def barriers(self) -> int:
+        return len(self.exported.observed[Metric.BARRIER][()])
+
+
+def test_each_epoch_is_told_once_and_the_whole_with_it_and_once_a_second() -> None:
+    observed = Observed()
+    for epochs in ([1], [1, 2], [1, 2], [1, 2, 3]):
+        observed.observer.observe(state(*epochs))
+        observed.clock.advance(0.25)
+    assert (observed.barriers, observed.looks) == (3, 3)
+    observed.clock.advance(0.5)
+    observed.observer.observe(state(1, 2, 3))
+    assert (observed.barriers, observed.looks) == (3, 3)
+    observed.clock.advance(0.25)
+    observed.observer.observe(state(1, 2, 3))
+    assert (observed.barriers, observed.looks) == (3, 4)
+
+
+def test_an_epoch_knows_the_views_that_came_with_it() -> None:
+    statuses = iter([RunStatus(), STATUS])
+    observed = Observed(lambda: next(statuses))
+    observed.observer.observe(state())
+    observed.observer.observe(replace(state(7), traces={7: TRACE.to_json()}))
+    assert observed.exported.observed[Metric.VIEW]
+
+
+def test_a_new_phase_and_an_end_are_seen_at_once() -> None:
+    observed = Observed()
+    for phase in ("running", "stopping", "stopping"):
+        observed.observer.observe(state(1, phase=phase))
+    assert observed.looks == 2
+    observed.observer.observe(state(1, phase="stopping"), at_once=True)
+    assert observed.looks == 3
+
+
+def test_a_trace_that_is_gone_leaves_the_phases() -> None:
+    observed = Observed()
+    observed.observer.observe(replace(state(1), traces={}))
+    assert observed.barriers == 1 and not observed.exported.observed[Metric.VIEW]
+
+
+def test_observers_that_fail_are_let_go_and_the_run_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
+    def broken() -> RunStatus:
+        raise RuntimeError("no disk")
+
+    observed = Observed(broken)
+    observed.observer.observe(state(1))
+    observed.observer.observe(state(1, 2), at_once=True)
+    assert (observed.looks, observed.barriers) == (1, 0)
+    assert "metrics end" in capsys.readouterr().out

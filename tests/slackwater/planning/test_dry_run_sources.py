@@ -1,0 +1,209 @@
+"""What a dry run says of sources, compared with what the root knows and with what reading then takes."""
+
+from __future__ import annotations
+
+import io
+import os
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import slackwater as sw
+from actors.objects.object_store import ObjectStore
+from actors.reading.source_reader import SourceReader
+from actors.recovery.committed_files import CommittedFiles
+from actors.sources.pipeline_definition import PipelineDefinition
+from slackwater.planning.dry_run.dry_run import DryRun
+from slackwater.planning.dry_run.prices import Prices, Requests
+from slackwater.planning.dry_run.source_survey import Files, KnownSource, SourceSurvey
+from slackwater.testing.servers.s3_server import S3Server
+from state.location import Location
+from state.tables.catalog import CatalogPipeline, put_pipeline, put_source
+from state.tables.fingerprint import path_fingerprint, version_fingerprint
+from state.tables.records import CatalogSource
+from state.vnode import vnode_of
+from tests.slackwater.reading.written_root import START, RootWriter
+
+_LINE = "carrier,day\nAA,1\n"
+
+
+class _Enough(Exception):
+    """The sources are known, and the test needs no views."""
+
+
+def _sources(pipeline: sw.Pipeline, prices: Prices | None = None) -> DryRun:
+    """The dry run, up to where Spark would start."""
+    found: list[DryRun] = []
+
+    def on_sources(known: DryRun) -> None:
+        found.append(known)
+        raise _Enough
+
+    with pytest.raises(_Enough):
+        pipeline.dry_run(prices=prices, on_sources=on_sources)
+    return found[0]
+
+
+def _pipeline(root: Path | str, raw: Path | str, **options: object) -> sw.Pipeline:
+    pipeline = sw.Pipeline("flights", root=root)
+    pipeline.source("flights", raw, format="csv", pattern="**/*.csv", **options)  # type: ignore[arg-type]
+    pipeline.view("all", "SELECT * FROM flights")
+    return pipeline
+
+
+def _raw(directory: Path, *names: str) -> Path:
+    for name in names:
+        (directory / name).parent.mkdir(parents=True, exist_ok=True)
+        (directory / name).write_text(_LINE)
+    return directory
+
+
+def _known_root(root: Path, raw: Path, pipeline: sw.Pipeline) -> None:
+    """The root has read same.csv and an older changed.csv; waiting.csv waits; bad.csv was unreadable."""
+    writer = RootWriter(Location(str(root)), Location(str(raw)))
+    put_pipeline(writer.delta, CatalogPipeline("flights", ansi=False))
+    put_source(writer.delta, CatalogSource("flights", pipeline.sources["flights"].to_json(), None))
+    (page,) = ObjectStore(Location(str(raw))).list_pages()
+    now = {path: version_fingerprint(etag, size, modified) for path, etag, size, modified in page.objects()}
+    for path, version in {
+        "same.csv": now["same.csv"],
+        "waiting.csv": version_fingerprint('"e"', 100, START),
+        "changed.csv": b"before..",
+        "bad.csv": b"before..",
+    }.items():
+        key = path_fingerprint("flights", path)
+        writer.delta.put("seen", key, vnode_of(path), source="flights", version=version)
+    writer.queue("waiting.csv")
+    writer.finish("same.csv", rows_read=1)
+    writer.finish("changed.csv", rows_read=1)
+    writer.finish("bad.csv", rows_read=0, status="quarantined")
+    writer.commit()
+
+
+_NAMES = ("same.csv", "waiting.csv", "changed.csv", "bad.csv", "day=1/new.csv", "_hidden.csv", "notes.txt")
+
+
+def test_a_file_is_known_waiting_new_or_changed(tmp_path: Path) -> None:
+    raw, root = _raw(tmp_path / "raw", *_NAMES), tmp_path / "root"
+    pipeline = _pipeline(root, raw)
+    _known_root(root, raw, pipeline)
+    before = sorted(root.rglob("*"))
+    found = _sources(pipeline)
+    (source,) = found.sources
+    one = Files(1, len(_LINE))
+    assert not found.is_first
+    assert (source.waiting, source.new) == (one, one)
+    assert source.changed == one, "of a version of which no row was ingested the successor is read"
+    assert source.known == one + one
+    assert source.listed == source.known + source.to_read
+    assert source.first_pass == Requests(lists=1, gets=3)
+    assert source.refused is None
+    assert sorted(root.rglob("*")) == before
+
+
+def test_what_becomes_of_changed_files_is_as_declared(tmp_path: Path) -> None:
+    raw = _raw(tmp_path / "raw", *_NAMES)
+    appending, failing = (_pipeline(tmp_path / on_change, raw, on_change=on_change) for on_change in ("append", "fail"))
+    _known_root(tmp_path / "append", raw, appending)
+    _known_root(tmp_path / "fail", raw, failing)
+    assert _sources(appending).sources[0].changed.files == 2
+    refused = _sources(failing).sources[0].refused
+    assert refused is not None and refused.startswith("changed.csv has changed") and "on_change" in refused
+
+
+def test_what_is_too_old_is_left_out(tmp_path: Path) -> None:
+    raw = _raw(tmp_path / "raw", "a.csv", "b.csv")
+    os.utime(raw / "a.csv", (1e9, 1e9))
+    pipeline = _pipeline(tmp_path / "root", raw, discovery=sw.Listing(modified_after=START))
+    (source,) = _sources(pipeline).sources
+    assert (source.left_out.files, source.to_read.files) == (1, 1)
+
+
+def test_a_source_that_cannot_be_listed_is_refused_and_the_others_are_not(tmp_path: Path) -> None:
+    pipeline = _pipeline(tmp_path / "root", _raw(tmp_path / "raw", "a.csv"))
+    pipeline.source("gone", tmp_path / "gone", format="csv")
+    found = _sources(pipeline)
+    assert found.sources[0].refused is None
+    assert "there is no such directory" in str(found.sources[1].refused)
+    assert found.is_refused
+    assert not (tmp_path / "root").exists()
+
+
+def test_requests_to_a_bucket_are_counted_and_priced(s3: S3Server, bucket: str) -> None:
+    for number in range(1_002):
+        s3.put(bucket, f"raw/{number:04}.csv", _LINE.encode())
+    proxy = s3.proxy()
+    try:
+        pipeline = sw.Pipeline("flights", root=f"s3://{bucket}/root", storage_options=proxy.storage_options)
+        pipeline.source("flights", f"s3://{bucket}/raw", format="csv", discovery=sw.Listing(interval_s=30))
+        pipeline.view("all", "SELECT * FROM flights")
+        with proxy.recording() as requests:
+            found = _sources(pipeline, Prices(lists=5.0, gets=1.0))
+    finally:
+        proxy.close()
+    (source,) = found.sources
+    assert source.first_pass == Requests(lists=2, gets=1_002)
+    assert source.first_pass_dollars == pytest.approx(0.01 + 1.002)
+    assert source.idle_day == Requests(lists=2 * 86_400 / 30)
+    below = [each for each in requests if each.key.startswith("raw") or each.query.get("prefix", "").startswith("raw")]
+    assert source.asked == Requests(
+        lists=sum(each.is_list for each in below), gets=sum(each.method == "GET" and not each.is_list for each in below)
+    )
+    assert not [each for each in requests if each.method not in ("GET", "HEAD")], "a dry run writes nothing"
+
+
+def test_listings_are_as_far_apart_as_the_budget_makes_them(s3: S3Server, bucket: str) -> None:
+    s3.put(bucket, "raw/a.csv", _LINE.encode())
+    pipeline = sw.Pipeline("flights", root=f"s3://{bucket}/root", storage_options=s3.storage_options)
+    slow = sw.Listing(interval_s=1, max_requests_per_hour=60)
+    pipeline.source("flights", f"s3://{bucket}/raw", format="csv", discovery=slow)
+    pipeline.view("all", "SELECT * FROM flights")
+    (source,) = _sources(pipeline).sources
+    assert source.period_s == 60
+    assert any("max_requests_per_hour is 60" in note for note in source.notes)
+
+
+@pytest.mark.parametrize("requests", [sw.RequestSettings(), sw.RequestSettings(max_held_bytes=1 << 20)], ids=str)
+def test_gets_of_a_large_parquet_file_are_those_that_reading_it_takes(
+    tmp_path: Path, requests: sw.RequestSettings
+) -> None:
+    rows = np.random.default_rng(7).random((4, 600_000))
+    content = io.BytesIO()
+    table = pa.table({f"c{number}": column for number, column in enumerate(rows)})
+    pq.write_table(table, content, row_group_size=150_000, use_dictionary=False)
+    for name in ("a.parquet", "b.parquet"):
+        (tmp_path / name).write_bytes(content.getvalue())
+    pipeline = sw.Pipeline("p", root=tmp_path / "root", settings=sw.Settings(fetch=sw.FetchSettings(requests=requests)))
+    pipeline.source("s", tmp_path, format="parquet")
+    definition, source = pipeline.settings.fetch, pipeline.sources["s"]
+    nothing = CommittedFiles.nothing(
+        PipelineDefinition(
+            name="p",
+            root=pipeline.root,
+            sources=(source,),
+            views={},
+            ansi=False,
+            barrier=sw.BarrierSettings(),
+            fetch=definition,
+        )
+    )
+    plan = SourceSurvey(source, KnownSource(nothing, table.schema, None), definition, Prices()).plan()
+    file = ObjectStore(source.location).find("s", "a.parquet")
+    assert file is not None
+    reading = SourceReader(source, table.schema, definition).open(file)
+    from actors.rows import Offset
+
+    is_last = False
+    while not is_last:
+        _, is_last = reading.next_piece(table.schema, Offset())
+    reading.settle()
+    assert plan.first_pass.gets == 2 * reading.take_cost()[0]
+
+
+@pytest.mark.parametrize("price", [-1.0, float("nan"), float("inf"), "cheap", True])
+def test_an_impossible_price_is_refused(price: object) -> None:
+    with pytest.raises(sw.SettingsError, match="lists"):
+        Prices(lists=price)  # type: ignore[arg-type]

@@ -1,0 +1,56 @@
+"""A view that catches up is no view yet: a reader is told how far it is, and nothing else shows it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import slackwater as sw
+from slackwater.cli.app import app
+from state.clock import ManualClock
+from state.epoch import next_epoch
+from state.lance.lance_store import LanceStateStore
+from state.location import Location
+from state.tables.delta import Delta
+from state.tables.records import EpochCounts, EpochSeconds
+from tests.slackwater.reading.written_root import START, write_root
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """The usual root, and one more epoch in which `late` is built anew."""
+    write_root(Location(str(tmp_path)), Location("s3://raw/flights"))
+    clock = ManualClock(START)
+    clock.advance(60)
+    store = LanceStateStore.open(Location(str(tmp_path)), clock)
+    store.take_over()
+    views = store.head.views
+    begun = replace(views["late"], name="late.next", pinned_epoch=store.head.epoch, progress='{"fraction": 0.25}')
+    store.commit(
+        epoch=next_epoch(clock, store.head.epoch),
+        delta=Delta(),
+        views={**views, "late.next": begun},
+        counts=EpochCounts(),
+        seconds=EpochSeconds(),
+    )
+    return tmp_path
+
+
+def test_it_is_told_how_far_it_is(root: Path) -> None:
+    store = sw.open(root)
+    assert store.late_views().to_pylist() == [{"name": "late", "class": None, "fraction": 0.25}]
+    assert store.snapshot().views == ("by_carrier", "late")
+    with pytest.raises(sw.ViewNotFoundError):
+        store.snapshot().view("late.next")
+    assert {view["name"] for view in store.epochs().to_pylist()[-1]["views"]} == {"by_carrier", "late"}
+
+
+def test_status_shows_it(root: Path) -> None:
+    shown = CliRunner().invoke(app, ["status", str(root)])
+    assert "views that catch up" in shown.output
+    document = json.loads(CliRunner().invoke(app, ["status", str(root), "--json"]).stdout)
+    assert document["late_views"] == [{"name": "late", "class": None, "fraction": 0.25}]

@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from slackwater.reading.store import Store
+from slackwater.reading.store import open as open_store
+from slackwater.reading.story import tell
+from state.clock import ManualClock
+from state.lance.lance_store import LanceStateStore
+from state.location import Location
+from state.ownership.owner import Ownership
+from state.tables.catalog import Catalog
+from state.tables.delta import DeltaBuilder
+from state.tables.discovery_progress import DiscoveryProgress
+from state.tables.keys import encode_key
+from state.tables.records import EpochCounts, EpochSeconds
+from tests.slackwater.reading.written_root import START, WrittenRoot
+
+
+@pytest.fixture
+def store(written: WrittenRoot) -> Store:
+    return open_store(str(written.root))
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "words"),
+    [
+        ("day=1/a.csv", "done", "read to its end at epoch {2} (2026-01-31 12:00:02 UTC): 2 rows."),
+        ("day=1/b.csv", "done", "3 rows, 1 of them quarantined."),
+        ("day=2/big.csv", "reading", "its first 1,000 rows are in the views. It was listed at epoch {1}"),
+        (
+            "day=2/bad.csv",
+            "quarantined",
+            "at epoch {3} (2026-01-31 12:00:03 UTC): row 3: 'x' is no bigint; none of its",
+        ),
+        ("day=3/new.csv", "waiting", "has been waiting to be read since epoch {1}"),
+        ("day=3/_hidden.csv", "hidden", "names that start with `_` or `.` are skipped"),
+        ("day=3/notes.txt", "pattern", "does not match the pattern '**/*.csv' of source flights"),
+        (
+            "day=3/unseen.csv",
+            "not_listed",
+            "no listing has found it yet; the last listing ended at 2026-01-31 12:00:00",
+        ),
+        ("day=9/none.csv", "absent", "was never listed, and it is not there now"),
+    ],
+)
+def test_every_path_has_its_story(store: Store, written: WrittenRoot, path: str, status: str, words: str) -> None:
+    for asked in (path, f"{written.raw.url}/{path}", f"{written.raw}/{path}"):
+        story = store.why(asked)
+        assert (story.status, story.source) == (status, "flights")
+        assert story.path == f"{written.raw.url}/{path}"
+        assert words.format(*written.epochs) in story.text
+
+
+def test_a_path_under_no_source_is_told_with_the_sources(store: Store, written: WrittenRoot) -> None:
+    for asked in ("s3://elsewhere/day=1/a.csv", f"{written.raw}-old/a.csv"):
+        story = store.why(asked)
+        assert (story.status, story.source) == ("outside", None)
+        assert f"the sources are: flights ({written.raw.url})" in story.text
+
+
+def test_the_epochs_of_a_story_are_those_of_the_ledger(store: Store, written: WrittenRoot) -> None:
+    assert store.why("day=2/big.csv").epochs == {"listed_epoch": written.epochs[1], "first_epoch": written.epochs[3]}
+    assert store.why(Path("day=1/a.csv")).epochs["done_epoch"] == written.epochs[2]
+
+
+def test_later_changes_and_a_second_version_are_part_of_the_story(store: Store, written: WrittenRoot) -> None:
+    writer = LanceStateStore.open(written.root, ManualClock())
+    ledger = writer.scan("ledger")
+    key = next(row["key"] for row in ledger.to_pylist() if row["path"] == "day=1/a.csv")
+    epoch = written.epochs[-1] + 1
+    delta = DeltaBuilder()
+    delta.patch("ledger", key, 1, changed_epoch=epoch)
+    second = {"source": "flights", "path": "day=1/b.csv", "size": 7, "listed_epoch": epoch}
+    delta.put(
+        "ledger",
+        encode_key("flights", "day=1/b.csv", b"b2"),
+        1,
+        status="vanished",
+        rows_read=4,
+        gone_epoch=epoch,
+        **second,
+    )
+    writer.commit(epoch=epoch, delta=delta.build(), views={}, counts=EpochCounts(), seconds=EpochSeconds())
+    changed = store.why("day=1/a.csv")
+    assert changed.status == "done"
+    assert f"It was changed later, seen at epoch {epoch}" in changed.text
+    twice = store.why("day=1/b.csv")
+    assert twice.status == "vanished"
+    assert twice.epochs == {"listed_epoch": epoch, "gone_epoch": epoch}
+    assert "2 versions of it were listed" in twice.text
+    assert "its first 4 rows are in the views" in twice.text.splitlines()[1]
+
+
+def test_a_running_pipeline_tells_when_it_listed_last(store: Store, written: WrittenRoot) -> None:
+    assert store.why("day=3/unseen.csv").text.endswith("12:00:00 UTC, and no pipeline runs on this root now.")
+    ownership = Ownership(written.root, ManualClock(), run_id="r", pipeline="flights", interval_s=3600)
+    ownership.acquire()
+    ownership.update(sources={"flights": DiscoveryProgress(listed_at=datetime(2026, 2, 1, tzinfo=UTC))})
+    ownership.renew()
+    assert store.why("day=3/unseen.csv").text.endswith("the last listing ended at 2026-02-01 00:00:00 UTC.")
+    ownership.release()
+    assert store.why("day=3/unseen.csv").text.endswith("and no pipeline runs on this root now.")
+
+
+def test_an_object_from_before_the_sources_time_is_too_old(written: WrittenRoot) -> None:
+    state = LanceStateStore.open(written.root, ManualClock(), read_only=True)
+    catalog = Catalog.of(state.scan("catalog"))
+    limit = datetime(2100, 1, 1, tzinfo=UTC)
+    sources = {name: replace(each, not_before=limit) for name, each in catalog.sources.items()}
+    story = tell("day=3/unseen.csv", written.root, state, replace(catalog, sources=sources), None, limit)
+    assert story.status == "too_old" and story.text.endswith("leaves out what is older than 2100-01-01 00:00:00 UTC.")
+
+
+def test_a_source_that_is_gone_makes_nothing_up(store: Store, written: WrittenRoot) -> None:
+    shutil.rmtree(written.raw.path)
+    assert store.why("day=3/unseen.csv").status == "absent"
+    assert store.why("day=1/a.csv").status == "done"
+
+
+def test_objects_in_a_bucket_are_looked_for_with_the_roots_options(written_s3: WrittenRoot) -> None:
+    store = open_store(written_s3.root.url, written_s3.root.storage_options)
+    assert store.why("day=3/unseen.csv").status == "not_listed"
+    assert store.why("day=9/none.csv").status == "absent"
+
+
+def test_of_an_object_that_cannot_be_reached_nothing_is_claimed(written_s3: WrittenRoot) -> None:
+    state = LanceStateStore.open(written_s3.root, ManualClock())
+    wrong = {**written_s3.root.storage_options, "secret_access_key": "planted-secret-value"}
+    catalog = Catalog.of(state.scan("catalog"))
+    story = tell("day=3/unseen.csv", Location(written_s3.root.url, wrong), state, catalog, None, START)
+    assert story.status == "unknown"
+    assert "was never listed" in story.text
+    assert "access is denied" in story.text
+    assert "planted-secret-value" not in story.text

@@ -1,0 +1,83 @@
+"""Where the time of a committed epoch went, from the store alone."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import slackwater as sw
+from actors.protocol.run_state import CommittedEpoch
+from slackwater.status.run_status import RunStatus
+from slackwater.status.trace import trace_of
+from state.clock import ManualClock
+from state.errors import EpochExpiredError
+from state.lance.lance_store import LanceStateStore
+from state.ownership.owner import Owner, Ownership, read_owner
+from state.tables.records import EpochRecord
+from tests.repository import REPOSITORY
+from tests.slackwater.reading.written_root import SPANS, START, WrittenRoot
+
+STORES = REPOSITORY / "tests" / "state" / "lance" / "stores"
+
+
+def committed(record: EpochRecord, commit_s: float) -> CommittedEpoch:
+    return CommittedEpoch(record.epoch, record.committed_at, record.counts, record.seconds, commit_s)
+
+
+def owner_saying(written: WrittenRoot, record: EpochRecord, commit_s: float) -> Owner:
+    ownership = Ownership(written.root, ManualClock(START), run_id="run", pipeline="flights")
+    ownership.acquire(takeover=True)
+    ownership.tell(lambda: RunStatus(recent=(committed(record, commit_s),)).to_json())
+    ownership.renew()
+    ownership.release()
+    owner = read_owner(written.root)
+    assert owner is not None
+    return owner
+
+
+def test_an_epoch_tells_its_spans_and_the_next_one_how_long_its_commit_took(written: WrittenRoot) -> None:
+    trace = sw.open(written.root.url, written.root.storage_options).trace(written.epochs[2])
+    assert (trace.epoch, trace.files, trace.rows, trace.commit_s) == (written.epochs[2], 2, 5, 0.0625)
+    assert sorted(map(str, trace.spans)) == sorted(map(str, [*SPANS, sw.Span("commit", "", 1.5, 0.0625)]))
+    assert trace.spans[-1].phase == "commit" and trace.seconds == 0.5 + 1.5 + 0.0625
+
+
+def test_the_commit_of_the_latest_epoch_is_told_by_its_owner_if_anybody(written: WrittenRoot) -> None:
+    last, before = written.records[-1], written.records[-2]
+    assert trace_of(last, written.records, None).commit_s is None
+    owner = owner_saying(written, last, 0.75)
+    assert trace_of(last, written.records, owner).commit_s == 0.75
+    assert trace_of(last, written.records, replace(owner, status={"recent": "what?"})).commit_s is None
+    assert trace_of(before, written.records, owner).commit_s == 0.0625, "the record knows better"
+
+
+def test_a_gap_of_expired_epochs_tells_no_wrong_commit(written: WrittenRoot) -> None:
+    first, _, _, last = written.records
+    assert trace_of(first, [first, last], None).commit_s is None
+
+
+def test_an_epoch_of_an_older_format_tells_its_phases(tmp_path: Path) -> None:
+    root = shutil.copytree(STORES / "format-5", tmp_path / "root")
+    trace = sw.open(root).trace("latest")
+    assert [(span.phase, span.name, span.seconds) for span in trace.spans] == [
+        ("fetch", "", 0.5),
+        ("align", "", 0.25),
+        ("spark", "", 1.0),
+        ("collect", "", 0.0),
+    ]
+
+
+def test_after_an_upgrade_old_epochs_tell_their_phases_and_new_ones_their_spans(tmp_path: Path) -> None:
+    root = sw.open(shutil.copytree(STORES / "format-5", tmp_path / "root"))
+    old = root.epochs()["epoch"].to_pylist()[-1]
+    store = LanceStateStore.open(root._root, ManualClock(START))
+    store.take_over("ours")
+    assert root.trace(old).spans[-1].phase == "collect"
+
+
+def test_an_epoch_that_is_not_there_has_no_trace(written: WrittenRoot) -> None:
+    with pytest.raises(EpochExpiredError, match="epoch 3 was never committed"):
+        sw.open(written.root.url, written.root.storage_options).trace(3)

@@ -1,0 +1,97 @@
+"""The signals that end a run in the foreground: the first after a last epoch, the second at once."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from tests.repository import REPOSITORY
+
+# What a run does between its start and its stop does not matter to who waits for it.
+_PROGRAM = """
+import sys, threading
+from actors.telemetry.logging import configure_default
+from slackwater.running.foreground import run_in_foreground
+
+configure_default()
+
+class Endless:
+    def __enter__(self): return self
+    def __exit__(self, *_): pass
+    def wait(self, until, timeout_s):
+        print("waiting", flush=True)
+        return threading.Event().wait(timeout_s)
+    def status(self): return None
+    def stop(self):
+        print("last epoch", flush=True)
+        if sys.argv[1:]: threading.Event().wait()
+        return "report"
+
+print(run_in_foreground(Endless, None), flush=True)
+"""
+
+
+def started(*arguments: str) -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", _PROGRAM, *arguments],
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "waiting\n"
+    return process
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_is_a_graceful_stop(number: signal.Signals) -> None:
+    process = started()
+    process.send_signal(number)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, out.splitlines()[-2:]) == (0, ["last epoch", "report"])
+    assert f"signal={number.name}" in err and "Traceback" not in err
+
+
+def test_a_second_signal_ends_the_process_at_once() -> None:
+    process = started("hangs")
+    process.send_signal(signal.SIGTERM)
+    assert process.stdout is not None
+    while process.stdout.readline() != "last epoch\n":
+        pass
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert err.splitlines()[-1].startswith("error: interrupted; what was committed stays")
+
+
+def test_outside_of_the_main_thread_signals_stay_whose_they_were() -> None:
+    from slackwater.running.foreground import run_in_foreground
+
+    before = signal.getsignal(signal.SIGTERM)
+    seen: list[object] = []
+
+    class Over:
+        def __enter__(self) -> Over:
+            return self
+
+        def __exit__(self, *_: object) -> None: ...
+
+        def wait(self, until: str | None, timeout_s: float) -> bool:
+            seen.append(signal.getsignal(signal.SIGTERM))
+            return True
+
+        def status(self) -> None: ...
+
+        def stop(self) -> str:
+            return "report"
+
+    thread = threading.Thread(target=lambda: seen.append(run_in_foreground(Over, "caught_up")))  # type: ignore[arg-type]
+    thread.start()
+    thread.join(30)
+    assert seen == [before, "report"]

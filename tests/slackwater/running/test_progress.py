@@ -1,0 +1,87 @@
+"""How far the sources of a run are, when its attempts are added up: what their files are found by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+
+from actors.protocol.reports import ListProgress, MessageProgress, SourceProgress
+from actors.protocol.run_state import Recovered, RunState
+from slackwater.running.progress import RunProgress
+from slackwater.status.run_status import MessageStatus
+from state.clock import ManualClock
+from state.tables.discovery_progress import DiscoveryProgress, QueueProgress
+from tests.slackwater.reading.told_root import QUEUE
+from tests.slackwater.reading.written_root import START
+
+NOW_S = START.timestamp()
+LISTED = START - timedelta(hours=3)
+
+
+def progress() -> RunProgress:
+    """A source with a queue and one without; an attempt has begun."""
+    made = RunProgress(["told", "listed"], ManualClock(START), {"told": QUEUE})
+    made.begin(recovered(), RunState(0, "starting", 0, 0))
+    return made
+
+
+def recovered(finished: Mapping[str, SourceProgress] | None = None) -> Recovered:
+    return Recovered(1, 0, None, {}, {}, {}, frozenset(), finished or {})
+
+
+def state(*lists: ListProgress) -> RunState:
+    return RunState(1, "running", 1, 0, lists=lists)
+
+
+def told(messages: MessageProgress | None, **fields: object) -> ListProgress:
+    known: dict[str, object] = {"period_s": 60.0, "listed_at": LISTED, "found": 4, **fields}
+    return ListProgress("list-told", "told", messages=messages, **known)  # type: ignore[arg-type]
+
+
+def listed(**fields: object) -> ListProgress:
+    return ListProgress("list-listed", "listed", period_s=10.0, **fields)  # type: ignore[arg-type]
+
+
+BUSY = MessageProgress(received=9, redelivered=2, poison=1, deleted=6, tracked=3, oldest_sent_s=NOW_S - 12)
+
+
+def test_a_source_with_a_queue_tells_of_its_messages_and_another_does_not() -> None:
+    sources = progress().sources(state(told(BUSY), listed(listed_at=START, found=7)))
+    assert sources["told"].messages == MessageStatus(QUEUE, 3, 12.0, received=9, redelivered=2, poison=1, deleted=6)
+    assert (sources["told"].listed_at, sources["told"].found) == (LISTED, 4)
+    assert sources["listed"].messages is None
+    assert (sources["listed"].listed_at, sources["listed"].found) == (START, 7)
+    idle = progress().sources(state(told(MessageProgress(received=9, deleted=9)))).get("told")
+    assert idle is not None and idle.messages == MessageStatus(QUEUE, received=9, deleted=9)
+
+
+def test_the_messages_of_all_attempts_are_added_up_but_for_those_that_are_being_worked_on() -> None:
+    made, failed = progress(), state(told(BUSY))
+    made.begin(recovered(), failed)
+    starting = made.sources(state(ListProgress("list-told", "told")))["told"].messages
+    assert starting == MessageStatus(QUEUE, received=9, redelivered=2, poison=1, deleted=6)
+    second = state(told(MessageProgress(received=4, redelivered=3, deleted=1, tracked=3, oldest_sent_s=NOW_S - 40)))
+    again = made.sources(second)["told"].messages
+    assert again == MessageStatus(QUEUE, 3, 40.0, received=13, redelivered=5, poison=1, deleted=7)
+    made.begin(recovered(), second)
+    third = made.sources(state(told(BUSY)))["told"].messages
+    assert third is not None and (third.received, third.deleted, third.in_flight) == (22, 13, 3)
+
+
+def test_the_last_listing_is_that_of_any_attempt() -> None:
+    made = progress()
+    made.begin(recovered(), state(told(BUSY, listed_at=START, found=0)))
+    # The new list actor knows the store, where nothing is written of a listing that found nothing.
+    now = made.sources(state(told(None, listed_at=LISTED, found=4)))["told"]
+    assert (now.listed_at, now.found) == (START, 0)
+    later = made.sources(state(told(None, listed_at=START + timedelta(hours=1), found=2)))["told"]
+    assert (later.listed_at, later.found) == (START + timedelta(hours=1), 2)
+
+
+def test_others_are_told_what_list_actors_have_said_and_nothing_before() -> None:
+    made = progress()
+    assert made.discovery(state(ListProgress("list-told", "told"), listed())) == {
+        "listed": DiscoveryProgress(None, 0, 10.0, None)
+    }
+    queue = QueueProgress(QUEUE, 3, START - timedelta(seconds=12), received=9, redelivered=2)
+    assert made.discovery(state(told(BUSY)))["told"] == DiscoveryProgress(LISTED, 4, 60.0, queue)

@@ -1,0 +1,411 @@
+"""Every view is computed again from the ledger's files, and whatever is wrong with it is seen and named."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import random
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import DataFrame
+
+import slackwater as sw
+from actors.files import FileVersion
+from actors.formats.options import Csv, Json, Parquet
+from actors.formats.registry import Format
+from actors.objects.object_store import ObjectStore
+from actors.sources.source import SourceDefinition
+from slackwater.reading.recorded_source import IngestedFile, RecordedSource
+from slackwater.verification.duckdb_engine import DuckDbEngine
+from slackwater.verification.engine import CannotComputeError
+from slackwater.verification.ingested_files import IngestedFiles
+from slackwater.verification.step import Step
+from slackwater.verification.verification import FileProblem, Outcome, Verification, ViewCheck
+from spark_bridge.analysis.view_definition import ViewDefinition
+from state.errors import EpochNotFoundError, UsageError
+from state.location import Location
+from state.tables.records import CatalogView
+from tests.slackwater.verification.committed_root import CommittedRoot
+
+SCHEMA = pa.schema(
+    [
+        ("k", pa.string()),
+        ("i", pa.int64()),
+        ("d", pa.float64()),
+        ("m", pa.decimal128(10, 2)),
+        ("moment", pa.timestamp("us", "UTC")),
+        ("day", pa.date32()),
+        ("yes", pa.bool_()),
+    ]
+)
+GROUPED = ViewDefinition(
+    "grouped",
+    "SELECT k, count(*) AS n, sum(i) AS s, avg(d) AS a, sum(m) AS m, max(moment) AS latest, min(day) AS earliest "
+    "FROM t GROUP BY k",
+)
+TOTAL = ViewDefinition("total", "SELECT count(*) AS n, sum(d) AS s FROM t")
+ROWS = ViewDefinition("big", "SELECT k, i, d, moment, day, yes FROM t WHERE i > 2")
+SPARK_ONLY = ViewDefinition("spark_only", "SELECT date_format(day, 'yyyy') AS y, count(*) AS n FROM t GROUP BY 1")
+ENGINES = ("duckdb", "spark")
+FORMATS: Mapping[str, Format] = {"csv": Csv(), "json": Json(), "parquet": Parquet()}
+
+
+def rows(first: int, count: int) -> list[dict[str, Any]]:
+    return [
+        {
+            "k": [None, "a", "b", "o'hare|\\1"][i % 4],
+            "i": i,
+            "d": i / 7,
+            "m": f"{i}.25",
+            "moment": f"2026-01-01T00:00:{i % 60:02d}Z",
+            "day": f"2026-01-{1 + i % 28:02d}",
+            "yes": i % 3 == 0,
+        }
+        for i in range(first, first + count)
+    ]
+
+
+def body(format: str, records: list[dict[str, Any]]) -> bytes:
+    if format == "json":
+        return "".join(json.dumps({**each, "m": float(each["m"]), "more": 1}) + "\n" for each in records).encode()
+    if format == "csv":
+        lines = [",".join(["i", "more", *[name for name in SCHEMA.names if name != "i"]])]
+        for each in records:
+            rest = [each[name] for name in SCHEMA.names if name != "i"]
+            texts = ["" if value is None else str(value).lower() if value in (True, False) else value for value in rest]
+            lines.append(",".join(map(str, [each["i"], "x", *texts])))
+        return ("\n".join(lines) + "\n").encode()
+    table = pa.Table.from_pylist(records).set_column(
+        3, "m", pa.array([each["m"] for each in records]).cast(pa.decimal128(10, 2))
+    )
+    for name in ("moment", "day"):
+        text = pa.array([each[name].removesuffix("Z") for each in records])
+        kind = pa.timestamp("us") if name == "moment" else pa.date32()
+        table = table.set_column(table.column_names.index(name), name, text.cast(kind))
+    sink = io.BytesIO()
+    pq.write_table(table, sink, row_group_size=3)
+    return sink.getvalue()
+
+
+def check(verification: Verification, view: str) -> ViewCheck:
+    return next(each for each in verification.views if each.view == view)
+
+
+def written(root: CommittedRoot, *views: ViewDefinition, format: str = "csv", schema: pa.Schema = SCHEMA) -> None:
+    """Two files, read in two epochs, the second of them in two parts."""
+    root.declare(FORMATS[format], schema, *views)
+    root.put("a", body(format, rows(0, 10)))
+    root.put("dir/b", body(format, rows(10, 20)))
+    root.ingest({"a": 10, "dir/b": 5})
+    root.ingest({"dir/b": 20})
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_views_are_equal_to_what_either_engine_computes(root: CommittedRoot, format: str, engine: str) -> None:
+    written(root, GROUPED, ROWS, TOTAL, format=format)
+    found = root.verify(engine=engine)
+    assert [(each.view, each.outcome, each.engine, each.reason) for each in found.views] == [
+        (name, Outcome.EQUAL, engine, "") for name in ("big", "grouped", "total")
+    ]
+    assert check(found, "grouped").rows == check(found, "grouped").expected_rows == 4
+    assert found.all_equal and found.epoch == root.epochs[-1]
+
+
+def test_an_older_epoch_is_checked_against_its_own_ledger(root: CommittedRoot) -> None:
+    written(root, GROUPED, ROWS)
+    found = root.verify(epoch=root.epochs[0])
+    assert found.all_equal and found.epoch == root.epochs[0]
+    assert check(found, "big").rows == 12
+    with pytest.raises(EpochNotFoundError):
+        root.verify(epoch=1)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_changed_value_is_named_with_both_values(root: CommittedRoot, engine: str) -> None:
+    written(root, GROUPED, ROWS)
+    wrong = root.stored("grouped").to_pylist()
+    row = next(each for each in wrong if each["k"] == "b")
+    right = row["s"]
+    row["s"] += 1
+    root.overwrite("grouped", pa.Table.from_pylist(wrong, root.stored("grouped").schema))
+    found = check(root.verify(engine=engine), "grouped")
+    assert (found.outcome, found.engine) == (Outcome.DIFFERENT, engine)
+    assert found.differences is not None
+    assert (found.differences.missing, found.differences.extra, found.differences.changed) == (0, 0, 1)
+    (example,) = found.differences.examples
+    assert example.view is not None and example.expected is not None
+    assert (example.view["k"], example.view["s"], example.expected["s"]) == ("b", right + 1, right)
+    assert check(root.verify(engine=engine), "big").outcome is Outcome.EQUAL
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("view", ["grouped", "big"])
+def test_missing_and_extra_rows_are_counted_and_named(root: CommittedRoot, view: str, engine: str) -> None:
+    written(root, GROUPED, ROWS)
+    table = root.stored(view)
+    lost = table.slice(0, 1).to_pylist()[0]
+    root.overwrite(view, table.slice(1))
+    found = check(root.verify(engine=engine), view).differences
+    assert found is not None and (found.missing, found.extra, found.changed) == (1, 0, 0)
+    assert dict(found.examples[0].expected or {}) == lost and found.examples[0].view is None
+
+    root.overwrite(view, pa.concat_tables([table, table.slice(2, 1), table.slice(2, 1)]))
+    found = check(root.verify(engine=engine), view).differences
+    assert found is not None and (found.missing, found.extra, found.changed) == (0, 2, 0)
+    assert dict(found.examples[0].view or {}) == table.slice(2, 1).to_pylist()[0]
+
+
+def test_duckdb_alone_never_condemns_a_view(root: CommittedRoot) -> None:
+    """Some SQL it does not understand, and some means another thing there: what Spark says counts, and why is told."""
+    shifted = ViewDefinition("shifted", "SELECT i, substring(k, 0, 1) AS s FROM t")
+    written(root, shifted, SPARK_ONLY)
+    found = root.verify()
+    assert [(each.view, each.outcome, each.engine) for each in found.views] == [
+        ("shifted", Outcome.EQUAL, "spark"),
+        ("spark_only", Outcome.EQUAL, "spark"),
+    ]
+    assert check(found, "spark_only").reason.startswith("duckdb: ")
+    assert check(found, "shifted").reason == "duckdb has another result"
+    alone = root.verify(engine="duckdb")
+    assert check(alone, "spark_only").outcome is Outcome.NOT_CHECKABLE
+    assert check(alone, "shifted").outcome is Outcome.DIFFERENT
+
+
+def test_auto_reports_a_wrong_view_with_what_spark_has(root: CommittedRoot) -> None:
+    written(root, GROUPED)
+    root.overwrite("grouped", root.stored("grouped").slice(1))
+    found = check(root.verify(), "grouped")
+    assert (found.outcome, found.engine, found.reason) == (Outcome.DIFFERENT, "spark", "duckdb has another result")
+
+
+def test_a_file_that_has_changed_or_is_gone_is_named(root: CommittedRoot) -> None:
+    written(root, GROUPED, ROWS)
+    root.put("a", body("csv", rows(0, 9)))
+    root.remove("dir/b")
+    found = root.verify()
+    for view in ("grouped", "big"):
+        one = check(found, view)
+        assert (one.outcome, one.engine) == (Outcome.NOT_CHECKABLE, None)
+        assert one.files == (
+            FileProblem(f"{root.raw.url}/a", "changed"),
+            FileProblem(f"{root.raw.url}/dir/b", "gone"),
+        )
+        assert "/a has changed" in one.reason and "/dir/b is gone" in one.reason
+    assert not found.all_equal
+
+
+def test_a_file_of_which_no_row_was_read_may_go(root: CommittedRoot) -> None:
+    written(root, GROUPED)
+    root.put("bad", b"\x00")
+    root.ingest({"bad": 0}, status="quarantined")
+    root.remove("bad")
+    root.put("new", body("csv", rows(100, 5)))
+    assert root.verify().all_equal
+
+
+@pytest.mark.parametrize("format", ["csv", "json"])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_of_a_quarantined_file_exactly_the_rows_before_the_bad_one_count(
+    root: CommittedRoot, format: str, engine: str
+) -> None:
+    root.declare(FORMATS[format], SCHEMA, GROUPED, ROWS)
+    lines = body(format, rows(0, 20)).splitlines(keepends=True)
+    bad = 10 if format == "json" else 11
+    lines[bad] = b'{"k": "a", "i": "no number"}\n' if format == "json" else lines[bad].replace(b"10,", b"ten,", 1)
+    root.put("half", b"".join(lines))
+    root.ingest({"half": 10}, status="quarantined")
+    found = root.verify(engine=engine)
+    assert found.all_equal and check(found, "big").rows == 7
+    root.claim("half", 9)
+    assert {each.outcome for each in root.verify(engine=engine).views} == {Outcome.DIFFERENT}
+
+
+def test_a_ledger_that_claims_rows_that_a_file_does_not_have_is_wrong(root: CommittedRoot) -> None:
+    written(root, GROUPED)
+    root.claim("a", 11)
+    found = check(root.verify(), "grouped")
+    assert found.outcome is Outcome.DIFFERENT
+    assert "the ledger says that 11 rows of a were ingested; it has 10" in found.reason
+
+
+def test_a_frozen_view_is_checked_where_it_was_frozen(root: CommittedRoot) -> None:
+    written(root, GROUPED, ROWS)
+    frozen_at = root.epochs[-1]
+    root.freeze("big")
+    root.put("c", body("csv", rows(40, 6)))
+    root.ingest({"c": 6})
+    found = root.verify()
+    assert found.all_equal
+    assert (check(found, "big").epoch, check(found, "grouped").epoch) == (frozen_at, root.epochs[-1])
+    assert (check(found, "big").rows, root.stored("grouped").num_rows) == (27, 4)
+
+
+def test_a_function_needs_its_app_and_no_other(root: CommittedRoot) -> None:
+    def late(t: DataFrame) -> DataFrame:
+        return t.where("i > 5").select("k", "i")
+
+    def other() -> ViewDefinition:
+        def late(t: DataFrame) -> DataFrame:
+            return t.where("i > 6").select("k", "i")
+
+        return ViewDefinition("late", function=late)
+
+    written(root, ViewDefinition("late", function=late))
+    steps: list[Step] = []
+    without = check(root.verify(on_step=steps.append), "late")
+    assert len(steps) == 1, "nothing is read for a view that nobody can compute"
+    assert without.outcome is Outcome.NOT_CHECKABLE and "--app" in without.reason
+
+    app = sw.Pipeline("p", root=root.root.url)
+    app.source("t", root.raw.url, format="csv")
+    app.view(late)
+    found = check(root.verify(pipeline=app), "late")
+    assert (found.outcome, found.engine, found.rows) == (Outcome.EQUAL, "spark", 24)
+    root.overwrite("late", root.stored("late").slice(1))
+    assert check(root.verify(pipeline=app), "late").outcome is Outcome.DIFFERENT
+
+    changed = sw.Pipeline("p", root=root.root.url)
+    changed.view(other().function or late)
+    assert "not the function that the view was made by" in check(root.verify(pipeline=changed), "late").reason
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_csv_is_read_as_its_source_says(root: CommittedRoot, engine: str) -> None:
+    schema = pa.schema(
+        [("id", pa.int64()), ("te\"x't", pa.string()), ("raw", pa.binary()), ("moment", pa.timestamp("us"))]
+    )
+    format = Csv(delimiter=";", quote="'", header=False, null_values=("-",))
+    root.declare(format, schema, ViewDefinition("every", "SELECT * FROM t"))
+    text = "1;'a;''b''\nc';\\x41;2026-01-01 01:02:03.5\n\n2;-;-;-\n3;;NULL;2026-01-01\n"
+    root.put("plain", text.encode())
+    root.put("packed", gzip.compress(text.encode()))
+    root.ingest({"plain": 3, "packed": 2})
+    assert root.stored("every").num_rows == 5
+    assert root.stored("every")["te\"x't"].to_pylist()[:3] == ["a;'b'\nc", None, ""]
+    found = check(root.verify(engine=engine), "every")
+    assert (found.outcome, found.reason) == (Outcome.EQUAL, "")
+
+
+def test_a_csv_without_texts_for_null_is_left_to_spark(root: CommittedRoot) -> None:
+    root.declare(Csv(null_values=()), pa.schema([("k", pa.string())]), ViewDefinition("every", "SELECT k FROM t"))
+    root.put("a", b"k\nx\nNULL\n")
+    root.ingest({"a": 2})
+    found = check(root.verify(), "every")
+    assert (found.outcome, found.engine) == (Outcome.EQUAL, "spark") and "null" in found.reason
+
+
+def test_a_source_that_duckdb_cannot_read_leaves_the_others_to_it(tmp_path: Path) -> None:
+    schema = pa.schema([("k", pa.string())])
+    (tmp_path / "a").write_bytes(b"k\nx\n")
+    ((path, etag, size, modified),) = next(ObjectStore(Location(str(tmp_path))).list_pages()).objects()
+    file = IngestedFile(FileVersion("any", path, b"", etag, size, modified), 1)
+
+    def source(name: str, format: Csv) -> IngestedFiles:
+        definition = SourceDefinition(name=name, location=Location(str(tmp_path)), format=format, schema=schema)
+        return IngestedFiles(RecordedSource(definition, (file,)))
+
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    with DuckDbEngine(scratch, {}) as engine:
+        with pytest.raises(CannotComputeError):
+            engine.load(source("bad", Csv(null_values=())), scratch)
+        engine.load(source("good", Csv()), scratch)
+        view = CatalogView("v", "append", "SELECT k FROM good", "", ("good",), (), 1)
+        assert engine.answer(view, schema).to_pylist() == [{"k": "x"}]
+
+
+def test_a_query_of_the_catalog_reaches_no_file(root: CommittedRoot) -> None:
+    root.put("secret", b"a\n1\n")
+    place = root.root.path
+    with DuckDbEngine(place, {}) as engine:
+        query = f"SELECT * FROM read_csv('{root.raw.path}/secret')"
+        view = CatalogView("v", "append", query, "", ("t",), (), 1)
+        with pytest.raises(CannotComputeError, match="disabled"):
+            engine.answer(view, pa.schema([("a", pa.int64())]))
+
+
+def test_nested_columns_are_compared_too(root: CommittedRoot) -> None:
+    schema = pa.schema(
+        [("id", pa.int64()), ("tags", pa.list_(pa.string())), ("moment", pa.struct([("x", pa.float64())]))]
+    )
+    root.declare(Json(), schema, ViewDefinition("every", "SELECT id, tags, moment FROM t"))
+    root.put("a", b'{"id":1,"tags":["x",null],"moment":{"x":0.1}}\n{"id":2,"moment":{}}\n{"id":3,"tags":[]}\n')
+    root.ingest({"a": 3})
+    assert check(root.verify(engine="duckdb"), "every").outcome is Outcome.EQUAL
+    assert check(root.verify(engine="spark"), "every").outcome is Outcome.EQUAL
+    wrong = [{**row, "tags": ["x"]} if row["id"] == 1 else row for row in root.stored("every").to_pylist()]
+    root.overwrite("every", pa.Table.from_pylist(wrong, root.stored("every").schema))
+    found = check(root.verify(), "every").differences
+    assert found is not None and (found.missing, found.extra) == (1, 1)
+
+
+def test_lists_of_groups_are_compared_in_any_order(root: CommittedRoot) -> None:
+    written(root, ViewDefinition("lists", "SELECT k, collect_list(d) AS l, collect_set(yes) AS s FROM t GROUP BY k"))
+    assert check(root.verify(engine="spark"), "lists").outcome is Outcome.EQUAL
+    stored = root.stored("lists")
+    root.overwrite("lists", pa.Table.from_pylist([{**r, "l": r["l"][::-1]} for r in stored.to_pylist()], stored.schema))
+    assert check(root.verify(engine="spark"), "lists").outcome is Outcome.EQUAL
+    root.overwrite("lists", pa.Table.from_pylist([{**r, "l": r["l"][1:]} for r in stored.to_pylist()], stored.schema))
+    assert check(root.verify(engine="spark"), "lists").outcome is Outcome.DIFFERENT
+
+
+def test_values_seen_once_and_grouping_sets_are_equal(root: CommittedRoot) -> None:
+    written(
+        root,
+        ViewDefinition("once", "SELECT k, count(DISTINCT yes) AS n, bool_or(yes) AS o FROM t GROUP BY k"),
+        ViewDefinition("sets", "SELECT k, yes, grouping_id() AS id, count(*) AS n FROM t GROUP BY CUBE (k, yes)"),
+        ViewDefinition("rows", "SELECT DISTINCT k, yes FROM t"),
+    )
+    assert root.verify().all_equal
+    assert root.verify(engine="spark").all_equal
+
+
+def test_estimates_are_not_compared(root: CommittedRoot) -> None:
+    written(root, ViewDefinition("estimate", "SELECT approx_count_distinct(i) AS n FROM t"))
+    found = check(root.verify(), "estimate")
+    assert found.outcome is Outcome.NOT_CHECKABLE
+    assert "approx_count_distinct estimates" in found.reason
+
+
+def test_many_rows_in_many_epochs_are_equal_in_spite_of_the_order_of_their_sums(root: CommittedRoot) -> None:
+    chance = random.Random(5)
+    schema = pa.schema([("k", pa.int64()), ("d", pa.float64())])
+    sums = ViewDefinition("sums", "SELECT k, sum(d) AS s, stddev_samp(d) AS sd FROM t GROUP BY k")
+    unkeyed = ViewDefinition("unkeyed", "SELECT sum(d) AS s, avg(d) AS a, count(*) AS n FROM t GROUP BY k")
+    root.declare(Parquet(), schema, sums, unkeyed)
+    for number in range(3):
+        sink = io.BytesIO()
+        keys = [chance.randrange(40) for _ in range(2_000)]
+        pq.write_table(pa.table({"k": keys, "d": [chance.uniform(-1e6, 1e6) for _ in keys]}, schema=schema), sink)
+        root.put(f"{number}.parquet", sink.getvalue())
+        root.ingest({f"{number}.parquet": 2_000})
+    for engine in ENGINES:
+        assert root.verify(engine=engine).all_equal
+    table = root.stored("unkeyed")
+    root.overwrite("unkeyed", table.set_column(1, "a", pa.compute.multiply(table["a"], 1 + 1e-7)))
+    found = check(root.verify(engine="duckdb"), "unkeyed").differences
+    assert found is not None and (found.missing, found.extra) == (40, 40)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_it_works_in_a_bucket(root_s3: CommittedRoot, engine: str) -> None:
+    written(root_s3, GROUPED, ROWS)
+    assert root_s3.verify(engine=engine).all_equal
+    root_s3.put("a", body("csv", rows(0, 10)))
+    assert root_s3.verify(engine=engine).all_equal, "the same content is the same version"
+    root_s3.put("a", body("csv", rows(1, 10)))
+    found = check(root_s3.verify(engine=engine), "big")
+    assert found.files == (FileProblem(f"{root_s3.raw.url}/a", "changed"),)
+
+
+def test_an_engine_that_there_is_not_is_refused(root: CommittedRoot) -> None:
+    written(root, GROUPED)
+    with pytest.raises(UsageError, match="auto, duckdb, spark"):
+        root.verify(engine="polars")

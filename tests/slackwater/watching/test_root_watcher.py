@@ -1,0 +1,191 @@
+"""Whoever runs on a root, as others see it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+
+from slackwater.reading.store import Store
+from slackwater.status.run_status import RunStatus, SourceStatus
+from slackwater.watching.root_watcher import RootWatcher
+from slackwater.watching.stored_status import stored_status
+from state.clock import ManualClock
+from state.errors import StoreNotFoundError
+from state.location import Location
+from state.ownership.owner import Ownership
+from tests.slackwater.reading.written_root import START, WrittenRoot, write_root
+
+TOLD = RunStatus(phase="running", epoch=5, sources={"flights": SourceStatus(waiting=7, rows_per_s=1.5)}, seconds=60.0)
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> WrittenRoot:
+    return write_root(Location(str(tmp_path / "root")), Location(str(tmp_path / "raw")))
+
+
+class Running:
+    """A run's `owner.json`, written when the test says so."""
+
+    def __init__(self, root: Location, run_id: str = "r") -> None:
+        self.clock = ManualClock(START)
+        self.ownership = Ownership(root, self.clock, run_id=run_id, pipeline="flights", interval_s=3600)
+        self.ownership.acquire(takeover=True)
+
+    def tell(self, status: RunStatus = TOLD) -> None:
+        self.ownership.tell(lambda: status.to_json())
+        self.clock.advance(5)
+        self.ownership.renew()
+
+
+@pytest.fixture
+def run(written: WrittenRoot) -> Iterator[Running]:
+    running = Running(written.root)
+    yield running
+    running.ownership.release()
+
+
+def test_where_nobody_runs_the_store_tells_everything(written: WrittenRoot) -> None:
+    look = RootWatcher(written.root, ManualClock()).look()
+    assert (look.life.state, look.owner, look.warning) == ("none", None, "")
+    status = look.status
+    assert (status.phase, status.epoch, "nobody runs here" in status.message) == ("stopped", written.epochs[-1], True)
+    flights = status.sources["flights"]
+    assert (flights.waiting, flights.reading, flights.done, flights.quarantined) == (1, 1, 2, 1)
+    assert (flights.listed, flights.rows, flights.rows_bad) == (5, 1004, 1)
+    assert {name: (view.view_class, view.rows) for name, view in status.views.items()} == {
+        "by_carrier": ("aggregate", 3),
+        "late": ("append", 3),
+    }
+    assert [epoch.epoch for epoch in status.recent] == written.epochs and status.recent[-1].counts.rows == 1000
+    assert status.recent[-1].seconds.spark == 1.0
+    assert RunStatus.of_json(status.to_json()) == status
+
+
+def test_a_run_that_is_heard_of_tells_how_far_it_is(written: WrittenRoot, run: Running) -> None:
+    clock = ManualClock()
+    run.tell()
+    watcher = RootWatcher(written.root, clock)
+    assert (watcher.look().life.state, watcher.look().status) == ("unheard", TOLD)
+    clock.advance(2)
+    assert watcher.look().status == replace(TOLD, seconds=62.0), "the seconds go on between two renewals"
+    run.tell(replace(TOLD, epoch=6))
+    look = watcher.look()
+    assert (look.life.state, look.status.epoch, look.life.silent_s, look.warning) == ("living", 6, 0.0, "")
+
+
+def test_a_silent_owner_is_told_by_the_watchers_clock_alone(written: WrittenRoot, run: Running) -> None:
+    clock = ManualClock()
+    watcher = RootWatcher(written.root, clock)
+    run.tell()
+    watcher.look()
+    run.clock.advance(-86_400)  # its clock is a day behind
+    run.tell()
+    clock.advance(5)
+    assert watcher.look().life.state == "living"
+    clock.advance(19)
+    assert watcher.look().life.state == "living"
+    clock.advance(2)
+    look = watcher.look()
+    assert (look.life.state, look.status.phase, look.status.epoch) == ("silent", "silent", written.epochs[-1])
+    assert "nothing heard of process" in look.warning and "for 21 s" in look.warning
+    run.tell()
+    assert watcher.look().life.state == "living", "it could not reach the root for a while"
+
+
+def test_an_owner_who_was_never_heard_of_is_silent_too(written: WrittenRoot, run: Running) -> None:
+    clock = ManualClock()
+    run.tell()
+    watcher = RootWatcher(written.root, clock)
+    watcher.look()
+    clock.advance(21)
+    assert watcher.look().life.state == "silent"
+
+
+def test_a_run_that_ends_is_seen_at_once(written: WrittenRoot, run: Running) -> None:
+    watcher = RootWatcher(written.root, ManualClock())
+    run.tell()
+    assert watcher.look().life.state == "unheard"
+    run.ownership.update(last_error="the bucket is gone")
+    run.ownership.release("failed")
+    look = watcher.look()
+    assert (look.life.state, look.status.phase, look.warning) == ("ended", "failed", "failed: the bucket is gone")
+    assert look.status.epoch == written.epochs[-1]
+
+
+def test_a_process_that_was_killed_on_this_machine_is_gone_at_once(
+    written: WrittenRoot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    child = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE)
+    monkeypatch.setattr("state.ownership.owner.os.getpid", lambda: child.pid)
+    assert psutil.pid_exists(child.pid)
+    run = Running(written.root)
+    run.tell()
+    watcher = RootWatcher(written.root, ManualClock())
+    assert watcher.look().life.state == "unheard"
+    child.kill()
+    child.wait()
+    look = watcher.look()
+    assert (look.life.state, look.status.phase) == ("gone", "gone")
+    assert f"process {child.pid} is gone" in look.warning
+
+
+def test_a_takeover_from_a_living_run_is_told_and_a_new_start_is_none(written: WrittenRoot, run: Running) -> None:
+    watcher = RootWatcher(written.root, ManualClock())
+    run.tell()
+    watcher.look()
+    second = Running(written.root, "second")
+    second.tell()
+    look = watcher.look()
+    assert look.owner is not None and (look.owner.run_id, look.life.took_over, look.life.state) == (
+        "second",
+        True,
+        "living",
+    )
+    second.ownership.release()
+    assert watcher.look().life.state == "ended"
+    third = Running(written.root, "third")
+    third.tell()
+    assert not watcher.look().life.took_over
+    third.ownership.release()
+
+
+def test_a_status_of_another_version_leaves_what_is_committed(written: WrittenRoot, run: Running) -> None:
+    run.ownership.tell(lambda: {"epochs": "many"})
+    run.ownership.update(phase="running")
+    run.ownership.renew()
+    look = RootWatcher(written.root, ManualClock()).look()
+    assert (look.life.state, look.status.phase, look.status.epoch) == ("unheard", "running", written.epochs[-1])
+
+
+def test_a_run_that_has_committed_nothing_yet_can_be_watched(tmp_path: Path) -> None:
+    root = Location(str(tmp_path / "root"))
+    watcher = RootWatcher(root, ManualClock())
+    with pytest.raises(StoreNotFoundError):
+        watcher.look()
+    run = Running(root)
+    assert watcher.look().status == RunStatus(phase="starting", message="nothing is committed yet")
+    run.tell()
+    assert watcher.look().status == TOLD
+    write_root(root, Location(str(tmp_path / "raw")))
+    run.ownership.release()
+    assert watcher.look().status.sources["flights"].done == 2
+
+
+def test_the_ledger_is_read_again_only_for_another_epoch(written: WrittenRoot, monkeypatch: pytest.MonkeyPatch) -> None:
+    reads: list[Store] = []
+
+    def counted(store: Store) -> RunStatus:
+        reads.append(store)
+        return stored_status(store)
+
+    monkeypatch.setattr("slackwater.watching.root_watcher.stored_status", counted)
+    watcher = RootWatcher(written.root, ManualClock())
+    for _ in range(3):
+        watcher.look()
+    assert len(reads) == 1

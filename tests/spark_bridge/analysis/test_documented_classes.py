@@ -1,0 +1,46 @@
+"""Every query of the guide has the class that the guide promises, and says why."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from pyspark.sql import SparkSession
+
+from actors.schemas.ddl import parse_schema
+from spark_bridge.analysis.analysis import analyse
+from spark_bridge.analysis.view_definition import ViewDefinition
+from state.errors import NotIncrementalError
+from tests.repository import REPOSITORY
+
+GUIDE = REPOSITORY / "docs" / "guide" / "view-classes.md"
+SOURCE = re.compile(r"`(\w+) \((.*?)\)`")
+ROW = re.compile(r"^\| `(.*)` \| (\w+) \| (.*?) ?\|$", re.MULTILINE)
+
+TEXT = GUIDE.read_text()
+SCHEMAS = {name: parse_schema(columns) for name, columns in SOURCE.findall(TEXT)}
+QUERIES = ROW.findall(TEXT)
+
+
+def test_the_guide_has_queries_of_every_class() -> None:
+    assert len(QUERIES) >= 30
+    assert {view_class for _, view_class, _ in QUERIES} == {"append", "aggregate", "full", "refused"}
+
+
+@pytest.mark.parametrize(("query", "view_class", "reason"), QUERIES)
+def test_a_query_has_the_class_that_is_promised(
+    local_spark: SparkSession, query: str, view_class: str, reason: str
+) -> None:
+    allowed = ViewDefinition("v", query, on_full="allow")
+    if view_class == "refused":
+        with pytest.raises(NotIncrementalError, match=re.escape(reason)) as refused:
+            analyse(local_spark, allowed, SCHEMAS, SCHEMAS)
+        assert "on_full" not in str(refused.value), "nothing would allow it"
+        return
+    plan = analyse(local_spark, allowed, SCHEMAS, SCHEMAS)
+    assert plan.view_class == view_class
+    assert reason in plan.reason
+    if view_class == "full":
+        with pytest.raises(NotIncrementalError, match=f'{re.escape(reason)}.*on_full="allow"'):
+            analyse(local_spark, ViewDefinition("v", query), SCHEMAS, SCHEMAS)
+        assert "stored rows" in plan.explain()
