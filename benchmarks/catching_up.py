@@ -57,7 +57,7 @@ class Trickle:
     def seconds(self, while_true: int | str) -> list[float]:
         """For so many files, or as long as a view of this name catches up."""
         found: list[float] = []
-        while len(found) < while_true if isinstance(while_true, int) else while_true in self._run.status().late_views:
+        while len(found) < while_true if isinstance(while_true, int) else while_true in self._run.status().backfills:
             done = self._run.report().files
             self._client.put_object(Bucket="bench", Key=f"in/small-{done:06}.parquet", Body=next(self._files))
             started = time.perf_counter()

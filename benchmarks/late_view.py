@@ -86,10 +86,10 @@ def view_seconds(
     started = time.perf_counter()
     materializer.run_epoch(10 + 10 * number, {})
     pieces = 0
-    while materializer.catching_up[f"v{number}"] < 1:
-        materializer.catch_up()
+    while materializer.backfilling[f"v{number}"] < 1:
+        materializer.backfill()
         pieces += 1
-    materializer.catch_up()
+    materializer.backfill()
     done = materializer.run_epoch(11 + 10 * number, {})
     seconds = time.perf_counter() - started
     version = done.views[f"v{number}"]

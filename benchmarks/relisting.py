@@ -25,7 +25,7 @@ import obstore
 import pyarrow as pa
 
 from actors.listing.list_executor import ListExecutor
-from actors.listing.listing_digests import KnownChunks
+from actors.listing.listing_digests import ListingDigests
 from actors.listing.listing_pace import ListingPace
 from actors.listing.request_budget import RequestBudget
 from actors.listing.seen_index import SeenIndex
@@ -145,7 +145,7 @@ def measure_memory(keys: pa.ChunkedArray, versions: pa.ChunkedArray, numbers: Nu
     now, peak = tracemalloc.get_traced_memory()
     count = len(seen)
     before, _ = tracemalloc.get_traced_memory()
-    chunks = KnownChunks()
+    chunks = ListingDigests()
     for _ in range(2):
         chunks.begin_listing()
         for page in pages(numbers):

@@ -24,7 +24,7 @@ Invariants:
     run_control.py its control thread: attempts, and recovery between them
     attempt.py    one attempt: a coordinator with its actors, and the thread that takes epochs to Spark
     materializer_loop.py that thread
-    view_history.py what a late view reads: stored_history.py or ledger_history.py, up to a history_position.py
+    view_history.py what a backfill reads: stored_history.py or ledger_history.py, up to a history_position.py
     spark_application.py the Spark application of a run, replaced when it is lost
     run_requests.py what is asked of a run: pause, resume, throttle, stop, retry
     corrections.py and which files it reads again or forgets

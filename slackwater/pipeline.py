@@ -203,7 +203,7 @@ class Pipeline:
             query: Spark SQL over the sources.
             options: `on_full="allow"` lets a view that cannot be maintained epoch by epoch be recomputed as a whole,
                 at most every `refresh_interval_s` seconds; `replace=True` builds it anew when the root has another view
-                of the name; `on_missing="allow"` shows a late view though files that were ingested are gone.
+                of the name; `on_missing="allow"` shows a backfill though files that were ingested are gone.
 
         Raises:
             ViewError: the name is taken or cannot be used, or the function's parameters are no plain names.

@@ -18,7 +18,7 @@ groups that they touch are computed again from all stored rows, and append views
 
 Between two epochs::
 
-    late view   a piece of what was ingested before it ── as an epoch's rows ──→ its dataset, which nobody is shown
+    backfill   a piece of what was ingested before it ── as an epoch's rows ──→ its dataset, which nobody is shown
     full view   all stored rows of its sources ── one job, in a thread beside ──→ a new version, for the next epoch
 
 How a view gets there: `analyse` lets Spark analyse the query, or call the function, over empty frames; the analysed
@@ -71,7 +71,7 @@ Map:
       merge_plan           new buffers and stored ones -> buffers and result
       driver_projection    compiled expressions over the rows of the driver
     view               what the maintenance of one view is: append_view, aggregate_view
-    late_views         those that catch up; catch_up: one of them; history: what it reads
+    backfills         those that catch up; backfill: one of them; history: what it reads
     full_views         those that are recomputed; full_view: one of them
     stored_rows        the rows of a materialized source
     corrected_rows     what a correction takes out of them and puts in

@@ -23,8 +23,8 @@ from spark_bridge.hand_over.row_hand_over import RowHandOver
 from spark_bridge.session.spark_jobs import SparkJobs
 from spark_bridge.views.aggregate_view import AggregateView
 from spark_bridge.views.append_view import AppendView
-from spark_bridge.views.backfill import CatchUp
-from spark_bridge.views.backfills import LateViews, is_narrow
+from spark_bridge.views.backfill import Backfill
+from spark_bridge.views.backfills import Backfills, is_narrow
 from spark_bridge.views.corrections import CorrectedRows, corrected_sources
 from spark_bridge.views.full_view import FullView
 from spark_bridge.views.full_views import FullViews
@@ -54,7 +54,7 @@ class Materializer:
         clock: measures how long an epoch takes.
         materialized: the sources whose rows are stored.
         replacing: those of them whose changed files replace what was read of them.
-        open_history: gives a late view what was ingested before it.
+        open_history: gives a backfill what was ingested before it.
         put_block: makes a block of rows that this process has.
     """
 
@@ -88,7 +88,7 @@ class Materializer:
         self._jobs = SparkJobs(spark)
         self._planner = ViewPlanner(spark, self._jobs, materialized)
         self._rows = RowHandOver(spark, self._jobs, materialized, put_block)
-        self._late = LateViews(self._made, open_history, self._rows.piece, self._clock)
+        self._late = Backfills(self._made, open_history, self._rows.piece, self._clock)
         self._full = FullViews(lambda name, refresh: self._jobs.run("view", _AS_A_WHOLE, {name: refresh})[name])
 
     def declare(
@@ -262,17 +262,17 @@ class Materializer:
         return (epoch_time(self._rows_epoch) - epoch_time(version.reflects_epoch)).total_seconds()
 
     @property
-    def catching_up(self) -> dict[str, float]:
-        """How much of what was ingested before it each late view has, from 0 to 1."""
+    def backfilling(self) -> dict[str, float]:
+        """How much of what was ingested before it each backfill has, from 0 to 1."""
         return self._late.fractions
 
     @property
     def blocked(self) -> dict[str, tuple[str, ...]]:
-        """Late views that cannot become complete → the files that they miss."""
+        """Backfills that cannot become complete → the files that they miss."""
         return self._late.blocked
 
-    def catch_up(self) -> bool:
-        """Brings one late view a piece further: call it between two epochs.  Returns whether the next has to record it.
+    def backfill(self) -> bool:
+        """Brings one backfill a piece further: call it between two epochs.  Returns whether the next has to record it.
 
         Raises:
             As `run_epoch`, and StorageError: what was ingested cannot be read.
@@ -296,7 +296,7 @@ class Materializer:
         Raises:
             CommitRefusedError, CommitUnknownError: as `run_epoch`; recover in the same way.
         """
-        maintained: list[View | StoredRows | LateViews] = [*self._views.values(), *self._stored.values(), self._late]
+        maintained: list[View | StoredRows | Backfills] = [*self._views.values(), *self._stored.values(), self._late]
         for each in maintained:
             if each.tidy():
                 return
@@ -370,8 +370,8 @@ class Materializer:
 
     # -- views that come and go ------------------------------------------------------------------------------------
 
-    def _shown(self, complete: CatchUp, epoch: int) -> CatalogView:
-        """From this epoch on a late view is one like all others."""
+    def _shown(self, complete: Backfill, epoch: int) -> CatalogView:
+        """From this epoch on a backfill is one like all others."""
         name = complete.plan.name
         complete.close()
         self._plans[name], self._views[name] = complete.plan, complete.view

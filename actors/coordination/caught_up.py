@@ -12,7 +12,7 @@ from collections.abc import Mapping, Set
 from actors.protocol.reports import CollectReport
 
 
-class Watermark:
+class CaughtUp:
     """The highest mark that is reached.
 
     Args:

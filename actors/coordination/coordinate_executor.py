@@ -11,7 +11,7 @@ import pyarrow as pa
 from actors.coordination.admission import Admission
 from actors.coordination.autoscaler import Autoscaler
 from actors.coordination.barrier_scheduler import BarrierScheduler
-from actors.coordination.caught_up import Watermark
+from actors.coordination.caught_up import CaughtUp
 from actors.coordination.epoch_collector import CollectedEpoch, EpochCollector
 from actors.coordination.epoch_times import youngest_files
 from actors.coordination.instructions import (
@@ -87,7 +87,7 @@ class CoordinateExecutor:
         self._catalog = recovered.catalog
         self._views: dict[str, ViewVersion] = dict(recovered.views)
         self._closed = definition.closed_sources(self._catalog.schemas.keys())
-        self._watermark = Watermark(topology.lists)
+        self._watermark = CaughtUp(topology.lists)
         self._scheduler = BarrierScheduler(
             settings=definition.barrier,
             max_files_waiting=definition.fetch.max_files_waiting,
@@ -235,7 +235,7 @@ class CoordinateExecutor:
         return [DecideSchema(source, self._catalog.schemas[source]), *self._go_on(now_s)]
 
     def on_views_declared(
-        self, sources: frozenset[str], new_views: bool, now_s: float, *, catching_up: bool = False
+        self, sources: frozenset[str], new_views: bool, now_s: float, *, backfilling: bool = False
     ) -> list[Instruction]:
         """The materializer has analysed every view that the schemas of these sources allow, or views are further.
 
@@ -243,9 +243,9 @@ class CoordinateExecutor:
             sources: those.
             new_views: whether it has something to commit that comes with no row.
             now_s: of the monotonic clock.
-            catching_up: whether a view still lacks rows that were ingested before it was declared.
+            backfilling: whether a view still lacks rows that were ingested before it was declared.
         """
-        self._declared_sources, self._catching_up = sources, catching_up
+        self._declared_sources, self._catching_up = sources, backfilling
         if new_views:
             self._views_due = self._scheduler.epoch
             self._scheduler.on_declared()
@@ -302,7 +302,7 @@ class CoordinateExecutor:
         return self._requests
 
     def on_mark(self) -> list[Instruction]:
-        """Makes a mark, see `Watermark`: it is `self.mark`."""
+        """Makes a mark, see `CaughtUp`: it is `self.mark`."""
         self._marks += 1
         return [MarkListings(self._marks)]
 

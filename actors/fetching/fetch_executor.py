@@ -17,10 +17,10 @@ from actors.fetching.file_queue import FileQueue
 from actors.fetching.instructions import CloseFile, CloseFiles, EmitBlock, HandOver, StagePiece
 from actors.fetching.limits import FetchLimits
 from actors.fetching.read_buffers import Piece, ReadBuffers
-from actors.fetching.read_scheduler import FileReads
-from actors.fetching.replacements import ReplacingFiles
-from actors.fetching.schema_reports import LeftOut, ShownSchemas
-from actors.fetching.vnode_moves import Arrivals, Handover
+from actors.fetching.read_scheduler import ReadScheduler
+from actors.fetching.replacements import Replacements
+from actors.fetching.schema_reports import ExtraColumns, SchemaProposals
+from actors.fetching.vnode_moves import Handover, VnodeArrivals
 from actors.file_errors import bad_input
 from actors.files import FileKey, FileVersion, ForgottenFile
 from actors.protocol.barrier import Barrier, Pause, Resume, Throttle, Update
@@ -76,18 +76,18 @@ class FetchExecutor:
         self._limits = FetchLimits(settings, num_fetchers)
         self._epoch: int | None = None
         self._paused = self._stopped = False
-        self._shown = ShownSchemas()
-        self._left_out = LeftOut()
+        self._shown = SchemaProposals()
+        self._left_out = ExtraColumns()
         self._buffers = ReadBuffers(settings.piece_bytes, self._limits, outlet)
-        self._replacing = ReplacingFiles()
-        self._reads = FileReads(
+        self._replacing = Replacements()
+        self._reads = ReadScheduler(
             settings=settings,
             limits=self._limits,
             queue=queue,
             decided=self._schemas,
             corrected=self._replacing.corrected,
         )
-        self._arrivals = Arrivals()
+        self._arrivals = VnodeArrivals()
         self._moving = self._ready = 0
         self._is_held_back = False
         self._files = self._rows = self._bytes = self._requests = 0

@@ -17,7 +17,7 @@ from typing import TypeVar
 from actors.fetching.file_progress import Ending, FileProgress
 from actors.fetching.source_tally import SourceTally
 from actors.fetching.vnode_moves import Handover
-from actors.fetching.waiting_files import WaitingFiles
+from actors.fetching.waiting_files import PendingFiles
 from actors.files import ChangedFile, FileKey, FileVersion, ForgottenFile, GoneFile, PathKey, RetriedFile, Vanished
 from actors.protocol.reports import CorrectedFile
 from actors.protocol.vnode_mapping import vnode_of_file
@@ -58,7 +58,7 @@ class FileQueue:
         orders: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self._orders = orders
-        self.waiting = WaitingFiles(orders)
+        self.waiting = PendingFiles(orders)
         self.begun: dict[FileKey, FileProgress] = {}
         self.moved = 0
         self._aside: list[FileProgress] = []

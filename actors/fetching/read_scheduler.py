@@ -16,7 +16,7 @@ from actors.settings import FetchSettings
 _BUFFERED_PIECES = 4
 
 
-class FileReads:
+class ReadScheduler:
     """The files that are being read, those that are begun and are not just now, and behind them the queue.
 
     Files of vnodes that are about to move are not opened.  What is open of them is read to its end, or with

@@ -9,7 +9,7 @@ from actors.fetching.read_buffers import Piece
 from actors.files import PathKey
 
 
-class ReplacingFiles:
+class Replacements:
     """Those of one fetch actor that are being stored or have come to their end.
 
     `corrected` has the objects that are corrected in the open epoch.  No other row of them comes in it: the rows of an

@@ -14,7 +14,7 @@ from state.errors import SchemaError
 from state.tables.records import LeftOutColumn
 
 
-class ShownSchemas:
+class SchemaProposals:
     """The files of one fetch actor that are sent ahead to show the schema of their source.
 
     `samples` has source → how many were sent ahead so far, as far as is known here.
@@ -37,7 +37,7 @@ class ShownSchemas:
         return [ProposeSchema(file.source, file.path, schema, self.samples.get(file.source, 0))]
 
 
-class LeftOut:
+class ExtraColumns:
     """What one fetch actor has seen of them."""
 
     def __init__(self) -> None:

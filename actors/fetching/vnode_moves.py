@@ -52,7 +52,7 @@ class Handover(Message):
         self.__dict__.update(state | {"files": (*state["files"], *unread)})
 
 
-class Arrivals:
+class VnodeArrivals:
     """The handovers to one fetch actor, which may come before or behind the barrier that announces them."""
 
     def __init__(self) -> None:

@@ -10,7 +10,7 @@ from actors.fetching.file_progress import FileProgress
 from actors.files import FileKey, place
 
 
-class WaitingFiles:
+class PendingFiles:
     """Files that are to be opened.
 
     Of a source with an order the first of all that wait is opened when the one before is finished; those of other

@@ -148,11 +148,11 @@ class Coordinator:
         self._do(self._executor.on_columns_proposed(source, columns, self._now_s()))
 
     async def views_declared(
-        self, sources: frozenset[str], new_views: bool, columns: Mapping[str, Sequence[str]], catching_up: bool
+        self, sources: frozenset[str], new_views: bool, columns: Mapping[str, Sequence[str]], backfilling: bool
     ) -> None:
         """The materializer has analysed every view that the schemas of these sources allow; they use these columns."""
         self._group.read_columns(columns)
-        self._do(self._executor.on_views_declared(sources, new_views, self._now_s(), catching_up=catching_up))
+        self._do(self._executor.on_views_declared(sources, new_views, self._now_s(), backfilling=backfilling))
 
     async def request(self, mutation: Mutation) -> int:
         """Puts a mutation on the next barrier, and numbers it, see `RunState.requests_over`."""
@@ -165,7 +165,7 @@ class Coordinator:
         return self._executor.rescalings
 
     async def mark(self) -> int:
-        """Makes a mark, see `Watermark`."""
+        """Makes a mark, see `CaughtUp`."""
         self._do(self._executor.on_mark())
         return self._executor.mark
 

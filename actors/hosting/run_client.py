@@ -210,7 +210,7 @@ class RunClient:
         return gone
 
     def views_declared(
-        self, *, sources: Set[str], new_views: bool, columns: Mapping[str, Sequence[str]], catching_up: bool
+        self, *, sources: Set[str], new_views: bool, columns: Mapping[str, Sequence[str]], backfilling: bool
     ) -> None:
         """Every view that the schemas of these sources allow has been analysed, or views are further.
 
@@ -218,9 +218,9 @@ class RunClient:
             sources: those whose schema is decided.
             new_views: whether the next epoch has something to commit that comes with no row.
             columns: source → the columns that views use, as far as that is known of all views.
-            catching_up: whether a view still lacks rows that were ingested before it was declared.
+            backfilling: whether a view still lacks rows that were ingested before it was declared.
         """
-        arguments = (frozenset(sources), new_views, dict(columns), catching_up)
+        arguments = (frozenset(sources), new_views, dict(columns), backfilling)
         _answer(lambda: ray.get(self._coordinator.views_declared.remote(*arguments)))
 
     def put(self, table: pa.Table) -> Any:

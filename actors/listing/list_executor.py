@@ -17,14 +17,14 @@ import pyarrow as pa
 
 from actors.files import ChangedFile, FileVersion, Vanished
 from actors.listing.instructions import ReadPage
-from actors.listing.listing_digests import Chunk, KnownChunks
+from actors.listing.listing_digests import ListingDigest, ListingDigests
 from actors.listing.listing_marks import ListingMarks
 from actors.listing.listing_pace import ListingPace
 from actors.listing.listing_state import NEVER_LISTED, ListedState
-from actors.listing.missing_files import AbsentNames, GoneFound
+from actors.listing.missing_files import GoneFound, MissingNames
 from actors.listing.seen_index import SeenIndex, Sight
-from actors.listing.settling_files import YoungFiles
-from actors.listing.unsent_files import HeldFiles
+from actors.listing.settling_files import SettlingFiles
+from actors.listing.unsent_files import UnsentFiles
 from actors.notifications.event_watch import EventWatch
 from actors.notifications.instructions import Receive
 from actors.notifications.message_tracker import QueueDepth, QueueMessage
@@ -56,7 +56,7 @@ class ListExecutor:
         path_filter: which paths the source takes.
         pace: when pages may be asked for.
         seen: what was handed on before.
-        schema_known, sampled, order: see `HeldFiles`.
+        schema_known, sampled, order: see `UnsentFiles`.
         must_settle: whether a file is taken only when two listings show the same version of it (local files).
         not_before_us: what was written earlier, in microseconds since 1970, is left out; None for nothing.
         events: what else tells of files; None if listings alone do.
@@ -89,15 +89,15 @@ class ListExecutor:
         self._events, self._must_list, self._removes = events, must_list, removes
         self._epoch: int | None = None
         self._paused = self._stopped = self._is_busy = False
-        self._held = HeldFiles(order, schema_known=schema_known, sampled=sampled)
+        self._held = UnsentFiles(order, schema_known=schema_known, sampled=sampled)
         self._listing = self._page_asked = self._is_last = False
-        self._chunks = KnownChunks()
+        self._chunks = ListingDigests()
         # Names that were looked at since the listing began: its pages may show what was there before.
         self._looked: dict[bytes, str] = {}
-        self._absent = AbsentNames(source)
+        self._absent = MissingNames(source)
         self._marked_in = 0
         self._vanished: dict[bytes, tuple[bytes, int]] = {}
-        self._young = YoungFiles()
+        self._young = SettlingFiles()
         self._marks, self._complete_mark = ListingMarks(), 0
         self._delta = DeltaBuilder()
         self._marked = False
@@ -218,7 +218,7 @@ class ListExecutor:
         """A time that a `WakeAt` named has come."""
         return self._go_on(now_s)
 
-    def _look_up(self, rows: pa.RecordBatch, chunks: list[Chunk]) -> list[ChangedFile]:
+    def _look_up(self, rows: pa.RecordBatch, chunks: list[ListingDigest]) -> list[ChangedFile]:
         """Puts the new files of these chunks among the held ones; returns those that changed since they were handed on.
 
         Raises:
@@ -305,7 +305,7 @@ class ListExecutor:
         self._activity += len(changed)
         return [Send(ChangedFiles(tuple(changed)))] if changed else []
 
-    def _note_known(self, chunks: Iterable[Chunk], is_seen: np.ndarray, is_known: np.ndarray) -> None:
+    def _note_known(self, chunks: Iterable[ListingDigest], is_seen: np.ndarray, is_known: np.ndarray) -> None:
         """The next listing need not look up the chunks of which everything is known."""
         at = 0
         for chunk in chunks:

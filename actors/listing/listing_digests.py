@@ -15,7 +15,7 @@ _Words = npt.NDArray[np.uint64]
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 
 
-class Chunk(NamedTuple):
+class ListingDigest(NamedTuple):
     """Consecutive rows of a page."""
 
     start: int
@@ -23,7 +23,7 @@ class Chunk(NamedTuple):
     digest: bytes
 
 
-class KnownChunks:
+class ListingDigests:
     """Chunks of the last listing in which every name was known in its version, by a digest of all that was listed.
 
     Chunks end where their content says so (content-defined chunking, as in rsync and LBFS), not at every 64th name:
@@ -45,9 +45,9 @@ class KnownChunks:
         """Every name is looked up again."""
         self._last, self._now = {}, {}
 
-    def unknown(self, rows: pa.RecordBatch) -> list[Chunk]:
+    def unknown(self, rows: pa.RecordBatch) -> list[ListingDigest]:
         """The chunks of these rows that have to be looked up."""
-        unknown: list[Chunk] = []
+        unknown: list[ListingDigest] = []
         for chunk in _chunks(rows):
             names = self._last.pop(chunk.digest, None)
             if names is None:
@@ -57,12 +57,12 @@ class KnownChunks:
                 self.skipped += names
         return unknown
 
-    def put(self, chunk: Chunk, names: int) -> None:
+    def put(self, chunk: ListingDigest, names: int) -> None:
         """All that the chunk tells is known; so many of its names were handed on."""
         self._now[chunk.digest] = names
 
 
-def _chunks(rows: pa.RecordBatch) -> list[Chunk]:
+def _chunks(rows: pa.RecordBatch) -> list[ListingDigest]:
     count = rows.num_rows
     if not count:
         return []
@@ -81,7 +81,7 @@ def _chunks(rows: pa.RecordBatch) -> list[Chunk]:
         digest.update(etags.lengths[start:stop].data)
         for column in (sizes, times):
             digest.update(column[start:stop].data)
-        chunks.append(Chunk(start, stop, digest.digest()))
+        chunks.append(ListingDigest(start, stop, digest.digest()))
     return chunks
 
 

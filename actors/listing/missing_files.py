@@ -66,7 +66,7 @@ def _rows_of(store: StateStore, table: str, source: str) -> pa.Table:
     return store.scan(table, start=start, end=start + b"\xff")
 
 
-class AbsentNames:
+class MissingNames:
     """Asks the store for the files of absent names, for one batch of them at a time.
 
     `seen` knows fingerprints only.  What is still in a queue, or not yet in the store, the store does not tell: it is

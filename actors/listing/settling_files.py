@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-class YoungFiles:
+class SettlingFiles:
     """A local file is taken when two listings show the same version of it."""
 
     def __init__(self) -> None:

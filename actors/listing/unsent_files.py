@@ -10,7 +10,7 @@ from actors.protocol.messages import NewFiles
 from actors.sources.source_schema import SAMPLE_FILES
 
 
-class HeldFiles:
+class UnsentFiles:
     """Each path once, in its latest version.
 
     Args:

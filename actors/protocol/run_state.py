@@ -83,7 +83,7 @@ class RunState:
     """How far a run is.  `version` grows with every change; `totals` are those of the epochs that this run committed.
 
     Args:
-        reached_mark: the highest `Watermark` that is reached, 0 before the first.
+        reached_mark: the highest `CaughtUp` that is reached, 0 before the first.
         closed: sources whose files wait for the schema of another source.
         phase: `running`, `paused`, `stopping` or `stopped`.
         epoch: the last committed one.

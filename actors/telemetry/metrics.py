@@ -90,7 +90,7 @@ class Metric(Enum):
         "view_lag_seconds", "seconds", "How much older the rows of a recomputed view are than the latest.", "view"
     )
     VIEW_CAUGHT_UP = _gauge(
-        "view_caught_up_ratio", "ratio", "How much a late view has of what was ingested before it.", "view"
+        "view_caught_up_ratio", "ratio", "How much a backfill has of what was ingested before it.", "view"
     )
 
     @property

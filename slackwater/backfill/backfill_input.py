@@ -1,4 +1,4 @@
-"""Where the history of a late view comes from: from stored rows if all of its sources have them, or from the files."""
+"""Where the history of a backfill comes from: from stored rows if all of its sources have them, or from the files."""
 
 from __future__ import annotations
 

@@ -74,10 +74,10 @@ class RunMetrics:
             if view.rows is not None:
                 self._exporter.set_to(Metric.VIEW_ROWS, view.rows, view=name)
             self._exporter.set_to(Metric.VIEW_LAG, view.behind_s, view=name)
-        for name in self._late - status.late_views.keys():
+        for name in self._late - status.backfills.keys():
             self._exporter.set_to(Metric.VIEW_CAUGHT_UP, 1.0, view=name)
-        self._late = set(status.late_views)
-        for name, late in status.late_views.items():
+        self._late = set(status.backfills)
+        for name, late in status.backfills.items():
             self._exporter.set_to(Metric.VIEW_CAUGHT_UP, late.fraction, view=name)
 
     def _on_source(self, name: str, source: SourceStatus) -> None:

@@ -18,7 +18,7 @@ from slackwater.reading.tables.file_table import file_table
 from slackwater.reading.tables.page import Page
 from slackwater.reading.tables.quarantine_table import find_bad_records, quarantine_table
 from slackwater.reading.tables.source_table import source_table
-from slackwater.reading.tables.view_table import late_view_table, view_table
+from slackwater.reading.tables.view_table import backfill_table, view_table
 from slackwater.status.trace import Trace, trace_of
 from state.clock import Clock, SystemClock
 from state.errors import EpochExpiredError, EpochNotFoundError, NotFoundError, UsageError
@@ -229,19 +229,19 @@ class Store:
         """One row per view, with where its dataset is; a view without a version has not been committed yet.
 
         `reflects_epoch` is the epoch whose rows it shows: the latest, unless it is recomputed as a whole or frozen.
-        `missing` are the files that were ingested, were gone when a late view would have read them, and are not in it.
+        `missing` are the files that were ingested, were gone when a backfill would have read them, and are not in it.
         """
         state = self._latest()
         return view_table(state, _catalog(state), self._root)
 
-    def late_views(self) -> pa.Table:
+    def backfills(self) -> pa.Table:
         """One row per view that catches up and is not shown yet: `name`, `class`, and `fraction`.
 
         `fraction` is how much of what was ingested before the view it has, from 0 to 1; null for a view that is
         computed as a whole.
         """
         state = self._latest()
-        return late_view_table(state, _catalog(state))
+        return backfill_table(state, _catalog(state))
 
     def snapshot(
         self, epoch: int | str | None = None, *, as_of: datetime | None = None, tag: str | None = None

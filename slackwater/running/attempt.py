@@ -16,7 +16,7 @@ from actors.sources.source import replacing
 from slackwater.backfill.backfill_input import view_history
 from slackwater.running.materializer_loop import MaterializerLoop
 from slackwater.running.spark_application import SparkApplication
-from slackwater.status.run_status import LateView, ViewStatus
+from slackwater.status.run_status import BackfillStatus, ViewStatus
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.hand_over.history import History
@@ -64,9 +64,9 @@ class Attempt:
         return {} if self._loop is None else self._loop.views
 
     @property
-    def late_views(self) -> Mapping[str, LateView]:
+    def backfills(self) -> Mapping[str, BackfillStatus]:
         """The views that catch up."""
-        return {} if self._loop is None else dict(self._loop.late_views)
+        return {} if self._loop is None else dict(self._loop.backfills)
 
     def add_view(self, definition: ViewDefinition) -> Future[None]:
         """See `MaterializerLoop.add_view`; the attempt runs."""

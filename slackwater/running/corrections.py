@@ -14,7 +14,7 @@ from slackwater.commands.retry import naming
 from slackwater.running.requests import RunRequests
 from spark_bridge.analysis.correctable import cannot_compute_again, cannot_follow, follows_files
 from spark_bridge.analysis.view_plan import AGGREGATE, APPEND, FULL
-from spark_bridge.catalyst.epoch_timestamps import uses_moments
+from spark_bridge.catalyst.epoch_timestamps import uses_epoch_timestamps
 from state.errors import CommandRefusedError, NotFoundError
 from state.lance.lance_root import LanceRoot
 from state.store.store import StateStore
@@ -109,7 +109,7 @@ class Corrections:
             )
         if view.view_class == APPEND and not follows_files(self._root.location, store.head.views.get(view.name)):
             raise CommandRefusedError(cannot_follow(view.name))
-        if view.view_class == AGGREGATE and uses_moments(view.identity):
+        if view.view_class == AGGREGATE and uses_epoch_timestamps(view.identity):
             raise CommandRefusedError(cannot_compute_again(view.name))
 
     def _versions_of(self, paths: Sequence[PathKey]) -> list[FileVersion]:

@@ -19,7 +19,7 @@ from actors.protocol.reports import CollectReport, EpochBlocks
 from actors.protocol.run_state import Recovered
 from actors.sources.pipeline_definition import MATERIALIZER
 from slackwater.reading.selection import hidden
-from slackwater.status.run_status import LateView, ViewStatus
+from slackwater.status.run_status import BackfillStatus, ViewStatus
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.materializer import Materializer
 from spark_bridge.work_times import WorkTimes
@@ -43,7 +43,7 @@ _STARTED, _WAITED, _DECLARED = "start of Spark", "news of a schema", "analysis o
 class MaterializerLoop:
     """A thread of its own: what it raises ends the run.
 
-    Between two epochs late views get pieces of their history; then the next epoch records how far they are.
+    Between two epochs backfills get pieces of their history; then the next epoch records how far they are.
 
     Args:
         client: of the coordinator.
@@ -54,7 +54,7 @@ class MaterializerLoop:
         schemas: gives every source's schema as of now, None while it is not decided.
         has_files: whether files are on their way, as far as this process has heard.
         materialized, replacing: see `Materializer`.
-        open_history: gives a late view what was ingested before it.
+        open_history: gives a backfill what was ingested before it.
         clock: tells when progress was recorded last.
     """
 
@@ -88,7 +88,7 @@ class MaterializerLoop:
         self._view_classes: Mapping[str, str] = {}
         self._must_look, self._looked_s = False, float("-inf")
         self.views: Mapping[str, ViewStatus] = {}
-        self.late_views: Mapping[str, LateView] = {}
+        self.backfills: Mapping[str, BackfillStatus] = {}
         self.failure: Exception | None = None
         self._thread = threading.Thread(target=self._run, name="materializer", daemon=True)
         self._thread.start()
@@ -200,14 +200,14 @@ class MaterializerLoop:
     # -- history ---------------------------------------------------------------------------------------------------
 
     def _catch_up(self) -> bool:
-        """Brings a late view a piece further.  Returns whether there was one."""
+        """Brings a backfill a piece further.  Returns whether there was one."""
         materializer = self._materializer
         if materializer is None:
             return False
         if self._has_files() and not self._is_record_due:
             # Their epoch would wait for a piece that is begun now.
             return False
-        is_busy = materializer.catch_up()
+        is_busy = materializer.backfill()
         is_due = self._is_record_due
         if (is_busy and (is_due or materializer.has_news)) or (is_due and materializer.has_news):
             # The epoch that is asked for comes in a moment.
@@ -226,11 +226,12 @@ class MaterializerLoop:
         reference = table if table.nbytes < _REFERENCE_FROM_BYTES else self._client.put(table)
         return Block(MATERIALIZER, source, reference, table.num_rows, table.nbytes, tuple(table.column_names))
 
-    def _shown_late_views(self) -> Mapping[str, LateView]:
+    def _shown_backfills(self) -> Mapping[str, BackfillStatus]:
         assert self._materializer is not None
         blocked = self._materializer.blocked
         return {
-            name: LateView(fraction, blocked.get(name, ())) for name, fraction in self._materializer.catching_up.items()
+            name: BackfillStatus(fraction, blocked.get(name, ()))
+            for name, fraction in self._materializer.backfilling.items()
         }
 
     def _look_at_views(self) -> None:
@@ -243,7 +244,7 @@ class MaterializerLoop:
     @property
     def _is_catching_up(self) -> bool:
         behind = frozenset[str]() if self._materializer is None else self._materializer.behind
-        return bool(behind) or any(not late.missing for late in self.late_views.values())
+        return bool(behind) or any(not late.missing for late in self.backfills.values())
 
     # -- the coordinator -------------------------------------------------------------------------------------------
 
@@ -251,19 +252,19 @@ class MaterializerLoop:
         """The coordinator hears what is declared, and makes an epoch if there is something to record."""
         materializer = self._materializer
         if materializer is not None:
-            self.late_views = self._shown_late_views()
+            self.backfills = self._shown_backfills()
         self._told_catching_up = self._is_catching_up
         self._client.views_declared(
             sources={name for name, schema in (self._declared or {}).items() if schema is not None},
             new_views=record or (materializer is not None and materializer.has_news),
             # A view that waits for a schema may use more of the others.
             columns={} if materializer is None or self._is_waiting else materializer.columns(),
-            catching_up=self._told_catching_up,
+            backfilling=self._told_catching_up,
         )
 
     def _tell_if_changed(self) -> None:
         if self._materializer is not None:
-            self.late_views = self._shown_late_views()
+            self.backfills = self._shown_backfills()
         if self._is_catching_up != self._told_catching_up:
             self._tell()
 

@@ -56,7 +56,7 @@ class Run:
                 for name, source in self._control.progress.sources(state).items()
             },
             views=self._control.views,
-            late_views=self._control.late_views,
+            backfills=self._control.backfills,
             spark="ready" if self._control.spark_is_ready else "starting",
             message=recovering or self._message(state),
             caught_up=self._control.has_caught_up,
@@ -202,7 +202,7 @@ class Run:
         """Adds a view to the pipeline while it runs; arguments as `Pipeline.view`.
 
         Returns when it is analysed.  From the next epoch on it gets new rows; what was ingested before comes in pieces
-        between the epochs, and when all of it is there the view is shown, complete.  `status().late_views` tells how
+        between the epochs, and when all of it is there the view is shown, complete.  `status().backfills` tells how
         far it is, and `wait(until="caught_up")` waits for it.  The next run keeps it only if it declares it too.
 
         Raises:
@@ -276,7 +276,7 @@ class Run:
         notes += [
             f"view {name} is not shown: {counted(len(late.missing), 'file')} that it needs gone or changed, first "
             f'{late.missing[0]}; bring them back and start again, or declare it with on_missing="allow"'
-            for name, late in self._control.late_views.items()
+            for name, late in self._control.backfills.items()
             if late.missing
         ]
         notes += [

@@ -27,7 +27,7 @@ from slackwater.running.requests import RunRequests
 from slackwater.running.shipped_code import runtime_environment
 from slackwater.running.spark_application import SparkApplication
 from slackwater.settings import Settings
-from slackwater.status.run_status import LateView, ViewStatus
+from slackwater.status.run_status import BackfillStatus, ViewStatus
 from slackwater.status.startup_steps import StartupSteps
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.session.session import prepare_java
@@ -75,7 +75,7 @@ class RunControl:
         self._started_s = clock.monotonic()
         self._seconds: float | None = None
         self._attempt: Attempt | None = None
-        self._late_views: Mapping[str, LateView] = {}
+        self._backfills: Mapping[str, BackfillStatus] = {}
         self._views_seen: Mapping[str, ViewStatus] = {}
         self._mark = 1
         self.news = threading.Condition()
@@ -126,10 +126,10 @@ class RunControl:
             return self._views_seen if self._attempt is None else self._attempt.views
 
     @property
-    def late_views(self) -> Mapping[str, LateView]:
+    def backfills(self) -> Mapping[str, BackfillStatus]:
         """The views that catch up, now or when the last attempt ended."""
         with self.news:
-            return self._late_views if self._attempt is None else self._attempt.late_views
+            return self._backfills if self._attempt is None else self._attempt.backfills
 
     def add_view(self, view: ViewDefinition, reads: frozenset[str]) -> None:
         """Declares one more view from now on, in this attempt and in those that follow.
@@ -257,7 +257,7 @@ class RunControl:
             return error
         finally:
             with self.news:
-                self._attempt, self._late_views, self._views_seen = None, attempt.late_views, attempt.views
+                self._attempt, self._backfills, self._views_seen = None, attempt.backfills, attempt.views
                 self.news.notify_all()
             self.requests.end()
             attempt.end()

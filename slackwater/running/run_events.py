@@ -195,11 +195,11 @@ class RunEvents:
 
     def _shown(self, last: RunStatus, status: RunStatus) -> Iterator[RunEvent]:
         """Views that are late no more: their epoch is one of those in flight, unless it is committed already."""
-        for name in last.late_views:
-            if name not in status.late_views and name in status.views:
+        for name in last.backfills:
+            if name not in status.backfills and name in status.views:
                 self._to_be_shown[name] = max((each.epoch for each in status.in_flight), default=status.epoch)
         for name, epoch in [*self._to_be_shown.items()]:
-            if name not in status.views or name in status.late_views:
+            if name not in status.views or name in status.backfills:
                 del self._to_be_shown[name]
             elif status.epoch >= epoch:
                 del self._to_be_shown[name]

@@ -75,7 +75,7 @@ class SourceStatus(SourceProgress):
 
 
 @dataclass(frozen=True)
-class LateView:
+class BackfillStatus:
     """A view that lacks rows which were ingested before it was declared.
 
     Args:
@@ -162,7 +162,7 @@ class RunStatus:
         epochs: committed by this run.
         sources: by name.
         views: by name: those that are being maintained.
-        late_views: name → how far it is, of the views that catch up and are not shown yet.
+        backfills: name → how far it is, of the views that catch up and are not shown yet.
         spark: `starting` or `ready`.
         message: what the run waits for or recovers from, if anything.
         caught_up: every object of a listing that began after the start is finished and committed.
@@ -181,7 +181,7 @@ class RunStatus:
     epochs: int = 0
     sources: Mapping[str, SourceStatus] = field(default_factory=dict)
     views: Mapping[str, ViewStatus] = field(default_factory=dict)
-    late_views: Mapping[str, LateView] = field(default_factory=dict)
+    backfills: Mapping[str, BackfillStatus] = field(default_factory=dict)
     spark: str = "starting"
     message: str = ""
     caught_up: bool = False

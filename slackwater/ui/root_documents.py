@@ -106,7 +106,7 @@ class RootDocuments:
             reflects = view["reflects_epoch"]
             behind = None if reflects is None else (epoch_time(latest) - epoch_time(reflects)).total_seconds()
             view["behind_s"] = behind
-        return _plain({"epoch": latest or None, "views": views, "late_views": self._store.late_views().to_pylist()})
+        return _plain({"epoch": latest or None, "views": views, "backfills": self._store.backfills().to_pylist()})
 
     def sample(self, view: str, limit: int) -> Document:
         """Some rows of a view at the last epoch."""

@@ -17,7 +17,7 @@ from actors.telemetry.text import first_line
 from slackwater.verification.duckdb_files import DuckDbFiles, quoted
 from slackwater.verification.engine import CannotComputeError, query_of
 from slackwater.verification.ingested_files import IngestedFiles
-from spark_bridge.catalyst.epoch_timestamps import uses_moments
+from spark_bridge.catalyst.epoch_timestamps import uses_epoch_timestamps
 from state.tables.records import CatalogView
 
 _COPY_BYTES = 1 << 20
@@ -61,7 +61,7 @@ class DuckDbEngine:
         self._duckdb.close()
 
     def accept(self, view: CatalogView) -> None:
-        if uses_moments(view.identity):
+        if uses_epoch_timestamps(view.identity):
             raise CannotComputeError("it uses the time of the epochs that ingested its rows, which no file tells")
         self._query(view)
 

@@ -28,7 +28,7 @@ from slackwater.verification.engine import CannotComputeError, WrongLedgerError,
 from slackwater.verification.ingested_files import IngestedFiles
 from spark_bridge.analysis.columns import visible_schemas
 from spark_bridge.analysis.view_definition import ViewDefinition
-from spark_bridge.catalyst.epoch_timestamps import uses_moments
+from spark_bridge.catalyst.epoch_timestamps import uses_epoch_timestamps
 from spark_bridge.session.session import session_at_hand
 from spark_bridge.session.settings import SparkSettings
 from spark_bridge.views.recomputation import is_same_view, recompute
@@ -76,7 +76,7 @@ class SparkEngine:
     def accept(self, view: CatalogView) -> None:
         if _USES_EPOCH.search(view.identity):
             raise CannotComputeError("it uses _epoch, which no file tells: only the run knew it")
-        if uses_moments(view.identity):
+        if uses_epoch_timestamps(view.identity):
             raise CannotComputeError("it uses the time of the epochs that ingested its rows, which no file tells")
         if query_of(view) is None and view.name not in self._functions:
             raise CannotComputeError("the view is a function: give the app that has it, as in --app app.py:pipeline")

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from actors.protocol.run_state import CommittedEpoch
-from slackwater.status.run_status import LateView, RunStatus, SourceStatus, ViewStatus
+from slackwater.status.run_status import BackfillStatus, RunStatus, SourceStatus, ViewStatus
 from state.tables.records import EpochCounts, EpochSeconds
 from state.tables.tables import REMOVED_STATUSES
 
@@ -38,7 +38,7 @@ def stored_status(store: Store, phase: str = "stopped") -> RunStatus:
         epoch=epochs[-1]["epoch"] if epochs else 0,
         sources={row["name"]: source_counts(files, row["name"]) for row in store.sources().to_pylist()},
         views={row["name"]: ViewStatus(row["class"], row["rows"]) for row in store.views().to_pylist()},
-        late_views={row["name"]: LateView(row["fraction"] or 0.0) for row in store.late_views().to_pylist()},
+        backfills={row["name"]: BackfillStatus(row["fraction"] or 0.0) for row in store.backfills().to_pylist()},
         spark="",
         recent=tuple(_committed(row) for row in epochs),
     )

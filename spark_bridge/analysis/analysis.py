@@ -21,7 +21,7 @@ from spark_bridge.analysis.view_definition import ALLOW, ViewDefinition
 from spark_bridge.analysis.view_plan import AGGREGATE, APPEND, FULL, ViewPlan
 from spark_bridge.catalyst.arrow_frames import arrow_schema, spark_schema
 from spark_bridge.catalyst.catalyst import Catalyst, Plan, analysed, attribute_id, simple_name
-from spark_bridge.catalyst.epoch_timestamps import Moment
+from spark_bridge.catalyst.epoch_timestamps import EpochTimestamps
 from spark_bridge.session.spark_errors import one_line
 from state.errors import NotIncrementalError, SchemaError, ViewError
 from state.tables.stored_rows import FILE_FIELD
@@ -106,7 +106,7 @@ class _Analysis:
         if view_class == APPEND and {*sources} <= {*self._materialized}:
             columns = {source: each | {FILE_FIELD.name} for source, each in columns.items()}
         function = self._definition.function
-        moment = Moment(self._catalyst)
+        moment = EpochTimestamps(self._catalyst)
         return ViewPlan(
             name=self._name,
             view_class=view_class,

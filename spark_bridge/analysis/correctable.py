@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from spark_bridge.analysis.view_plan import AGGREGATE, APPEND, ViewPlan
-from spark_bridge.catalyst.epoch_timestamps import uses_moments
+from spark_bridge.catalyst.epoch_timestamps import uses_epoch_timestamps
 from state.errors import ViewError
 from state.lance.lance_access import open_dataset
 from state.location import Location
@@ -40,7 +40,7 @@ def require_correctable(
                 f'view {plan.name!r} reads {read[0]}, which has on_change="replace", and {", ".join(apart)}, whose '
                 "rows are not stored: declare each source with materialize=True"
             )
-        if read and plan.view_class == AGGREGATE and uses_moments(plan.identity):
+        if read and plan.view_class == AGGREGATE and uses_epoch_timestamps(plan.identity):
             raise ViewError(cannot_compute_again(plan.name))
         if read and plan.view_class == APPEND and not follows_files(root, versions.get(plan.name)):
             raise ViewError(cannot_follow(plan.name))

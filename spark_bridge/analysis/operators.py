@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, simple_name
-from spark_bridge.catalyst.epoch_timestamps import is_moment
+from spark_bridge.catalyst.epoch_timestamps import is_epoch_timestamp
 from state.errors import NotIncrementalError
 
 ROW_BY_ROW = frozenset({"Project", "Filter", "Generate", "Union", "Expand"})
@@ -97,7 +97,7 @@ class ExpressionCheck:
 
     def _check(self, expression: Expression, is_of_rows: bool) -> None:
         is_of_rows = is_of_rows or self._is_of_rows(expression)
-        if is_of_rows and is_moment(expression):
+        if is_of_rows and is_epoch_timestamp(expression):
             return
         if self._catalyst.is_instance(expression, "catalyst.expressions.SubqueryExpression"):
             if self._allow_subqueries:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from spark_bridge.catalyst.catalyst import Plan
-from spark_bridge.catalyst.epoch_timestamps import Moment
+from spark_bridge.catalyst.epoch_timestamps import EpochTimestamps
 from state.tables.stored_rows import FILE_FIELD
 
 APPEND = "append"
@@ -46,7 +46,7 @@ class ViewPlan:
     definition: str
     reason: str
     plan: Plan = field(repr=False, compare=False)
-    moment: Moment = field(repr=False, compare=False)
+    moment: EpochTimestamps = field(repr=False, compare=False)
     leaves: Mapping[int, str] = field(repr=False, compare=False)
 
     def _read(self) -> str:

@@ -11,12 +11,12 @@ _KINDS = frozenset({"CurrentTimestamp", "Now", "CurrentDate", "LocalTimestamp"})
 _IN_IDENTITY = re.compile(r"\b(?:current_timestamp|now|current_date|localtimestamp)\(")
 
 
-def is_moment(expression: Expression) -> bool:
+def is_epoch_timestamp(expression: Expression) -> bool:
     """Whether an expression stands for the time at which it is computed."""
     return simple_name(expression) in _KINDS
 
 
-def uses_moments(identity: str) -> bool:
+def uses_epoch_timestamps(identity: str) -> bool:
     """Whether a view of this identity has values that depend on when its rows were ingested."""
     return _IN_IDENTITY.search(identity) is not None
 
@@ -26,7 +26,7 @@ def epoch_time_us(epoch: int) -> int:
     return (epoch >> 16) * 1000
 
 
-class Moment:
+class EpochTimestamps:
     """The time that one view's plan computes with.
 
     Spark sends what the plan refers to with each task, so a job computes with the time that was set when it began.
@@ -71,7 +71,7 @@ class Moment:
         return [self._put_in(each) for each in self._catalyst.items(expressions)]
 
     def _put_in(self, expression: Expression) -> Expression:
-        return self._catalyst.rewrite(expression, lambda part: self._time(part) if is_moment(part) else None)
+        return self._catalyst.rewrite(expression, lambda part: self._time(part) if is_epoch_timestamp(part) else None)
 
     def _time(self, moment: Expression) -> Expression:
         if self._holder is None:
@@ -81,4 +81,4 @@ class Moment:
         return catalyst.cast(time, moment.dataType())
 
     def _has_moment(self, expression: Expression) -> bool:
-        return is_moment(expression) or any(map(self._has_moment, self._catalyst.items(expression.children())))
+        return is_epoch_timestamp(expression) or any(map(self._has_moment, self._catalyst.items(expression.children())))

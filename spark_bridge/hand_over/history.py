@@ -74,7 +74,7 @@ def gathered(pieces: Iterator[tuple[str, pa.Table]], nbytes: int) -> dict[str, l
 
 
 def no_history(plan: ViewPlan, epoch: int, progress: str | None) -> History | None:
-    """For those who have no ledger: late views wait."""
+    """For those who have no ledger: backfills wait."""
     return None
 
 

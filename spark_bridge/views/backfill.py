@@ -20,8 +20,8 @@ _FIRST_BYTES = 1 << 20
 _LEAST_BYTES, _MOST_BYTES = 256 << 10, 64 << 20
 
 
-class CatchUp:
-    """What is known of one late view, and how much of its history it takes at a time.
+class Backfill:
+    """What is known of one backfill, and how much of its history it takes at a time.
 
     From the epoch on in which its dataset is made the view gets new rows like any other.  What was ingested before, up
     to `pinned_epoch`, comes in pieces between the epochs: partials merge in any order.  The version after each piece

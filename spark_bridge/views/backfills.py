@@ -12,7 +12,7 @@ from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.hand_over.epoch_rows import EpochRows
 from spark_bridge.hand_over.history import HistoryPiece, OpenHistory
-from spark_bridge.views.backfill import CatchUp
+from spark_bridge.views.backfill import Backfill
 from spark_bridge.views.view import View
 from state.clock import Clock
 from state.tables.records import ViewVersion
@@ -26,7 +26,7 @@ _ALONE_AFTER_S = 10.0
 _log = structlog.get_logger(actor="materializer")
 
 
-class LateViews:
+class Backfills:
     """Nothing of them is shown before it is complete.
 
     Args:
@@ -44,22 +44,22 @@ class LateViews:
         clock: Clock,
     ) -> None:
         self._make_view, self._open_history, self._take_rows, self._clock = make_view, open_history, take_rows, clock
-        self._catch_ups: dict[str, CatchUp] = {}
+        self._backfills: dict[str, Backfill] = {}
         self._restarted: set[str] = set()
         self._rows_came_s = float("-inf")
 
-    def __iter__(self) -> Iterator[CatchUp]:
-        return iter(self._catch_ups.values())
+    def __iter__(self) -> Iterator[Backfill]:
+        return iter(self._backfills.values())
 
     @property
     def fractions(self) -> dict[str, float]:
         """How much of its history each has, from 0 to 1."""
-        return {name: each.fraction for name, each in self._catch_ups.items()}
+        return {name: each.fraction for name, each in self._backfills.items()}
 
     @property
     def blocked(self) -> dict[str, tuple[str, ...]]:
         """Those that cannot become complete → the files that they miss."""
-        return {name: each.missing for name, each in self._catch_ups.items() if each.is_blocked}
+        return {name: each.missing for name, each in self._backfills.items() if each.is_blocked}
 
     def declare(
         self,
@@ -72,12 +72,12 @@ class LateViews:
         Args:
             definitions: of each of them, and perhaps of others.
             plans: of each of them.
-            versions: what the last epoch records of late views; those that have begun go on from there.
+            versions: what the last epoch records of backfills; those that have begun go on from there.
         """
-        for name in [name for name in self._catch_ups if name not in plans]:
+        for name in [name for name in self._backfills if name not in plans]:
             self.drop(name)
         for name, plan in plans.items():
-            begun = self._catch_ups.get(name)
+            begun = self._backfills.get(name)
             if begun is not None and begun.plan is plan:
                 continue
             recorded = versions.get(next_name(name))
@@ -87,13 +87,13 @@ class LateViews:
             view = self._make_view(plan)
             if recorded is not None:
                 view.open(recorded)
-            self._catch_ups[name] = CatchUp(definitions[name], plan, view, recorded)
+            self._backfills[name] = Backfill(definitions[name], plan, view, recorded)
 
     def drop(self, name: str) -> None:
         """Forgets one; what it has written is nobody's."""
-        catch_up = self._catch_ups.pop(name, None)
-        if catch_up is not None:
-            catch_up.close()
+        backfill = self._backfills.pop(name, None)
+        if backfill is not None:
+            backfill.close()
 
     def work(
         self, epoch: int, rows: EpochRows, blocks: Mapping[str, Sequence[Block]]
@@ -105,7 +105,7 @@ class LateViews:
         if rows.frames:
             self._rows_came_s = self._clock.monotonic()
         work: dict[str, Callable[[], ViewVersion]] = {}
-        for name, each in list(self._catch_ups.items()):
+        for name, each in list(self._backfills.items()):
             if is_narrow(each.plan, blocks):
                 self._begin_anew(name, each)
             elif each.version is None or any(source in rows.frames for source in each.plan.sources):
@@ -118,74 +118,74 @@ class LateViews:
         Returns:
             The names under which they were recorded.
         """
-        changed = [name for name, each in self._catch_ups.items() if not {*sources}.isdisjoint(each.plan.sources)]
+        changed = [name for name, each in self._backfills.items() if not {*sources}.isdisjoint(each.plan.sources)]
         for name in changed:
-            self._begin_anew(name, self._catch_ups[name])
+            self._begin_anew(name, self._backfills[name])
         return {next_name(name) for name in changed}
 
     def recorded(self) -> dict[str, ViewVersion]:
         """The versions of those that have begun, as the next epoch records them."""
-        return {next_name(name): each.recorded() for name, each in self._catch_ups.items() if each.version is not None}
+        return {next_name(name): each.recorded() for name, each in self._backfills.items() if each.version is not None}
 
     def take_restarted(self) -> set[str]:
         """The recorded names of those that have begun anew since the last call: what is recorded is nobody's."""
         restarted, self._restarted = self._restarted, set()
         return restarted
 
-    def take_complete(self) -> list[CatchUp]:
+    def take_complete(self) -> list[Backfill]:
         """Those that are complete; they are nobody's here from now on."""
-        complete = [name for name, each in self._catch_ups.items() if each.is_complete]
-        return [self._catch_ups.pop(name) for name in complete]
+        complete = [name for name, each in self._backfills.items() if each.is_complete]
+        return [self._backfills.pop(name) for name in complete]
 
-    def next_due(self) -> CatchUp | None:
+    def next_due(self) -> Backfill | None:
         """One of which a piece of history can be taken; they take turns."""
-        due = next((name for name, each in self._catch_ups.items() if each.is_due), None)
+        due = next((name for name, each in self._backfills.items() if each.is_due), None)
         if due is None:
             return None
-        catch_up = self._catch_ups.pop(due)
-        self._catch_ups[due] = catch_up
-        return catch_up
+        backfill = self._backfills.pop(due)
+        self._backfills[due] = backfill
+        return backfill
 
-    def take_piece(self, catch_up: CatchUp) -> bool:
+    def take_piece(self, backfill: Backfill) -> bool:
         """Brings one view a piece further.  Returns whether there is something to record."""
         started = self._clock.monotonic()
-        piece = catch_up.next_piece(self._open_history)
+        piece = backfill.next_piece(self._open_history)
         if piece is None:
-            if catch_up.is_blocked:
+            if backfill.is_blocked:
                 _log.warning(
                     "a view is not shown: files that it needs are gone or have changed",
-                    epoch=catch_up.pinned_epoch, view=catch_up.plan.name, files=len(catch_up.missing),
-                    first_file=catch_up.missing[0],
+                    epoch=backfill.pinned_epoch, view=backfill.plan.name, files=len(backfill.missing),
+                    first_file=backfill.missing[0],
                     next_step='bring them back and start again, or declare it with on_missing="allow"',
                 )  # fmt: skip
-            return catch_up.is_complete
-        version = catch_up.view.apply(self._take_rows(catch_up.pinned_epoch, piece))
+            return backfill.is_complete
+        version = backfill.view.apply(self._take_rows(backfill.pinned_epoch, piece))
         now = self._clock.monotonic()
         is_alone = now >= self._rows_came_s + _ALONE_AFTER_S
-        catch_up.on_piece(piece, version, now - started, _PIECE_ALONE_S if is_alone else _PIECE_S)
+        backfill.on_piece(piece, version, now - started, _PIECE_ALONE_S if is_alone else _PIECE_S)
         return True
 
     def tidy(self) -> bool:
         """See `View.tidy`."""
-        return any(each.view.tidy() for each in self._catch_ups.values() if each.version is not None)
+        return any(each.view.tidy() for each in self._backfills.values() if each.version is not None)
 
     def close(self) -> None:
         """Reads nothing more."""
-        for each in self._catch_ups.values():
+        for each in self._backfills.values():
             each.close()
 
-    def _begin_anew(self, name: str, begun: CatchUp) -> None:
+    def _begin_anew(self, name: str, begun: Backfill) -> None:
         begun.close()
-        self._catch_ups[name] = CatchUp(begun.definition, begun.plan, self._make_view(begun.plan))
+        self._backfills[name] = Backfill(begun.definition, begun.plan, self._make_view(begun.plan))
         self._restarted.add(next_name(name))
 
     @staticmethod
-    def _bring(catch_up: CatchUp, epoch: int, rows: EpochRows) -> ViewVersion:
-        if catch_up.version is None:
-            catch_up.on_created(epoch, catch_up.view.create(epoch, rows))
+    def _bring(backfill: Backfill, epoch: int, rows: EpochRows) -> ViewVersion:
+        if backfill.version is None:
+            backfill.on_created(epoch, backfill.view.create(epoch, rows))
         else:
-            catch_up.on_version(catch_up.view.apply(rows))
-        return catch_up.recorded()
+            backfill.on_version(backfill.view.apply(rows))
+        return backfill.recorded()
 
 
 def is_narrow(plan: ViewPlan, blocks: Mapping[str, Collection[Block]]) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 import pyarrow as pa
 
 from state.errors import ProtocolError
-from state.tables.resolve import fold
+from state.tables.resolve import latest_by_key
 from state.tables.tables import DELETE, PATCH, PUT, TABLES, row_type
 
 
@@ -173,7 +173,7 @@ class _Pending:
         ]
         row = pa.StructArray.from_arrays(values, fields=fields)
         rows = _rows(pa.repeat(pa.scalar(PUT, pa.uint8()), count), keys, vnodes, row)
-        self._before += [self._changes, fold(self._table, rows)]
+        self._before += [self._changes, latest_by_key(self._table, rows)]
         self._changes = {}
 
     def build(self) -> Part:
@@ -195,7 +195,7 @@ def _merged(table: str, parts: Sequence[Part]) -> Part:
         return parts[0]
     if all(isinstance(part, Mapping) for part in parts):
         return _overlaid(parts)
-    return fold(table, pa.concat_tables([_as_arrow(table, part) for part in parts]))
+    return latest_by_key(table, pa.concat_tables([_as_arrow(table, part) for part in parts]))
 
 
 def _overlaid(parts: Iterable[Changes]) -> Changes:

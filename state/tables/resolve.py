@@ -27,7 +27,7 @@ def resolve(table: str, rows: pa.Table) -> pa.Table:
         rows: columns vnode, epoch, op, key, row, in any order of epochs, one row for a key and an epoch; `row` may
             have some of the table's fields only.
     """
-    folded = fold(table, rows)
+    folded = latest_by_key(table, rows)
     is_current = pc.equal(folded["op"], pa.scalar(PUT, pa.uint8()))
     # Nothing is copied that can stay: millions of rows of `seen` are all current.
     current = folded if pc.all(is_current).as_py() else folded.filter(is_current)
@@ -39,7 +39,7 @@ def resolve(table: str, rows: pa.Table) -> pa.Table:
     return pa.table({**columns, **fields})
 
 
-def fold(table: str, rows: pa.Table) -> pa.Table:
+def latest_by_key(table: str, rows: pa.Table) -> pa.Table:
     """One row per key: the last put or delete with the patches after it, or the patches alone as one patch.
 
     Args:

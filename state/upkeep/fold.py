@@ -17,7 +17,7 @@ from lance.fragment import write_fragments
 
 from state.store.store import StagedFold
 from state.tables.lance_layout import for_lance
-from state.tables.resolve import fold
+from state.tables.resolve import latest_by_key
 from state.tables.tables import PUT, TABLES, row_column
 from state.upkeep.fold_plan import next_run
 
@@ -102,7 +102,7 @@ def _folded(
         # Table by table: read together, every row would have the empty columns of all tables.
         columns = [*_COMMON, row_column(table)]
         scanner = dataset.scanner(columns=columns, filter=f"`table` = '{table}'", fragments=ordered)
-        rows = fold(table, scanner.to_table().rename_columns([*_COMMON, "row"]))
+        rows = latest_by_key(table, scanner.to_table().rename_columns([*_COMMON, "row"]))
         if is_oldest:
             rows = rows.filter(pc.equal(rows["op"], pa.scalar(PUT, pa.uint8())))
         if rows.num_rows:

@@ -61,7 +61,7 @@ class Job:
 
     def kill_while_a_view_catches_up(self, done: int) -> None:
         """Kills the process in such a moment, when so many files are finished."""
-        self._wait(lambda: self._files()[0] >= done and bool(sw.open(self._root, self._options).late_views().num_rows))
+        self._wait(lambda: self._files()[0] >= done and bool(sw.open(self._root, self._options).backfills().num_rows))
         self._process.send_signal(signal.SIGKILL)
         assert self._process.wait() == -signal.SIGKILL, "the run was over before it could be killed"
 
@@ -186,5 +186,5 @@ def test_views_that_come_and_go_are_whole_whenever_they_are_shown_over_kills(
     assert checked(store, s3, bucket, tmp_path) > 10
     snapshot = store.snapshot()
     assert {*snapshot.views} == {*job.VIEWS, *job.LATE_VIEWS}
-    assert store.late_views().num_rows == 0
+    assert store.backfills().num_rows == 0
     assert len({name for epoch in store.epochs()["epoch"].to_pylist() for name in store.snapshot(epoch).views}) == 8

@@ -67,7 +67,7 @@ def test_views_come_and_go_while_it_runs(tmp_path: Path) -> None:
             write(tmp_path / "in", f"{number}.parquet", parquet(events(number * 10)))
         run.wait(until="caught_up")
         assert totals(tmp_path / "root") == expected(rows)
-        assert run.status().late_views == {}
+        assert run.status().backfills == {}
         with pytest.raises(sw.ViewError, match="declared already"):
             run.add_view("totals", "SELECT user FROM events")
         with pytest.raises(sw.ViewError, match="cannot be resolved"):
@@ -108,7 +108,7 @@ def test_a_view_is_not_shown_while_a_file_that_it_needs_is_gone(tmp_path: Path) 
     os.rename(tmp_path / "in" / "b.parquet", tmp_path / "kept")
     with pipeline(tmp_path, ("large", LARGE)).start() as run:
         run.wait(until="caught_up")
-        assert run.status().late_views["large"].missing == (f"file://{tmp_path}/in/b.parquet",)
+        assert run.status().backfills["large"].missing == (f"file://{tmp_path}/in/b.parquet",)
         assert any("large" in note and "b.parquet" in note for note in run.report().notes)
     assert sw.open(tmp_path / "root").snapshot().views == ("totals",)
     pipeline(tmp_path, ("large", LARGE), on_missing="allow").run(until="caught_up")

@@ -54,16 +54,16 @@ class RunDisplay:
             width: of the terminal, in characters.
             height: of the terminal, in lines.
         """
-        names = name_width([*status.sources, *status.views, *status.late_views], width)
+        names = name_width([*status.sources, *status.views, *status.backfills], width)
         notes = source_notes(status.sources, _MOST_NOTES)
         sources, views = _shares(
-            len(status.sources), len({**status.views, **status.late_views}), height - _FIXED_LINES - len(notes)
+            len(status.sources), len({**status.views, **status.backfills}), height - _FIXED_LINES - len(notes)
         )
         blocks: list[RenderableType] = [self._head(status, width), self._below_head(status, width)]
         if status.sources:
             blocks += [Text(), source_block(status.sources, sources, names=names, width=width)]
             blocks += [Text(), epoch_block(status, names=names, width=width)]
-        if status.views or status.late_views:
+        if status.views or status.backfills:
             blocks += [Text(), view_block(status, views, names=names, width=width)]
         # Last, since they come and go.
         return Group(*blocks, *notes)

@@ -59,10 +59,10 @@ class RunLog:
                 log.info("source", source=name, **counts, bytes=source.bytes, requests=source.requests, **freshness)
         if self._is_news("caught up", status.caught_up, 0.0) and status.caught_up:
             log.info("caught up")
-        for name, late in status.late_views.items():
+        for name, late in status.backfills.items():
             far = (round(late.fraction, 2), len(late.missing))
             if self._is_news(("view", name), far, at_most_every_s):
-                log.info("late view", view=name, fraction=far[0], missing=far[1])
+                log.info("backfill", view=name, fraction=far[0], missing=far[1])
 
     def _is_news(self, subject: Hashable, said: object, at_most_every_s: float) -> bool:
         now_s = self._clock.monotonic()

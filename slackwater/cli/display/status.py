@@ -33,7 +33,7 @@ def print_status(store: Store, output: Output) -> None:
     sources = [_source(row, files, epochs, now) for row in declared]
     queues = [_queue(row) for row in declared if row["queue"] is not None]
     left_out = [{"source": row["name"], **column} for row in declared for column in row["left_out"]]
-    views, late = store.views().to_pylist(), store.late_views().to_pylist()
+    views, late = store.views().to_pylist(), store.backfills().to_pylist()
     quarantined = [row for row in files.select(["source", "path", "status", "error"]).to_pylist() if _is_bad(row)]
     bad_records = [found for source in sources if (found := _bad_records(source, files, store)) is not None]
     if output.json:
@@ -45,7 +45,7 @@ def print_status(store: Store, output: Output) -> None:
                 "queues": queues,
                 "left_out": left_out,
                 "views": views,
-                "late_views": late,
+                "backfills": late,
                 "quarantined": quarantined,
                 "bad_records": bad_records,
             }

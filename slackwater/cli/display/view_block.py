@@ -39,8 +39,8 @@ def view_block(status: RunStatus, lines: int, *, names: int, width: int) -> Tabl
 
 def _views(status: RunStatus) -> dict[str, _View]:
     views = {}
-    for name in {**status.views, **status.late_views}:
-        view, late = status.views.get(name), status.late_views.get(name)
+    for name in {**status.views, **status.backfills}:
+        view, late = status.views.get(name), status.backfills.get(name)
         if late is not None and late.missing:
             lag = Text(f"misses {counted(len(late.missing), 'file')}", style="bold red")
         elif late is not None:

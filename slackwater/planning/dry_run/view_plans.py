@@ -110,7 +110,7 @@ def _planned(
 
 
 def _catching_up(plan: ViewPlan, materialized: Collection[str], known: KnownViews) -> str:
-    """What a late view reads, in a line as those of `ViewPlan.explain`."""
+    """What a backfill reads, in a line as those of `ViewPlan.explain`."""
     parts = []
     for source in plan.sources:
         so_far = known.finished.get(source, SourceProgress())

@@ -39,8 +39,8 @@ def view_table(state: LanceStateStore, catalog: Catalog, root: Location) -> pa.T
     return pa.Table.from_pylist([_row(view, state, root) for view in views], _VIEWS)
 
 
-def late_view_table(state: LanceStateStore, catalog: Catalog) -> pa.Table:
-    """See `Store.late_views`."""
+def backfill_table(state: LanceStateStore, catalog: Catalog) -> pa.Table:
+    """See `Store.backfills`."""
     rows = [
         {
             "name": base_name(name),

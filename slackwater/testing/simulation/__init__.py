@@ -32,7 +32,7 @@ Invariants:
     process.py          one attempt after the other        attempt.py        the actors of one attempt
     host.py, hosts.py   the actors of the flow             coordinator.py    the one that commits
     materializer.py     the one that writes views          promises.py       G1 to G5
-    late_view.py        one that was declared late
+    backfill.py        one that was declared late
     campaign.py         many seeds                         shrink.py         the shortest story that fails
     __main__.py         the command line
 """

@@ -17,12 +17,12 @@ export class Views {
   }
 
   show(told) {
-    const key = JSON.stringify([told.views, told.late_views]);
+    const key = JSON.stringify([told.views, told.backfills]);
     const lags = JSON.stringify(told.views.map((view) => this.behind(view)));
     if (key + lags === this.drawn) return;
     this.drawn = key + lags;
     const cards = told.views.map((view) => this.card(view, told.epoch));
-    const late = told.late_views.map((view) =>
+    const late = told.backfills.map((view) =>
       el("li", {}, el("strong", {}, view.name), ` (${view.class ?? "?"}) catches up, and is shown when it has`, view.fraction === null ? "" : `: ${Math.floor(view.fraction * 100)} %`));
     const focused = document.activeElement?.closest?.("#view-list [data-view]")?.dataset.view;
     byId("view-list").replaceChildren(

@@ -1,13 +1,13 @@
 from __future__ import annotations
 
-from actors.coordination.caught_up import Watermark
+from actors.coordination.caught_up import CaughtUp
 from actors.protocol.reports import CollectReport
 
 LISTS = {"list-s": "s", "list-t": "t"}
 
 
 def over(
-    made: Watermark,
+    made: CaughtUp,
     epoch: int,
     marks: tuple[int, int],
     since: dict[str, int] | None = None,
@@ -23,7 +23,7 @@ def over(
 
 
 def test_a_mark_is_reached_when_all_lists_are_complete_and_what_they_found_is_finished() -> None:
-    made = Watermark(LISTS)
+    made = CaughtUp(LISTS)
     assert over(made, 1, (1, 0)) == 0, "one list is not complete"
     assert over(made, 2, (1, 1), {"s": 1}) == 0, "a file that was listed before is not finished"
     assert over(made, 3, (1, 1), {"s": 2}) == 0, "nor is one of the epoch in which the listing ended"
@@ -31,18 +31,18 @@ def test_a_mark_is_reached_when_all_lists_are_complete_and_what_they_found_is_fi
 
 
 def test_it_is_reached_under_steady_arrivals() -> None:
-    made = Watermark(LISTS)
+    made = CaughtUp(LISTS)
     reached = [over(made, epoch, (1, 1), {"s": epoch - 1, "t": epoch}) for epoch in range(1, 5)]
     assert reached == [0, 0, 1, 1]
 
 
 def test_nobody_waits_for_a_closed_source() -> None:
-    made = Watermark(LISTS)
+    made = CaughtUp(LISTS)
     assert over(made, 1, (0, 1), {"s": 1}, frozenset({"s"})) == 1
 
 
 def test_a_source_that_opens_is_waited_for() -> None:
-    made = Watermark(LISTS)
+    made = CaughtUp(LISTS)
     assert over(made, 1, (0, 1), {"t": 1}, frozenset({"s"})) == 0
     assert over(made, 2, (0, 1), {"s": 2}) == 0, "its listing is not complete"
     assert over(made, 3, (1, 1), {"s": 2}) == 0
@@ -50,14 +50,14 @@ def test_a_source_that_opens_is_waited_for() -> None:
 
 
 def test_a_mark_that_was_reached_stays_reached() -> None:
-    made = Watermark(LISTS)
+    made = CaughtUp(LISTS)
     assert over(made, 1, (0, 1), closed=frozenset({"s"})) == 1
     assert over(made, 2, (0, 1), {"s": 2}) == 1
     assert over(made, 3, (0, 1)) == 1
 
 
 def test_a_later_mark_is_reached_later() -> None:
-    made = Watermark(LISTS)
+    made = CaughtUp(LISTS)
     assert over(made, 1, (1, 1)) == 1
     assert over(made, 2, (2, 1)) == 1
     assert over(made, 3, (2, 2), {"t": 3}) == 1

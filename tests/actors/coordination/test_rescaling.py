@@ -11,7 +11,7 @@ from actors.exchange.edge import Outlet
 from actors.fetching.fetch_executor import FetchExecutor
 from actors.fetching.file_queue import FileQueue
 from actors.fetching.instructions import CloseFile, HandOver
-from actors.fetching.vnode_moves import Arrivals, Handover
+from actors.fetching.vnode_moves import Handover, VnodeArrivals
 from actors.files import ChangedFile, Vanished
 from actors.protocol.barrier import Barrier, Pause, Throttle, Update
 from actors.protocol.instructions import End, Instruction, Send
@@ -315,7 +315,7 @@ def test_what_a_fetch_actor_has_done_counts_after_it_has_left_and_what_is_on_its
 
 
 def test_arrivals_are_complete_when_every_giver_has_given() -> None:
-    arrivals = Arrivals()
+    arrivals = VnodeArrivals()
     arrivals.add(Handover("a", 7))
     arrivals.expect(7, frozenset({"a", "b"}))
     arrivals.hold(files("x"))

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.fetching.file_progress import FileProgress
-from actors.fetching.waiting_files import WaitingFiles
+from actors.fetching.waiting_files import PendingFiles
 from tests.actors.flow import AT, file
 
 
@@ -19,20 +19,20 @@ def progress(path: str, source: str = "s", second: int = 0) -> FileProgress:
     )
 
 
-def opened(files: WaitingFiles) -> str | None:
+def opened(files: PendingFiles) -> str | None:
     found = files.pop({"s", "t"}, None)
     return None if found is None else found.file.path
 
 
 def test_without_an_order_files_are_opened_as_they_come_and_side_by_side() -> None:
-    files = WaitingFiles({})
+    files = PendingFiles({})
     for path in ("b", "a"):
         files.add(progress(path))
     assert (opened(files), opened(files), opened(files)) == ("b", "a", None)
 
 
 def test_the_next_is_opened_when_the_one_before_is_finished() -> None:
-    files = WaitingFiles({"s": "name"})
+    files = PendingFiles({"s": "name"})
     second, first = progress("b"), progress("a")
     files.add(second)
     files.add(first)
@@ -44,7 +44,7 @@ def test_the_next_is_opened_when_the_one_before_is_finished() -> None:
 
 
 def test_a_late_file_is_next() -> None:
-    files = WaitingFiles({"s": "name"})
+    files = PendingFiles({"s": "name"})
     first = progress("b")
     for each in (first, progress("d")):
         files.add(each)
@@ -56,21 +56,21 @@ def test_a_late_file_is_next() -> None:
 
 
 def test_by_time_files_of_one_moment_are_in_the_order_of_their_names() -> None:
-    files = WaitingFiles({"s": "last_modified"})
+    files = PendingFiles({"s": "last_modified"})
     for path, second in (("c", 1), ("b", 2), ("a", 2), ("d", 0)):
         files.add(progress(path, second=second))
     assert [each.file.path for each in files] == ["d", "c", "a", "b"]
 
 
 def test_of_a_source_without_a_schema_several_are_opened() -> None:
-    files = WaitingFiles({"s": "name"})
+    files = PendingFiles({"s": "name"})
     for path in ("b", "a"):
         files.add(progress(path))
     assert [files.pop(set(), None) is not None for _ in range(3)] == [True, True, False]
 
 
 def test_what_is_half_read_comes_first() -> None:
-    files = WaitingFiles({"s": "name"})
+    files = PendingFiles({"s": "name"})
     half_read = FileProgress(file("z"), listed_epoch=1, row_offset=3)
     for each in (progress("a"), half_read):
         files.add(each)
@@ -78,14 +78,14 @@ def test_what_is_half_read_comes_first() -> None:
 
 
 def test_an_order_of_one_source_holds_no_other_up() -> None:
-    files = WaitingFiles({"s": "name"})
+    files = PendingFiles({"s": "name"})
     for path, source in (("b", "s"), ("a", "s"), ("c", "t")):
         files.add(progress(path, source))
     assert [opened(files), opened(files), opened(files)] == ["a", "c", None]
 
 
 def test_what_may_not_be_read_is_passed_over() -> None:
-    files = WaitingFiles({"s": "name"})
+    files = PendingFiles({"s": "name"})
     for path in ("a", "b"):
         files.add(progress(path))
     found = files.pop({"s"}, lambda each: each.file.path == "b")
@@ -94,7 +94,7 @@ def test_what_may_not_be_read_is_passed_over() -> None:
 
 @given(st.lists(st.sampled_from("abcdefgh"), unique=True), st.data())
 def test_whatever_comes_when_the_first_of_all_that_are_known_is_opened(paths: list[str], data: st.DataObject) -> None:
-    files, known = WaitingFiles({"s": "name"}), list[FileProgress]()
+    files, known = PendingFiles({"s": "name"}), list[FileProgress]()
     reading: FileProgress | None = None
     while paths or known:
         if paths and (not known or data.draw(st.booleans())):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from actors.files import GoneFile
 from actors.listing.instructions import FindGone
-from actors.listing.missing_files import AbsentNames, GoneFound
+from actors.listing.missing_files import GoneFound, MissingNames
 from actors.protocol.instructions import Instruction
 from tests.actors.flow import of
 
@@ -18,14 +18,14 @@ def asked(instructions: list[Instruction]) -> list[set[bytes]]:
 
 
 def test_without_a_path_a_name_waits_for_the_next_listing() -> None:
-    names = AbsentNames("s")
+    names = MissingNames("s")
     names.add(A, V, 1)
     assert asked(names.ask_for_paths()) == []
     assert asked(names.ask(1, 1)) == [{A}]
 
 
 def test_with_a_path_a_name_is_asked_for_at_once_and_then_when_more_is_committed() -> None:
-    names = AbsentNames("s")
+    names = MissingNames("s")
     names.add(A, V, 1, "a")
     names.add(B, V, 1)
     assert asked(names.ask_for_paths()) == [{A, B}], "the others with it"
@@ -41,7 +41,7 @@ def test_with_a_path_a_name_is_asked_for_at_once_and_then_when_more_is_committed
 
 
 def test_a_commit_while_the_answer_is_out_makes_it_ask_once_more() -> None:
-    names = AbsentNames("s")
+    names = MissingNames("s")
     names.add(A, V, 1, "a")
     names.ask_for_paths()
     names.on_committed()
@@ -50,7 +50,7 @@ def test_a_commit_while_the_answer_is_out_makes_it_ask_once_more() -> None:
 
 
 def test_a_store_older_than_what_was_handed_on_last_is_not_believed() -> None:
-    names = AbsentNames("s")
+    names = MissingNames("s")
     names.add(A, V, 5, "a")
     names.ask_for_paths()
     assert names.on_found(GoneFound(4, {A: GONE})) == ((), [], [])
@@ -61,7 +61,7 @@ def test_a_store_older_than_what_was_handed_on_last_is_not_believed() -> None:
 
 
 def test_what_is_back_is_not_told_and_its_path_is_given_back_once() -> None:
-    names = AbsentNames("s")
+    names = MissingNames("s")
     names.add(A, V, 1, "a")
     names.add(B, V, 1)
     names.ask_for_paths()

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from actors.listing.listing_digests import KnownChunks
+from actors.listing.listing_digests import ListingDigests
 from actors.objects.listing_page import LISTED
 
 
@@ -18,7 +18,7 @@ def rows(numbers: list[int], **changes: list[object]) -> pa.RecordBatch:
     return batch
 
 
-def list_all(known: KnownChunks, batch: pa.RecordBatch, page: int = 1_000) -> int:
+def list_all(known: ListingDigests, batch: pa.RecordBatch, page: int = 1_000) -> int:
     """A listing in pages; returns how many names were looked up."""
     known.begin_listing()
     looked_up = 0
@@ -30,7 +30,7 @@ def list_all(known: KnownChunks, batch: pa.RecordBatch, page: int = 1_000) -> in
 
 
 def test_the_same_listing_again_is_not_looked_up() -> None:
-    known, batch = KnownChunks(), rows(list(range(5_000)))
+    known, batch = ListingDigests(), rows(list(range(5_000)))
     assert list_all(known, batch) == 5_000
     for _ in range(3):
         assert list_all(known, batch) == 0
@@ -38,7 +38,7 @@ def test_the_same_listing_again_is_not_looked_up() -> None:
 
 
 def test_a_new_name_moves_no_other_chunk() -> None:
-    known, numbers = KnownChunks(), [*range(0, 10_000, 2)]
+    known, numbers = ListingDigests(), [*range(0, 10_000, 2)]
     list_all(known, rows(numbers))
     looked_up = list_all(known, rows(sorted([*numbers, 1_001])))
     assert 1 <= looked_up < 2_000, "its own chunk, and those that the ends of pages cut"
@@ -49,7 +49,7 @@ def test_whatever_changes_is_looked_up(column: str) -> None:
     numbers = list(range(3_000))
     before = rows(numbers)
     for at in (0, 1_234, 2_999):
-        known = KnownChunks()
+        known = ListingDigests()
         list_all(known, before)
         values = before[column].to_pylist()
         values[at] = values[at] + 1 if isinstance(values[at], int) else values[at] + "x"
@@ -58,26 +58,26 @@ def test_whatever_changes_is_looked_up(column: str) -> None:
 
 
 def test_a_letter_that_moves_from_one_name_to_the_next_is_a_change() -> None:
-    known = KnownChunks()
+    known = ListingDigests()
     list_all(known, rows([1, 2], path=["ab", "c"]))
     assert list_all(known, rows([1, 2], path=["a", "bc"])) == 2
 
 
 def test_only_the_last_listing_counts() -> None:
-    known, first, second = KnownChunks(), rows([1, 2, 3]), rows([4, 5])
+    known, first, second = ListingDigests(), rows([1, 2, 3]), rows([4, 5])
     list_all(known, first)
     list_all(known, second)
     assert list_all(known, first) == 3
 
 
 def test_what_is_forgotten_is_looked_up() -> None:
-    known, batch = KnownChunks(), rows([1, 2, 3])
+    known, batch = ListingDigests(), rows([1, 2, 3])
     list_all(known, batch)
     known.forget()
     assert list_all(known, batch) == 3
 
 
 def test_names_without_etags_and_empty_pages_have_chunks() -> None:
-    known, batch = KnownChunks(), rows([1, 2, 3], etag=["", "", ""])
+    known, batch = ListingDigests(), rows([1, 2, 3], etag=["", "", ""])
     assert [list_all(known, batch), list_all(known, batch)] == [3, 0]
     assert known.unknown(batch.slice(3)) == []

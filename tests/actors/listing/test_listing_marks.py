@@ -1,14 +1,14 @@
 from __future__ import annotations
 
 from actors.listing.listing_marks import ListingMarks
-from actors.listing.settling_files import YoungFiles
+from actors.listing.settling_files import SettlingFiles
 
 
 class Directory:
     """Listings of one file, whose version each one finds."""
 
     def __init__(self) -> None:
-        self.young, self.marks = YoungFiles(), ListingMarks()
+        self.young, self.marks = SettlingFiles(), ListingMarks()
 
     def list(self, version: bytes, *, is_new: bool = False) -> int:
         """Returns the mark that is complete."""

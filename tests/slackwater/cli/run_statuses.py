@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from actors.protocol.run_state import CommittedEpoch
-from slackwater.status.run_status import EpochStatus, LateView, RunStatus, SourceStatus, ViewStatus
+from slackwater.status.run_status import BackfillStatus, EpochStatus, RunStatus, SourceStatus, ViewStatus
 from state.tables.records import EpochCounts, EpochSeconds
 
 EPOCH = 117_123_456_789_012_345
@@ -53,6 +53,6 @@ def running(sources: int = 1, views: int = 1, **changes: Any) -> RunStatus:
     return RunStatus(**{**known, **changes})
 
 
-def late(fraction: float, *missing: str) -> dict[str, LateView]:
+def late(fraction: float, *missing: str) -> dict[str, BackfillStatus]:
     """A view that is not shown yet."""
-    return {"late": LateView(fraction, missing)}
+    return {"late": BackfillStatus(fraction, missing)}

@@ -6,9 +6,9 @@ from datetime import timedelta
 
 from actors.protocol.run_state import CommittedEpoch, RunState
 from slackwater.status.run_status import (
+    BackfillStatus,
     EdgeStatus,
     EpochStatus,
-    LateView,
     MessageStatus,
     RunStatus,
     SourceStatus,
@@ -29,7 +29,7 @@ STATUS = RunStatus(
     epochs=2,
     sources={"flights": SOURCE},
     views={"by_carrier": ViewStatus("aggregate", rows=3), "top": ViewStatus("full", rows=None, behind_s=1.5)},
-    late_views={"late": LateView(0.25)},
+    backfills={"late": BackfillStatus(0.25)},
     recoveries=1,
     fetchers=2,
     in_flight=(EpochStatus(3, "spark", 0.5), EpochStatus(4, "align", 0.1), EpochStatus(5, "align", 0.0)),

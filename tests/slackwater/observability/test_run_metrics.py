@@ -108,8 +108,8 @@ def test_listings_that_every_attempt_counts_anew_are_added_up() -> None:
     assert published(listed(0), listed(5), listed(2), listed(3)).values[Metric.LISTINGS] == {("flights",): 8}
 
 
-def test_a_late_view_that_is_shown_has_caught_up() -> None:
-    values = published(STATUS, replace(STATUS, late_views={})).values
+def test_a_backfill_that_is_shown_has_caught_up() -> None:
+    values = published(STATUS, replace(STATUS, backfills={})).values
     assert values[Metric.VIEW_CAUGHT_UP] == {("late",): 1.0}
 
 

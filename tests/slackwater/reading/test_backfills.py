@@ -42,7 +42,7 @@ def root(tmp_path: Path) -> Path:
 
 def test_it_is_told_how_far_it_is(root: Path) -> None:
     store = sw.open(root)
-    assert store.late_views().to_pylist() == [{"name": "late", "class": None, "fraction": 0.25}]
+    assert store.backfills().to_pylist() == [{"name": "late", "class": None, "fraction": 0.25}]
     assert store.snapshot().views == ("by_carrier", "late")
     with pytest.raises(sw.ViewNotFoundError):
         store.snapshot().view("late.next")
@@ -53,4 +53,4 @@ def test_status_shows_it(root: Path) -> None:
     shown = CliRunner().invoke(app, ["status", str(root)])
     assert "views that catch up" in shown.output
     document = json.loads(CliRunner().invoke(app, ["status", str(root), "--json"]).stdout)
-    assert document["late_views"] == [{"name": "late", "class": None, "fraction": 0.25}]
+    assert document["backfills"] == [{"name": "late", "class": None, "fraction": 0.25}]

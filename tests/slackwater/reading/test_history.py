@@ -1,4 +1,4 @@
-"""The history of a late view is every row that was ingested, once, wherever reading it was interrupted."""
+"""The history of a backfill is every row that was ingested, once, wherever reading it was interrupted."""
 
 from __future__ import annotations
 

@@ -79,18 +79,18 @@ def test_what_is_quarantined_is_told_when_it_grows() -> None:
     assert told == [Quarantined("a", 1, 0), Quarantined("a", 1, 3), Quarantined("a", 1, 3)]
 
 
-def test_a_late_view_is_told_after_the_epoch_that_shows_it() -> None:
+def test_a_backfill_is_told_after_the_epoch_that_shows_it() -> None:
     view = {"late": ViewStatus("append")}
-    catching_up = RunStatus(phase="running", epoch=EPOCH, views=view, late_views=late(0.9))
-    in_flight = replace(catching_up, late_views={}, in_flight=(EpochStatus(EPOCH + 1, "collect", 0.1),))
+    backfilling = RunStatus(phase="running", epoch=EPOCH, views=view, backfills=late(0.9))
+    in_flight = replace(backfilling, backfills={}, in_flight=(EpochStatus(EPOCH + 1, "collect", 0.1),))
     shown = replace(in_flight, in_flight=(), epoch=EPOCH + 1, recent=(committed(EPOCH + 1),))
-    told = events(catching_up, in_flight)
+    told = events(backfilling, in_flight)
     assert [event.event for event in told] == ["phase"]
-    told = events(catching_up, in_flight, shown, shown)
+    told = events(backfilling, in_flight, shown, shown)
     assert [event.event for event in told] == ["phase", "epoch", "view_shown"]
     assert told[-1] == ViewShown("late", "append")
-    dropped = replace(catching_up, late_views={}, views={})
-    assert [event.event for event in events(catching_up, dropped, shown)] == ["phase", "epoch"]
+    dropped = replace(backfilling, backfills={}, views={})
+    assert [event.event for event in events(backfilling, dropped, shown)] == ["phase", "epoch"]
 
 
 def test_an_event_is_a_line_of_json_with_epochs_as_text(capsys: pytest.CaptureFixture[str]) -> None:

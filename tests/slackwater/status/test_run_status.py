@@ -6,9 +6,9 @@ import json
 
 from actors.protocol.run_state import CommittedEpoch
 from slackwater.status.run_status import (
+    BackfillStatus,
     EdgeStatus,
     EpochStatus,
-    LateView,
     MessageStatus,
     RunStatus,
     SourceStatus,
@@ -23,7 +23,7 @@ STATUS = RunStatus(
     epochs=3,
     sources={"s": SourceStatus(rows=5, listed_at=START, rows_per_s=2.5, messages=MessageStatus("https://sqs/q", 2))},
     views={"v": ViewStatus("full", rows=7, behind_s=1.5)},
-    late_views={"late": LateView(0.25, ("s3://raw/a",))},
+    backfills={"late": BackfillStatus(0.25, ("s3://raw/a",))},
     in_flight=(EpochStatus(123456789012345679, "spark", 0.5),),
     recent=(CommittedEpoch(1, START, EpochCounts(rows=5), EpochSeconds(spark=0.25), 0.01, {"s": 0.5}),),
     edges=(EdgeStatus("fetch", "merger", "bytes", 10.0, 5, 100),),

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from spark_bridge.analysis.analysis import analyse
 from spark_bridge.analysis.view_definition import ViewDefinition
-from spark_bridge.catalyst.epoch_timestamps import epoch_time_us, uses_moments
+from spark_bridge.catalyst.epoch_timestamps import epoch_time_us, uses_epoch_timestamps
 from state.errors import NotIncrementalError
 from tests.spark_bridge.followed_view import FollowedView
 
@@ -89,4 +89,4 @@ def test_a_view_that_uses_it_is_known_by_its_identity(local_spark: SparkSession)
         ("SELECT k, at AS now FROM t", False),
     ):
         plan = analyse(local_spark, ViewDefinition("v", query), {"t": SCHEMA})
-        assert uses_moments(plan.identity) == uses
+        assert uses_epoch_timestamps(plan.identity) == uses

@@ -1,4 +1,4 @@
-"""A late view becomes what Spark computes over all rows, wherever it is interrupted, and is not seen before."""
+"""A backfill becomes what Spark computes over all rows, wherever it is interrupted, and is not seen before."""
 
 from __future__ import annotations
 
@@ -94,10 +94,10 @@ class Pipeline:
 
     def finish(self, chance: random.Random) -> None:
         for _ in range(100):
-            if self.materializer.catch_up():
+            if self.materializer.backfill():
                 continue
             self.run(random_rows(chance, chance.choice([0, 3])))
-            if not self.materializer.catching_up:
+            if not self.materializer.backfilling:
                 return
         raise AssertionError("it never came to an end")
 
@@ -131,7 +131,7 @@ def test_it_is_complete_when_it_is_shown_wherever_it_was_interrupted(pipeline: P
         pipeline.run(random_rows(chance, chance.choice([0, 5])))
         assert name not in pipeline.views
         assert pipeline.views[f"{name}.next"].pinned_epoch == 3
-        assert pipeline.materializer.catch_up()
+        assert pipeline.materializer.backfill()
         if chance.random() < 0.7:
             pipeline.crash()
     pipeline.finish(chance)
@@ -158,7 +158,7 @@ def test_what_replaces_a_view_is_shown_when_it_is_complete_and_not_before(pipeli
     assert pipeline.views["early"].path != before.path
     pipeline.check(other)
     pipeline.crash()
-    assert pipeline.materializer.catching_up == {}, "with replace=True the stored view is the declared one"
+    assert pipeline.materializer.backfilling == {}, "with replace=True the stored view is the declared one"
 
 
 def test_rows_that_were_read_without_its_columns_are_history(pipeline: Pipeline) -> None:
@@ -185,7 +185,7 @@ def test_a_view_that_misses_a_file_is_not_shown_until_it_may_be(pipeline: Pipeli
     late = ViewDefinition("late", LATE["grouped"])
     pipeline.declare(EARLY, late)
     pipeline.run(random_rows(chance, 0))
-    while pipeline.materializer.catch_up():
+    while pipeline.materializer.backfill():
         pass
     pipeline.run(random_rows(chance, 3))
     assert pipeline.materializer.blocked == {"late": ("file 10",)}
@@ -219,7 +219,7 @@ def test_pieces_are_merged_once_though_an_epoch_that_recorded_them_was_lost(pipe
     pipeline.declare(EARLY, late)
     pipeline.run(random_rows(chance, 0))
     for _ in range(2):
-        assert pipeline.materializer.catch_up()
+        assert pipeline.materializer.backfill()
     pipeline.crash()
     pipeline.finish(chance)
     pipeline.check(late)

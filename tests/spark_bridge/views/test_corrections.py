@@ -34,7 +34,7 @@ def test_an_append_view_that_does_not_know_its_files_is_refused_with_the_next_st
     replacing.close()
 
 
-def test_a_late_view_begins_anew_when_what_it_has_read_is_corrected(local_spark: SparkSession, tmp_path: Path) -> None:
+def test_a_backfill_begins_anew_when_what_it_has_read_is_corrected(local_spark: SparkSession, tmp_path: Path) -> None:
     early = ViewDefinition("early", "SELECT k, count(*) AS n FROM t GROUP BY k")
     late = ViewDefinition("late", "SELECT k, sum(i) AS s FROM t GROUP BY k")
     view = CorrectedView(local_spark, tmp_path, early)

@@ -105,8 +105,8 @@ class CoordinatorHost(Host):
     def propose_columns(self, source: str, columns: pa.Schema) -> None:
         self.do(self._running.on_columns_proposed(source, columns, self.now_s))
 
-    def views_declared(self, sources: frozenset[str], new_views: bool, catching_up: bool) -> None:
-        self.do(self._running.on_views_declared(sources, new_views, self.now_s, catching_up=catching_up))
+    def views_declared(self, sources: frozenset[str], new_views: bool, backfilling: bool) -> None:
+        self.do(self._running.on_views_declared(sources, new_views, self.now_s, backfilling=backfilling))
 
     def request(self, mutation: Mutation) -> None:
         self.do(self._running.on_request(mutation, self.now_s))
@@ -115,7 +115,7 @@ class CoordinatorHost(Host):
         self.do(self._running.on_rescale(num_fetchers, num_fetchers, self.now_s))
 
     def mark(self) -> int:
-        """Makes a mark, see `Watermark`."""
+        """Makes a mark, see `CaughtUp`."""
         self.do(self._running.on_mark())
         return self._running.mark
 

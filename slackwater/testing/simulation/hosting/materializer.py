@@ -12,7 +12,7 @@ from actors.protocol.reports import CollectReport, EpochBlocks
 from actors.recovery.recovery import RecoveredState
 from actors.sources.pipeline_definition import MATERIALIZER
 from slackwater.testing.simulation.hosting.host import Host
-from slackwater.testing.simulation.hosting.model_view import LateView, ModelView, history_of
+from slackwater.testing.simulation.hosting.model_view import ModelBackfill, ModelView, history_of
 from slackwater.testing.simulation.world.file_rows import Span
 from slackwater.testing.simulation.world.simulated_root import SimulatedRoot
 from state.errors import RunFailedError
@@ -38,7 +38,7 @@ class SimulatedMaterializer(Host):
         self._begun = {name: each for name, each in recovered.views.items() if each.pinned_epoch is not None}
         self._recovered = recovered
         self._known = set(recovered.catalog.views)
-        self._late: LateView | None = None
+        self._late: ModelBackfill | None = None
         self._plans: tuple[ModelView, ...] = ()
         self._declared: frozenset[str] | None = None
         self._epoch: EpochBlocks | None = None
@@ -87,7 +87,7 @@ class SimulatedMaterializer(Host):
         views = [view for view in self._attempt.process.views if view.sources <= schemas]
         late = next((view for view in views if self._is_late(view)), None)
         if late is not None and self._late is None:
-            self._late = LateView(late, self._begun.get(next_name(late.name)))
+            self._late = ModelBackfill(late, self._begun.get(next_name(late.name)))
         self._plans = tuple(view for view in views if self._late is None or view is not self._late.view)
         self._declared = schemas
         self._tell_declared(any(view.name not in self._known for view in self._plans) or self._late is not None)
@@ -103,7 +103,7 @@ class SimulatedMaterializer(Host):
         coordinator.tell_now(coordinator.views_declared, self._declared, has_news, self._late is not None)
 
     def _catch_up(self) -> None:
-        """Brings the late view a piece further, when nothing else is to be done."""
+        """Brings the backfill a piece further, when nothing else is to be done."""
         late = self._late
         if late is None or late.version is None or late.is_complete or self._attempt.state.epoch < late.pinned_epoch:
             return
@@ -117,7 +117,7 @@ class SimulatedMaterializer(Host):
         self._tell_declared(True)
         self.look_soon()
 
-    def _history(self, late: LateView) -> list[Span]:
+    def _history(self, late: ModelBackfill) -> list[Span]:
         store = self._root.open(read_only=True)
         version = max(each.state_version for each in store.epochs() if each.epoch <= late.pinned_epoch)
         ledger, queue = (store.rows(table, version) for table in ("ledger", "queue"))
@@ -172,7 +172,7 @@ class SimulatedMaterializer(Host):
             version = self._write(view, version, spans)
         self._written(view, version, epoch)
 
-    def _bring_late(self, late: LateView, epoch: EpochBlocks) -> None:
+    def _bring_late(self, late: ModelBackfill, epoch: EpochBlocks) -> None:
         """The same for the view that catches up."""
         spans = [span for source, each in self._spans.items() if source in late.view.sources for span in each]
         if late.version is None:
@@ -222,12 +222,12 @@ class SimulatedMaterializer(Host):
         if not self._corrected:
             self._report_views(epoch)
 
-    def _begin_anew(self, late: LateView) -> None:
-        """The history of the late view is another one now."""
+    def _begin_anew(self, late: ModelBackfill) -> None:
+        """The history of the backfill is another one now."""
         name = next_name(late.view.name)
         self._created = [each for each in self._created if each.name != name]
         self._dropped.append(name)
-        self._late = LateView(late.view)
+        self._late = ModelBackfill(late.view)
         self._tell_declared(True)
 
     def _replace_rows(self, view: ModelView, source: str, corrections: Mapping[str, Correction]) -> None:
@@ -297,7 +297,7 @@ class SimulatedMaterializer(Host):
         if is_shown and not self.over:
             self._tell_declared(False)
 
-    def _show(self, late: LateView, epoch: int) -> None:
+    def _show(self, late: ModelBackfill, epoch: int) -> None:
         """The view is complete: from this epoch on it is one like all others."""
         view, self._late = late.view, None
         self._versions[view.name] = late.shown()

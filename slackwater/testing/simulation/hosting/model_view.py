@@ -122,7 +122,7 @@ _PIECE_SPANS = 2
 _SPAN_ROWS = 3
 
 
-class LateView:
+class ModelBackfill:
     """How far it is.
 
     Args:

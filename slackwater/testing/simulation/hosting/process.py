@@ -34,7 +34,7 @@ class SimulatedProcess(Life):
     def __init__(self, world: World, name: str) -> None:
         super().__init__(name)
         self.world = world
-        self.views = world.views if world.late_view is None or not world.processes else (*world.views, world.late_view)
+        self.views = world.views if world.backfill is None or not world.processes else (*world.views, world.backfill)
         self._policy = RecoveryPolicy(world.recovery)
         committed = world.disk.versions.get(world.disk.latest)
         self._plan = AttemptPlan(

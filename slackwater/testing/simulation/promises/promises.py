@@ -414,7 +414,7 @@ class Promises:
         rows = self._stored(path, version)
         kept = self._stored(*state[0]) if state else rows
         if view.pinned_epoch is not None:
-            self._check_late_view(view, model, kept, ingested)
+            self._check_backfill(view, model, kept, ingested)
             self._kept[path, version] = rows
             return
         own = {file: rows for file, rows in ingested.items() if rows and file[0] in model.sources}
@@ -427,7 +427,7 @@ class Promises:
         for each in state:
             self._kept[each] = kept
 
-    def _check_late_view(
+    def _check_backfill(
         self, view: ViewVersion, model: ModelView, kept: object, ingested: Mapping[FileKey, tuple[int, ...]]
     ) -> None:
         """With what it lacks of its history it must be what it will be."""

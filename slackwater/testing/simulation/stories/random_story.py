@@ -92,7 +92,7 @@ class RandomStory:
             slow=pick(self._actors) if random.random() < 0.3 else "",
             adds_columns=random.random() < 0.2,
             materialize=random.random() < (0.2 if keep_epochs is None else 0.5),
-            late_view=random.random() < 0.4,
+            backfill=random.random() < 0.4,
         )
         if scenario.materialize and random.random() < 0.5:
             scenario = replace(scenario, on_change="replace")

@@ -33,7 +33,7 @@ class Scenario:
         adds_columns: whether the files have columns that their sources get when they are found.
         clock_stands: whether the wall clock stands still, as a coarse one does for a while.
         materialize: whether the rows of the sources are kept, too; they are if changed files are replaced.
-        late_view: whether every process but the first declares a further view, of all rows of all sources.
+        backfill: whether every process but the first declares a further view, of all rows of all sources.
         order: in which the files of every source are read; None for none.
         notifications: whether queues of events tell of files, too.
         loses_events: whether some events never come.
@@ -58,7 +58,7 @@ class Scenario:
     adds_columns: bool = False
     clock_stands: bool = False
     materialize: bool = False
-    late_view: bool = False
+    backfill: bool = False
     order: str | None = None
     notifications: bool = False
     loses_events: bool = False

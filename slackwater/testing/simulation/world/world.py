@@ -75,8 +75,8 @@ class World:
             source: EveryRow(stored_rows_name(source), frozenset({source}))
             for source in (scenario.sources if scenario.stores_rows else ())
         }
-        self.late_view = EveryRow("late", frozenset(scenario.sources)) if scenario.late_view else None
-        late = [] if self.late_view is None else [self.late_view]
+        self.backfill = EveryRow("late", frozenset(scenario.sources)) if scenario.backfill else None
+        late = [] if self.backfill is None else [self.backfill]
         views: list[ModelView] = [*self.views, *self.stored_rows.values(), *late]
         self.promises = Promises(
             self.disk, self.bucket, views, scenario.keep_epochs, scenario.on_change, scenario.order

@@ -124,12 +124,12 @@ def test_a_warning_takes_the_place_of_the_message() -> None:
 
 def test_views_that_lag_and_views_that_are_late_say_so() -> None:
     views = {"full": ViewStatus("full", 7, 12.3), "none": ViewStatus("append"), "late": ViewStatus("append")}
-    lines = shown(replace(running(), views=views, late_views=late(0.454)))
+    lines = shown(replace(running(), views=views, backfills=late(0.454)))
     rows = {line.split()[0]: line.split()[1:] for line in lines[-3:]}
     assert rows["full"] == ["full", "7", "12.3", "s", "behind"]
     assert rows["none"] == ["append"]
     assert rows["late"] == ["append", "catches", "up:", "45%"]
-    assert "misses 2 files" in shown(replace(running(), late_views=late(0.5, "a", "b")))[-1]
+    assert "misses 2 files" in shown(replace(running(), backfills=late(0.5, "a", "b")))[-1]
 
 
 def test_bad_records_and_queues_have_a_line_below_everything_else() -> None:

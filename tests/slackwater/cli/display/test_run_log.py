@@ -85,14 +85,14 @@ def test_a_change_of_what_the_run_does_is_said_at_once(logs: Logs) -> None:
     assert logs[4:] == [{"event": "caught up", "actor": "run", "epoch": EPOCH, "log_level": "info"}]
 
 
-def test_a_late_view_says_how_far_it_is(logs: Logs) -> None:
+def test_a_backfill_says_how_far_it_is(logs: Logs) -> None:
     clock = ManualClock()
     log = RunLog(clock)
-    log.show(RunStatus(late_views=late(0.5, "a.csv")))
+    log.show(RunStatus(backfills=late(0.5, "a.csv")))
     clock.advance(60)
-    log.show(RunStatus(late_views=late(0.501, "a.csv")))
+    log.show(RunStatus(backfills=late(0.501, "a.csv")))
     (said,) = logs[1:]
-    assert (said["event"], said["view"], said["fraction"], said["missing"]) == ("late view", "late", 0.5, 1)
+    assert (said["event"], said["view"], said["fraction"], said["missing"]) == ("backfill", "late", 0.5, 1)
 
 
 def test_a_line_has_messages_if_there_is_a_queue(logs: Logs) -> None:
