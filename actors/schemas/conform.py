@@ -202,7 +202,7 @@ def _elements(array: pa.Array) -> tuple[pa.Array, pa.Array]:
 
 
 def _own_elements(array: pa.Array) -> tuple[pa.Array, slice]:
-    """The offsets of a list or map array, from 0, and the range of its elements; a slice shares the whole's elements."""
+    """The offsets of a list or map array, from 0, and the range of its elements in the shared array."""
     first, last = array.offsets[0].as_py(), array.offsets[-1].as_py()
     return pc.subtract(array.offsets, first), slice(first, last)
 

@@ -1,6 +1,7 @@
 """Schemas as text: Spark's DDL (`"id bigint, at timestamp"`) to Arrow and back, without Spark.
 
-The schema of a source is needed before any Java runs, so this parser is independent of Spark.  It knows the safe types.  `timestamp` is an instant (microseconds, UTC), `timestamp_ntz` a wall-clock time.
+The schema of a source is needed before any Java runs, so this parser is independent of Spark.  It knows the safe
+types.  `timestamp` is an instant (microseconds, UTC), `timestamp_ntz` a wall-clock time.
 
 Grammar:
     schema := field (',' field)*            field  := name [':'] type ['not' 'null'] ['comment' text]
