@@ -1,4 +1,4 @@
-"""Reading a root: epochs, files, views and their story.  Needs neither Ray nor Spark nor a server."""
+"""Store: the reading face of a root.  It needs no Ray, Spark or server."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ def open(root: str | os.PathLike[str], storage_options: Mapping[str, str] | None
 
     Args:
         root: the URL or directory that a pipeline writes to.
-        storage_options: as for the pipeline; without them the usual environment variables count.
+        storage_options: as for the pipeline; without them the environment variables of the provider count.
 
     Raises:
-        StoreNotFoundError: no pipeline has written there.
+        StoreNotFoundError: no pipeline has written to the root.
         StorageError: the root cannot be read.
 
     Examples:
@@ -55,11 +55,11 @@ def open(root: str | os.PathLike[str], storage_options: Mapping[str, str] | None
 
 
 class Store:
-    """What a pipeline has committed at a root.  Every call sees the latest epoch.
+    """The committed state of a root.  Every call sees the latest epoch.
 
     Args:
         root: the root.
-        clock: for the store's handle, and for the pauses of `watch`.
+        clock: the clock of the handle, and of the pauses of `watch`.
     """
 
     def __init__(self, root: Location, clock: Clock) -> None:
@@ -72,7 +72,7 @@ class Store:
 
     @property
     def root(self) -> str:
-        """Its URL, without user information."""
+        """The URL of the root, without user information."""
         return self._root.url
 
     def epochs(self) -> pa.Table:
@@ -80,7 +80,7 @@ class Store:
         return epoch_table(self._latest())
 
     def latest_epoch(self) -> int:
-        """The last epoch that was committed, 0 before the first; the cheapest question that there is."""
+        """The last committed epoch; 0 before the first.  This is the cheapest call."""
         return self._latest().head.epoch
 
     def tags(self) -> dict[str, int]:
@@ -88,19 +88,19 @@ class Store:
         return dict(sorted(self._latest().head.tags.items()))
 
     def files(self, source: str | None = None, status: str | None = None) -> pa.Table:
-        """One row for every version of every file that was listed.
+        """One row for every version of every listed file.
 
-        The views hold exactly the first `rows_read` records of each, in file order, less the `rows_bad` of them that
-        are quarantined; of those that are `replaced` or `forgotten` they have held these records up to
-        `removed_epoch`, and hold none.
+        The views hold exactly the first `rows_read` records of each version, in file order, less its `rows_bad`
+        quarantined ones.  Of a version that is `replaced` or `forgotten` they held these records before
+        `removed_epoch`, and hold none now.
 
         Args:
-            source: only this source's.
-            status: only `waiting`, `reading`, `done`, `quarantined`, `vanished`, `replaced` or `forgotten`.
+            source: the name of a source; None for all.
+            status: one of `waiting`, `reading`, `done`, `quarantined`, `vanished`, `replaced` or `forgotten`.
 
         Raises:
-            NotFoundError: there is no such source.
-            UsageError: there is no such status.
+            NotFoundError: the source does not exist.
+            UsageError: the status is not valid.
         """
         state = self._latest()
         return file_table(state, _catalog(state), None, source=source, status=status)
@@ -114,20 +114,20 @@ class Store:
         after: str | None = None,
         limit: int = 100,
     ) -> Page:
-        """A page of the files whose URL has this text in it: rows as `files` has them, ordered by source and path.
+        """A page of the files whose URL contains a text: columns as `files`, ordered by source and path.
 
-        For ledgers that are too long for `files`: of a million rows only a page is read.
+        For a ledger that is too long for `files`: of a million rows only a page is read.
 
         Args:
-            text: a part of the path, in any case of letters; or a whole URL, or one that the URL begins with.
-            source: only this source's.
-            status: only in this status, as for `files`.
-            after: what the page before this one says; None for the first.
-            limit: rows of a page.
+            text: a part of the path, ignoring case; or a whole URL, or the beginning of one.
+            source: the name of a source; None for all.
+            status: a status, as for `files`; None for all.
+            after: `Page.after` of the previous page; None for the first page.
+            limit: the number of rows of a page.
 
         Raises:
-            NotFoundError: there is no such source.
-            UsageError: there is no such status, or `after` or `limit` is not understood.
+            NotFoundError: the source does not exist.
+            UsageError: `status`, `after` or `limit` is not valid.
 
         Example:
             >>> page = store.find_files("2013-02", status="quarantined")  # doctest: +SKIP
@@ -137,50 +137,50 @@ class Store:
         return find_files(state, _catalog(state), text, source=source, status=status, after=after, limit=limit)
 
     def count_files(self) -> pa.Table:
-        """How many `files` of each `source` there are in each `status`, and the sums of `rows_read` and `rows_bad`."""
+        """One row per `source` and `status`: the number of `files`, and the sums of `rows_read` and `rows_bad`."""
         return count_files(self._latest())
 
     def quarantine(self, source: str | None = None) -> pa.Table:
-        """One row for every record that does not fit its source: the views hold the rows around it.
+        """One row for every bad record; the views hold the rows around it.
 
-        A poison message of a queue of events has a row, too: its `path` is the queue's URL with `#` and the message's
-        id, its `row` is null, and `raw` is its body.
+        A poison message of a queue of events has a row, too: its `path` is the URL of the queue with `#` and the id of
+        the message, its `row` is null, and `raw` is its body.
 
-        The columns: `source`; `path`, the whole URL of the file as in `files`; `row`, the position in the file, counted
-        from 0 as in the metadata column `_row` (messages for people count from 1); `raw`, the bytes of the record, or
-        the first 64 KiB of them, for Parquet the row as JSON; `reason`; `epoch`, the one that quarantined it.
+        The columns: `source`; `path`, the whole URL of the file as in `files`; `row`, the position in the file from 0,
+        as in the metadata column `_row` (messages count from 1); `raw`, the first 64 KiB of the record, for Parquet the
+        row as JSON; `reason`; `epoch`, the epoch that quarantined it.
 
-        Records that were cleared are left out; `rows_bad` of `files` counts them still.
+        Cleared records are left out; `rows_bad` of `files` still counts them.
 
         Args:
-            source: only this source's.
+            source: the name of a source; None for all.
 
         Raises:
-            NotFoundError: there is no such source.
+            NotFoundError: the source does not exist.
         """
         state = self._latest()
         return quarantine_table(state, _catalog(state), None, source)
 
     def find_bad_records(self, source: str | None = None, *, after: str | None = None, limit: int = 100) -> Page:
-        """A page of what `quarantine` has, where that is too much to be read as a whole.
+        """A page of the bad records, ordered by source, path and row: columns as `quarantine`.
 
         Args:
-            source: only this source's.
-            after: what the page before this one says; None for the first.
-            limit: rows of a page.
+            source: the name of a source; None for all.
+            after: `Page.after` of the previous page; None for the first page.
+            limit: the number of rows of a page.
 
         Raises:
-            NotFoundError: there is no such source.
-            UsageError: `after` or `limit` is not understood.
+            NotFoundError: the source does not exist.
+            UsageError: `after` or `limit` is not valid.
         """
         state = self._latest()
         return find_bad_records(state, _catalog(state), source, after, limit)
 
     def trace(self, epoch: int | str | None = None) -> Trace:
-        """Where the time of one epoch went: the phases, and in each the actors, views and steps that took longest.
+        """The times of one epoch: its phases, and in each phase the slowest actors, views and steps.
 
         Args:
-            epoch: as for `snapshot`.
+            epoch: an epoch, as for `snapshot`.
 
         Raises:
             EpochNotFoundError, UsageError: as `snapshot`.
@@ -194,16 +194,16 @@ class Store:
         return trace_of(record, state.epochs(), self.owner())
 
     def why(self, path: str | os.PathLike[str]) -> Story:
-        """What happened to one object, and why its rows are in the views or not.
+        """The history of one object, and the reason why its rows are in the views or not.
 
         Args:
-            path: its whole URL, or its path below a source.
+            path: the whole URL of the object, or its path below a source.
         """
         state = self._latest()
         return tell(os.fspath(path), self._root, state, _catalog(state), self.owner(), self._clock.now())
 
     def owner(self) -> Owner | None:
-        """The process that runs on this root, or that ran last; None if there was none.
+        """The process that runs on this root or ran last; None before the first run.
 
         Raises:
             StorageError: the root cannot be read.
@@ -213,14 +213,14 @@ class Store:
     def sources(self) -> pa.Table:
         """One row per source.
 
-        `left_out` has the columns of files that it does not have, each with its first file; `changes_ignored` counts
-        the files that have changed since they were read, and were not read again; `listed_at` says when the last
-        listing ended, as far as that is known.
+        `left_out` has the extra columns of its files, each with its first file; `changes_ignored` counts the files that
+        changed after they were read and were not read again; `listed_at` is the end of the last listing, null if it is
+        not known.
 
-        `queue` is null unless events tell of the files.  It has the `url` of the queue; `in_flight`, the messages that
-        a run works on, and `oldest_s`, for how long the oldest of them has been in the queue; how many were `received`
-        and `redelivered` since the start of the run that is, or was last; `poison`, the messages in the quarantine; and
-        `found_by_listing`, the files that the last listing found and no event had told of.
+        `queue` is null for a source without notifications.  It has the `url` of the queue; `in_flight`, the messages
+        that a run works on, and `oldest_s`, the age of the oldest of them in seconds; the messages `received` and
+        `redelivered` since the start of the last run; `poison`, the messages in the quarantine; and `found_by_listing`,
+        the files of the last listing without an event.
         """
         state = self._latest()
         return source_table(state, _catalog(state), self.owner(), self._clock.now())
@@ -281,7 +281,7 @@ class Store:
         Reads every ingested file once per engine that is used.
 
         Args:
-            epoch: as for `snapshot`.
+            epoch: an epoch, as for `snapshot`.
             pipeline: the one that runs here: for the functions of its views, and for how its sources are opened.
             engine: `duckdb`, `spark`, or `auto`: DuckDB, and Spark for what DuckDB cannot compute or sees differently.
             duckdb_queries: view → what DuckDB is asked instead of the view's own text, as for a function.
