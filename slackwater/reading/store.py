@@ -226,19 +226,19 @@ class Store:
         return source_table(state, _catalog(state), self.owner(), self._clock.now())
 
     def views(self) -> pa.Table:
-        """One row per view, with where its dataset is; a view without a version has not been committed yet.
+        """One row per view, with the path of its dataset; a view without a version was not committed yet.
 
-        `reflects_epoch` is the epoch whose rows it shows: the latest, unless it is recomputed as a whole or frozen.
-        `missing` are the files that were ingested, were gone when a backfill would have read them, and are not in it.
+        `reflects_epoch` is the epoch whose rows the view shows: the latest, unless the view is recomputed as a whole or
+        frozen.  `missing` lists ingested files that were gone at their turn in the backfill; the view lacks them.
         """
         state = self._latest()
         return view_table(state, _catalog(state), self._root)
 
     def backfills(self) -> pa.Table:
-        """One row per view that catches up and is not shown yet: `name`, `class`, and `fraction`.
+        """One row per view whose backfill is not complete: `name`, `class`, and `fraction`.
 
-        `fraction` is how much of what was ingested before the view it has, from 0 to 1; null for a view that is
-        computed as a whole.
+        `fraction` is the part of the earlier rows that the view has, from 0 to 1; null for a view that is computed as a
+        whole.
         """
         state = self._latest()
         return backfill_table(state, _catalog(state))
@@ -246,17 +246,17 @@ class Store:
     def snapshot(
         self, epoch: int | str | None = None, *, as_of: datetime | None = None, tag: str | None = None
     ) -> Snapshot:
-        """Everything at one epoch.
+        """The root as of one epoch; without arguments the latest.
 
         Args:
-            epoch: an epoch; as text also `latest`, a tag, or an ISO time.  Without any argument: the latest.
-            as_of: the last epoch that was committed up to this time; without a zone it is UTC.
-            tag: the epoch that has this name.
+            epoch: an epoch; as text also `latest`, a tag, or an ISO time.
+            as_of: a time: the last epoch that was committed up to it.  A time without a zone is UTC.
+            tag: the name of an epoch.
 
         Raises:
-            EpochNotFoundError: there is no such epoch; EpochExpiredError if it may have been retained before.
-            NotFoundError: there is no such tag.
-            UsageError: the epoch is not understood, or more than one argument is given.
+            EpochNotFoundError: the epoch does not exist; EpochExpiredError if it may have been retained before.
+            NotFoundError: the tag does not exist.
+            UsageError: the epoch is not valid, or more than one argument is given.
         """
         if sum(argument is not None for argument in (epoch, as_of, tag)) > 1:
             raise UsageError("a snapshot is chosen by epoch, as_of or tag: give one of them")
@@ -276,23 +276,24 @@ class Store:
         spark: SparkSession | None = None,
         on_step: OnStep = lambda step: None,
     ) -> Verification:
-        """Computes every view again from the files that the ledger names, and compares.
+        """Recomputes every view from the files of the ledger, and compares.
 
-        Reads every ingested file once per engine that is used.
+        Every ingested file is read once per engine.
 
         Args:
             epoch: an epoch, as for `snapshot`.
-            pipeline: the one that runs here: for the functions of its views, and for how its sources are opened.
-            engine: `duckdb`, `spark`, or `auto`: DuckDB, and Spark for what DuckDB cannot compute or sees differently.
-            duckdb_queries: view → what DuckDB is asked instead of the view's own text, as for a function.
-            spark: a session to use where Spark is needed; None starts a local one and ends it.
-            on_step: is told what happens meanwhile.
+            pipeline: the pipeline of this root: it has the functions of the views, and opens the sources.
+            engine: `duckdb`, `spark`, or `auto`: DuckDB, and Spark for views that DuckDB cannot compute or computes
+                differently.
+            duckdb_queries: view → a query for DuckDB in place of the text of the view, for example for a function.
+            spark: the session where Spark is needed; None starts a local one and ends it.
+            on_step: called with each step.
 
         Raises:
-            EpochNotFoundError, UsageError: as `snapshot`; or the engine is not known or not installed.
+            EpochNotFoundError, UsageError: as `snapshot`; or the engine is not valid or not installed.
             StorageError: the root cannot be read.
         """
-        from slackwater.verification.verifier import Verifier  # here, since it imports Spark
+        from slackwater.verification.verifier import Verifier  # late: it imports Spark
 
         state = self._latest()
         return Verifier(
@@ -307,26 +308,25 @@ class Store:
         ).run()
 
     def watch(self, view: str, *, since: int | str | None = None, poll_s: float = 0.5) -> Iterator[ViewChange]:
-        """Follows a view: yields what each epoch changes in it, and waits for the next; it never ends by itself.
+        """Follows a view: yields the changes of each epoch, and waits for the next one without end.
 
-        Reading rights are enough, in any process.  An epoch that leaves the rows of the view as they were is passed
-        over.  What a change costs is that of the rows that were written in between, not that of the view.
+        The right to read is enough, in any process.  An epoch that does not change the rows of the view is skipped.
+        The cost of a change depends on the rows that were written, not on the size of the view.
 
-        A reader keeps no epoch: whoever is further behind than the retention gets an error, here or from the iterator.
-        Between two epochs that are retained, as thinning or a tag leave them, what changed in between is one change.
+        A reader does not keep epochs from expiring: a reader that falls behind the retention gets an error.  Between
+        two retained epochs, as thinning or a tag leave them, all changes are one change.
 
         Args:
-            view: its name.
-            since: begin after this epoch, which `snapshot` would find; for example the last one that was dealt with, so
-                that nothing is missed or seen twice.  None begins with a first change that has all rows of the latest
-                epoch.
-            poll_s: seconds between two looks at the store, each a few requests.
+            view: the name of the view.
+            since: the epoch to begin after, as for `snapshot`; with the last handled epoch no change is missed or
+                repeated.  None begins with a change that has all rows of the latest epoch.
+            poll_s: the time between two looks at the store, in seconds; a look is a few requests.
 
         Raises:
-            ViewNotFoundError: there is no such view.
-            EpochExpiredError: changes since then are no longer retained: begin again without `since`.
+            ViewNotFoundError: the view does not exist.
+            EpochExpiredError: the changes are no longer retained: begin again without `since`.
             EpochNotFoundError, UsageError: as `snapshot`; or `poll_s` is negative.
-            StorageError: the root cannot be read now; go on with the last epoch as `since`.
+            StorageError: the root cannot be read now; continue with the last epoch as `since`.
 
         Examples:
             >>> for change in store.watch("by_carrier"):  # doctest: +SKIP
@@ -395,8 +395,8 @@ def _parsed(epoch: int | str | None, tags: Mapping[str, int]) -> int | datetime 
         return datetime.fromisoformat(epoch[:-1] + "+00:00" if epoch.endswith(("Z", "z")) else epoch)
     except ValueError:
         raise UsageError(
-            f"{epoch!r} names no epoch: give its number, `latest`, a time like 2026-01-31T12:00:00Z, or a tag; the "
-            f"tags are: {', '.join(sorted(tags)) or 'none'}"
+            f"{epoch!r} is not a valid epoch: give its number, `latest`, a time like 2026-01-31T12:00:00Z, or a tag; "
+            f"the tags are: {', '.join(sorted(tags)) or 'none'}"
         ) from None
 
 
