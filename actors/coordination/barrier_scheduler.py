@@ -11,6 +11,7 @@ from actors.protocol.barrier import Barrier, BarrierKind, Mutation, Stop
 from actors.protocol.reports import CollectReport, FetchProgress, ListProgress, Progress
 from actors.settings import BarrierSettings
 from state.epoch import EpochPair
+from state.errors import ProtocolError
 
 
 class BarrierScheduler:
@@ -104,8 +105,14 @@ class BarrierScheduler:
         self._declared = True
 
     def on_epoch_over(self, epoch: int) -> None:
-        """The oldest epoch in flight was committed, or had nothing to commit."""
-        assert self._in_flight.popleft() == epoch
+        """The oldest epoch in flight was committed, or had nothing to commit.
+
+        Raises:
+            ProtocolError: an older epoch is still in flight.
+        """
+        oldest = self._in_flight.popleft()
+        if oldest != epoch:
+            raise ProtocolError(f"epoch {epoch} is over before epoch {oldest}")
 
     def request(self, mutation: Mutation) -> None:
         """Puts a mutation on the next barrier."""
