@@ -41,16 +41,19 @@ class BarrierSettings:
         interval_s: an epoch ends at the latest after so many seconds.
         idle_interval_s: and after so many when everything that was listed has been read.
         max_in_flight: epochs between their barrier and their commit; fetching runs ahead by as many.
-        max_epoch_bytes: an epoch ends early when so many bytes of its rows wait for Spark.
+        max_epoch_bytes: an epoch ends early when this many bytes of its rows wait for Spark.
+        stalled_epoch_s: an attempt fails, and the next one begins, when an epoch in flight makes no progress for this
+            long; Spark's work on an epoch is not timed.  Infinity for no limit.
     """
 
     interval_s: float = 1.0
     idle_interval_s: float = 0.1
     max_in_flight: int = 4
     max_epoch_bytes: int = 128 * MIB
+    stalled_epoch_s: float = 300.0
 
     def __post_init__(self) -> None:
-        require_positive(self, "interval_s", "idle_interval_s", "max_in_flight", "max_epoch_bytes")
+        require_positive(self, "interval_s", "idle_interval_s", "max_in_flight", "max_epoch_bytes", "stalled_epoch_s")
         if self.idle_interval_s > self.interval_s:
             raise SettingsError(
                 f"BarrierSettings(idle_interval_s={self.idle_interval_s}): "

@@ -82,7 +82,7 @@ class Rescaling:
         self._move.since_s = now_s
         return [self._prepare(self._move)]
 
-    def go_on(self, now_s: float, fetchers: Iterable[FetchProgress]) -> list[Instruction]:
+    def advance(self, now_s: float, fetchers: Iterable[FetchProgress]) -> list[Instruction]:
         """Looks how far the owners are; `is_due` tells whether the barrier is."""
         move = self._move
         if move is None or move.since_s is None or move.is_due:
@@ -103,7 +103,7 @@ class Rescaling:
         return move.after if move is not None and move.is_due and move.epoch is None else None
 
     def wake_s(self) -> float | None:
-        """When `go_on` should be called at the latest."""
+        """When `advance` should be called at the latest."""
         move = self._move
         if move is None or move.since_s is None or move.is_due:
             return None

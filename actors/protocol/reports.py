@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
+from typing import Literal
 
 from actors.files import Vanished
 from actors.protocol.barrier import Barrier
@@ -12,6 +13,8 @@ from actors.protocol.blocks import Block, Correction
 from state.tables.delta import Delta
 from state.tables.epoch_trace import Span
 from state.tables.records import CatalogView, EpochCounts, LeftOutColumn, ViewVersion
+
+CorrectionOutcome = Literal["replaced", "forgotten", "kept"]
 
 
 @dataclass(frozen=True)
@@ -25,7 +28,7 @@ class CorrectedFile:
     source: str
     path: str
     version: bytes | None
-    outcome: str
+    outcome: CorrectionOutcome
 
 
 @dataclass(frozen=True)

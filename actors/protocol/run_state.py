@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 
 from actors.files import FileKey
 from actors.protocol.reports import FetchProgress, ListProgress, SourceProgress
 from state.tables.records import CatalogView, EpochCounts, EpochSeconds, ViewVersion
+
+RunPhase = Literal["starting", "running", "paused", "stopping", "stopped"]
+EpochPhase = Literal["align", "spark", "collect", "commit"]
 
 _RECENT_EPOCHS = 32
 _RECENT_TRACES = 16
@@ -56,7 +59,7 @@ class EpochInFlight:
     """
 
     epoch: int
-    phase: str
+    phase: EpochPhase
 
 
 @dataclass(frozen=True)
@@ -101,7 +104,7 @@ class RunState:
     """
 
     version: int
-    phase: str
+    phase: RunPhase
     term: int
     epoch: int
     epochs: int = 0
