@@ -1,3 +1,5 @@
+"""The time of each barrier, and its load."""
+
 from __future__ import annotations
 
 import itertools

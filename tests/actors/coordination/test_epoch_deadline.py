@@ -84,7 +84,7 @@ def flow(tmp_path: Path) -> Watched:
     return made
 
 
-def test_an_epoch_without_progress_fails_the_attempt_by_the_names_of_those_who_owe_a_report(flow: Watched) -> None:
+def test_an_epoch_without_progress_fails_the_attempt_and_names_the_actors_that_have_not_reported(flow: Watched) -> None:
     epoch = flow.barriers[-1]
     flow.collect(epoch, *UPSTREAM, "fetch-0")
     flow.pass_time(LIMIT_S - 1.0)

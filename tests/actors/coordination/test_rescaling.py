@@ -101,7 +101,7 @@ def test_a_half_read_file_goes_on_at_its_row_and_what_was_not_emitted_is_read_ag
     assert executor.progress().sources["s"] == SourceProgress(rows=3, bytes=2, requests=2)
 
 
-def test_an_answer_about_a_file_that_has_gone_is_for_nobody() -> None:
+def test_an_answer_about_a_file_that_was_handed_over_is_ignored() -> None:
     path = MOVING[0]
     executor = started()
     executor.on_message(files(path), 0.0)
@@ -219,7 +219,7 @@ def test_new_inputs_are_held_until_the_barrier_has_come_from_all_old_ones() -> N
     assert aligner.on_message("fetch-0", update) == aligner.on_message("fetch-0", files("later")) == []
     assert aligner.on_message("fetch-1", update) == [update, files("later"), files("early")]
     assert aligner.on_message("fetch-2", barrier(2)) == []
-    assert aligner.on_message("fetch-0", barrier(2)) == [barrier(2)], "nobody waits for the one that left"
+    assert aligner.on_message("fetch-0", barrier(2)) == [barrier(2)], "the one that left holds no barrier up"
 
 
 def due(rescaling: Rescaling) -> VnodeMapping | None:
