@@ -18,6 +18,25 @@ _ROOMS = sorted({module.parent for module in _MODULES})
 _BANNED_NAMES = {"utils", "helpers", "common", "manager", "base"}
 _LARGEST_ROOM = 20
 
+# Calls that an `assert` may make: `python -O` leaves the statement out, and with it whatever its test does.
+_PURE_CALLS = {
+    *(
+        "all",
+        "any",
+        "callable",
+        "frozenset",
+        "getattr",
+        "hasattr",
+        "isinstance",
+        "issubclass",
+        "len",
+        "max",
+        "min",
+        "set",
+    ),
+    *("sorted", "sum", "type", "endswith", "isdisjoint", "issubset", "items", "keys", "startswith", "values"),
+}
+
 # Plain classes are hosted on Ray and Spark by these rooms.
 _RAY_ROOMS = (Path("actors/hosting"), Path("spark_bridge/application"), Path("spark_bridge/hand_over"))
 # `to_ray` and `to_spark` import when they are called, by a program that has what they import.
@@ -79,3 +98,22 @@ def test_every_package_explains_itself_and_is_typed(package: str) -> None:
     design = ast.get_docstring(ast.parse((REPOSITORY / package / "__init__.py").read_text()))
     assert design and "Invariants" in design
     assert (REPOSITORY / package / "py.typed").is_file()
+
+
+def _effects(test: ast.expr) -> Iterator[str]:
+    """The parts of an assert's test that may change something."""
+    for node in ast.walk(test):
+        if isinstance(node, (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)):
+            yield ast.unparse(node)
+        elif isinstance(node, ast.Call):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if name not in _PURE_CALLS:
+                yield ast.unparse(node)
+
+
+@pytest.mark.parametrize("module", _MODULES, ids=str)
+def test_no_assert_has_an_effect(module: Path) -> None:
+    tree = ast.parse((REPOSITORY / module).read_text(encoding="utf-8"))
+    asserts = [node for node in ast.walk(tree) if isinstance(node, ast.Assert)]
+    found = [f"line {each.lineno}: {effect}" for each in asserts for effect in _effects(each.test)]
+    assert not found, "`python -O` leaves asserts out: call first, then assert on the result"

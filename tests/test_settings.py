@@ -25,6 +25,7 @@ _QUEUE = "https://sqs.eu-central-1.amazonaws.com/111122223333/raw-events"
         (BarrierSettings, "interval_s", 0),
         (BarrierSettings, "interval_s", float("nan")),
         (BarrierSettings, "max_in_flight", -1),
+        (BarrierSettings, "stalled_epoch_s", 0),
         (BarrierSettings, "max_epoch_bytes", "128 MiB"),
         (BarrierSettings, "idle_interval_s", 2.0),
         (FetchSettings, "num_fetchers", 0),

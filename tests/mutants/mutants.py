@@ -305,13 +305,13 @@ MUTANTS = (
     ),
     Mutant(
         "a view that is further is no reason to commit",
-        "actors/coordination/coordinate_executor.py",
+        "actors/coordination/epoch_commits.py",
         ((" or views != self._views:", ":"),),
     ),
     Mutant(
         "a run has caught up when its views have not",
-        "actors/coordination/coordinate_executor.py",
-        ((" and not self._catching_up\n", "\n"),),
+        "actors/coordination/caught_up.py",
+        ((" and not self._backfilling\n", "\n"),),
     ),
     Mutant(
         "a message is deleted before what it tells of is committed",

@@ -1,4 +1,4 @@
-"""What a declaration does to the schema of a source."""
+"""The schema of a source under a declaration."""
 
 from __future__ import annotations
 

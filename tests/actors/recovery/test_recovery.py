@@ -1,3 +1,5 @@
+"""Recovery of a root: the take-over, and the committed state."""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -50,7 +52,7 @@ def recover(made: PipelineDefinition, plan: AttemptPlan = AttemptPlan("run")) ->
 
 
 def commit(made: PipelineDefinition, *files: tuple[FileProgress, Ending | None]) -> None:
-    """Commits an epoch in which these files were listed, and ended or not."""
+    """Commits an epoch that lists these files, and finishes some of them."""
     recovered = recover(made)
     delta = DeltaBuilder()
     for progress, ending in files:
