@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.fetching.file_progress import FileProgress
-from actors.fetching.waiting_files import PendingFiles
+from actors.fetching.pending_files import PendingFiles
 from tests.actors.flow import AT, file
 
 
