@@ -1,4 +1,4 @@
-"""Short words for the messages of a flow."""
+"""Short names for the messages and executors of a flow, and for what comes out of them."""
 
 from __future__ import annotations
 

@@ -425,20 +425,20 @@ MUTANTS = (
         "actors/exchange/dispatch_executor.py",
         (
             (
-                "                self._mapping = message.mutation.after\n",
-                "                before, self._mapping = self._mapping, message.mutation.after\n",
+                "            self._mapping = barrier.mutation.after\n",
+                "            before, self._mapping = self._mapping, barrier.mutation.after\n",
             ),
             (
-                "            instructions = pass_on(message, ",
-                "            elif hasattr(self, '_next'):\n"
-                "                self._mapping = self._next\n"
-                "            instructions = pass_on(message, ",
+                "        instructions = pass_on(barrier, ",
+                "        elif hasattr(self, '_next'):\n"
+                "            self._mapping = self._next\n"
+                "        instructions = pass_on(barrier, ",
             ),
             (
                 "receivers)\n",
                 "receivers)\n"
-                "            if isinstance(message.mutation, Update):\n"
-                "                self._mapping, self._next = before, message.mutation.after\n",
+                "        if isinstance(barrier.mutation, Update):\n"
+                "            self._mapping, self._next = before, barrier.mutation.after\n",
             ),
         ),
     ),

@@ -284,7 +284,7 @@ def test_the_commit_says_which_versions_were_replaced_and_forgotten(tmp_path: Pa
 
 @pytest.mark.parametrize("count", [1, 40])
 def test_no_correction_touches_a_poison_message(tmp_path: Path, count: int) -> None:
-    """Whether files are looked up one by one or, when there are many, among all of their source."""
+    """The same for few files, looked up one by one, and for many, looked up among all of their source."""
     names = [f"f{number:02}" for number in range(count)]
     store, fetch = Store(tmp_path / "root"), started()
     fetch.on_message(files(*names), 0.0)
