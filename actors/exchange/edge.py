@@ -34,7 +34,7 @@ class Outlet:
         return self._in_flight_bytes
 
     def may_send(self, nbytes: int) -> bool:
-        """Whether the credit left is enough.  A message larger than the whole credit passes when the edge is empty."""
+        """True if the credit is enough.  A message larger than the whole credit passes when the edge is empty."""
         if self._credit_bytes is None or self._in_flight_bytes == 0:
             return True
         return self._in_flight_bytes + nbytes <= self._credit_bytes

@@ -54,7 +54,7 @@ class FetchExecutor:
 
     Args:
         actor: this actor's name in reports.
-        settings: limits on what is read at once.
+        settings: limits on reads at the same time.
         num_fetchers: number of fetch actors.
         outlet: the edge to the merger; its credit limits what is emitted.
         files: the files that were not finished at the last commit.
@@ -245,7 +245,7 @@ class FetchExecutor:
         return progress
 
     def _was_given_up(self, file: FileVersion, requests: int = 0, bytes_read: int = 0) -> bool:
-        """Whether an answer is about a file that was given up meanwhile; its cost counts."""
+        """True if an answer is about a file that was given up meanwhile; its cost counts."""
         if not self._reads.is_dropped((file.source, file.path, file.version)):
             return False
         self._queue.add_cost(file.source, requests=requests, bytes_read=bytes_read)

@@ -100,12 +100,12 @@ class FileProgress:
 
     @property
     def has_begun(self) -> bool:
-        """Whether some of its rows are emitted or staged."""
+        """True if some of its rows are emitted or staged."""
         return bool(self.row_offset or self.staged)
 
     @property
     def is_unread(self) -> bool:
-        """Whether its `queue` row is as the listing made it."""
+        """True if its `queue` row is as the listing made it."""
         touched = (
             self.requests or self.attempts or self.unanswered or self.row_offset or self.first_epoch or self.gone_epoch
         )

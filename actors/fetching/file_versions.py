@@ -87,7 +87,7 @@ class FileVersions:
                 self.queue.tally(each.source).quarantined -= 1
 
     def is_without_rows(self, changed: ChangedFile) -> bool:
-        """Whether the version before a change ended without an ingested row."""
+        """True if the version before a change has ended without an ingested row."""
         return (changed.source, changed.path, changed.version) in self.without_rows
 
     def change(self, changed: ChangedFile, epoch: int) -> None:

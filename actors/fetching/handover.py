@@ -65,7 +65,7 @@ class VnodeArrivals:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether an expected handover is missing: then messages have to wait."""
+        """True while an expected handover is missing: messages have to wait."""
         return bool(self._missing)
 
     def expect(self, epoch: int, givers: Set[str]) -> None:
@@ -96,5 +96,5 @@ class VnodeArrivals:
         self._waiting.append(message)
 
     def next_held(self) -> Message | None:
-        """The next message that waits no longer; None if there is no such message."""
+        """The next message that waits no longer; None if all wait."""
         return None if self._missing or not self._waiting else self._waiting.popleft()

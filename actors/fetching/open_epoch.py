@@ -35,7 +35,7 @@ class OpenEpoch:
 
     @property
     def is_open(self) -> bool:
-        """Whether the initial barrier has come."""
+        """True once the initial barrier has come."""
         return self._number is not None
 
     @property

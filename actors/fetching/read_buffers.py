@@ -76,7 +76,7 @@ class ReadBuffer:
         return taken
 
     def _goes_with_first(self, piece: Piece) -> bool:
-        """Whether a piece has the columns of the first piece with rows, so that both fit one block."""
+        """True if a piece has the columns of the first piece with rows, so that both fit one block."""
         if piece.table is None:
             return True
         first = next(each.table for each in self._pieces if each.table is not None)
@@ -105,7 +105,7 @@ class ReadBuffers:
 
     @property
     def has_full_block(self) -> bool:
-        """Whether rows wait that fill a block."""
+        """True if the rows of a source fill a block."""
         return any(buffer.nbytes >= self._block_bytes for buffer in self._buffers.values())
 
     def add(self, piece: Piece) -> None:

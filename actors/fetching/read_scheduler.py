@@ -24,8 +24,8 @@ class ReadScheduler:
     (see `move`) only to the end of their piece.
 
     Args:
-        settings: limits on what is read at once.
-        limits: limits on what is read in a second.
+        settings: limits on reads at the same time.
+        limits: limits on reads in a second.
         queue: the files.
         decided: sources whose schema is decided; files of others are opened wherever their vnodes go.
         epoch: the open epoch: its corrected objects are read again from the next one on.
@@ -46,12 +46,12 @@ class ReadScheduler:
 
     @property
     def is_active(self) -> bool:
-        """Whether a piece is being read or staged."""
+        """True while a piece is being read or staged."""
         return bool(self._active)
 
     @property
     def is_waiting(self) -> bool:
-        """Whether a file could be read on or opened, but for room and limits."""
+        """True if a file could be read on or opened, but for room and limits."""
         return bool(self._open or self._queue.pending)
 
     def start(self, now_s: float, buffered_bytes: int) -> list[Instruction]:
@@ -129,7 +129,7 @@ class ReadScheduler:
         return progress.key in self._active
 
     def is_dropped(self, key: FileKey) -> bool:
-        """Whether an answer is about a file that was given up; it is the last one, and frees its room."""
+        """True if an answer is about a file that was given up; it is the last one, and frees its room."""
         if key not in self._abandoned:
             return False
         self._abandoned.discard(key)
@@ -155,7 +155,7 @@ class ReadScheduler:
 
     @property
     def may_move(self) -> bool:
-        """Whether no row of a moving vnode has been read that is not emitted."""
+        """True if every row that was read of the moving vnodes is emitted or staged."""
         begun = self._queue.begun.values()
         return all(not self._moves(each) or self._is_at_rest(each) for each in begun)
 
@@ -178,7 +178,7 @@ class ReadScheduler:
     # -- the next file ---------------------------------------------------------------------------------------------
 
     def _next(self, now_s: float) -> FileProgress | None:
-        """The file to read on or to open; None if there is no such file now."""
+        """The file to read on or to open; None if no file may be read now."""
         if (progress := self._pop_open()) is not None:
             return progress
         if self._limits.opened.wait_s(now_s):

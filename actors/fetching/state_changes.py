@@ -29,7 +29,7 @@ class StateChanges:
 
     @property
     def is_sealed(self) -> bool:
-        """Whether every `queue` row is written as it is."""
+        """True if no `queue` row has changed since the last seal."""
         return not self._touched
 
     def touch(self, progress: FileProgress) -> FileProgress:
