@@ -1,11 +1,11 @@
 """Fetching: the step that reads files and emits their rows, once and in epochs.
 
-    dispatcher ──► FetchExecutor ──► FileVersions ──► FileQueue ──► ReadScheduler ──► the shell reads
-                   names, changes,   what is read     pending,      what is read now
-                   barriers          of each object   begun
-                                                                          │ rows
-    merger ◄── Emission ◄── ReadBuffers ◄── FetchExecutor ◄───────────────┘
-           ◄── Replacements ◄── staged rows ◄──┘
+    dispatcher ──► FetchExecutor ──► FileVersions ──► FileQueue ──► ReadScheduler ──► reads (shell)
+                   names, changes,   the version      pending and   room, limits           │
+                   barriers          to read          begun files                          │ rows
+                                                                                           │
+        merger ◄──┬── Emission ◄────── ReadBuffers ◄──┬── FetchExecutor ◄──────────────────┘
+                  └── Replacements ◄── staged rows ◄──┘
 
 `FetchExecutor` is the room's door: messages, results of reads and barriers come in there.  A new file passes along the
 upper line; its rows come back along the lower one, through the buffers or, where a version replaces another, as staged
