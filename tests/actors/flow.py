@@ -1,4 +1,4 @@
-"""Short words for the messages of a flow."""
+"""Short names for the messages and executors of a flow, and for what comes out of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 from actors.exchange.edge import Outlet
 from actors.fetching.fetch_executor import FetchExecutor
 from actors.fetching.file_progress import FileProgress
-from actors.fetching.file_queue import FileQueue
+from actors.fetching.file_versions import FileVersions
 from actors.fetching.instructions import EmitBlock, ReadPiece
 from actors.files import FileKey, FileVersion
 from actors.objects.listing_page import ListingPage
@@ -63,7 +63,7 @@ def fetcher(
         settings=settings,
         num_fetchers=settings.fetcher_bounds[0],
         outlet=Outlet("fetch-0", credit_bytes),
-        queue=FileQueue(unfinished, without_rows),
+        files=FileVersions(unfinished, without_rows),
         known_schemas=known_schemas,
         poisoned=poisoned,
         policies={"s": FilePolicy()},

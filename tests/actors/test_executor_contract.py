@@ -1,4 +1,4 @@
-"""What every executor does with a barrier: the coordinator makes them, the others pass them on."""
+"""The contract of barriers: the coordinator makes them, every other executor seals and passes them on."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _feed(request: pytest.FixtureRequest) -> Feed:
 
 
 def passed(instructions: list[Instruction]) -> list[int]:
-    """Where in the instructions a barrier is passed on."""
+    """Positions in the instructions at which a barrier is passed on."""
     return [
         at
         for at, each in enumerate(instructions)
@@ -150,7 +150,7 @@ def _flow(tmp_path: Path) -> Coordination:
 
 
 def named(actor: str, epoch: int) -> Delta:
-    """A change that tells whose it is."""
+    """A change that names its actor."""
     delta = DeltaBuilder()
     delta.put("list_state", actor.encode(), 0, source=actor, pages=epoch)
     return delta.build()

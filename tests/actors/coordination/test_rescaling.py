@@ -9,9 +9,9 @@ from actors.exchange.barrier_aligner import BarrierAligner
 from actors.exchange.dispatch_executor import DispatchExecutor
 from actors.exchange.edge import Outlet
 from actors.fetching.fetch_executor import FetchExecutor
-from actors.fetching.file_queue import FileQueue
+from actors.fetching.file_versions import FileVersions
+from actors.fetching.handover import Handover, VnodeArrivals
 from actors.fetching.instructions import CloseFile, HandOver
-from actors.fetching.vnode_moves import Handover, VnodeArrivals
 from actors.files import ChangedFile, Vanished
 from actors.protocol.barrier import Barrier, Pause, Throttle, Update
 from actors.protocol.instructions import End, Instruction, Send
@@ -35,7 +35,7 @@ def fetcher(name: str = "fetch-0", *, num_fetchers: int = 1, concurrency: int = 
         settings=FetchSettings(concurrency=concurrency),
         num_fetchers=num_fetchers,
         outlet=Outlet(name),
-        queue=FileQueue((), ()),
+        files=FileVersions((), ()),
         known_schemas=["s"],
         poisoned={},
         policies={"s": FilePolicy()},

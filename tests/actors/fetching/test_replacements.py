@@ -13,7 +13,7 @@ from actors.coordination.ledger_corrections import corrected_delta
 from actors.exchange.edge import Outlet
 from actors.fetching.fetch_executor import FetchExecutor
 from actors.fetching.file_progress import Ending, FileProgress
-from actors.fetching.file_queue import FileQueue
+from actors.fetching.file_versions import FileVersions
 from actors.fetching.instructions import CloseFile, StagePiece
 from actors.files import ChangedFile, FileKey, FileVersion, ForgottenFile, PathKey
 from actors.notifications.event_feed import PoisonMessage
@@ -51,7 +51,7 @@ def executor(
         settings=FetchSettings(**settings),  # type: ignore[arg-type]
         num_fetchers=1,
         outlet=Outlet("fetch-0", None),
-        queue=FileQueue(unfinished, without_rows, appending, replacing, held),
+        files=FileVersions(unfinished, without_rows, appending, replacing, held),
         known_schemas=["s"],
         poisoned={},
         policies={"s": FilePolicy(on_change=on_change)},
@@ -124,7 +124,7 @@ def test_a_crash_in_the_middle_begins_the_file_anew() -> None:
     sealed = fetch.on_message(barrier(1), 0.0)
     (row,) = delta_rows(sealed, "queue")
     again = started(_progress(row))
-    assert [each.key for each in again._queue.waiting] == []
+    assert [each.key for each in again._queue.pending] == []
     piece(again, file("a", "2"), rows(5))
     assert corrections(staged(again, file("a", "2"))) == [Correction("s", "a", file("a", "2").version, (STORED,))]
 
@@ -147,7 +147,7 @@ def test_what_cannot_be_read_leaves_the_old_rows_and_the_version_after_it_replac
 
 def test_a_version_that_has_vanished_and_comes_as_a_new_file_replaces_too() -> None:
     for fetch in (started(), started(held=[("s", "a")])):
-        if not fetch._queue._held:
+        if not fetch._files.held:
             fetch.on_message(changed("a"), 0.0)
             ended(fetch, file("a", "2"), Ending("vanished", "gone"))
         fetch.on_message(NewFiles((file("a", "2"),)), 0.0)
@@ -284,7 +284,7 @@ def test_the_commit_says_which_versions_were_replaced_and_forgotten(tmp_path: Pa
 
 @pytest.mark.parametrize("count", [1, 40])
 def test_no_correction_touches_a_poison_message(tmp_path: Path, count: int) -> None:
-    """Whether files are looked up one by one or, when there are many, among all of their source."""
+    """The same for few files, looked up one by one, and for many, looked up among all of their source."""
     names = [f"f{number:02}" for number in range(count)]
     store, fetch = Store(tmp_path / "root"), started()
     fetch.on_message(files(*names), 0.0)

@@ -1,4 +1,4 @@
-"""Files that are to be opened: as they come, or one after the other in an order."""
+"""Files that are not open yet, in the order in which they are opened."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from actors.files import FileKey, place
 
 
 class PendingFiles:
-    """Files that are to be opened.
+    """Files to open, in order.
 
-    Of a source with an order the first of all that wait is opened when the one before is finished; those of other
-    sources are opened as they come.
+    A source with an order opens one file at a time: the first of all that are pending, when the one before is finished.
+    Files of other sources are opened as they come, side by side.
+
+    Files can be set aside: they stay here, and `pop` and iteration pass them over.
 
     Args:
         orders: source → its order, of the sources that have one.
@@ -25,6 +27,8 @@ class PendingFiles:
         self._unordered: deque[FileProgress] = deque()
         self._ordered: dict[str, list[FileProgress]] = {}
         self._reading: dict[str, FileKey] = {}
+        self._aside: list[FileProgress] = []
+        self._stays: Callable[[FileProgress], bool] | None = None
 
     def __bool__(self) -> bool:
         return bool(self._unordered) or any(self._ordered.values())
@@ -35,7 +39,10 @@ class PendingFiles:
         yield from self._unordered
 
     def add(self, progress: FileProgress, *, first: bool = False) -> None:
-        """A file is to be opened; without an order behind the others, or before them."""
+        """Adds a file: at its place in the order of its source, or else behind (or, `first`, before) the others."""
+        if self._stays is not None and not self._stays(progress):
+            self._aside.append(progress)
+            return
         order = self._orders.get(progress.file.source)
         if order is not None:
             files = self._ordered.setdefault(progress.file.source, [])
@@ -46,11 +53,11 @@ class PendingFiles:
             self._unordered.append(progress)
 
     def pop(self, decided: Container[str], may_be_read: Callable[[FileProgress], bool] | None) -> FileProgress | None:
-        """The next file to open, if there is one.
+        """The next file to open; None if no file can be opened now.
 
         Args:
-            decided: the sources whose schema is decided; of others several files are opened, to see it.
-            may_be_read: which files may be; None for all.
+            decided: sources whose schema is decided; of others several files are opened, to infer it.
+            may_be_read: whether a file may be opened; None if all may.
         """
         for source, files in self._ordered.items():
             if source not in self._reading or source not in decided:
@@ -67,20 +74,29 @@ class PendingFiles:
         return found
 
     def end(self, progress: FileProgress) -> None:
-        """A file is finished, or is read no more."""
+        """Lets the next file of an ordered source be opened, if this one was open."""
         if self._reading.get(progress.file.source) == progress.key:
             del self._reading[progress.file.source]
 
     def remove(self, progress: FileProgress) -> None:
-        """A file is not to be opened, if it was."""
+        """Removes a file, if it is here."""
         source = progress.file.source
         files = self._ordered.get(source, []) if source in self._orders else self._unordered
-        if progress in files:
-            files.remove(progress)
+        for place_of in (files, self._aside):
+            if progress in place_of:
+                place_of.remove(progress)
 
-    def take_all(self) -> list[FileProgress]:
-        """Everything that waits; nothing does from here on."""
-        files = list(self)
+    def set_aside(self, stays: Callable[[FileProgress], bool] | None) -> None:
+        """Sets aside all files, present and to come, that do not stay; with None all are pending again."""
+        self._stays = stays
+        self.retain(lambda progress: True)
+
+    def retain(self, belongs: Callable[[FileProgress], bool]) -> None:
+        """Removes the files that do not belong here any more, from among those set aside too."""
+        files = [*self, *self._aside]
         self._unordered.clear()
         self._ordered.clear()
-        return files
+        self._aside = []
+        for each in files:
+            if belongs(each):
+                self.add(each)

@@ -1,4 +1,4 @@
-"""Files of a source with an order are opened one after the other, each the first of all that are known."""
+"""Files of a source with an order are opened one after the other, each the first of all pending ones."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.fetching.file_progress import FileProgress
-from actors.fetching.waiting_files import PendingFiles
+from actors.fetching.pending_files import PendingFiles
 from tests.actors.flow import AT, file
 
 
@@ -90,6 +90,28 @@ def test_what_may_not_be_read_is_passed_over() -> None:
         files.add(progress(path))
     found = files.pop({"s"}, lambda each: each.file.path == "b")
     assert found is not None and found.file.path == "b"
+
+
+def test_files_set_aside_are_passed_over_and_come_back_in_their_order() -> None:
+    files = PendingFiles({"s": "name"})
+    for path, source in (("b", "s"), ("a", "s"), ("d", "t"), ("c", "t")):
+        files.add(progress(path, source))
+    files.set_aside(lambda each: each.file.path in ("b", "c"))
+    files.add(progress("e", "t"))
+    assert [each.file.path for each in files] == ["b", "c"]
+    files.set_aside(None)
+    assert sorted(each.file.path for each in files) == ["a", "b", "c", "d", "e"]
+    assert opened(files) == "a"
+
+
+def test_files_that_belong_elsewhere_are_removed_also_when_they_are_set_aside() -> None:
+    files = PendingFiles({})
+    for path in ("a", "b", "c"):
+        files.add(progress(path))
+    files.set_aside(lambda each: each.file.path != "b")
+    files.retain(lambda each: each.file.path == "c")
+    files.set_aside(None)
+    assert [each.file.path for each in files] == ["c"]
 
 
 @given(st.lists(st.sampled_from("abcdefgh"), unique=True), st.data())
