@@ -364,7 +364,7 @@ def test_two_names_with_one_fingerprint_end_the_run() -> None:
     executor = lister(seen=SeenIndex([key("b")], [file("a").version]))
     executor.on_barrier(INITIAL, 0.0)
     # As if `a` had been handed on, and `b` had its fingerprint.
-    executor._seen.show([key("b")], [file("a").version])
+    executor._names.seen.show([key("b")], [file("a").version])
     (fail,) = of(Fail, executor.on_page(page("b", etag="2"), 0.0))
     assert "source s: b was listed twice in two versions, or has the fingerprint of another name" in str(fail.error)
 

@@ -120,8 +120,8 @@ def test_says_what_the_listing_did_not_show(monkeypatch: pytest.MonkeyPatch, mer
         gone = there - set(shown)
         absent = (absent | gone) - set(shown)
         assert index.shows_all(0) == (not gone)
-        assert index.take_absent(1_000).keys() == gone
-        assert index.take_absent(1_000) == {}
+        assert index.take_missing(1_000).keys() == gone
+        assert index.take_missing(1_000) == {}
         there -= gone
         assert len(index) == len(there | absent)
 
@@ -132,7 +132,7 @@ def test_what_is_skipped_counts_as_shown_and_what_is_absent_is_told_in_portions(
     index.begin_listing()
     index.show(keys[:4], [b"version1"] * 4)
     assert [index.shows_all(skipped) for skipped in (5, 6)] == [False, True]
-    assert [len(index.take_absent(4)) for _ in range(3)] == [4, 2, 0]
+    assert [len(index.take_missing(4)) for _ in range(3)] == [4, 2, 0]
     index.begin_listing()
     index.show(keys[:5], [b"version1"] * 5)
     assert index.shows_all(0), "one is back, and nobody expects the others"
@@ -143,7 +143,7 @@ def test_known_absentees_are_not_told() -> None:
     index = SeenIndex(keys, [b"version1"] * 3)
     index.set_gone([keys[0], b"x" * 16])
     index.begin_listing()
-    assert set(index.take_absent(10)) == set(keys[1:])
+    assert set(index.take_missing(10)) == set(keys[1:])
 
 
 def test_arrays_grow_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
