@@ -117,13 +117,13 @@ def test_what_changes_no_object_is_no_event(body: str) -> None:
     ("body", "reason"),
     [
         ("<xml/>", "not JSON"),
-        ("[1]", "no JSON object"),
-        ("{}", "no event of S3"),
+        ("[1]", "not a JSON object"),
+        ("{}", "not an event of S3"),
         (by_sns("hello"), "SNS has wrapped is not JSON"),
         (json.dumps({"Records": ["x"]}), "without 'eventName'"),
         (json.dumps({"Records": [{"eventName": "ObjectCreated:Put"}]}), "without 's3'"),
         (direct(record(key="")), "without 'key'"),
-        (direct(record(key="%ff")), "'%ff' is no key"),
+        (direct(record(key="%ff")), "'%ff' is not a valid key"),
     ],
 )
 def test_what_no_bucket_writes_is_poison_and_says_why(body: str, reason: str) -> None:
