@@ -6,9 +6,9 @@
                                                └──► MissingNames ──FindGone──► GoneFiles
     barrier  ──► EpochWriter ──► rows of `seen`, `quarantine`, `list_state`
 
-`ListExecutor` joins them.  `ListingPace` with `RequestBudget` says when to list, `SettlingFiles` which local files may
-still be written, `ListingMarks` until which time everything is handed on, `VanishedNames` which names are new again, and
-`ListingDigests` which parts of a page need no look-up.
+`ListExecutor` joins them.  `ListingPace` with `RequestBudget` says when to list; `SettlingFiles`, which local files may
+still be written; `ListingMarks`, until which time everything is handed on; `VanishedNames`, which names are new again;
+`ListingDigests`, which parts of a page need no look-up.
 
 Invariants:
 

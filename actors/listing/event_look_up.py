@@ -54,7 +54,7 @@ class EventLookUp:
         return key in self._looked
 
     def look_again(self, path: str) -> None:
-        """Has a path looked at, because a page or the ledger contradicts what is known of it."""
+        """Has a path looked at, because a page or the ledger contradicts an earlier look or version."""
         if self._events is not None:
             self._events.look_at([path])
 

@@ -1,4 +1,4 @@
-"""Names of one source by what a list step knows of them."""
+"""Known names of one source: handed on, unsent, or missing."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class ListingDigests:
         return unknown
 
     def put(self, digest: ListingDigest, names: int) -> None:
-        """Keeps a digest of rows that are all known; so many of them were handed on."""
+        """Keeps the digest of rows that are all known; `names` of them were handed on, the others are left out."""
         self._now[digest.digest] = names
 
 

@@ -61,7 +61,7 @@ class ListingPace:
         return pages
 
     def on_page(self, requests: int, now_s: float) -> None:
-        """The pages that were asked for have come, by so many requests."""
+        """The pages that were asked for have come; `requests` is the number of their requests."""
         self._settle(requests, now_s)
         self._cost += requests
 

@@ -81,7 +81,7 @@ class ListingTally:
         return max(self._listed, self._listed_now)
 
     def on_page(self, requests: int, objects: int) -> None:
-        """A page was read by so many requests and has so many objects that the source takes."""
+        """Counts the requests of a page, and its objects that the source takes."""
         self.requests += requests
         self._listed_now += objects
 

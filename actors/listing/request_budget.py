@@ -68,7 +68,7 @@ class RequestBudget:
         return wait_s
 
     def period_s(self, requests: int) -> float:
-        """Seconds from one listing to the next that keep the budget, if each listing costs so many requests."""
+        """Seconds from one listing to the next that keep the budget, at this number of requests per listing."""
         return 0.0 if self._per_hour is None else _HOUR_S * requests / self._per_hour
 
     def spent(self, now_s: float) -> tuple[int, ...]:

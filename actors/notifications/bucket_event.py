@@ -81,13 +81,13 @@ def _decoded(key: str) -> str:
         raise PoisonMessageError(f"{key!r} is not a valid key: it is not UTF-8") from None
 
 
-def _object(text: str, what: str) -> dict[str, Any]:
+def _object(text: str, name: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
     except ValueError as error:
-        raise PoisonMessageError(f"{what} is not JSON: {error}") from None
+        raise PoisonMessageError(f"{name} is not JSON: {error}") from None
     if not isinstance(value, dict):
-        raise PoisonMessageError(f"{what} is not a JSON object")
+        raise PoisonMessageError(f"{name} is not a JSON object")
     return value
 
 

@@ -12,6 +12,5 @@ Invariants:
 * Errors of the client leave this room only as those of `state.errors` and `actors.file_errors`, by `store_errors`, and
   carry no secret.
 
-Face: `ObjectStore`, `ObjectFile` with `Fetched`, `ListingPage`, `PageReader`, `RangeCache`, `ask_store`, and the functions
-of `ranges`.
+Face: `ObjectStore`, `ObjectFile` with `Fetched`, `ListingPage`, `PageReader`, `RangeCache`, `ask_store`, and `ranges`.
 """
