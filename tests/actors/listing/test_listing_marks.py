@@ -8,13 +8,13 @@ class Directory:
     """Listings of one file, whose version each one finds."""
 
     def __init__(self) -> None:
-        self.young, self.marks = SettlingFiles(), ListingMarks()
+        self.settling, self.marks = SettlingFiles(), ListingMarks()
 
     def list(self, version: bytes, *, is_new: bool = False) -> int:
         """Returns the mark that is complete."""
         self.marks.begin_listing()
-        self.young.is_settling("a", version, is_new=is_new)
-        self.marks.end_listing(*self.young.end_listing())
+        self.settling.is_settling("a", version, is_new=is_new)
+        self.marks.end_listing(*self.settling.end_listing())
         return self.marks.complete
 
 

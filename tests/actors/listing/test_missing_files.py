@@ -47,7 +47,7 @@ def test_with_a_path_a_name_is_asked_for_at_once_and_then_when_more_is_committed
     assert asked(names.ask_for_paths()) == [{A, B}]
     assert names.on_found(GoneFound(2, {A: GONE})) == (GONE, [A], ["a"])
     names.on_committed()
-    assert asked(names.ask_for_paths()) == [], "nobody waits for the other one"
+    assert asked(names.ask_for_paths()) == [], "no message waits for the other one"
     assert names
 
 

@@ -124,7 +124,7 @@ def test_while_files_wait_listings_take_a_tenth_of_the_time_and_no_longer_than_t
     assert pace.period_s == pytest.approx(1.05) and pace.stretched_by is None, "a short one costs little"
 
 
-def test_a_second_look_at_young_files_does_not_wait_for_readers() -> None:
+def test_a_second_look_at_settling_files_does_not_wait_for_readers() -> None:
     pace = ListingPace(10.0, RequestBudget(None))
     pace.begin(0.0)
     pace.end(3.0, 1.0, is_busy=True)

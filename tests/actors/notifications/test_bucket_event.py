@@ -1,4 +1,4 @@
-"""Every form in which S3 tells of objects, and what is none of them."""
+"""Events of S3 in every form, and messages that are not events."""
 
 from __future__ import annotations
 

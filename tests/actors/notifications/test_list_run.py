@@ -1,4 +1,4 @@
-"""The list step on real servers: what a queue tells is in the ledger once, and in the queue until it is."""
+"""The list step on real servers: a file is in the ledger once, and its message in the queue until then."""
 
 from __future__ import annotations
 
