@@ -145,13 +145,13 @@ def measure_memory(keys: pa.ChunkedArray, versions: pa.ChunkedArray, numbers: Nu
     now, peak = tracemalloc.get_traced_memory()
     count = len(seen)
     before, _ = tracemalloc.get_traced_memory()
-    chunks = ListingDigests()
+    known = ListingDigests()
     for _ in range(2):
-        chunks.begin_listing()
+        known.begin_listing()
         for page in pages(numbers):
             (batch,) = page.table.to_batches()
-            for chunk in chunks.unknown(batch):
-                chunks.put(chunk, 1)
+            for digest in known.unknown(batch):
+                known.put(digest, 1)
     del batch, page
     now, _ = tracemalloc.get_traced_memory()
     digests = (now - before) / len(numbers)

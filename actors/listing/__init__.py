@@ -1,1 +1,24 @@
-"""Listing."""
+"""Listing: the list step of one source, which finds its new, changed and missing files.
+
+    ReadPage ──► ListingPage ──► PageLookUp ───┬──► UnsentFiles ──budget of the barrier──► NewFiles
+    LookAt   ──► FileVersion ──► EventLookUp ──┤
+                                 SeenIndex     ├──► ChangedFiles
+                                               └──► MissingNames ──FindGone──► GoneFiles
+    barrier  ──► EpochWriter ──► rows of `seen`, `quarantine`, `list_state`
+
+`ListExecutor` joins them.  `ListingPace` with `RequestBudget` says when to list; `SettlingFiles`, which local files may
+still be written; `ListingMarks`, until which time everything is handed on; `VanishedNames`, which names are new again;
+`ListingDigests`, which parts of a page need no look-up.
+
+Invariants:
+
+* `seen` decides which files are new; there is no cursor.
+* A name is marked as seen in the epoch in which its file is handed on.
+* No more files are handed on in an epoch than its barrier allows.
+* If a page and a look contradict each other, the step looks again.
+* A name is missing when a complete listing, or a look, does not show it; a `GoneFile` is told when the store has it as
+  finished.
+
+Face: `ListExecutor` and its arguments, `instructions`, `find_gone` with `GoneFound`; for recovery `ListedState` and
+`SeenIndex`.
+"""

@@ -10,10 +10,11 @@ from actors.protocol.instructions import Instruction
 
 @dataclass(frozen=True)
 class ReadPage(Instruction):
-    """Reads the next pages of the listing, or the first of a new one.
+    """Reads the next pages of the listing; `on_page` or `on_listing_end` is the answer.
 
     Args:
-        most: so many side by side; none if the last one is known to be there.
+        first: whether a new listing begins.
+        most: number of pages to ask for side by side; 0 after the last page, to learn of the end of the listing.
     """
 
     first: bool
@@ -22,10 +23,11 @@ class ReadPage(Instruction):
 
 @dataclass(frozen=True)
 class FindGone(Instruction):
-    """Looks for files of the ledger by what `seen` knows of them.
+    """Looks missing names up in the ledger; `on_gone` is the answer.
 
     Args:
-        absent: path fingerprint → version fingerprint.
+        source: the name of the source.
+        absent: path fingerprint → version fingerprint, as in `seen`.
     """
 
     source: str

@@ -1,4 +1,4 @@
-"""What the last listing showed and was all known, by digests of chunks: a steady bucket need not be looked up."""
+"""Digests of the parts of a listing in which every name was known: the next listing skips equal parts."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-_NAMES_PER_CHUNK = 64
+_NAMES_PER_DIGEST = 64
 _Words = npt.NDArray[np.uint64]
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 
 
 class ListingDigest(NamedTuple):
-    """Consecutive rows of a page."""
+    """The digest of consecutive rows of a page, from row `start` (inclusive) to row `stop` (exclusive)."""
 
     start: int
     stop: int
@@ -24,12 +24,13 @@ class ListingDigest(NamedTuple):
 
 
 class ListingDigests:
-    """Chunks of the last listing in which every name was known in its version, by a digest of all that was listed.
+    """Digests of the last listing, of rows in which every name was known in its version.
 
-    Chunks end where their content says so (content-defined chunking, as in rsync and LBFS), not at every 64th name:
-    a new name changes its own chunk, and moves no other.
+    The content decides after which row a digest ends (content-defined chunking, as in rsync and LBFS), not the number
+    of rows: a new name changes the digest of its own rows, and moves no other.
 
-    `skipped` counts the known names in chunks that this listing did not have to look up.
+    Attributes:
+        skipped: number of handed-on names that this listing did not have to look up.
     """
 
     def __init__(self) -> None:
@@ -38,42 +39,42 @@ class ListingDigests:
         self.skipped = 0
 
     def begin_listing(self) -> None:
-        """What the listing before showed counts from here on."""
+        """A listing begins: the digests of the one before count."""
         self._last, self._now, self.skipped = self._now, {}, 0
 
     def forget(self) -> None:
-        """Every name is looked up again."""
+        """Drops all digests: every name is looked up again."""
         self._last, self._now = {}, {}
 
     def unknown(self, rows: pa.RecordBatch) -> list[ListingDigest]:
-        """The chunks of these rows that have to be looked up."""
+        """The digests of those of these rows that have to be looked up; for the columns see `LISTED`."""
         unknown: list[ListingDigest] = []
-        for chunk in _chunks(rows):
-            names = self._last.pop(chunk.digest, None)
+        for each in _digests(rows):
+            names = self._last.pop(each.digest, None)
             if names is None:
-                unknown.append(chunk)
+                unknown.append(each)
             else:
-                self._now[chunk.digest] = names
+                self._now[each.digest] = names
                 self.skipped += names
         return unknown
 
-    def put(self, chunk: ListingDigest, names: int) -> None:
-        """All that the chunk tells is known; so many of its names were handed on."""
-        self._now[chunk.digest] = names
+    def put(self, digest: ListingDigest, names: int) -> None:
+        """Keeps the digest of rows that are all known; `names` of them were handed on, the others are left out."""
+        self._now[digest.digest] = names
 
 
-def _chunks(rows: pa.RecordBatch) -> list[ListingDigest]:
+def _digests(rows: pa.RecordBatch) -> list[ListingDigest]:
     count = rows.num_rows
     if not count:
         return []
     paths, etags = _Texts(rows["path"]), _Texts(rows["etag"])
     sizes, times = (rows[name].to_numpy(zero_copy_only=True) for name in ("size", "modified_us"))
     mixed = (etags.beginnings() + sizes.view(np.uint64) + times.view(np.uint64)) * _SPREAD
-    stops = np.flatnonzero((mixed >> np.uint64(32)) % np.uint64(_NAMES_PER_CHUNK) == 0) + 1
+    stops = np.flatnonzero((mixed >> np.uint64(32)) % np.uint64(_NAMES_PER_DIGEST) == 0) + 1
     borders = [0, *stops.tolist()]
     if borders[-1] != count:
         borders.append(count)
-    chunks = []
+    digests = []
     for start, stop in pairwise(borders):
         digest = blake2b(paths.content(start, stop), digest_size=16)
         digest.update(paths.lengths[start:stop].data)
@@ -81,12 +82,12 @@ def _chunks(rows: pa.RecordBatch) -> list[ListingDigest]:
         digest.update(etags.lengths[start:stop].data)
         for column in (sizes, times):
             digest.update(column[start:stop].data)
-        chunks.append(ListingDigest(start, stop, digest.digest()))
-    return chunks
+        digests.append(ListingDigest(start, stop, digest.digest()))
+    return digests
 
 
 class _Texts:
-    """The parts of a text column."""
+    """The buffers of a text column."""
 
     def __init__(self, column: pa.StringArray) -> None:
         _, ends, content = column.buffers()
@@ -100,7 +101,7 @@ class _Texts:
         return self._content[self._borders[start] : self._borders[stop]].data
 
     def beginnings(self) -> _Words:
-        """The first 8 bytes behind the quote of each text, or of what follows it."""
+        """8 bytes of each text from behind its quote on; they run into the next text where it is shorter."""
         if len(self._content) < 16:
             return np.zeros(len(self.lengths), np.uint64)
         at = np.minimum(self._ends[:-1] + 1, len(self._content) - 8)

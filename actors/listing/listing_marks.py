@@ -1,4 +1,4 @@
-"""Until which mark everything that was there has been handed on."""
+"""Marks of one source: points in time, each complete when every file of the bucket at that time is handed on."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Set
 
 
 class ListingMarks:
-    """A mark is complete when a listing that began after it has ended, and what was too young in it is handed on.
+    """Completes a mark when a listing that began after it has ended, and its settling files are handed on.
 
     Attributes:
         last: the last mark that was made.
-        complete: the last one that listings have completed.
+        complete: the last mark that listings have completed.
     """
 
     def __init__(self) -> None:
@@ -26,16 +26,11 @@ class ListingMarks:
         """A listing begins."""
         self._listing = self.last
 
-    def end_listing(self, young: Set[str], unsettled: Set[str]) -> None:
-        """A listing has ended.
-
-        Args:
-            young: paths that were too young in it.
-            unsettled: those of them that are worth waiting for once more.
-        """
+    def end_listing(self, settling: Set[str], waited_for: Set[str]) -> None:
+        """A listing has ended; for the arguments see `SettlingFiles.end_listing`."""
         if self._pending > self.complete:
-            self._waits_for &= unsettled
+            self._waits_for &= waited_for
         elif self._listing > self.complete:
-            self._pending, self._waits_for = self._listing, young
+            self._pending, self._waits_for = self._listing, settling
         if not self._waits_for:
             self.complete = max(self.complete, self._pending)

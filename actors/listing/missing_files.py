@@ -1,8 +1,8 @@
-"""Files that a complete listing does not show any more."""
+"""Missing files: handed on before, and not shown by a complete listing or by a look any more."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from actors.files import GoneFile
+from actors.listing.instructions import FindGone
+from actors.protocol.instructions import Instruction
 from state.tables.fingerprint import path_fingerprint
 from state.tables.keys import encode_key
 
@@ -17,18 +19,14 @@ if TYPE_CHECKING:
     from state.store.store import StateStore
 
 
-from collections.abc import Iterable
-
-from actors.listing.instructions import FindGone
-from actors.protocol.instructions import Instruction
-
-
 @dataclass(frozen=True)
 class GoneFound:
-    """Path fingerprint → the rows of the ledger that do not say yet that the path is gone.
+    """Answer of the store to a `FindGone`.
 
-    What is still in a queue, or not yet in the store, is left out: it is found when it is finished.  `epoch` is the
-    last committed one: of what was handed on later nothing is known.
+    Args:
+        epoch: the last committed epoch; of files that were handed on later the store knows nothing.
+        files: path fingerprint → the versions in the ledger that are not marked as gone yet.  A path that is still in
+            a queue, or not in the store, is left out: it is found when it is finished.
     """
 
     epoch: int
@@ -36,11 +34,11 @@ class GoneFound:
 
 
 def find_gone(store: StateStore, source: str, absent: Mapping[bytes, bytes]) -> GoneFound:
-    """Looks for the paths of names that only `seen` knows, by their fingerprints.
+    """Finds the files of missing names in the ledger by their fingerprints, which are all that `seen` keeps.
 
     Args:
-        store: as committed.
-        source: whose they are.
+        store: the store, as committed.
+        source: the name of the source.
         absent: path fingerprint → version fingerprint, as in `seen`.
     """
     ledger, queue = (_rows_of(store, table, source) for table in ("ledger", "queue"))
@@ -50,7 +48,7 @@ def find_gone(store: StateStore, source: str, absent: Mapping[bytes, bytes]) -> 
     keys: dict[str, bytes] = {}
     for row in ledger.filter(may_be).select(["path", "version", "changed_epoch"]).to_pylist():
         key = path_fingerprint(source, row["path"])
-        # The version that was handed on last has its row, or is noted in that of the version before.
+        # The version that was handed on last has its own row, or is noted in the row of the version before.
         is_last = row["changed_epoch"] is not None or absent.get(key) == row["version"]
         if key in absent and is_last and row["path"] not in unfinished:
             keys[row["path"]] = key
@@ -67,21 +65,21 @@ def _rows_of(store: StateStore, table: str, source: str) -> pa.Table:
 
 
 class MissingNames:
-    """Asks the store for the files of absent names, for one batch of them at a time.
+    """Names that are not in the bucket any more, until the store has told their files.
 
-    `seen` knows fingerprints only.  What is still in a queue, or not yet in the store, the store does not tell: it is
-    asked again when more is committed.
+    `seen` keeps fingerprints only, so the store is asked for all of them, one request at a time.  It does not find a
+    name that is still in a queue or not committed: then it is asked again later.
 
     Args:
-        source: whose names they are.
+        source: the name of the source.
     """
 
     def __init__(self, source: str) -> None:
         self._source = source
-        # Fingerprint of the name → that of the version, and the epoch in which the source last handed something on.
+        # Path fingerprint → version fingerprint, and the epoch in which the source last handed a file on.
         self._names: dict[bytes, tuple[bytes, int]] = {}
         self._paths: dict[bytes, str] = {}
-        self._asking = False
+        self._awaits_answer = False
         self._asked_in: int | None = None
         self._asked_at, self._patience = 0, 1
         self._is_more_known = False
@@ -89,64 +87,65 @@ class MissingNames:
     def __bool__(self) -> bool:
         return bool(self._names)
 
-    def add(self, key: bytes, version: bytes, marked_in: int, path: str | None = None) -> None:
-        """A name is not there.
+    def add(self, key: bytes, version: bytes, last_epoch: int, path: str | None = None) -> None:
+        """Adds a missing name.
 
         Args:
             key: its fingerprint.
-            version: what was handed on.
-            marked_in: the epoch in which the source last handed something on.
-            path: the name itself, if it is known.
+            version: the version that was handed on.
+            last_epoch: the epoch in which the source last handed a file on.
+            path: the name itself, if it is known: then messages of the queue of events wait for the answer.
         """
-        self._names[key] = version, marked_in
+        self._names[key] = version, last_epoch
         if path is not None:
             self._paths[key] = path
             self._is_more_known = True
 
     def discard(self, keys: Iterable[bytes]) -> list[str]:
-        """These names are there, or are not known any more.  Returns the paths, as far as they were given."""
+        """Removes names, which are there again or were forgotten; returns the paths that are known of them."""
         if not self._names:
             return []
-        gone = [key for key in keys if self._names.pop(key, None) is not None]
-        return [self._paths.pop(key) for key in gone if key in self._paths]
+        removed = [key for key in keys if self._names.pop(key, None) is not None]
+        return [self._paths.pop(key) for key in removed if key in self._paths]
 
     def on_committed(self) -> None:
-        """The store knows more."""
+        """An epoch was committed: the store may know more names."""
         self._is_more_known = True
 
     def ask(self, epoch: int | None, listings: int) -> list[Instruction]:
-        """After a listing: asks for what the store knows, unless it was asked in vain a short time ago.
+        """Asks the store after a listing, unless it was asked in vain a short time ago.
 
         Args:
-            epoch: that is open.
-            listings: how many there were.
+            epoch: the open epoch.
+            listings: number of complete listings.
         """
-        if not self._names or self._asking:
+        if not self._names or self._awaits_answer:
             return []
         if epoch == self._asked_in and listings < self._asked_at + self._patience:
             return []
-        # What the store did not know yet it may know after the next commit, which may be that of an epoch before.
+        # Any commit may bring the names, also the commit of an earlier epoch.
         self._patience = 2 * self._patience if epoch == self._asked_in else 1
         self._asked_in, self._asked_at = epoch, listings
         return self._ask()
 
     def ask_for_paths(self) -> list[Instruction]:
-        """Asks for names that somebody waits for, if the store may know more than when it was asked last."""
-        if not self._paths or self._asking or not self._is_more_known:
+        """Asks the store if messages wait for an answer and a commit was made since the last request."""
+        if not self._paths or self._awaits_answer or not self._is_more_known:
             return []
         return self._ask()
 
     def _ask(self) -> list[Instruction]:
-        self._asking, self._is_more_known = True, False
+        self._awaits_answer, self._is_more_known = True, False
         return [FindGone(self._source, {key: version for key, (version, _) in self._names.items()})]
 
     def on_found(self, found: GoneFound) -> tuple[tuple[GoneFile, ...], list[bytes], list[str]]:
-        """What the store knows.
+        """Takes the answer of the store.
 
         Returns:
-            The files that are gone, the names that are done with, and their paths as far as they were given.
+            The gone files, the fingerprints of the names that the store found, and the paths known of them.
         """
-        self._asking = False
-        # What was listed meanwhile is back; of what came back before, and went again, the store may know the past only.
+        self._awaits_answer = False
+        # A name that was listed meanwhile is back.  Of one that came back and went again after the last commit, the
+        # store knows only the past.
         known = [key for key in found.files if key in self._names and self._names[key][1] <= found.epoch]
         return tuple(file for key in known for file in found.files[key]), known, self.discard(known)

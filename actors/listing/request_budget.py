@@ -1,4 +1,4 @@
-"""No more requests in any hour than agreed."""
+"""Limit of requests in any hour."""
 
 from __future__ import annotations
 
@@ -11,25 +11,23 @@ _TOGETHER_S = 1.0
 
 
 class RequestBudget:
-    """Counts requests over a sliding hour.
-
-    Those of one second are counted together, until an hour after its end.
+    """Counts requests over a sliding hour; the requests of one second together, until an hour after its end.
 
     Args:
-        per_hour: the most; None for no limit.
-        spent: what was spent before, see `spent`.
+        per_hour: the most requests; None for no limit.
+        spent: the requests of the hour before, see `spent`.
         now_s: of the monotonic clock.
     """
 
     def __init__(self, per_hour: int | None, spent: Sequence[int] = (), now_s: float = 0.0) -> None:
         self._per_hour = per_hour
-        # Within their minute they may have been made at its end.
+        # Only the minute is known: each request may have been made at its end.
         before = [(now_s - minutes * _MINUTE_S, requests) for minutes, requests in enumerate(spent) if requests]
         self._taken: deque[tuple[float, int]] = deque(reversed(before))
         self._total = sum(spent)
 
     def take(self, requests: int, now_s: float) -> None:
-        """So many requests are made now."""
+        """Counts requests that are made now."""
         if not requests:
             return
         self._total += requests
@@ -40,7 +38,7 @@ class RequestBudget:
             self._taken.append((now_s, requests))
 
     def give_back(self, requests: int, now_s: float) -> None:
-        """So many that were taken were not made; what is not of this second stays counted."""
+        """Uncounts requests that were taken and not made; those before this second stay counted."""
         if self._taken and now_s - self._taken[-1][0] < _TOGETHER_S:
             began_s, before = self._taken.pop()
             given = min(before, requests)
@@ -49,17 +47,17 @@ class RequestBudget:
                 self._taken.append((began_s, before - given))
 
     def last_hour(self, now_s: float) -> int:
-        """Requests of the last hour."""
+        """Number of requests of the last hour."""
         while self._taken and self._taken[0][0] + _TOGETHER_S + _HOUR_S <= now_s:
             self._total -= self._taken.popleft()[1]
         return self._total
 
     def left(self, now_s: float, most: int) -> int:
-        """How many requests may be made now, up to `most`."""
+        """Number of requests that may be made now, up to `most`."""
         return most if self._per_hour is None else max(0, min(most, self._per_hour - self.last_hour(now_s)))
 
     def wait_s(self, now_s: float) -> float:
-        """Seconds until a request may be made; 0 for now."""
+        """Seconds until a request may be made; 0 if one may be made now."""
         excess = 0 if self._per_hour is None else self.last_hour(now_s) - self._per_hour + 1
         wait_s = 0.0
         for began_s, requests in self._taken:
@@ -70,11 +68,11 @@ class RequestBudget:
         return wait_s
 
     def period_s(self, requests: int) -> float:
-        """Seconds from one listing to the next, if each costs so many requests."""
+        """Seconds from one listing to the next that keep the budget, at this number of requests per listing."""
         return 0.0 if self._per_hour is None else _HOUR_S * requests / self._per_hour
 
     def spent(self, now_s: float) -> tuple[int, ...]:
-        """Requests by the minute, from the last one back, for whoever goes on with this budget."""
+        """Requests by the minute, the last minute first, for the next process that continues with this budget."""
         if not self.last_hour(now_s):
             return ()
         minutes = [0] * 60

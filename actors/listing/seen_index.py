@@ -1,4 +1,4 @@
-"""Which names were handed on, in which version, and whether the last listings showed them: 25 bytes a name."""
+"""Index of the names that were handed on: version, and marks of the last listings; 25 bytes a name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MERGE_AT = 65_536
 _MERGE_SHARE = 128
 _NAMES_PER_BUCKET = 16
 _MOVED_AT_ONCE = 1 << 18
-_SHOWN, _ABSENT, _FORGOTTEN, _GONE = 1, 2, 4, 8
+_SHOWN, _MISSING, _FORGOTTEN, _GONE = 1, 2, 4, 8
 
 _Words = npt.NDArray[np.uint64]
 _Positions = npt.NDArray[np.int64]
@@ -23,25 +23,25 @@ Buffer = bytes | memoryview
 
 
 class Sight(IntEnum):
-    """What is known of a name that is listed."""
+    """The state of a name in the index when a listing shows it."""
 
     NEW = 0
     SAME = 1
     CHANGED = 2
     TWICE = 3
-    """It was listed before in this listing, in another version: there are two names with one fingerprint."""
+    """This listing has shown it before in another version: two names have one fingerprint."""
     BACK = 4
-    """It was handed on in this version, and was gone."""
+    """It was handed on in this version, and was gone since."""
 
 
 class SeenIndex:
     """Path fingerprint (16 bytes) → version fingerprint (8 bytes), and a byte of marks.
 
-    Sorted arrays hold the many, a dictionary the recent, which is merged into the arrays when it grows.
+    Sorted arrays hold most names, a dictionary the recent ones; it is merged into the arrays when it grows.
     The arrays are sorted by the first 8 bytes of the path's fingerprint; the other 8 decide between equals.  Since
-    fingerprints are spread evenly, a table of where each 16th of them begins replaces most of a binary search.
+    fingerprints are spread evenly, a table with the start of every 16th of them replaces most of a binary search.
 
-    A listing begins with `begin_listing`; from then on whatever is looked up or put counts as shown.
+    A listing begins with `begin_listing`; every name that is looked up or put afterwards counts as shown.
     """
 
     def __init__(self, keys: Sequence[bytes] = (), versions: Sequence[bytes] = ()) -> None:
@@ -53,7 +53,7 @@ class SeenIndex:
 
     @classmethod
     def of_columns(cls, keys: pa.ChunkedArray, versions: pa.ChunkedArray) -> SeenIndex:
-        """An index of two columns of the table `seen`, a million rows in a tenth of a second."""
+        """An index of two columns of the table `seen`; a million rows take a tenth of a second."""
         index = cls()
         index._load(_content(keys, 16), _content(versions, 8))
         return index
@@ -65,7 +65,7 @@ class SeenIndex:
         return len(self._high) - forgotten + int(np.count_nonzero(stored < 0)) + back
 
     def lookup(self, keys: Sequence[bytes]) -> list[bytes | None]:
-        """The version of each key, None for a key that was never handed on."""
+        """The version of each key; None for a key that was never handed on."""
         found: list[bytes | None] = []
         for key, at in zip(keys, self._find(keys).tolist(), strict=True):
             is_stored = at >= 0 and not self._flags[at] & _FORGOTTEN
@@ -77,7 +77,7 @@ class SeenIndex:
         """A listing shows these names in these versions.
 
         Returns:
-            A `Sight` for each.
+            The `Sight` of each.
         """
         at = self._find(keys)
         sights = np.full(len(keys), Sight.NEW, np.uint8)
@@ -104,7 +104,7 @@ class SeenIndex:
             self._merge()
 
     def forget(self, key: bytes, version: bytes) -> bool:
-        """The key is new again, if this is its version; returns whether it is."""
+        """Makes the key new again if this is its version; returns whether it is."""
         if self.lookup([key]) != [version]:
             return False
         self._recent.pop(key, None)
@@ -113,36 +113,38 @@ class SeenIndex:
             self._flags[at] = _FORGOTTEN
         return True
 
-    # -- what a listing does not show ---------------------------------------------------------------------------
+    # -- missing names ------------------------------------------------------------------------------------------
 
     def begin_listing(self) -> None:
-        """From here on names count as shown anew."""
+        """A listing begins: no name counts as shown yet."""
         if self._recent:
             self._merge()
         self._own_flags()
         np.bitwise_and(self._flags, ~np.uint8(_SHOWN), out=self._flags)
 
     def shows_all(self, skipped: int) -> bool:
-        """Whether every name that is there was shown, of which `skipped` were without being looked up."""
+        """Whether the listing has shown every name that is not missing; `skipped` of them were not looked up."""
         shown = int(np.count_nonzero(self._flags == _SHOWN))
-        present = len(self._flags) - int(np.count_nonzero(self._flags & (_ABSENT | _FORGOTTEN)))
+        present = len(self._flags) - int(np.count_nonzero(self._flags & (_MISSING | _FORGOTTEN)))
         return shown + skipped == present
 
-    def take_absent(self, limit: int) -> dict[bytes, bytes]:
-        """Up to so many of the names that were there and are not shown, with their versions; from here on they are
-        known to be absent, until they are shown again.
+    def take_missing(self, limit: int) -> dict[bytes, bytes]:
+        """Marks up to `limit` names that the listing has not shown as missing, until they are shown again.
+
+        Returns:
+            Path fingerprint → version, of the names that were not marked before.
         """
         at = np.flatnonzero(self._flags == 0)[:limit]
         self._own_flags()
-        self._flags[at] = _ABSENT
+        self._flags[at] = _MISSING
         keys = np.stack([self._high[at], self._low[at]], axis=1).astype(">u8").tobytes()
         versions = self._versions[at].astype(">u8").tobytes()
         return {keys[16 * row : 16 * (row + 1)]: versions[8 * row : 8 * (row + 1)] for row in range(len(at))}
 
     def take_back(self, key: bytes) -> bool:
-        """This name is there, whatever a listing has shown; returns whether the ledger says that it was gone."""
+        """Takes the marks of a missing name back: it is there; returns whether the ledger says that it was gone."""
         (at,) = self._find([key])
-        if key in self._recent or at < 0 or not self._flags[at] & (_ABSENT | _GONE):
+        if key in self._recent or at < 0 or not self._flags[at] & (_MISSING | _GONE):
             return False
         was_gone = bool(self._flags[at] & _GONE)
         self._own_flags()
@@ -150,18 +152,18 @@ class SeenIndex:
         return was_gone
 
     def set_gone(self, keys: Sequence[bytes]) -> None:
-        """These names are absent, and the ledger says so."""
+        """Marks names as missing, and as gone in the ledger."""
         if keys:
             if any(key in self._recent for key in keys):
                 self._merge()
             self._own_flags()
             at = self._find(keys)
-            self._flags[at[at >= 0]] |= _ABSENT | _GONE
+            self._flags[at[at >= 0]] |= _MISSING | _GONE
 
     # -- inside ---------------------------------------------------------------------------------------------------
 
     def _find(self, keys: Sequence[bytes]) -> _Positions:
-        """Where each key is in the arrays; -1 where it is not."""
+        """The position of each key in the arrays; -1 for a key that is not in them."""
         if not len(self._high) or not keys:
             return np.full(len(keys), -1, np.int64)
         words = _words(b"".join(keys))
@@ -200,7 +202,7 @@ class SeenIndex:
         self._index()
 
     def _index(self) -> None:
-        """Notes where each bucket begins."""
+        """Builds the table of the buckets' starts."""
         bits = max(1, (len(self._high) // _NAMES_PER_BUCKET).bit_length())
         self._shift = np.uint64(64 - bits)
         borders = np.arange(1 << bits, dtype=np.uint64) << self._shift
@@ -209,12 +211,12 @@ class SeenIndex:
         self._steps = longest.bit_length()
 
     def _own_flags(self) -> None:
-        # What came through Ray's object store is read-only, or belongs to a buffer that cannot grow.
+        # An array from Ray's object store is read-only, or belongs to a buffer that cannot grow.
         if not (self._flags.flags.writeable and self._flags.flags.owndata):
             self._flags = self._flags.copy()
 
     def _merge(self) -> None:
-        """Puts the recent names among the others, in place: the arrays grow, and what is above moves up."""
+        """Puts the recent names among the others, in place: the arrays grow, and the values above move up."""
         recent, self._recent = self._recent, {}
         keys = list(recent)
         at = self._find(keys)
@@ -241,7 +243,7 @@ class SeenIndex:
 
 
 def _insert(array: npt.NDArray[np.generic], places: _Positions, values: npt.NDArray[np.generic]) -> None:
-    """As `numpy.insert`, in place, with room for a part of the array at a time."""
+    """Inserts as `numpy.insert`, but in place: only a part of the array is copied at a time."""
     end, count = len(array), len(values)
     array.resize(end + count, refcheck=False)
     while count:
@@ -257,9 +259,9 @@ def _words(content: Buffer) -> _Words:
 
 
 def _content(column: pa.ChunkedArray, width: int) -> memoryview:
-    """The values of a column one behind the other; each has `width` bytes.
+    """The values of a column of fingerprints in one buffer; each has `width` bytes.
 
-    The bytes of a column of any type of bytes are that already; to let Arrow change the type takes as long as sorting.
+    A column of any binary type has this buffer already; a cast by Arrow would take as long as sorting.
     """
     array = pa.concat_arrays(column.chunks or [pa.array([], pa.binary(width))])
     content = memoryview(array.buffers()[-1] or b"")
@@ -267,5 +269,5 @@ def _content(column: pa.ChunkedArray, width: int) -> memoryview:
         return content[array.offset * width : (array.offset + len(array)) * width]
     ends = np.frombuffer(array.buffers()[1], np.int32)[array.offset : array.offset + len(array) + 1]
     if (np.diff(ends) != width).any():
-        raise ProtocolError(f"a fingerprint in the table seen has not {width} bytes")
+        raise ProtocolError(f"table seen: a fingerprint does not have {width} bytes")
     return content[ends[0] : ends[-1]]

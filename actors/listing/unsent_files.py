@@ -1,4 +1,4 @@
-"""Files that were found and are not handed on yet: for want of budget, of a schema, or of the end of a listing."""
+"""Files that were found and are not handed on yet: they wait for budget, for a schema, or for the end of a listing."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ class UnsentFiles:
     """Each path once, in its latest version.
 
     Args:
-        order: in which they are handed on, see `SourceDefinition`; None for that in which they were found.
-        schema_known: False until the first files have shown the schema; until then only so many are out.
-        sampled: how many of those are out already.
+        order: the order in which they are handed on, see `SourceDefinition`; None for the order of their discovery.
+        schema_known: False until the first files have shown the schema; until then they go ahead in small samples.
+        sampled: number of files that have gone ahead so far.
 
-    So many files may be handed on as the `budget` says.
+    Attributes:
+        budget: number of files that may still be handed on in this epoch.
     """
 
     def __init__(self, order: str | None, *, schema_known: bool, sampled: int) -> None:
@@ -35,7 +36,7 @@ class UnsentFiles:
 
     @property
     def may_grow(self) -> bool:
-        """Whether a listing goes on while files are held: it must end before they can be put into an order."""
+        """Whether a listing continues while files are unsent: it must end before they can be put into an order."""
         return self._order is not None
 
     def add(self, file: FileVersion) -> None:
@@ -43,12 +44,12 @@ class UnsentFiles:
         self._files[file.path] = file
 
     def on_schema(self, found: bool) -> None:
-        """The files that were sent ahead have shown the schema, or none of them could be read."""
+        """The sample has shown the schema, or none of its files could be read."""
         self._schema_known = self._schema_known or found
         self._awaits_schema = False
 
     def take(self, *, is_listing: bool) -> NewFiles | None:
-        """What may be handed on now, if anything may."""
+        """Takes the files that may be handed on now; None if none may."""
         allowed = min(len(self._files), self.budget if self._schema_known else min(SAMPLE_FILES, self.budget))
         if allowed <= 0 or self._awaits_schema or (is_listing and self.may_grow):
             return None

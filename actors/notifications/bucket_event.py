@@ -1,4 +1,4 @@
-"""What a bucket says of its objects, as S3 writes it into a queue: by itself, or through SNS or EventBridge."""
+"""Events of a bucket, in the three forms in which they come into a queue: from S3, through SNS, through EventBridge."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _WRAPPINGS = 4
 
 @dataclass(frozen=True)
 class BucketEvent:
-    """Something has happened to an object: it was written, or removed.  What there is now, only the bucket knows.
+    """An object was written or removed.  Only the bucket knows its state now.
 
     Args:
-        bucket: its name.
-        key: of the object, as it is and not as URLs have it.
+        bucket: the name of the bucket.
+        key: the key of the object, without percent-encoding.
     """
 
     bucket: str
@@ -26,39 +26,40 @@ class BucketEvent:
 
 
 class PoisonMessageError(ValueError):
-    """A message that no bucket writes; the text says why."""
+    """A message that no bucket writes; the text names the fault."""
 
 
 def bucket_events(body: str) -> list[BucketEvent]:
     """The events of a message.
 
-    Test events have none, nor have events that say nothing of which objects there are: tags, restores, replication.
+    A test event has none, nor has an event that neither writes nor removes an object: tags, restores, replication.
 
     Args:
-        body: of the message, as the queue gives it.
+        body: the text of the message, as the queue gives it.
 
     Raises:
-        PoisonMessageError: it is none of the forms.
+        PoisonMessageError: the message has none of the three forms.
     """
     message = _object(body, "the message")
     for _ in range(_WRAPPINGS):
-        if message.get("Type") == "Notification" and isinstance(message.get("Message"), str):
-            message = _object(message["Message"], "the message that SNS has wrapped")
-        elif message.get("Event") == "s3:TestEvent":
-            return []
-        elif isinstance(message.get("Records"), list):
-            found = [_of_record(each) for each in message["Records"]]
-            return [each for each in found if each is not None]
-        elif message.get("source") == "aws.s3" and "detail-type" in message:
-            event = _of_event_bridge(message)
-            return [] if event is None else [event]
-        else:
-            break
-    raise PoisonMessageError("it is no event of S3, as S3 itself, SNS or EventBridge send them")
+        match message:
+            case {"Type": "Notification", "Message": str(wrapped)}:
+                message = _object(wrapped, "the message that SNS has wrapped")
+            case {"Event": "s3:TestEvent"}:
+                return []
+            case {"Records": list(records)}:
+                found = [_of_record(each) for each in records]
+                return [each for each in found if each is not None]
+            case {"source": "aws.s3", "detail-type": _}:
+                event = _of_event_bridge(message)
+                return [] if event is None else [event]
+            case _:
+                break
+    raise PoisonMessageError("it is not an event of S3 as S3 itself, SNS or EventBridge send it")
 
 
 def _of_record(record: Any) -> BucketEvent | None:
-    """One of S3's own records, in which keys are as forms encode them."""
+    """The event of one of S3's own records, in which keys are encoded as in HTML forms."""
     if not _text(record, "eventName").removeprefix("s3:").startswith(_CHANGES):
         return None
     s3 = _part(record, "s3")
@@ -66,7 +67,7 @@ def _of_record(record: Any) -> BucketEvent | None:
 
 
 def _of_event_bridge(message: Mapping[str, Any]) -> BucketEvent | None:
-    """EventBridge's form, in which keys are as they are."""
+    """The event in EventBridge's form, in which keys are not encoded."""
     if message["detail-type"] not in ("Object Created", "Object Deleted"):
         return None
     detail = _part(message, "detail")
@@ -77,16 +78,16 @@ def _decoded(key: str) -> str:
     try:
         return unquote_plus(key, errors="strict")
     except UnicodeDecodeError:
-        raise PoisonMessageError(f"{key!r} is no key: it is not UTF-8") from None
+        raise PoisonMessageError(f"{key!r} is not a valid key: it is not UTF-8") from None
 
 
-def _object(text: str, what: str) -> dict[str, Any]:
+def _object(text: str, name: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
     except ValueError as error:
-        raise PoisonMessageError(f"{what} is not JSON: {error}") from None
+        raise PoisonMessageError(f"{name} is not JSON: {error}") from None
     if not isinstance(value, dict):
-        raise PoisonMessageError(f"{what} is no JSON object")
+        raise PoisonMessageError(f"{name} is not a JSON object")
     return value
 
 

@@ -1,7 +1,7 @@
-"""What a queue of events asks a source to look at.
+"""Feed of one source's events: from messages of a queue to paths to look at.
 
-An event is a hint, and the bucket is the truth: every object that an event names is looked at, and what is there now
-counts.  So events that come twice, late, in any order or about an object that has changed again do no harm.
+An event is a hint, and the bucket is the truth: every object that an event names is looked at, and its state then
+counts.  So events that come twice, late, out of order or about an object that has changed again do no harm.
 """
 
 from __future__ import annotations
@@ -20,14 +20,20 @@ from state.vnode import vnode_of
 
 @dataclass(frozen=True)
 class PoisonMessage:
-    """A message that says nothing of this source's bucket, and never will."""
+    """A message that is not an event of this source's bucket.
+
+    Args:
+        message: the message.
+        queue: the URL of its queue.
+        reason: the fault of the message, for the user.
+    """
 
     message: QueueMessage
     queue: str
     reason: str
 
     def quarantine(self, delta: DeltaBuilder, source: str) -> None:
-        """Keeps it among the bad records of its source; it has no row, and its place is the queue's URL and its id."""
+        """Keeps it among the bad records of a source: without a row, with the queue's URL and its id as path."""
         path = f"{self.queue}#{self.message.message_id}"
         version = path_fingerprint(source, path)[:8]
         delta.put(
@@ -47,12 +53,15 @@ class EventFeed:
     """The messages of one source's queue, from their receipt to their deletion.
 
     Args:
-        queue: its URL.
-        bucket: that the source reads.
-        prefix: of its objects' keys; empty, or with a slash at its end.
-        path_filter: which paths below it the source takes.
+        queue: the URL of the queue.
+        bucket: the name of the bucket that the source reads.
+        prefix: the prefix of its objects' keys; empty, or with a slash at its end.
+        path_filter: the paths below the prefix that the source takes.
         visibility_s: see `MessageTracker`.
-        most_messages: how many are tracked at once.
+        most_messages: the most messages that are tracked at once.
+
+    Attributes:
+        tracker: the messages that are not done with.
     """
 
     def __init__(
@@ -62,24 +71,29 @@ class EventFeed:
         self._bucket, self._prefix, self._filter = bucket, prefix, path_filter
         self._most_messages = most_messages
         self.tracker = MessageTracker(visibility_s)
-        # In the order in which they were named; a dictionary is an ordered set.
+        # In the order of their events; a dictionary is an ordered set.
         self._to_look_at: dict[str, None] = {}
 
     @property
     def room(self) -> int:
-        """How many more messages may be received."""
+        """Number of messages that may still be received."""
         return max(0, self._most_messages - len(self.tracker))
 
     @property
     def waiting(self) -> int:
-        """How many paths are to be looked at."""
+        """Number of paths that wait for a look."""
         return len(self._to_look_at)
 
     def receive(self, messages: Iterable[QueueMessage], now_s: float, epoch: int) -> list[PoisonMessage]:
-        """Messages have come.
+        """Takes messages that have come.
+
+        Args:
+            messages: the messages.
+            now_s: of the monotonic clock.
+            epoch: the open epoch.
 
         Returns:
-            Those that are none; they are done with when this epoch is committed.
+            The poison messages among them, which are done with when this epoch is committed.
         """
         poison = []
         for message in messages:
@@ -94,11 +108,11 @@ class EventFeed:
         return poison
 
     def look_at(self, paths: Iterable[str]) -> None:
-        """These paths are looked at, whoever has named them."""
+        """Adds paths to look at, which an event or the list step names."""
         self._to_look_at |= dict.fromkeys(paths)
 
     def take_paths(self, limit: int) -> Sequence[str]:
-        """The next paths, which are being looked at from here on."""
+        """Takes up to `limit` paths for one look, which begins now."""
         taken = [path for path, _ in zip(self._to_look_at, range(limit), strict=False)]
         for path in taken:
             del self._to_look_at[path]
@@ -106,10 +120,10 @@ class EventFeed:
         return taken
 
     def _paths(self, message: QueueMessage) -> list[str]:
-        """Paths of the source that a message names, relative to its URL.
+        """The paths of the source that a message names, relative to the source's URL.
 
         Raises:
-            PoisonMessageError: it is no message of this bucket.
+            PoisonMessageError: the message is not an event of this bucket.
         """
         events = bucket_events(message.body)
         foreign = next((each.bucket for each in events if each.bucket != self._bucket), None)

@@ -1,4 +1,4 @@
-"""Receives a source's events, has what they name looked at, and has messages deleted when that is committed."""
+"""Watch of one source's queue: when to receive messages, look at paths, and delete messages that are committed."""
 
 from __future__ import annotations
 
@@ -13,20 +13,23 @@ from actors.protocol.reports import MessageProgress
 
 _PER_REQUEST = 10
 _LONG_POLL_S = 20.0
-# SQS asks all of its servers only where it may wait: an answer without any wait may miss messages.
+# SQS asks all of its servers only if it may wait: a poll without a wait may miss messages.
 _SHORT_POLL_S = 1.0
 _AGAIN_S = 1.0
 _LOOKED_AT_ONCE = 256
 
 
 class EventWatch:
-    """Decides when messages are received and paths are looked at.
+    """Decides; its shell receives, looks and deletes.
 
-    One look at many paths is under way at a time, so that of two looks at a path the later one shows the later state.
+    One look, at many paths, is under way at a time, so that of two looks at a path the later one shows the later state.
 
     Args:
         feed: the messages.
-        pollers: how many requests wait for messages side by side.
+        pollers: number of requests that wait for messages side by side.
+
+    Attributes:
+        queue: the URL of the queue.
     """
 
     def __init__(self, feed: EventFeed, pollers: int) -> None:
@@ -35,18 +38,18 @@ class EventWatch:
         self._receiving = 0
         self._looking: frozenset[str] = frozenset()
         self._doubtful: set[str] = set()
-        # The mark that a receipt after it has found the queue empty, with the last message that had come by then.
+        # The last mark after which the queue was empty once, and the number of the last message before that.
         self._drained_mark, self._drained_at = 0, 0
         self._asks_for_mark = False
         self._again_s = 0.0
         self._poison = 0
 
     def ask(self, now_s: float, mark: int, *, may_go_on: bool) -> list[Instruction]:
-        """What is to be done now.
+        """Instructions for now.
 
         Args:
             now_s: of the monotonic clock.
-            mark: the last one, see `ListExecutor.on_mark`; 0 if it is complete.
+            mark: the last mark, see `ListExecutor.on_mark`; 0 if it is complete.
             may_go_on: whether messages may be received and paths looked at.
         """
         instructions: list[Instruction] = []
@@ -64,7 +67,7 @@ class EventWatch:
         return [*instructions, *self._receive(now_s, mark)]
 
     def wakes(self, mark: int, *, may_go_on: bool) -> list[float]:
-        """When to ask again at the latest; arguments as for `ask`."""
+        """Times at which to call `ask` again; arguments as for `ask`."""
         due_s = self._feed.tracker.next_due_s
         waits = may_go_on and mark > self._drained_mark and not self._asks_for_mark
         return [*([] if due_s is None else [due_s]), *([self._again_s] if waits else [])]
@@ -75,14 +78,14 @@ class EventWatch:
         """A `Receive` has ended.
 
         Args:
-            receive: it.
-            messages: what has come.
-            depth: of the queue; None if it was not asked for.
+            receive: the instruction.
+            messages: the messages that have come.
+            depth: the depth of the queue; None if it was not asked for.
             now_s: of the monotonic clock.
-            epoch: that is open.
+            epoch: the open epoch.
 
         Returns:
-            Messages that are none.
+            The poison messages among them.
         """
         if receive.is_extra:
             self._asks_for_mark = False
@@ -91,7 +94,7 @@ class EventWatch:
         poison = self._feed.receive(messages, now_s, epoch)
         self._poison += len(poison)
         if depth is not None:
-            # What others have received and not deleted may come back.
+            # A message that another reader has received and not deleted may come back.
             if not messages and depth.visible == 0 and depth.in_flight <= len(self._feed.tracker):
                 self._drained_mark = max(self._drained_mark, receive.mark)
                 self._drained_at = self._feed.tracker.last
@@ -103,7 +106,7 @@ class EventWatch:
         """The `LookAt` has ended.
 
         Returns:
-            Paths of which it may show what was there before something was handed on: they are looked at again.
+            Paths of which a version was handed on meanwhile: the look may be older, and is made again.
         """
         doubtful = frozenset(self._doubtful)
         for path in self._looking:
@@ -113,21 +116,21 @@ class EventWatch:
         return doubtful
 
     def look_at(self, paths: Iterable[str]) -> None:
-        """What was learnt of these paths otherwise contradicts what was seen of them, or will."""
+        """Has paths looked at that no event has named."""
         self._feed.look_at(paths)
 
     def on_handed_on(self, path: str) -> None:
-        """Something was handed on of a path: a look at it that is under way may show what was there before."""
+        """A version of a path was handed on: a look at it that is under way may show the state before."""
         if path in self._looking:
             self._doubtful.add(path)
 
     @property
     def is_looking(self) -> bool:
-        """Whether anything is to be looked at, or is being."""
+        """Whether a look is under way or a path waits for one."""
         return bool(self._looking or self._feed.waiting)
 
     def settle(self, path: str, epoch: int) -> None:
-        """What was seen of a path is in this epoch; in one that is committed already if nothing was to do."""
+        """The results of looks at a path are in this epoch; see `MessageTracker.settle`."""
         self._feed.tracker.settle(path, epoch)
 
     def on_committed(self, epoch: int) -> None:
@@ -135,16 +138,16 @@ class EventWatch:
         self._feed.tracker.on_committed(epoch)
 
     def is_complete(self, mark: int) -> bool:
-        """Whether everything is handed on that the queue had at this mark."""
+        """Whether every file is handed on that the messages before this mark name."""
         return self._drained_mark >= mark and self._feed.tracker.is_settled(self._drained_at)
 
     def release(self) -> list[Instruction]:
-        """The end: what is not done with can be received at once by whoever comes next."""
+        """Ends the watch: the next reader can receive at once the messages that are not done with."""
         messages = self._feed.tracker.take_all()
         return [ReleaseMessages(tuple(messages))] if messages else []
 
     def state(self) -> dict[str, object]:
-        """What the store keeps of this."""
+        """Columns of the table `list_state`."""
         progress = self.progress()
         oldest_s = progress.oldest_sent_s
         return {
@@ -156,7 +159,7 @@ class EventWatch:
         }
 
     def progress(self) -> MessageProgress:
-        """How far this is."""
+        """Counts of messages since the start."""
         tracker = self._feed.tracker
         return MessageProgress(
             received=tracker.received,
@@ -170,7 +173,7 @@ class EventWatch:
     def _receive(self, now_s: float, mark: int) -> list[Instruction]:
         instructions: list[Instruction] = []
         if mark > self._drained_mark and not self._asks_for_mark and now_s >= self._again_s:
-            # Those that wait for messages began before the mark, and may wait for long.
+            # The other requests began before the mark, and may wait for long.
             self._asks_for_mark = True
             instructions.append(Receive(mark, _SHORT_POLL_S, is_extra=True))
         while self._receiving < self._pollers and self._feed.room >= _PER_REQUEST * (self._receiving + 1):

@@ -13,9 +13,9 @@ class Receive(Instruction):
     """Receives messages of the queue of events; `on_messages` is the answer.
 
     Args:
-        mark: the last one that was made before, see `ListExecutor.on_mark`.
-        wait_s: how long to wait for the first one.
-        is_extra: whether it is beside those that wait for long; then the queue's depth is asked for, too.
+        mark: the last mark, see `ListExecutor.on_mark`.
+        wait_s: seconds to wait for the first message.
+        is_extra: whether it also asks for the depth of the queue; it is not one of the long-waiting requests then.
     """
 
     mark: int
@@ -25,27 +25,27 @@ class Receive(Instruction):
 
 @dataclass(frozen=True)
 class LookAt(Instruction):
-    """Looks at what there is in the bucket now at these paths; `on_looked` is the answer."""
+    """Looks at the objects at these paths in the bucket; `on_looked` is the answer."""
 
     paths: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class DeleteMessages(Instruction):
-    """Takes messages out of the queue: what they say is committed."""
+    """Deletes messages from the queue: all that they name is committed."""
 
     messages: tuple[QueueMessage, ...]
 
 
 @dataclass(frozen=True)
 class ExtendMessages(Instruction):
-    """Keeps messages from being received by others for another while."""
+    """Keeps messages invisible to other readers for another period."""
 
     messages: tuple[QueueMessage, ...]
 
 
 @dataclass(frozen=True)
 class ReleaseMessages(Instruction):
-    """Lets messages be received by whoever comes next, at once."""
+    """Makes messages visible at once, for the next reader."""
 
     messages: tuple[QueueMessage, ...]

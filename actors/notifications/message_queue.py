@@ -1,4 +1,4 @@
-"""A queue of SQS: receiving its messages, deleting them, and keeping them invisible meanwhile."""
+"""Queue of SQS: receives messages, deletes them, and keeps them invisible to other readers meanwhile."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ BATCH = 10
 LONGEST_POLL_S = 20
 _ATTEMPTS = 3
 _SPARE_CONNECTIONS = 4
-# An entry with one of these is no longer ours to delete or to extend; `InvalidParameterValue` is what SQS says of a
-# receipt that it does not know, and of a message that it has kept invisible for twelve hours in all.
+# With one of these codes a message can no longer be deleted or extended by its receipt.  SQS answers
+# `InvalidParameterValue` for a receipt that it does not know, and for a message that was invisible for twelve hours.
 _STALE = ("InvalidParameterValue", "MessageNotInflight", "ReceiptHandleIsInvalid")
 _REGION_IN_HOST = re.compile(r"(?:^|\.)sqs(?:-fips)?\.([a-z]{2}(?:-[a-z]+)+-\d+)\.")
 _AWS_DOMAINS = ("amazonaws.com", "amazonaws.com.cn", "api.aws")
@@ -35,11 +35,11 @@ class MessageQueue:
     """One queue, by one client of boto3; it connects at the first call.  Safe to call from many threads.
 
     The credentials are those of the source's storage options if the bucket is on the same provider as the queue: both
-    on AWS, or both on one host.  Else they are what boto3 finds by itself, so that no key is shown to a stranger.
+    on AWS, or both on one host.  Otherwise boto3 finds them, so that no other provider sees the bucket's key.
 
     Args:
-        discovery: which queue, and for how long its messages stay invisible.
-        location: of the source that reads it.
+        discovery: the URL of the queue, and the time for which its messages stay invisible.
+        location: the location of the source that reads it.
     """
 
     def __init__(self, discovery: Notifications, location: Location) -> None:
@@ -52,11 +52,11 @@ class MessageQueue:
         return f"MessageQueue({self._url!r})"
 
     def receive(self, most: int, wait_s: float) -> list[QueueMessage]:
-        """The next messages, in no order; none if none came in time.  One request.
+        """Receives the next messages, in any order; none if none came in time.  One request.
 
         Args:
-            most: how many; no request brings more than ten.
-            wait_s: how long to wait for the first one, up to 20 s; rounded up to a whole second.
+            most: the most messages; one request brings at most ten.
+            wait_s: seconds to wait for the first message, up to 20; rounded up to a whole second.
 
         Raises:
             QueueNotFoundError, AccessDeniedError, StorageUnavailableError, SettingsError: see `ask_queue`.
@@ -76,10 +76,10 @@ class MessageQueue:
         return [_message(each) for each in answer.get("Messages", ())]
 
     def delete(self, messages: Sequence[QueueMessage]) -> int:
-        """Deletes messages that are done with, ten with a request; returns how many.
+        """Deletes messages that are done with, ten with a request; returns the number of deleted messages.
 
-        A message whose receipt is stale is left: it was received again since, or is gone.  If it comes again, what it
-        names is known.  After an error the same call may be made again.
+        A message whose receipt is stale stays: it was received again since, or is gone.  If it comes again, the paths
+        that it names are known.  After an error the same call may be repeated.
 
         Raises:
             QueueNotFoundError, AccessDeniedError, StorageUnavailableError, SettingsError: see `ask_queue`.
@@ -94,10 +94,10 @@ class MessageQueue:
         return deleted
 
     def extend(self, messages: Sequence[QueueMessage]) -> int:
-        """Keeps messages invisible for `visibility_s` from now, ten with a request; returns how many.
+        """Keeps messages invisible for `visibility_s` from now, ten with a request; returns their number.
 
-        A message whose receipt is stale is left, as is one that SQS has kept for its twelve hours: it comes again, and
-        is known.  After an error the same call may be made again.
+        A message whose receipt is stale stays as it is, as does one that was invisible for twelve hours: it comes
+        again, and is known.  After an error the same call may be repeated.
 
         Raises:
             QueueNotFoundError, AccessDeniedError, StorageUnavailableError, SettingsError: see `ask_queue`.
@@ -105,47 +105,47 @@ class MessageQueue:
         return self._hide(messages, self._visibility_s)
 
     def release(self, messages: Sequence[QueueMessage]) -> int:
-        """Gives messages back, so that they can be received at once; otherwise as `extend`."""
+        """Makes messages visible again, so that they can be received at once; otherwise as `extend`."""
         return self._hide(messages, 0)
 
     def claim(self, root_url: str) -> str | None:
-        """Writes onto the queue which root reads it, so that no second one does.
+        """Writes the root that reads the queue into a tag of the queue, so that no second root reads it.
 
-        Two that claim it in the same moment may both succeed; the one that was overwritten is refused when it claims
-        the queue again.
+        Two roots that claim it at the same moment may both succeed; the one that was overwritten is refused when it
+        claims the queue again.
 
         Args:
-            root_url: of the pipeline's root, without credentials.
+            root_url: the URL of the pipeline's root, without credentials.
 
         Returns:
-            A warning if the queue cannot say who reads it: its tags may not be read or written.
+            A warning if the tags of the queue may not be read or written; None otherwise.
 
         Raises:
-            SettingsError: another root reads it.
+            SettingsError: another root reads the queue.
             QueueNotFoundError, AccessDeniedError, StorageUnavailableError: see `ask_queue`.
         """
         ours = _tag_value(root_url)
         try:
             if self._owner() is None:
                 self._ask("sqs:TagQueue", lambda client: client.tag_queue(QueueUrl=self._url, Tags={OWNER_TAG: ours}))
-            # Of two that both found no tag, the one whose tag was overwritten mostly sees that already here.
+            # Of two roots that both found no tag, the overwritten one mostly sees that here.
             owner = self._owner()
         except (AccessDeniedError, NotOfferedError) as error:
             return (
-                f"{error}; without its tag {OWNER_TAG} nobody notices when a second pipeline reads this queue, and "
-                "each would miss what the other has received"
+                f"{error}; without the tag {OWNER_TAG} a second pipeline on this queue stays unnoticed, and each of "
+                "the two misses the events that the other receives"
             )
         if owner in (None, ours):
             return None
         raise SettingsError(
-            f"{self._url} is read by the pipeline at {owner}, and this one is at {ours}: of one queue each would get "
-            "only a part of the events. Give each pipeline a queue of its own, and let SNS send the events to both; "
-            "or, if the other one is gone for good: "
+            f"{self._url} is read by the pipeline at {owner}, and this one is at {ours}: each would get only a part "
+            "of the events. Give each pipeline a queue of its own, and let SNS send the events to both; or, if the "
+            "other one is gone for good: "
             f"aws sqs untag-queue --queue-url {self._url} --tag-keys {OWNER_TAG}"
         )
 
     def depth(self) -> QueueDepth:
-        """How many messages there are, as SQS estimates it.
+        """The number of messages in the queue, as SQS estimates it.
 
         Raises:
             QueueNotFoundError, AccessDeniedError, StorageUnavailableError, SettingsError: see `ask_queue`.
@@ -206,7 +206,7 @@ def _client(discovery: Notifications, location: Location) -> Any:
         retries={"total_max_attempts": _ATTEMPTS, "mode": "standard"},
         max_pool_connections=discovery.pollers + _SPARE_CONNECTIONS,
     )
-    # A session of its own: boto3's default one may not be used from several threads.
+    # A new session: boto3's default session may not be used from several threads.
     return boto3.Session().client(
         "sqs",
         endpoint_url=_endpoint(discovery),
@@ -231,7 +231,7 @@ def _region(discovery: Notifications, location: Location) -> str | None:
 
 
 def _credentials(discovery: Notifications, location: Location) -> Mapping[str, str]:
-    """The keys of the source's storage options, if they are for the provider of the queue."""
+    """The source's storage options if they are for the provider of the queue; empty otherwise."""
     options = _options(location)
     if "access_key_id" not in options or "secret_access_key" not in options:
         return {}
@@ -266,7 +266,7 @@ def _batches(messages: Sequence[QueueMessage]) -> Iterator[list[dict[str, Any]]]
 
 
 def _tag_value(root_url: str) -> str:
-    """The URL, or, where a tag cannot hold it, what can be read of it and a digest of all of it."""
+    """The URL; or, where a tag cannot hold it, its readable characters and a digest of all of it."""
     if _TAG_TEXT.fullmatch(root_url):
         return root_url
     digest = blake2b(root_url.encode(), digest_size=16).hexdigest()

@@ -1,4 +1,4 @@
-"""Which messages of a queue are done with: those whose files are all in committed epochs."""
+"""Tracker of a queue's messages: a message is done with when all its files are in committed epochs."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class QueueMessage:
-    """A message as it was received.
+    """A message of a queue, as received.
 
     Args:
-        message_id: the same at every delivery.
-        receipt: by which this delivery is deleted or kept invisible.
-        body: what it says.
-        sent_s: when it was sent, in seconds since 1970.
-        deliveries: how often it was received, this time included.
+        message_id: its id, the same at every delivery.
+        receipt: the handle of this delivery, to delete it or to keep it invisible.
+        body: its text.
+        sent_s: the time when it was sent, in seconds since 1970.
+        deliveries: number of times it was received, this one included.
     """
 
     message_id: str
@@ -28,11 +28,11 @@ class QueueMessage:
 
 @dataclass(frozen=True)
 class QueueDepth:
-    """How many messages a queue holds, as it estimates that itself.
+    """Number of messages in a queue, as the queue estimates it.
 
     Args:
-        visible: that wait to be received.
-        in_flight: that were received and are neither deleted nor visible again.
+        visible: messages that wait to be received.
+        in_flight: messages that were received and are neither deleted nor visible again.
     """
 
     visible: int
@@ -49,15 +49,14 @@ class _Tracked:
 
 
 class MessageTracker:
-    """Knows what became of the paths that messages name, and so which messages may be deleted.
+    """Follows the paths that messages name, until the messages may be deleted.
 
-    A path goes through three stages: named by messages, being looked at, looked at.  What a look has found settles the
+    A path goes through three stages: named by messages, being looked at, looked at.  The result of a look settles the
     messages that came before it, and none that came while it was under way.  A message that is received again while it
-    is tracked is the same one with another receipt: whoever reads the queue has been slower than its visibility, and
-    nothing is done twice.
+    is tracked is the same one with another receipt: its work took longer than its visibility, and is not done twice.
 
     Args:
-        visibility_s: how long a message stays invisible after it was received, or its visibility was extended.
+        visibility_s: seconds for which a message stays invisible after it was received or extended.
     """
 
     def __init__(self, visibility_s: float) -> None:
@@ -78,31 +77,31 @@ class MessageTracker:
 
     @property
     def oldest_sent_s(self) -> float | None:
-        """When the oldest message was sent that is not done with; None if there is none."""
+        """The time when the oldest tracked message was sent, in seconds since 1970; None without messages."""
         while self._sent and self._sent[0][1] not in self._tracked:
             heapq.heappop(self._sent)
         return self._sent[0][0] if self._sent else None
 
     @property
     def last(self) -> int:
-        """The number of the last message that has come; numbers grow."""
+        """The number of the last message; numbers grow."""
         return self.received
 
     def is_settled(self, last: int) -> bool:
-        """Whether everything that the messages up to this number say has been handed on."""
+        """Whether all paths that the messages up to this number name are handed on."""
         return next(iter(self._unsettled.values()), last + 1) > last
 
     def receive(self, message: QueueMessage, paths: Iterable[str], now_s: float, epoch: int = 0) -> bool:
-        """A message has come, in which these paths are named.
+        """A message has come.
 
         Args:
-            message: it.
-            paths: to look at.
+            message: the message.
+            paths: the paths that it names.
             now_s: of the monotonic clock.
-            epoch: that must be committed whatever the paths are.
+            epoch: an epoch that must be committed before it is deleted, apart from those of the paths.
 
         Returns:
-            Whether they are to be looked at; they are already if the message is tracked.
+            Whether the paths must be looked at: False for a message that is tracked already.
         """
         self.redelivered += message.deliveries > 1
         tracked = self._tracked.pop(message.message_id, None)
@@ -124,17 +123,17 @@ class MessageTracker:
         return True
 
     def look(self, paths: Iterable[str]) -> None:
-        """These paths are being looked at from here on."""
+        """A look at these paths begins."""
         for path in paths:
             self._looking[path] = self._named.pop(path, set())
 
     def on_looked(self, path: str, *, again: bool) -> None:
-        """What is there is known; or not, and it is looked at again."""
+        """A look at a path has ended; its result counts, or it is looked at again."""
         stage = self._named if again else self._looked
         stage.setdefault(path, set()).update(self._looking.pop(path, ()))
 
     def settle(self, path: str, epoch: int) -> None:
-        """What was seen of a path is in this epoch; in one that is committed already if nothing was to do."""
+        """The results of looks at a path are in this epoch; 0 if they changed nothing."""
         for key in self._looked.pop(path, ()):
             tracked = self._tracked[key]
             tracked.waiting.discard(path)
@@ -148,7 +147,7 @@ class MessageTracker:
         self._committed = max(self._committed, epoch)
 
     def take_done(self) -> list[QueueMessage]:
-        """The messages that may be deleted; they are forgotten here."""
+        """Takes the messages that may be deleted out of the tracker."""
         done = []
         while self._settled and self._settled[0][0] <= self._committed:
             _, key = heapq.heappop(self._settled)
@@ -157,7 +156,7 @@ class MessageTracker:
         return done
 
     def take_due(self, now_s: float) -> list[QueueMessage]:
-        """The messages whose visibility must be extended now: half of it is over."""
+        """The messages whose visibility must be extended now, because half of it is over."""
         due = []
         while (at := self.next_due_s) is not None and at <= now_s:
             key = next(iter(self._tracked))
@@ -167,14 +166,14 @@ class MessageTracker:
         return due
 
     def take_all(self) -> list[QueueMessage]:
-        """Every message that is not done with; nothing is known of them from here on."""
+        """Takes all messages out of the tracker."""
         everything = [each.message for each in self._tracked.values()]
-        for known in (self._tracked, self._unsettled, self._settled, self._named, self._looking, self._looked):
-            known.clear()
+        for each in (self._tracked, self._unsettled, self._settled, self._named, self._looking, self._looked):
+            each.clear()
         return everything
 
     @property
     def next_due_s(self) -> float | None:
-        """When `take_due` has something again; None while nothing is tracked."""
+        """The time at which `take_due` has messages again; None while no message is tracked."""
         first = next(iter(self._tracked.values()), None)
         return None if first is None else first.invisible_until_s - self._visibility_s / 2

@@ -1,6 +1,6 @@
-"""The one place where the errors of SQS become ours.
+"""Translation of SQS errors into those of `state.errors`; the only place for it.
 
-Its messages may hold what was signed, and names of principals.  Nothing of them is passed on but the error's code.
+Messages of SQS may hold signed text and names of principals.  Only the error's code is passed on.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Result = TypeVar("Result")
 
 _CODE = re.compile(r"(?:[A-Za-z0-9]+[.#])*([A-Za-z0-9]{1,60})")
 _NO_QUEUE = ("QueueDoesNotExist", "NonExistentQueue", "InvalidAddress")
-# A server that gives no code of its own gives its status.
+# A server without codes of its own gives the HTTP status.
 _DENIED = (
     "401",
     "403",
@@ -79,20 +79,20 @@ _NETWORK = {
 
 
 class NotOfferedError(SettingsError):
-    """The server does not know what it was asked."""
+    """The server does not have this call."""
 
 
 def ask_queue(call: Callable[[], Result], queue_url: str, permission: str) -> Result:
-    """Calls SQS, and raises its errors as ours, without the original in the context.
+    """Calls SQS, and raises its errors as those of `state.errors`, without the original in the context.
 
     Args:
         call: one request, with the retries that boto3 makes by itself.
-        queue_url: named in messages.
+        queue_url: the URL of the queue, for messages.
         permission: the IAM action that the call needs.
 
     Raises:
         QueueNotFoundError, AccessDeniedError, StorageUnavailableError, SettingsError: see `state.errors`.
-        NotOfferedError: a server that is not AWS's own does not have this call.
+        NotOfferedError: the server, which is not AWS's own, does not have this call.
     """
     from botocore.exceptions import BotoCoreError, ClientError
 
@@ -106,13 +106,13 @@ def ask_queue(call: Callable[[], Result], queue_url: str, permission: str) -> Re
 
 
 def code_of(given: object) -> str:
-    """The code of an error, without the name space that SQS puts before it; empty if it is none."""
+    """The code of an error, without the name space that SQS puts before it; empty for a text that is not a code."""
     match = _CODE.fullmatch(str(given or ""))
     return match[1] if match else ""
 
 
 def of_code(code: str, queue_url: str, permission: str) -> SlackwaterError:
-    """Our error for what SQS has answered; see `ask_queue`."""
+    """The error for a code that SQS answered; see `ask_queue`."""
     said = code or "an error without a code"
     if code in _NO_QUEUE:
         return QueueNotFoundError(
@@ -136,7 +136,7 @@ def of_code(code: str, queue_url: str, permission: str) -> SlackwaterError:
 
 
 def _of_client(kind: str, queue_url: str) -> SlackwaterError:
-    """Our error for what has not come to an answer."""
+    """The error for a request without an answer; `kind` is the class name of boto3's error."""
     if kind == "NoRegionError":
         return SettingsError(
             f"{queue_url}: no region is given; give Notifications(region=...), or set AWS_DEFAULT_REGION in the "
@@ -153,6 +153,6 @@ def _of_client(kind: str, queue_url: str) -> SlackwaterError:
         )
     if kind in ("InvalidRegionError", "ProfileNotFound", "UnknownRegionError", "ValueError"):
         return SettingsError(
-            f"{queue_url}: boto3 takes a setting not ({kind}); correct the region, the endpoint or AWS_PROFILE"
+            f"{queue_url}: boto3 does not take a setting ({kind}); correct the region, the endpoint or AWS_PROFILE"
         )
     return StorageUnavailableError(f"{queue_url}: the request failed ({kind}); try again later")

@@ -1,4 +1,4 @@
-"""Pages of the listing of a bucket."""
+"""Listing of a bucket, page by page: by obstore, and by boto3 for names that obstore does not take."""
 
 from __future__ import annotations
 
@@ -23,35 +23,36 @@ _ATTEMPTS = 5
 
 
 class RawListing:
-    """Pages of one listing, by boto3; it connects at the first one.
+    """Pages of one listing by boto3, which connects at the first page.
 
-    obstore gives up a whole page for one key with a control character, or with `.`, `..` or nothing between slashes.
+    obstore refuses a whole page for one key with a control character, or with `.`, `..` or nothing between slashes.
 
     Args:
-        location: in S3.
+        location: a location in S3.
     """
 
     def __init__(self, location: Location) -> None:
         self._location = location
 
     def page(self, after: str | None) -> tuple[pa.Table, str, bool]:
-        """The next page, its last name, and whether it is the last page.  One request.
+        """The next page, by one request.
 
         Args:
-            after: only names behind this one, relative to the location.
+            after: the page begins with the first name behind this one, relative to the location; None for the first.
 
         Returns:
-            As `LISTED`, without empty objects that stand for directories.
+            The objects, see `LISTED`, without empty ones that stand for directories; the last name; and whether it is
+            the last page.
 
         Raises:
-            StorageUnavailableError: the store did not answer, or refused.
+            StorageUnavailableError: the store did not answer, or refused the request.
         """
         from botocore.exceptions import BotoCoreError, ClientError
 
         bucket, below = self._location.host.url.removeprefix("s3://"), self._location.below_host
         start = {} if after is None else {"StartAfter": below + after}
         try:
-            # boto3 asks for names in percent-encoding, so that any survives the answer's XML.
+            # boto3 asks for percent-encoded names, so that every name survives the XML of the answer.
             answer = self._client.list_objects_v2(Bucket=bucket, Prefix=below, **start)
         except (BotoCoreError, ClientError) as error:
             kind = error.response["Error"].get("Code", "") if isinstance(error, ClientError) else type(error).__name__
@@ -102,31 +103,31 @@ def bucket_pages(client: Any, location: Location, after: str | None, max_attempt
     """Lists all objects, a page at a time; a page is asked for when the one before has been taken.
 
     Args:
-        client: obstore's, of the location.
-        location: named in messages.
-        after: only names behind this one.
-        max_attempts: pages whose answer broke off before the store counts as unavailable.
+        client: the client of obstore for the location.
+        location: the location, for messages.
+        after: the listing begins behind this name; None for all names.
+        max_attempts: answers that may break off before the store counts as unavailable.
 
     Raises:
         BucketNotFoundError, AccessDeniedError, StorageUnavailableError, SettingsError: see `ObjectStore.check`.
     """
-    held: ListingPage | None = None
-    for page, may_go_on in _pages(client, location, after, max_attempts):
-        if held is not None:
-            yield held
-        held = page
-        if may_go_on:
-            # Whether it does takes a request to learn.
-            yield held
-            held = None
-    if held is not None:
-        yield replace(held, is_last=True)
+    before: ListingPage | None = None
+    for page, is_full in _pages(client, location, after, max_attempts):
+        if before is not None:
+            yield before
+        before = page
+        if is_full:
+            # Only the next request tells whether another page follows.
+            yield before
+            before = None
+    if before is not None:
+        yield replace(before, is_last=True)
 
 
 def _pages(client: Any, location: Location, after: str | None, max_attempts: int) -> Iterator[tuple[ListingPage, bool]]:
-    """Each page that has an object, or one without any, and whether it is a full one."""
+    """Each page with objects, or one empty page, and whether it is full, so that another may follow."""
     if location.is_web:
-        # Over WebDAV obstore tells paths as they are below the host.
+        # Over WebDAV obstore lists paths relative to the host.
         client, above = object_client(location.host), location.below_host
     else:
         above = ""
@@ -141,7 +142,7 @@ def _pages(client: Any, location: Location, after: str | None, max_attempts: int
         try:
             following = ask_store(partial(next, stream, None), location)
         except AnswerBrokenOffError:
-            # obstore tries a request again, but not a page whose text ended early.
+            # obstore repeats a failed request, but not a page whose text ended early.
             broken_off += 1
             if broken_off == max_attempts:
                 raise
@@ -169,7 +170,7 @@ def _pages(client: Any, location: Location, after: str | None, max_attempts: int
 
 
 def _listed(batch: pa.RecordBatch, above: str) -> pa.Table:
-    """A page of obstore's as `LISTED`, with paths below `above`."""
+    """A page of obstore in the columns of `LISTED`, with paths relative to `above`."""
     modified_us = batch["last_modified"].cast(pa.timestamp("us", "UTC")).cast(pa.int64())
     etags = pc.fill_null(batch["e_tag"].cast(pa.string()), "")
     paths = batch["path"].cast(pa.string())
@@ -186,6 +187,6 @@ def _listed(batch: pa.RecordBatch, above: str) -> pa.Table:
 
 
 def _is_directory(paths: list[str], row: int) -> bool:
-    """Whether an empty object only marks a directory.  obstore has taken the final `/` off its name."""
+    """Whether an empty object stands for a directory; obstore removes the final `/` of its name."""
     path = paths[row]
     return not path or (row + 1 < len(paths) and paths[row + 1].startswith(f"{path}/"))

@@ -1,4 +1,4 @@
-"""What a listing shows, a page at a time."""
+"""Page of a listing: objects with path, etag, size and time."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 PAGE_NAMES = 1_000
-"""How many names a page has at most, as a page of S3."""
+"""The most names of a page, as in S3."""
 
 LISTED = pa.schema([("path", pa.string()), ("etag", pa.string()), ("size", pa.int64()), ("modified_us", pa.int64())])
-"""An object: its path, relative to the location; its etag as the store writes it, mostly with quotes, empty where the
-store has none; its size in bytes; and when it was written, in microseconds since 1970."""
+"""Columns of an object: its path, relative to the location; its etag as the store writes it, mostly with quotes, empty
+where the store has none; its size in bytes; and the time when it was written, in microseconds since 1970."""
 
 
 def time_of(modified_us: int) -> datetime:
-    """A column's value as a time in UTC."""
+    """The time of a value of `modified_us`, in UTC."""
     return _EPOCH + timedelta(microseconds=modified_us)
 
 
 def microseconds_of(time: datetime) -> int:
-    """A time as a column has it; without a zone it is UTC."""
+    """The value of `modified_us` for a time; a time without a zone is UTC."""
     return ((time if time.tzinfo else time.replace(tzinfo=UTC)) - _EPOCH) // _MICROSECOND
 
 
 @dataclass(frozen=True)
 class ListingPage:
-    """Objects, as they were listed.
+    """Objects of one page, or of several pages that were listed side by side.
 
     Args:
-        table: a row per object, see `LISTED`; its batches are listed side by side, each in the order of names.
-        requests: LIST requests that the page cost.
+        table: a row per object, see `LISTED`; each of its batches is in the order of names.
+        requests: number of LIST requests that the page cost.
         unreadable: names that no object store client takes, escaped; their files cannot be read.
-        is_last: whether it is known that no page follows; to learn that otherwise may take a request.
+        is_last: True if no page follows; False if that is not known, and may take a request to learn.
     """
 
     table: pa.Table
@@ -56,7 +56,7 @@ class ListingPage:
         requests: int,
         unreadable: tuple[str, ...] = (),
     ) -> ListingPage:
-        """A page out of lists of equal length; times have a zone."""
+        """A page of objects given by lists of equal length."""
         columns = [paths, etags, sizes, [microseconds_of(each) for each in last_modified]]
         return cls(pa.table(columns, schema=LISTED), requests, unreadable)
 

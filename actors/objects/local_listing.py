@@ -1,6 +1,7 @@
-"""Lists a directory as a bucket is listed.
+"""Listing of a directory, in pages like those of a bucket.
 
-What obstore would list, and with its etags; but a name that obstore cannot take, or a link into a circle, is no end.
+It shows the files and etags that obstore would show, but does not fail at a name that obstore does not take, or at a
+link into a circle.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ def list_directory(root: Path, page_size: int) -> Iterator[ListingPage]:
     """Pages of all files below a directory, in the order of the bytes of their paths; links are followed.
 
     Args:
-        root: what paths are relative to.
-        page_size: files of a page, which counts as one request.
+        root: the directory; paths are relative to it.
+        page_size: the most files of a page, which counts as one request.
 
     Raises:
         OSError: a directory cannot be read.
@@ -45,14 +46,14 @@ def list_directory(root: Path, page_size: int) -> Iterator[ListingPage]:
 
 
 def find_file(root: Path, path: str) -> ListingPage | None:
-    """The page of one file, as a listing shows it; None if it is not there.
+    """A page with one file, as a listing shows it; None if the file does not exist.
 
     Args:
-        root: what the path is relative to.
-        path: with `/` between its parts.
+        root: the directory; the path is relative to it.
+        path: the path, with `/` between its parts.
 
     Raises:
-        OSError: it cannot be looked for.
+        OSError: a directory of the path cannot be read.
     """
     try:
         found = os.stat(root / path)
@@ -74,7 +75,7 @@ def _page(rows: list[tuple[str, str, int, int]], unreadable: list[str]) -> Listi
 def _walk(
     directory: Path | str, prefix: str, above: tuple[tuple[int, int], ...]
 ) -> Iterator[tuple[str, os.stat_result | None]]:
-    """Paths with what the file system says of their files; None for what cannot be read, its name escaped."""
+    """Each path with the status of its file; None, and the name escaped, for a name that cannot be read."""
     here = os.stat(directory)
     identity = here.st_dev, here.st_ino
     if identity in above:

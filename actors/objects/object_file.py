@@ -1,4 +1,4 @@
-"""One version of one object, read with as few requests as possible."""
+"""Content of one version of one object, read with as few requests as possible."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ _KEPT_BLOCKS = 3
 class ObjectFile:
     """The content of one version of one object.
 
-    A small object is one GET, kept in memory.  Of a larger one either ranges are asked for, which `fetch` joins and
-    gets side by side, or all of it, in blocks, of which the next is under way while one is read.  Every GET is
-    conditional on the etag, so versions are never mixed.
+    A small object takes one GET, and is kept in memory.  A larger one is read in ranges, which `fetch` joins and gets
+    side by side, or as a whole in blocks, of which the next is under way while one is read.  Every GET is conditional
+    on the etag, so versions are never mixed.
 
     Args:
-        store: obstore's store of the location.
-        location: named in errors.
-        path: relative to the location.
-        etag: as listed; without one the size is all that is compared.
-        unmodified_since: compared instead, where it is given: WebDAV lists etags in another form than it takes them in.
-        size: as listed, in bytes.
-        settings: sizes of requests.
-        threads: where requests wait for their answers.
-        cache: is asked before the store; only where there are etags.
+        store: the store of obstore for the location.
+        location: the location, for messages.
+        path: the path, relative to the location.
+        etag: the etag as listed; without one only the size is compared.
+        unmodified_since: a time to compare instead of the etag; for WebDAV, which lists and takes etags in two forms.
+        size: the size as listed, in bytes.
+        settings: the sizes of requests.
+        threads: threads in which requests wait for their answers.
+        cache: a cache that is asked before the store; used only with an etag.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class ObjectFile:
         self._unmodified_since = unmodified_since
         self._cache = cache if etag else None
         block_bytes = size if self.is_whole else settings.block_bytes
-        # A last block is never a short one.
+        # The rest joins the last block, so that no block is shorter than the others.
         starts = range(0, max(1, size - size % max(1, block_bytes)), max(1, block_bytes))
         self._blocks = list(zip(starts, [*starts[1:], size], strict=True))
         self._kept: OrderedDict[int, Future[pa.Buffer]] = OrderedDict()
@@ -70,40 +70,38 @@ class ObjectFile:
 
     @property
     def requests(self) -> int:
-        """GETs so far that were answered or refused."""
+        """Number of GETs so far that were answered or refused."""
         return self._requests
 
     @property
     def bytes_read(self) -> int:
-        """Bytes of content that were received so far."""
+        """Bytes of content received so far."""
         return self._bytes_read
 
     def stream(self) -> pa.NativeFile:
-        """A new seekable file over the content, at its start.
-
-        Its reads raise what the store's answer means.
+        """A new seekable file over the content, at its start; reading it raises the same errors.
 
         Raises:
-            ObjectVanished: the object is not there any more.
-            ObjectChanged: it has another version now.
-            UnreadableFile: it is a link that leads out of a local source.
+            ObjectVanished: the object does not exist any more.
+            ObjectChanged: the object has another version now.
+            UnreadableFile: the path is a link that leads out of a local source.
             AccessDeniedError, StorageUnavailableError: see `state.errors`.
         """
         return pa.BufferReader(self._block(0)) if self.is_whole else seekable(self.size, self._read_at)
 
     def head(self, nbytes: int) -> bytes:
-        """The first bytes of the content; what is fetched for them is kept.  Errors as `stream`."""
+        """The first bytes of the content; the block that holds them is kept.  Errors as `stream`."""
         return bytes(self._read_at(0, min(nbytes, self.size)))
 
     def fetch(self, wanted: Iterable[Range]) -> Fetched:
-        """Asks for ranges of the content and does not wait for them.
+        """Asks for ranges of the content, and does not wait for them.
 
         Raises:
-            UnreadableFile: a range is not within the content.  Other errors come when the ranges are read.
+            UnreadableFile: a range is not within the content.  Other errors come with the reading of the ranges.
         """
         ranges = list(wanted)
         if any(not 0 <= start <= end <= self.size for start, end in ranges):
-            raise UnreadableFile(f"it refers to bytes that are not within its {self.size}")
+            raise UnreadableFile(f"it refers to bytes outside of its {self.size} bytes")
         if self.is_whole:
             return Fetched(self, [((0, self.size), self._kept_block(0, ahead=False))])
         plan = range_plan(
@@ -115,7 +113,7 @@ class ObjectFile:
         return Fetched(self, list(zip(plan, answers, strict=True)))
 
     def settle(self) -> None:
-        """Drops what was asked for and not read; afterwards `requests` and `bytes_read` do not change any more."""
+        """Drops ranges that were asked for and not read; then `requests` and `bytes_read` do not change any more."""
         with self._lock:
             under_way = list(self._under_way)
         for each in under_way:
@@ -174,7 +172,7 @@ class ObjectFile:
     def _get(self, wanted: Range) -> pa.Buffer:
         self._require_below_source()
         if not self.size:
-            # It may only stand for a directory: then there is no object of this name.
+            # It may stand for a directory: then the store has no object of this name.
             return pa.py_buffer(b"")
         url = f"{self._location}/{self.path}"
         if self._cache is not None and (kept := self._cache.get(url, self._etag, wanted)) is not None:
@@ -194,7 +192,7 @@ class ObjectFile:
                 lambda: obstore.get(self._store, self.path, options=options).bytes(), self._location, self.path
             )
         except UnreadableFile:
-            # The client does not take the name, and has not asked.
+            # The client does not take the name, and made no request.
             with self._lock:
                 self._requests -= 1
             raise
@@ -208,7 +206,7 @@ class ObjectFile:
         return answer
 
     def _require_below_source(self) -> None:
-        """Refuses a link that leads out of a local source: who writes there need not be allowed to read elsewhere."""
+        """Refuses a link that leads out of a local source: its writer may not be allowed to read the target."""
         if self._location.is_local:
             root = self._location.path.resolve()
             target = (root / self.path.lstrip("/")).resolve()
@@ -221,14 +219,14 @@ class Fetched:
 
     Args:
         file: the object.
-        parts: the ranges, in order and apart from each other, and their contents.
+        parts: the ranges, in order and without overlaps, and their contents.
     """
 
     def __init__(self, file: ObjectFile, parts: Sequence[tuple[Range, Future[pa.Buffer]]]) -> None:
         self._file, self._parts = file, parts
 
     def stream(self) -> pa.NativeFile:
-        """A seekable file over the whole content; what was not asked for is fetched when it is read.
+        """A seekable file over the whole content; other bytes are fetched when they are read.
 
         Errors as `ObjectFile.stream`.
         """
@@ -237,7 +235,7 @@ class Fetched:
         return seekable(self._file.size, self.read_at)
 
     def read_at(self, start: int, nbytes: int) -> bytes | memoryview:
-        """Some bytes of the content."""
+        """`nbytes` of the content from `start` on."""
         end, parts = start + nbytes, []
         for (first, last), content in self._parts:
             if start < min(first, end):
@@ -251,6 +249,6 @@ class Fetched:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def joined(self) -> memoryview:
-        """All of them, one behind the other."""
+        """The contents of all ranges, one behind the other."""
         contents = [memoryview(content.result()) for _, content in self._parts]
         return contents[0] if len(contents) == 1 else memoryview(b"".join(contents))

@@ -1,4 +1,4 @@
-"""One place in an object store, to list and to read."""
+"""Location in an object store: lists its objects, finds one, and opens one."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class ObjectStore:
     """Lists and opens the objects below a location.  Safe to use from many threads; connects at the first use.
 
     Args:
-        location: where.
-        requests: what is asked for at once.
-        concurrency: ranges that are asked for side by side.
-        max_attempts: tries of one request, within 30 s, before the store counts as unavailable.
-        cache: of contents that were read before; None for none.
+        location: the location.
+        requests: the sizes of requests.
+        concurrency: number of ranges that are asked for side by side.
+        max_attempts: attempts of one request, within 30 s, before the store counts as unavailable.
+        cache: ranges that were read before; None without a cache.
     """
 
     def __init__(
@@ -59,10 +59,10 @@ class ObjectStore:
         return f"ObjectStore({str(self.location)!r})"
 
     def check(self) -> None:
-        """Lists at most one page, to learn whether the store can be used at all.
+        """Lists at most one page, to check that the store can be used.
 
         Raises:
-            BucketNotFoundError: no such bucket or directory.
+            BucketNotFoundError: the bucket or directory does not exist.
             AccessDeniedError: the credentials are not accepted.
             StorageUnavailableError: the store does not answer.
             SettingsError: a storage option is wrong.
@@ -75,7 +75,7 @@ class ObjectStore:
         An empty listing is one empty page.  Empty objects that stand for directories are left out.
 
         Args:
-            after: only names behind this one; where `lists_from_names`.
+            after: the listing begins behind this name, if `lists_from_names`; None for all names.
 
         Raises:
             BucketNotFoundError, AccessDeniedError, StorageUnavailableError, SettingsError: as `check`.
@@ -92,15 +92,15 @@ class ObjectStore:
 
     @property
     def lists_from_names(self) -> bool:
-        """Whether the store lists in the order of names, and from any name on without listing those before."""
+        """Whether the store lists in the order of names, and can begin behind any name."""
         return self.location.scheme == "s3"
 
     def find(self, source: str, path: str) -> FileVersion | None:
-        """An object as a listing would show it now; None if it is not there.
+        """An object as a listing would show it now; None if it does not exist.
 
         Args:
-            source: whose it is.
-            path: below the location.
+            source: the name of its source.
+            path: its path, relative to the location.
 
         Raises:
             AccessDeniedError, StorageUnavailableError: as `check`.
@@ -109,7 +109,7 @@ class ObjectStore:
             page = ask_store(partial(find_file, self.location.path, path), self.location, path)
             return None if page is None else _version_in(page, source, path)
         if self.location.is_web:
-            # A listing tells etags in another form than a request for one object.
+            # A listing has etags in another form than an answer about one object.
             found = (_version_in(page, source, path) for page in self.list_pages())
             return next((version for version in found if version is not None), None)
         try:
@@ -120,7 +120,7 @@ class ObjectStore:
         return FileVersion(source, path, version_fingerprint(etag, size, modified), etag, size, modified)
 
     def open(self, file: FileVersion) -> ObjectFile:
-        """The content of one version of one object; nothing is requested yet."""
+        """The content of one version of one object; this makes no request yet."""
         return ObjectFile(
             self._store(),
             self.location,
@@ -141,7 +141,7 @@ class ObjectStore:
                 try:
                     self._opened = ask_store(self._connect, self.location)
                 except StorageUnavailableError:
-                    # Nothing has been asked of the network yet.
+                    # No request was made yet.
                     raise SettingsError(
                         f"{self.location}: a storage option has an impossible value; correct it "
                         f"(given: {', '.join(sorted(self.location.storage_options)) or 'none'})"

@@ -1,10 +1,10 @@
-"""Reads a listing, with several requests side by side once it is known where it can be divided.
+"""Reader of listings that asks for several pages side by side, in ranges known from the listing before.
 
-An object store lists in the order of names, and from any name on.  So a listing that took many pages is divided the
-next time: at the names with which pages had ended, into ranges of about as many pages each.  Every range is listed
-up to the name with which the next one begins: the names are exactly those of one listing, and it costs at most one
-request more for each range.  Where the ranges do not fit together all is listed once more as a whole, and a store that
-is seen to list in another order is never divided again.
+An object store lists in the order of names, and can begin behind any name.  So a listing of many pages is divided the
+next time: at last names of pages, into ranges of about as many pages each.  Every range is listed up to the first name
+of the next one: together they show exactly the names of one listing, for at most one request more per range.  If the
+ranges do not fit together, everything is listed once more as a whole.  A store that turns out to list in another order
+is never divided again.
 """
 
 from __future__ import annotations
@@ -25,12 +25,15 @@ _PAGES_PER_RANGE = 2
 
 @dataclass(eq=False)
 class _Range:
-    """A part of the listing: the names after `start` up to `end`; None for the beginning and the end of all.
+    """A part of the listing.
 
     Args:
-        first: the first name, if there is any.
+        pages: its pages.
+        start: the last name before it; None for the beginning of the listing.
+        end: its last possible name; None for the end of the listing.
+        first: its first name; None before it has one.
         lasts: the last names of its pages.
-        beyond: the name behind `end` that its last page has shown.
+        beyond: the first name behind `end` on its last page; None if that has none.
     """
 
     pages: Iterator[ListingPage]
@@ -42,10 +45,10 @@ class _Range:
 
 
 class PageReader:
-    """The pages of one listing after the other.  One caller at a time.
+    """Reads one listing after the other.  One caller at a time.
 
     Args:
-        store: what is listed.
+        store: the location that is listed.
     """
 
     def __init__(self, store: ObjectStore) -> None:
@@ -67,7 +70,7 @@ class PageReader:
         self._open = deque(self._ranges)
 
     def read(self, most: int) -> ListingPage | None:
-        """The next pages, up to `most` of them, as one page; None at the end of the listing, which is not asked for.
+        """The next pages, up to `most`, as one page; None at the end of the listing, which takes no request.
 
         Raises:
             BucketNotFoundError, AccessDeniedError, StorageUnavailableError, SettingsError: see `ObjectStore.check`.
@@ -85,9 +88,9 @@ class PageReader:
         return ListingPage.joined(taken, is_last=not self._open) if taken else self.read(most)
 
     def _take(self, part: _Range, page: ListingPage) -> ListingPage:
-        """The page's names that belong to its range, which goes on unless it has reached its end."""
+        """The names of a page that belong to its range; the range stays open until its end is reached."""
         if part not in self._ranges:
-            return page  # another one has shown that the ranges are none
+            return page  # another page has ended the division into ranges
         names = page.table["path"]
         if self._is_ordered and len(names) and not self._is_in_order(part, page):
             self._is_ordered = False
@@ -111,7 +114,7 @@ class PageReader:
         return page.is_ordered and (last is None or last < page.table["path"][0].as_py())
 
     def _is_seamless(self) -> bool:
-        """Whether what came behind the end of each range is what the next one began with."""
+        """Whether each name shown behind the end of a range is the first name of the next range."""
         following: str | None = None
         for part in reversed(self._ranges):
             if part.beyond is not None and part.beyond != following:
@@ -120,12 +123,12 @@ class PageReader:
         return True
 
     def _list_as_a_whole(self) -> None:
-        """The ranges may have missed a name, which stands elsewhere or has just come: once more, without them."""
+        """Lists once more without ranges: they may have missed a name that is out of order or has just come."""
         self._ranges = [_Range(self._store.list_pages())]
         self._open = deque(self._ranges)
 
     def _divided(self) -> list[str]:
-        """Where the last listing can be divided: between ranges of as many pages each."""
+        """The names at which the last listing can be divided into ranges of as many pages each."""
         lasts = [last for each in self._ranges for last in each.lasts]
         ranges = min(SIDE_BY_SIDE, len(lasts) // _PAGES_PER_RANGE)
         return [lasts[number * len(lasts) // ranges - 1] for number in range(1, ranges)]

@@ -1,4 +1,4 @@
-"""Ranges of objects on a local disk, so that they are not asked for twice."""
+"""Cache of ranges of objects on a local disk."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _PARTIAL = ".partial"
 
 
 class RangeCache:
-    """Keeps what was used last, up to a limit.  For one process and any number of threads.
+    """Keeps the ranges that were used last, up to a limit.  For one process and any number of threads.
 
-    A version of an object never changes, so nothing in here is ever out of date.  What cannot be written or read is as
-    if it had never been kept.
+    A version of an object never changes, so an entry is never out of date.  An entry that cannot be written or read
+    counts as not kept.
 
     Args:
-        directory: made when it is not there; what it holds of an earlier process is used again.
-        max_bytes: of content.
+        directory: its directory, made if it does not exist; entries of an earlier process are used again.
+        max_bytes: the limit, in bytes of content.
     """
 
     def __init__(self, directory: Path, max_bytes: int) -> None:
@@ -46,21 +46,21 @@ class RangeCache:
 
     @property
     def nbytes(self) -> int:
-        """How much is kept."""
+        """Bytes of content in the cache."""
         return self._nbytes
 
     def resize(self, max_bytes: int) -> None:
-        """Keeps no more than this from now on."""
+        """Changes the limit."""
         with self._lock:
             self._max_bytes = max_bytes
             self._make_room()
 
     def get(self, url: str, etag: str, wanted: Range) -> pa.Buffer | None:
-        """A range of a version of an object; None if it is not kept.
+        """A range of a version of an object; None if the cache does not have it.
 
         Args:
-            url: of the object.
-            etag: of the version.
+            url: the URL of the object.
+            etag: the etag of the version.
             wanted: the range, exactly as it was put.
         """
         name = _name(url, etag, wanted)
@@ -80,7 +80,7 @@ class RangeCache:
         return None
 
     def put(self, url: str, etag: str, wanted: Range, content: pa.Buffer) -> None:
-        """Keeps a range, and drops what was not used for longest."""
+        """Keeps a range; drops the ranges that were not used for longest."""
         name = _name(url, etag, wanted)
         if content.size > self._max_bytes:
             return

@@ -14,13 +14,13 @@ Range = tuple[int, int]
 def range_plan(wanted: Iterable[Range], *, max_gap_bytes: int, max_span_bytes: int) -> list[Range]:
     """Ranges that contain all wanted bytes, each byte at most once, in order.
 
-    No plan with the same limits has fewer of them: each begins at the first byte that the ones before lack, and goes as
-    far as it may.
+    No plan with the same limits has fewer ranges: each begins at the first byte that the ones before lack, and is as
+    long as it may be.
 
     Args:
-        wanted: in any order; they may overlap.
-        max_gap_bytes: unwanted bytes between two wanted ones that are rather read than skipped.
-        max_span_bytes: no range is longer.
+        wanted: the wanted ranges, in any order; they may overlap.
+        max_gap_bytes: the most unwanted bytes between two wanted ones that are read and not skipped.
+        max_span_bytes: the most bytes of a range.
     """
     plan: list[Range] = []
     for start, end in sorted(each for each in wanted if each[0] < each[1]):
@@ -42,17 +42,17 @@ Bytes = bytes | memoryview
 
 
 def seekable(size: int, read_at: Callable[[int, int], Bytes]) -> pa.NativeFile:
-    """A file over `read_at(start, nbytes)`, at its start; what that raises, the reader's call raises.
+    """A file over `read_at(start, nbytes)`, at its start; reading it raises the errors of `read_at`.
 
     Args:
-        size: bytes; nothing behind them is asked for.
-        read_at: its answer is not copied; it may be shorter only where the file ends.
+        size: the size of the file, in bytes; no byte behind it is asked for.
+        read_at: gives bytes, which are not copied; it may give fewer only at the end of the file.
     """
     return pa.PythonFile(_Seekable(size, read_at), mode="r")
 
 
 class _Seekable(io.RawIOBase):
-    """What Arrow needs of a Python file."""
+    """The methods of a Python file that Arrow needs."""
 
     def __init__(self, size: int, read_at: Callable[[int, int], Bytes]) -> None:
         self._size, self._read_at, self._position = size, read_at, 0

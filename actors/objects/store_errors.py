@@ -1,8 +1,7 @@
-"""The one place where an object store's errors become ours.
+"""Translation of an object store's errors into those of `state.errors`; the only place for it.
 
-obstore's messages may hold whole requests and answers: signed URLs, headers, the text that was signed.  Nothing of
-them is passed on but an HTTP status, an S3 error code and the kind of a network failure, each by a pattern that lets
-nothing else through.
+Messages of obstore may hold whole requests and answers: signed URLs, headers, signed text.  Only an HTTP status, an S3
+error code and the kind of a network failure are passed on, each by a pattern that lets nothing else through.
 """
 
 from __future__ import annotations
@@ -59,16 +58,16 @@ class UnreadableNameError(SettingsError):
 
 
 def ask_store(call: Callable[[], Result], location: Location, path: str | None = None) -> Result:
-    """Calls the store, and raises its errors as ours, without the original in the context.
+    """Calls the store, and raises its errors as those of `state.errors`, without the original in the context.
 
     Args:
         call: one request, with the retries that obstore makes by itself.
-        location: named in messages.
-        path: of the object that is read, relative to the location; None for a listing.
+        location: the location, for messages.
+        path: the path of the object that is read, relative to the location; None for a listing.
 
     Raises:
-        ObjectVanished, ObjectChanged: the object is not, or no longer, what was listed.
-        UnreadableFile: no object can be asked for by this path.
+        ObjectVanished, ObjectChanged: the object does not exist any more, or not in the version that was listed.
+        UnreadableFile: the client does not take the path.
         BucketNotFoundError, AccessDeniedError, StorageUnavailableError, SettingsError: see `state.errors`.
     """
     try:
@@ -79,7 +78,7 @@ def ask_store(call: Callable[[], Result], location: Location, path: str | None =
 
 
 def translated(error: Exception, location: Location, path: str | None = None) -> SlackwaterError:
-    """Our error for one of obstore's; see `ask_store`."""
+    """The error for one of obstore; see `ask_store`."""
     text = str(error)
     status, code = _found(_STATUS, text), _found(_CODE, text)
     place = str(location) if path is None else f"{location}/{path}"

@@ -88,15 +88,14 @@ MUTANTS = (
     ),
     Mutant(
         "`seen` is committed one epoch late",
-        "actors/listing/list_executor.py",
+        "actors/listing/epoch_writer.py",
         (
             (
-                "        self._marked = False\n        return",
-                "        late = getattr(self, '_late', DeltaBuilder()).build()\n"
+                "        return self._delta.build()\n",
+                "        late = getattr(self, '_late', DeltaBuilder())\n"
                 "        self._late, self._delta = self._delta, DeltaBuilder()\n"
-                "        self._marked = False\n        return",
+                "        return late.build()\n",
             ),
-            ("            self._delta.build(),", "            late,"),
         ),
     ),
     Mutant(
@@ -211,8 +210,8 @@ MUTANTS = (
     ),
     Mutant(
         "what has vanished is not read when it is back",
-        "actors/listing/list_executor.py",
-        (("            if vanished.source == self._source:", "            if False:"),),
+        "actors/listing/vanished_names.py",
+        (("        if vanished.source != self._source:\n", "        if True:\n"),),
     ),
     Mutant(
         "nobody looks for what a listing does not show",
@@ -221,13 +220,13 @@ MUTANTS = (
     ),
     Mutant(
         "what a listing did not look up counts as not shown",
-        "actors/listing/list_executor.py",
-        (("        if self._chunks.skipped:\n", "        if False:\n"),),
+        "actors/listing/page_look_up.py",
+        (("        if digests.skipped:\n", "        if False:\n"),),
     ),
     Mutant(
         "a listing that skips what is known finds nothing gone",
-        "actors/listing/list_executor.py",
-        (("            if not self._seen.shows_all(self._chunks.skipped):\n", "            if False:\n"),),
+        "actors/listing/page_look_up.py",
+        (("            if not seen.shows_all(digests.skipped):\n", "            if False:\n"),),
     ),
     Mutant(
         "a name that is back counts as absent",
@@ -321,11 +320,11 @@ MUTANTS = (
     ),
     Mutant(
         "a message is deleted when its file waits for room",
-        "actors/listing/list_executor.py",
+        "actors/listing/event_look_up.py",
         (
             (
-                "                self._held.add(file)\n            else:\n                self._settle(path, 0)",
-                "                self._held.add(file)\n            self._settle(path, 0)",
+                "                unsent.add(file)\n            else:\n                self.settle(path, 0)",
+                "                unsent.add(file)\n            self.settle(path, 0)",
             ),
         ),
     ),
@@ -361,28 +360,28 @@ MUTANTS = (
     ),
     Mutant(
         "a file that has vanished is not looked at again",
-        "actors/listing/list_executor.py",
+        "actors/listing/vanished_names.py",
         (
             (
-                "            self._absent.discard([key])\n            self._look_again(path)",
-                "            self._absent.discard([key])",
+                "            self._names.missing.discard([key])\n            self._looks.look_again(vanished.path)",
+                "            self._names.missing.discard([key])",
             ),
         ),
     ),
     Mutant(
         "a run that was replaced deletes messages about what it does not know",
-        "actors/listing/list_executor.py",
+        "actors/listing/event_look_up.py",
         (
             (
-                "                self._settle(path, self._current_epoch)\n                self._marked",
-                "                self._settle(path, 0)\n                self._marked",
+                "            self.settle(path, self._writer.open_epoch)\n",
+                "            self.settle(path, 0)\n",
             ),
         ),
     ),
     Mutant(
         "an event about a file that is gone is settled at once",
-        "actors/listing/list_executor.py",
-        (("            elif path not in self._held:", "            if path not in self._held:"),),
+        "actors/listing/event_look_up.py",
+        (("        elif path not in self._names.unsent:", "        if path not in self._names.unsent:"),),
     ),
     Mutant(
         "a message that is none is deleted at once",
@@ -458,8 +457,8 @@ MUTANTS = (
     ),
     Mutant(
         "a listing counts although not all that it found is handed on",
-        "actors/listing/list_executor.py",
-        (("        self._ended_at = now\n", "        self._listed_at, self._must_list = now, False\n"),),
+        "actors/listing/listing_state.py",
+        (("        self._ended_at = now\n", "        self.listed_at, self.must_list = now, False\n"),),
     ),
     Mutant(
         "the next file of an ordered source is opened before the last one is read",

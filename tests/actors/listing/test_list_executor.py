@@ -192,7 +192,7 @@ def test_a_mark_is_complete_at_the_end_of_a_listing_that_began_after_it() -> Non
     assert mark(executor, 3) == 2
 
 
-def test_a_mark_waits_for_the_files_that_were_too_young_and_for_no_others() -> None:
+def test_a_mark_waits_for_the_settling_files_and_for_no_others() -> None:
     executor = lister(must_settle=True)
     executor.on_barrier(INITIAL, 0.0)
     executor.on_page(page("a", "b"), 0.0)
@@ -268,7 +268,7 @@ def listed(executor: ListExecutor, now_s: float, *names: str) -> list[Instructio
     return [*executor.on_page(page(*names), now_s), *executor.on_listing_end(now_s, AT)]
 
 
-def absent(instructions: list[Instruction]) -> set[bytes]:
+def missing(instructions: list[Instruction]) -> set[bytes]:
     return {key for each in of(FindGone, instructions) for key in each.absent}
 
 
@@ -284,30 +284,30 @@ def test_what_two_listings_showed_and_the_third_does_not_is_looked_for_and_told_
     executor = lister()
     executor.on_barrier(INITIAL, 0.0)
     for now_s in (0.0, 10.0):
-        assert absent(listed(executor, now_s, "a", "b")) == set()
+        assert missing(listed(executor, now_s, "a", "b")) == set()
     # This listing only shows that a name is missing; the next one looks up which.
     first = listed(executor, 20.0, "a")
-    second = [] if absent(first) else listed(executor, 30.0, "a")
-    assert absent([*first, *second]) == {key("b")}
+    second = [] if missing(first) else listed(executor, 30.0, "a")
+    assert missing([*first, *second]) == {key("b")}
     (message,) = sent(executor.on_gone(GoneFound(LATER, {key("b"): (gone_file("b"),)})))
     assert message == GoneFiles((gone_file("b"),))
     for now_s in (40.0, 50.0):
-        assert absent(listed(executor, now_s, "a")) == set()
+        assert missing(listed(executor, now_s, "a")) == set()
 
 
 def test_what_the_store_does_not_know_yet_is_looked_for_again() -> None:
     executor = lister(seen=SeenIndex([key("a")], [file("a").version]))
     executor.on_barrier(INITIAL, 0.0)
-    assert absent(listed(executor, 0.0)) == {key("a")}
+    assert missing(listed(executor, 0.0)) == {key("a")}
     assert sent(executor.on_gone(GoneFound(LATER))) == []
-    assert absent(listed(executor, 10.0)) == {key("a")}
-    assert absent(listed(executor, 20.0)) == set(), "not while the answer is out"
+    assert missing(listed(executor, 10.0)) == {key("a")}
+    assert missing(listed(executor, 20.0)) == set(), "not while the answer is out"
     executor.on_gone(GoneFound(LATER))
-    assert absent(listed(executor, 30.0)) == {key("a")}
+    assert missing(listed(executor, 30.0)) == {key("a")}
     executor.on_gone(GoneFound(LATER))
-    assert absent(listed(executor, 40.0)) == set(), "ever more seldom"
+    assert missing(listed(executor, 40.0)) == set(), "less and less often"
     executor.on_barrier(barrier(1), 45.0)
-    assert absent(listed(executor, 50.0)) == {key("a")}, "an epoch may have brought it"
+    assert missing(listed(executor, 50.0)) == {key("a")}, "an epoch may have brought it"
 
 
 def test_what_is_back_before_the_answer_is_not_told() -> None:
@@ -323,11 +323,11 @@ def test_what_was_handed_on_since_the_last_commit_is_looked_for_again_whatever_t
     executor.on_barrier(INITIAL, 0.0)
     listed(executor, 0.0, "a")
     first = listed(executor, 10.0)
-    assert absent([*first, *([] if absent(first) else listed(executor, 20.0))]) == {key("a")}
+    assert missing([*first, *([] if missing(first) else listed(executor, 20.0))]) == {key("a")}
     # The store has a row of it from before: it says that it is gone.
     executor.on_gone(GoneFound(0, {key("a"): ()}))
     executor.on_barrier(barrier(1), 25.0)
-    assert absent(listed(executor, 30.0)) == {key("a")}
+    assert missing(listed(executor, 30.0)) == {key("a")}
     (message,) = sent(executor.on_gone(GoneFound(1, {key("a"): (gone_file("a"),)})))
     assert message == GoneFiles((gone_file("a"),))
 
@@ -337,7 +337,7 @@ def test_a_vanished_version_is_nothing_that_was_there() -> None:
     executor.on_barrier(INITIAL, 0.0)
     listed(executor, 0.0, "a")
     executor.on_barrier(replace(barrier(1), vanished=(Vanished("s", "a", file("a").version),)), 5.0)
-    assert absent(listed(executor, 10.0)) == set()
+    assert missing(listed(executor, 10.0)) == set()
 
 
 def test_a_vanished_version_is_found_again_in_a_page_that_has_not_changed() -> None:
@@ -364,7 +364,7 @@ def test_two_names_with_one_fingerprint_end_the_run() -> None:
     executor = lister(seen=SeenIndex([key("b")], [file("a").version]))
     executor.on_barrier(INITIAL, 0.0)
     # As if `a` had been handed on, and `b` had its fingerprint.
-    executor._seen.show([key("b")], [file("a").version])
+    executor._names.seen.show([key("b")], [file("a").version])
     (fail,) = of(Fail, executor.on_page(page("b", etag="2"), 0.0))
     assert "source s: b was listed twice in two versions, or has the fingerprint of another name" in str(fail.error)
 
@@ -405,7 +405,7 @@ def test_old_objects_are_left_out_but_not_what_was_read_before() -> None:
     executor.on_barrier(INITIAL, 0.0)
     for now_s in (0.0, 10.0, 20.0):
         assert sent(listed(executor, now_s, "old", "read")) == []
-    assert absent(listed(executor, 30.0, "old")) | absent(listed(executor, 40.0, "old")) == {key("read")}
+    assert missing(listed(executor, 30.0, "old")) | missing(listed(executor, 40.0, "old")) == {key("read")}
     executor = lister(not_before_us=limit_us)
     executor.on_barrier(INITIAL, 0.0)
     assert paths(sent(listed(executor, 0.0, "on time"))) == ["on time"]

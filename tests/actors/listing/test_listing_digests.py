@@ -23,9 +23,9 @@ def list_all(known: ListingDigests, batch: pa.RecordBatch, page: int = 1_000) ->
     known.begin_listing()
     looked_up = 0
     for start in range(0, batch.num_rows, page):
-        for chunk in known.unknown(batch.slice(start, page)):
-            looked_up += chunk.stop - chunk.start
-            known.put(chunk, chunk.stop - chunk.start)
+        for digest in known.unknown(batch.slice(start, page)):
+            looked_up += digest.stop - digest.start
+            known.put(digest, digest.stop - digest.start)
     return looked_up
 
 
@@ -37,11 +37,11 @@ def test_the_same_listing_again_is_not_looked_up() -> None:
         assert known.skipped == 5_000
 
 
-def test_a_new_name_moves_no_other_chunk() -> None:
+def test_a_new_name_changes_few_digests() -> None:
     known, numbers = ListingDigests(), [*range(0, 10_000, 2)]
     list_all(known, rows(numbers))
     looked_up = list_all(known, rows(sorted([*numbers, 1_001])))
-    assert 1 <= looked_up < 2_000, "its own chunk, and those that the ends of pages cut"
+    assert 1 <= looked_up < 2_000, "its own digest, and those that the ends of pages cut"
 
 
 @pytest.mark.parametrize("column", ["path", "etag", "size", "modified_us"])
@@ -77,7 +77,7 @@ def test_what_is_forgotten_is_looked_up() -> None:
     assert list_all(known, batch) == 3
 
 
-def test_names_without_etags_and_empty_pages_have_chunks() -> None:
+def test_names_without_etags_have_digests_and_empty_pages_have_none() -> None:
     known, batch = ListingDigests(), rows([1, 2, 3], etag=["", "", ""])
     assert [list_all(known, batch), list_all(known, batch)] == [3, 0]
     assert known.unknown(batch.slice(3)) == []

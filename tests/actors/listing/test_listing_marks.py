@@ -8,13 +8,13 @@ class Directory:
     """Listings of one file, whose version each one finds."""
 
     def __init__(self) -> None:
-        self.young, self.marks = SettlingFiles(), ListingMarks()
+        self.settling, self.marks = SettlingFiles(), ListingMarks()
 
     def list(self, version: bytes, *, is_new: bool = False) -> int:
         """Returns the mark that is complete."""
         self.marks.begin_listing()
-        self.young.is_young("a", version, is_new=is_new)
-        self.marks.end_listing(*self.young.end_listing())
+        self.settling.is_settling("a", version, is_new=is_new)
+        self.marks.end_listing(*self.settling.end_listing())
         return self.marks.complete
 
 
@@ -33,6 +33,6 @@ def test_what_changes_in_every_listing_is_waited_for_once() -> None:
     assert [made.list(version) for version in (b"1", b"2", b"3")] == [0, 1, 1]
 
 
-def test_a_new_file_is_waited_for_as_long_as_it_is_young() -> None:
+def test_a_new_file_is_waited_for_as_long_as_it_is_settling() -> None:
     made = Directory()
     assert [made.list(version, is_new=True) for version in (b"1", b"2", b"2")] == [0, 0, 1]

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from actors.listing.listing_pace import STRETCHED_BY_BACKLOG, STRETCHED_BY_BUDGET, STRETCHED_BY_LENGTH, ListingPace
+from actors.listing.listing_pace import ListingPace
 from actors.listing.request_budget import RequestBudget
 
 
@@ -86,13 +86,13 @@ def test_a_listing_of_n_requests_is_made_an_nth_as_often() -> None:
     pace = ListingPace(10.0, RequestBudget(600))
     listing(pace, 0.0, 1.0, pages=100)
     assert pace.next_s(5.0, is_listing=False) == 600.0
-    assert (pace.period_s, pace.stretched_by) == (600.0, STRETCHED_BY_BUDGET)
+    assert (pace.period_s, pace.stretched_by) == (600.0, "max_requests_per_hour")
 
 
 def test_a_listing_that_takes_longer_than_the_interval_says_so() -> None:
     pace = ListingPace(10.0, RequestBudget(None))
     listing(pace, 0.0, 25.0, pages=3)
-    assert (pace.period_s, pace.stretched_by) == (35.0, STRETCHED_BY_LENGTH)
+    assert (pace.period_s, pace.stretched_by) == (35.0, "listing takes longer")
 
 
 def test_the_pages_of_one_long_listing_wait() -> None:
@@ -116,7 +116,7 @@ def test_while_files_wait_listings_take_a_tenth_of_the_time_and_no_longer_than_t
     pace = ListingPace(1.0, RequestBudget(None))
     pace.begin(0.0)
     pace.end(2.0, is_busy=True)
-    assert (pace.period_s, pace.stretched_by) == (20.0, STRETCHED_BY_BACKLOG)
+    assert (pace.period_s, pace.stretched_by) == (20.0, "files wait to be read")
     assert pace.next_s(5.0, is_listing=False, is_busy=True) == 20.0
     assert pace.next_s(5.0, is_listing=False) == 5.0, "the files were read meanwhile"
     pace.begin(5.0)
@@ -124,7 +124,7 @@ def test_while_files_wait_listings_take_a_tenth_of_the_time_and_no_longer_than_t
     assert pace.period_s == pytest.approx(1.05) and pace.stretched_by is None, "a short one costs little"
 
 
-def test_a_second_look_at_young_files_does_not_wait_for_readers() -> None:
+def test_a_second_look_at_settling_files_does_not_wait_for_readers() -> None:
     pace = ListingPace(10.0, RequestBudget(None))
     pace.begin(0.0)
     pace.end(3.0, 1.0, is_busy=True)

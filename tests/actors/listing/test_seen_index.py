@@ -101,7 +101,7 @@ def test_says_what_the_listing_did_not_show(monkeypatch: pytest.MonkeyPatch, mer
     keys = [rng.randbytes(16) for _ in range(60)]
     index = SeenIndex(keys[:20], [b"version1"] * 20)
     there: set[bytes] = set(keys[:20])
-    absent: set[bytes] = set()
+    missing: set[bytes] = set()
     for _ in range(40):
         index.begin_listing()
         shown = rng.sample(keys, rng.randint(0, 60)) if rng.random() < 0.8 else list(there)
@@ -110,40 +110,40 @@ def test_says_what_the_listing_did_not_show(monkeypatch: pytest.MonkeyPatch, mer
             if version is None:
                 index.put(key, b"version1")
         if rng.random() < 0.3 and there:
-            forgotten = rng.choice(sorted(there | absent))
+            forgotten = rng.choice(sorted(there | missing))
             assert index.forget(forgotten, b"version1")
             there.discard(forgotten)
-            absent.discard(forgotten)
+            missing.discard(forgotten)
             shown = [key for key in shown if key != forgotten]
-        there -= absent
+        there -= missing
         there |= set(shown)
         gone = there - set(shown)
-        absent = (absent | gone) - set(shown)
+        missing = (missing | gone) - set(shown)
         assert index.shows_all(0) == (not gone)
-        assert index.take_absent(1_000).keys() == gone
-        assert index.take_absent(1_000) == {}
+        assert index.take_missing(1_000).keys() == gone
+        assert index.take_missing(1_000) == {}
         there -= gone
-        assert len(index) == len(there | absent)
+        assert len(index) == len(there | missing)
 
 
-def test_what_is_skipped_counts_as_shown_and_what_is_absent_is_told_in_portions() -> None:
+def test_skipped_names_count_as_shown_and_missing_names_are_taken_in_portions() -> None:
     keys = [bytes([number]) * 16 for number in range(10)]
     index = SeenIndex(keys, [b"version1"] * 10)
     index.begin_listing()
     index.show(keys[:4], [b"version1"] * 4)
     assert [index.shows_all(skipped) for skipped in (5, 6)] == [False, True]
-    assert [len(index.take_absent(4)) for _ in range(3)] == [4, 2, 0]
+    assert [len(index.take_missing(4)) for _ in range(3)] == [4, 2, 0]
     index.begin_listing()
     index.show(keys[:5], [b"version1"] * 5)
-    assert index.shows_all(0), "one is back, and nobody expects the others"
+    assert index.shows_all(0), "one is back, and the others are known to be missing"
 
 
-def test_known_absentees_are_not_told() -> None:
+def test_names_that_the_ledger_has_as_gone_are_not_taken() -> None:
     keys = [bytes([number]) * 16 for number in range(3)]
     index = SeenIndex(keys, [b"version1"] * 3)
     index.set_gone([keys[0], b"x" * 16])
     index.begin_listing()
-    assert set(index.take_absent(10)) == set(keys[1:])
+    assert set(index.take_missing(10)) == set(keys[1:])
 
 
 def test_arrays_grow_in_place(monkeypatch: pytest.MonkeyPatch) -> None:

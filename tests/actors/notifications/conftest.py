@@ -7,14 +7,14 @@ from slackwater.testing.servers.sqs_server import SqsServer
 from tests.actors.notifications.told_bucket import ToldBucket
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def short_polls(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A poll whose reader is gone goes on in moto, and takes messages: here not for long.  And moto is one server."""
+    """Short polls: in moto, a poll whose reader is gone continues and takes messages."""
     monkeypatch.setattr("actors.notifications.event_watch._LONG_POLL_S", 1.0)
     monkeypatch.setattr("actors.notifications.event_watch._SHORT_POLL_S", 0.0)
 
 
 @pytest.fixture
-def told(s3: S3Server, bucket: str, sqs: SqsServer, queue_url: str) -> ToldBucket:
+def told(short_polls: None, s3: S3Server, bucket: str, sqs: SqsServer, queue_url: str) -> ToldBucket:
     """An empty bucket and its empty queue."""
     return ToldBucket(s3, bucket, sqs, queue_url)

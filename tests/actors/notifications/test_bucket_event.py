@@ -1,4 +1,4 @@
-"""Every form in which S3 tells of objects, and what is none of them."""
+"""Events of S3 in every form, and messages that are not events."""
 
 from __future__ import annotations
 
@@ -117,13 +117,13 @@ def test_what_changes_no_object_is_no_event(body: str) -> None:
     ("body", "reason"),
     [
         ("<xml/>", "not JSON"),
-        ("[1]", "no JSON object"),
-        ("{}", "no event of S3"),
+        ("[1]", "not a JSON object"),
+        ("{}", "not an event of S3"),
         (by_sns("hello"), "SNS has wrapped is not JSON"),
         (json.dumps({"Records": ["x"]}), "without 'eventName'"),
         (json.dumps({"Records": [{"eventName": "ObjectCreated:Put"}]}), "without 's3'"),
         (direct(record(key="")), "without 'key'"),
-        (direct(record(key="%ff")), "'%ff' is no key"),
+        (direct(record(key="%ff")), "'%ff' is not a valid key"),
     ],
 )
 def test_what_no_bucket_writes_is_poison_and_says_why(body: str, reason: str) -> None:

@@ -1,4 +1,4 @@
-"""What a bucket sends is understood, by whichever way it comes; the events are of somebody else's making, moto's."""
+"""Events on every route from a bucket into a queue, as moto makes them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class _Route:
         self.s3.put_bucket_notification_configuration(Bucket=self.name, NotificationConfiguration=configuration)
 
     def arrived(self, count: int) -> list[BucketEvent]:
-        """So many events; the messages are deleted, with those that have none."""
+        """Receives `count` events, and deletes their messages and those without events."""
         return list(itertools.islice(self._events(), count))
 
     def _events(self, within_s: float = 20.0) -> Iterator[BucketEvent]:

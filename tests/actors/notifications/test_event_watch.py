@@ -1,4 +1,4 @@
-"""When messages are received, paths looked at, and messages kept, deleted and given back."""
+"""Times at which messages are received, kept, deleted and released, and paths are looked at."""
 
 from __future__ import annotations
 
@@ -77,10 +77,10 @@ def test_while_it_may_not_go_on_messages_are_kept_and_deleted_and_none_is_receiv
     ask(made)
     comes(made, 1, "a")
     comes(made, 2)
-    held = ask(made, 59.0, may_go_on=False)
-    assert [each.messages[0].message_id for each in of(DeleteMessages, held)] == ["m2"]
-    assert [each.messages[0].message_id for each in of(ExtendMessages, held)] == ["m1"]
-    assert of(Receive, held) == [] and looked_at(held) == []
+    kept = ask(made, 59.0, may_go_on=False)
+    assert [each.messages[0].message_id for each in of(DeleteMessages, kept)] == ["m2"]
+    assert [each.messages[0].message_id for each in of(ExtendMessages, kept)] == ["m1"]
+    assert of(Receive, kept) == [] and looked_at(kept) == []
     assert made.wakes(0, may_go_on=False) == [59.0 + 30.0], "half of its visibility"
     assert looked_at(ask(made, 60.0)) == [("a",)]
 

@@ -1,4 +1,4 @@
-"""The list step on real servers: what a queue tells is in the ledger once, and in the queue until it is."""
+"""The list step on real servers: a file is in the ledger once, and its message in the queue until then."""
 
 from __future__ import annotations
 
@@ -143,9 +143,9 @@ def poison_of(told: ToldBucket) -> dict[str, str]:
     """Body → the reason."""
     return {
         "hello": "is not JSON",
-        "[1, 2]": "no JSON object",
+        "[1, 2]": "not a JSON object",
         '{"Records": [{"eventName": "ObjectCreated:Put"}]}': "without 's3'",
-        '{"answer": 42}': "no event of S3",
+        '{"answer": 42}': "not an event of S3",
         s3_events.created("another", "in/x", '"1"', 1): "about the bucket 'another'",
         s3_events.sns("hello"): "that SNS has wrapped is not JSON",
     }

@@ -1,4 +1,4 @@
-"""A queue gives, keeps away and deletes its messages, and says plainly what is wrong with it."""
+"""A queue gives, hides and deletes its messages, and its errors name the fault and the next step."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def queue(server: SqsServer, url: str, *, visibility_s: float = 30.0, **options:
 
 
 def take(made: MessageQueue, count: int, within_s: float = 20.0) -> list[QueueMessage]:
-    """So many messages, by as many requests as it takes."""
+    """Receives `count` messages, by as many requests as that takes."""
     clock = SystemClock()
     deadline = clock.monotonic() + within_s
     taken: list[QueueMessage] = []
@@ -101,7 +101,7 @@ def test_a_poll_without_a_message_ends_with_none(sqs: SqsServer, queue_url: str)
     assert queue(sqs, queue_url).receive(10, 0.2) == []
 
 
-def test_a_message_that_nobody_deletes_comes_again_and_says_so(sqs: SqsServer, queue_url: str) -> None:
+def test_a_message_that_is_not_deleted_comes_again_and_counts_its_deliveries(sqs: SqsServer, queue_url: str) -> None:
     made = queue(sqs, queue_url, visibility_s=0.5)
     sqs.send(queue_url, "hello")
     [first] = take(made, 1)
@@ -134,7 +134,7 @@ def test_a_stale_receipt_is_no_error_and_stops_no_other_one(sqs: SqsServer, queu
     sqs.send_batch(queue_url, ["a", "b"])
     there, gone = take(made, 2)
     sqs.client().delete_message(QueueUrl=queue_url, ReceiptHandle=gone.receipt)
-    unknown = QueueMessage("m", "a-receipt-of-nobody", "", 0.0)
+    unknown = QueueMessage("m", "an-unknown-receipt", "", 0.0)
     assert made.extend([gone, unknown, there]) == 1
     assert made.delete([unknown, there]) == 1
     assert made.depth() == QueueDepth(0, 0)
@@ -187,7 +187,7 @@ def test_a_queue_that_is_not_there_is_named_with_what_to_do(sqs: SqsServer, queu
                 call(made)
 
 
-def test_an_endpoint_where_nobody_answers_is_tried_again_later() -> None:
+def test_an_endpoint_without_an_answer_is_tried_again_later() -> None:
     made = MessageQueue(Notifications(queue_url="http://127.0.0.1:1/1/q", region="us-east-1"), _location())
     with pytest.raises(StorageUnavailableError, match="cannot be reached: no connection could be made"):
         made.receive(10, 0.0)
@@ -283,7 +283,7 @@ def test_a_root_that_no_tag_can_hold_is_told_apart_all_the_same(sqs: SqsServer, 
 
 
 def user(server: SqsServer, *actions: str) -> dict[str, str]:
-    """Credentials that may do these; from now on the server looks at them."""
+    """Credentials with these permissions only; the server checks them from now on."""
     iam = server.client("iam")
     iam.create_user(UserName="reader")
     statement = {"Effect": "Allow", "Action": list(actions), "Resource": "*"}
@@ -308,7 +308,7 @@ def test_a_queue_whose_tags_may_not_be_read_is_used_with_a_warning_and_wrong_key
         server.send(url, "hello")
         discovery = Notifications(queue_url=url, **server.options)  # type: ignore[arg-type]
         stranger = MessageQueue(discovery, Location("s3://raw", {**server.storage_options, **_SECRETS}))
-        # The server wants the batch named; AWS lets whoever may delete one delete ten.
+        # The server wants the permission of the batch; on AWS the permission to delete one message is enough.
         actions = ("sqs:ReceiveMessage", "sqs:DeleteMessageBatch", "sqs:ChangeMessageVisibilityBatch")
         made = MessageQueue(discovery, Location("s3://raw", user(server, *actions)))
         warning = made.claim("s3://lake/a")

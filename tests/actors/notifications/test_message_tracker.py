@@ -1,4 +1,4 @@
-"""A message is deleted when everything that it names is in a committed epoch, and not a moment before."""
+"""A message is deleted when everything that it names is in a committed epoch, and not before."""
 
 from __future__ import annotations
 

@@ -11,13 +11,13 @@ from slackwater.testing.servers.sqs_server import SqsServer
 
 
 class ToldBucket:
-    """Objects below `in/` of a bucket of SeaweedFS, and a queue of moto's that is told of them.
+    """Objects below `in/` of a bucket of SeaweedFS, and a queue of moto with their events.
 
     Args:
-        s3: whose the bucket is.
-        bucket: its name.
-        sqs: whose the queue is.
-        queue_url: of it.
+        s3: the server of the bucket.
+        bucket: the name of the bucket.
+        sqs: the server of the queue.
+        queue_url: the URL of the queue.
     """
 
     def __init__(self, s3: S3Server, bucket: str, sqs: SqsServer, queue_url: str) -> None:
@@ -26,11 +26,11 @@ class ToldBucket:
 
     @property
     def url(self) -> str:
-        """Where the objects are."""
+        """The URL of the objects."""
         return f"s3://{self.name}/in"
 
     def put(self, name: str, content: bytes = b"x", *, tells: int = 1) -> str:
-        """Writes an object and tells of it so many times; returns its etag."""
+        """Writes an object and sends its event `tells` times; returns its etag."""
         self.s3.put(self.name, f"in/{name}", content)
         head = self.client.head_object(Bucket=self.name, Key=f"in/{name}")
         self.send(*[s3_events.created(self.name, f"in/{name}", head["ETag"], head["ContentLength"])] * tells)
@@ -38,7 +38,7 @@ class ToldBucket:
         return etag
 
     def remove(self, name: str, *, tells: int = 1) -> None:
-        """Removes an object and tells of it so many times."""
+        """Removes an object and sends its event `tells` times."""
         self.client.delete_object(Bucket=self.name, Key=f"in/{name}")
         self.send(*[s3_events.removed(self.name, f"in/{name}")] * tells)
 
@@ -55,7 +55,7 @@ class ToldBucket:
 
     @property
     def depth(self) -> QueueDepth:
-        """How many messages the queue holds."""
+        """The number of messages in the queue."""
         return self.sqs.depth(self.queue_url)
 
     @property

@@ -1,4 +1,4 @@
-"""A commit on a store that has a bad day is done exactly once, or is not; the caller is told which, in time."""
+"""A commit on a faulty store is made exactly once or not at all, and the caller learns which, in time."""
 
 from __future__ import annotations
 

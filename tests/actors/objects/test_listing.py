@@ -214,7 +214,7 @@ def test_a_directory_that_may_not_be_read_is_named(tmp_path: Path) -> None:
 
 
 def test_late_back_dated_and_out_of_order_names_are_found(s3: S3Server, bucket: str) -> None:
-    """The list step on a real bucket: whatever comes, in whatever order, is handed on once."""
+    """The list step on a real bucket: each file is handed on once, in whatever order files come."""
     store = ObjectStore(s3.location(bucket, "data"))
     executor = lister()
     executor.on_barrier(INITIAL, 0.0)

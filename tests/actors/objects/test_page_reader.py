@@ -24,7 +24,7 @@ _AT = datetime(2026, 1, 1, tzinfo=UTC)
 
 @pytest.fixture(scope="module", name="wide")
 def _wide(s3: S3Server) -> str:
-    """A bucket of 6,400 names in 40 directories, with some that are no plain names."""
+    """A bucket of 6,400 names in 40 directories, with some unusual names among them."""
     bucket = s3.create_bucket("wide-listing")
     keys = [f"data/day={number % 40:02}/{number:05} é+%20#.csv" for number in range(_NAMES)]
     with ThreadPoolExecutor(16) as threads:
@@ -110,7 +110,7 @@ def test_a_listing_that_fails_in_the_middle_is_no_listing(s3: S3Server, wide: st
 
 
 class Unordered:
-    """A store that lists from any name on, but not in the order of names."""
+    """A store that can begin behind any name, but does not list in the order of names."""
 
     lists_from_names = True
 

@@ -1,4 +1,4 @@
-"""Whatever the store does on a bad day, a reader gets the right bytes or an error that blames the store, in time."""
+"""From a faulty store a reader gets the right bytes, or an error that blames the store, in time."""
 
 from __future__ import annotations
 

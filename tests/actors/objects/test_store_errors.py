@@ -1,4 +1,4 @@
-"""What a store refuses arrives as one line that says what and what next, and never with a secret in it."""
+"""An error of a store is one line with the fault and the next step, and never with a secret."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_unknown_and_impossible_options(s3: S3Server, bucket: str) -> None:
         ObjectStore(Location(f"s3://{bucket}", options)).check()
 
 
-def test_nobody_listens(s3: S3Server) -> None:
+def test_no_server_listens(s3: S3Server) -> None:
     with socket.socket() as reserved:
         reserved.bind(("127.0.0.1", 0))
         endpoint = f"http://127.0.0.1:{reserved.getsockname()[1]}"

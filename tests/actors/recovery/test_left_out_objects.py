@@ -90,4 +90,4 @@ def test_after_a_restart_nobody_asks_again_for_what_is_known_to_be_gone(tmp_path
     commit(made, (gone, Ending("done")), (there, Ending("done")))
     seen = recover(made).seen["s"]
     seen.begin_listing()
-    assert seen.take_absent(10).keys() == {path_fingerprint("s", "there")}
+    assert seen.take_missing(10).keys() == {path_fingerprint("s", "there")}

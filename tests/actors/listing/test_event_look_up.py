@@ -1,4 +1,4 @@
-"""What events make the list step look at, beside its listings: where the two contradict each other it looks again."""
+"""Looks that events cause: their results, and new looks where a page and a look contradict each other."""
 
 from __future__ import annotations
 
@@ -369,7 +369,7 @@ def test_a_queue_is_known_to_have_told_of_everything_from_the_end_of_the_first_l
     executor = told()
     executor.on_page(page("a"), 1.0)
     [row] = delta_rows(executor.on_barrier(barrier(1), 2.0), "list_state")
-    assert row["queue"] is None, "whoever comes next must list"
+    assert row["queue"] is None, "the next process must list"
     listed(executor, "b")
     [row] = delta_rows(executor.on_barrier(barrier(2), 2.0), "list_state")
     assert row["queue"] == "https://sqs/raw"

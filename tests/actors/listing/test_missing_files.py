@@ -1,9 +1,13 @@
+"""Missing files: the names that the store is asked for, and the files that it finds."""
+
 from __future__ import annotations
 
 import pytest
 
 from actors.files import GoneFile
-from actors.listing.missing_files import find_gone
+from actors.listing.instructions import FindGone
+from actors.listing.missing_files import GoneFound, MissingNames, find_gone
+from actors.protocol.instructions import Instruction
 from state.clock import ManualClock
 from state.memory.memory_disk import MemoryDisk
 from state.memory.memory_root import MemoryRoot
@@ -13,8 +17,68 @@ from state.tables.fingerprint import path_fingerprint
 from state.tables.keys import encode_key
 from state.tables.records import EpochCounts, EpochSeconds
 from state.vnode import vnode_of
+from tests.actors.flow import of
 
 V1, V2 = b"version1", b"version2"
+A, B = b"a" * 16, b"b" * 16
+GONE = (GoneFile("s", "a", V1),)
+
+
+def asked(instructions: list[Instruction]) -> list[set[bytes]]:
+    return [set(each.absent) for each in of(FindGone, instructions)]
+
+
+def test_without_a_path_a_name_waits_for_the_next_listing() -> None:
+    names = MissingNames("s")
+    names.add(A, V1, 1)
+    assert asked(names.ask_for_paths()) == []
+    assert asked(names.ask(1, 1)) == [{A}]
+
+
+def test_with_a_path_a_name_is_asked_for_at_once_and_then_when_more_is_committed() -> None:
+    names = MissingNames("s")
+    names.add(A, V1, 1, "a")
+    names.add(B, V1, 1)
+    assert asked(names.ask_for_paths()) == [{A, B}], "the others with it"
+    assert asked(names.ask_for_paths()) == asked(names.ask(1, 1)) == [], "not while the answer is out"
+    assert names.on_found(GoneFound(1)) == ((), [], [])
+    assert asked(names.ask_for_paths()) == [], "in vain until something is committed"
+    names.on_committed()
+    assert asked(names.ask_for_paths()) == [{A, B}]
+    assert names.on_found(GoneFound(2, {A: GONE})) == (GONE, [A], ["a"])
+    names.on_committed()
+    assert asked(names.ask_for_paths()) == [], "no message waits for the other one"
+    assert names
+
+
+def test_a_commit_while_the_answer_is_out_makes_it_ask_once_more() -> None:
+    names = MissingNames("s")
+    names.add(A, V1, 1, "a")
+    names.ask_for_paths()
+    names.on_committed()
+    names.on_found(GoneFound(1))
+    assert asked(names.ask_for_paths()) == [{A}]
+
+
+def test_a_store_older_than_what_was_handed_on_last_is_not_believed() -> None:
+    names = MissingNames("s")
+    names.add(A, V1, 5, "a")
+    names.ask_for_paths()
+    assert names.on_found(GoneFound(4, {A: GONE})) == ((), [], [])
+    names.on_committed()
+    names.ask_for_paths()
+    assert names.on_found(GoneFound(5, {A: GONE})) == (GONE, [A], ["a"])
+    assert not names
+
+
+def test_what_is_back_is_not_told_and_its_path_is_given_back_once() -> None:
+    names = MissingNames("s")
+    names.add(A, V1, 1, "a")
+    names.add(B, V1, 1)
+    names.ask_for_paths()
+    assert names.discard([A, B]) == ["a"]
+    assert names.discard([A]) == []
+    assert names.on_found(GoneFound(9, {A: GONE})) == ((), [], [])
 
 
 @pytest.fixture(name="delta")

@@ -1,0 +1,121 @@
+"""Looks at single objects, which events name, or about which a page and a look contradict each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from actors.files import ChangedFile, FileVersion
+from actors.listing.epoch_writer import EpochWriter
+from actors.listing.known_names import KnownNames
+from actors.notifications.event_watch import EventWatch
+from actors.objects.listing_page import microseconds_of
+from state.tables.fingerprint import path_fingerprints
+
+
+class EventLookUp:
+    """Takes the result of a look as `PageLookUp` takes a page.
+
+    Args:
+        source: the name of the source.
+        events: the watch that has objects looked at; None without a queue of events: then nothing is looked at.
+        names: the names of the source.
+        writer: the rows of the open epoch.
+        removes, not_before_us: see `ListExecutor`.
+    """
+
+    def __init__(
+        self,
+        *,
+        source: str,
+        events: EventWatch | None,
+        names: KnownNames,
+        writer: EpochWriter,
+        removes: bool,
+        not_before_us: int | None,
+    ) -> None:
+        self._source, self._events, self._names, self._writer = source, events, names, writer
+        self._removes, self._not_before_us = removes, not_before_us
+        self._is_listing = False
+        self._looked: dict[bytes, str] = {}
+
+    def begin_listing(self) -> None:
+        """A listing begins: its pages may show the state before the looks that end from now on."""
+        self._is_listing = True
+
+    def end_listing(self) -> None:
+        """All pages of the listing are taken."""
+        self._is_listing = False
+        self._looked.clear()
+
+    def has_looked(self, key: bytes) -> bool:
+        """Whether the name with this fingerprint was looked at since the listing began."""
+        return key in self._looked
+
+    def look_again(self, path: str) -> None:
+        """Has a path looked at, because a page or the ledger contradicts an earlier look or version."""
+        if self._events is not None:
+            self._events.look_at([path])
+
+    def look_again_at(self, key: bytes) -> None:
+        """`look_again` by the fingerprint of a name for which `has_looked` holds."""
+        self.look_again(self._looked[key])
+
+    def settle(self, path: str, epoch: int) -> None:
+        """The messages about a path need no more than the commit of this epoch; see `MessageTracker.settle`."""
+        if self._events is not None:
+            self._events.settle(path, epoch)
+
+    def on_looked(self, events: EventWatch, found: Mapping[str, FileVersion | None]) -> list[ChangedFile]:
+        """Takes the results of one `LookAt`.
+
+        Args:
+            events: the watch that asked for it.
+            found: path → the version in the bucket; None where no object is.
+
+        Returns:
+            Files that changed since they were handed on.
+        """
+        doubtful = events.on_looked()
+        looked = [path for path in found if path not in doubtful]
+        keys = path_fingerprints(self._source, pa.array(looked, pa.string()))
+        if self._is_listing:
+            self._looked.update(zip(keys, looked, strict=True))
+        changed = []
+        for path, key, before in zip(looked, keys, self._names.seen.lookup(keys), strict=True):
+            file = found[path]
+            if file is None:
+                self._take_missing(path, key, before)
+            elif (change := self._take_file(path, key, before, file)) is not None:
+                changed.append(change)
+        return changed
+
+    def _take_missing(self, path: str, key: bytes, before: bytes | None) -> None:
+        """Takes the absence of an object, of which the version `before` was handed on; None if it never was."""
+        if before is not None:
+            self._names.missing.add(key, before, self._writer.last_epoch, path)
+        elif path not in self._names.unsent:
+            # Another process may have taken the root over and know the path; only the commit of this epoch tells.
+            self.settle(path, self._writer.open_epoch)
+            self._writer.require_commit()
+
+    def _take_file(self, path: str, key: bytes, before: bytes | None, file: FileVersion) -> ChangedFile | None:
+        """Takes an object, of which the version `before` was handed on; returns it if it changed since."""
+        unsent = self._names.unsent
+        self._names.missing.discard([key])
+        is_back = self._names.seen.take_back(key) and self._removes
+        if before is None:
+            limit = self._not_before_us
+            if path in unsent or limit is None or microseconds_of(file.last_modified) >= limit:
+                unsent.add(file)
+            else:
+                self.settle(path, 0)
+            return None
+        if before == file.version and not is_back:
+            self.settle(path, self._writer.last_epoch)
+            return None
+        # A later listing may show the earlier version again, which the digests of the last listing would skip.
+        self._names.digests.forget()
+        self._writer.mark_seen(path, file.version)
+        return ChangedFile(before, file)
