@@ -26,8 +26,8 @@ from state.errors import (
     StorageError,
     StoreNotFoundError,
 )
-from state.lance.lance_access import create_dataset, lance_options, open_dataset
-from state.lance.store_format import check_format, current_rows, rows_of_fields, stamped_schema, upgraded
+from state.lance.lance_access import create_dataset, open_dataset
+from state.lance.store_format import check_format, stamped_schema
 from state.location import Location
 from state.objects.storage_error import storage_error
 from state.store.head_swap import HeadSwapStore, StagedSwap
@@ -37,7 +37,7 @@ from state.tables.record_rows import head_delta, read_head
 from state.tables.records import Head
 from state.tables.resolve import resolve
 from state.tables.row_selection import Clue, RowSelection
-from state.tables.tables import FORMAT_VERSION, PATCH, empty_rows, row_column, state_rows
+from state.tables.tables import PATCH, row_column, row_type, state_rows
 from state.upkeep.fold import StateFolder
 from state.upkeep.pin import Pin
 
@@ -53,14 +53,12 @@ class LanceStateStore(HeadSwapStore):
     commit removed the fragment of the head before it, only the very next version would tell, and a process that slept
     until that one was vacuumed would be let in.)
 
-    The format is in the metadata of the dataset's schema, which opening reads anyway.  A store of an older format is
-    upgraded by the take-over: one strict `Overwrite` with all rows in the new shape and the new head.  Of any number of
-    upgrades, take-overs and commits on one version one is accepted, and a process that is killed before leaves only
-    files that nothing names.
+    The format is in the metadata of the dataset's schema, which opening reads anyway; a store of another format is
+    refused there.
     """
 
     def __init__(self, root: Location, clock: Clock, dataset: lance.LanceDataset, *, read_only: bool = False) -> None:
-        self._format = check_format(dataset.schema, root)
+        check_format(dataset.schema, root)
         fragment_id, head = _find_head(dataset, root)
         super().__init__(clock, head, dataset.version, read_only=read_only)
         self._root = root
@@ -145,7 +143,7 @@ class LanceStateStore(HeadSwapStore):
 
     def _stage(self, delta: Delta | None, head: Head) -> StagedSwap:
         try:
-            operation = self._update(delta, head) if self._format == FORMAT_VERSION else self._upgrade(delta, head)
+            operation = self._update(delta, head)
         except (OSError, ValueError, RuntimeError) as error:
             raise storage_error(error, self._root) from None
         transaction = Transaction(self._version, operation, transaction_properties={"epoch": str(head.epoch)})
@@ -171,8 +169,6 @@ class LanceStateStore(HeadSwapStore):
 
     def stage_fold(self) -> StagedFold | None:
         head, dataset = self._head, self._dataset  # in this order: a commit beside makes the dataset the newer
-        if self._format != FORMAT_VERSION:
-            return None
         try:
             return self._folder.stage(
                 dataset, head_fragment_id=self._head_fragment_id, epoch=head.epoch, term=head.term
@@ -191,15 +187,6 @@ class LanceStateStore(HeadSwapStore):
         transaction = Transaction(self._version, operation, transaction_properties={"epoch": str(head.epoch)})
         return StagedSwap(transaction.uuid, head, transaction)
 
-    def _upgrade(self, delta: Delta | None, head: Head) -> LanceOperation.Overwrite:
-        if delta is not None:
-            raise ProtocolError(f"the store at {self._root} has format {self._format}: take it over before you commit")
-        uri, options = dataset_location(self._root).lance_uri, lance_options(self._root)
-        new = []
-        for rows in (state_rows(head_delta(head).tables.items(), head.epoch), upgraded(self._dataset)):
-            new += write_fragments(rows, uri, stamped_schema(), mode="overwrite", storage_options=options)
-        return LanceOperation.Overwrite(stamped_schema(), new)
-
     def _swap(self, staged: StagedSwap) -> None:
         transaction: Transaction = staged.content
         try:
@@ -215,9 +202,6 @@ class LanceStateStore(HeadSwapStore):
                 f"{self._root}: the commit after version {self._version} became version {dataset.version}: something "
                 "that is not Slackwater writes into state.lance; stop it and report this"
             )
-        if self._format != FORMAT_VERSION:
-            self._head_fragment_id, _ = _find_head(dataset, self._root)
-        self._format = FORMAT_VERSION
         self._dataset = dataset
         self._version = dataset.version
         self._head = staged.head
@@ -228,7 +212,7 @@ class LanceStateStore(HeadSwapStore):
 
     def _adopt(self, fresh: LanceStateStore) -> None:
         self._dataset, self._head_fragment_id = fresh._dataset, fresh._head_fragment_id
-        self._version, self._head, self._format = fresh._version, fresh._head, fresh._format
+        self._version, self._head = fresh._version, fresh._head
 
     def _swap_name(self, version: int) -> str | None:
         if version > self._version:
@@ -257,8 +241,6 @@ class LanceStateStore(HeadSwapStore):
         Raises:
             StorageError: the root cannot be read.
         """
-        if row_column(table) not in self._dataset.schema.names:
-            return pa.chunked_array([], pa.binary())
         conditions = [clue.condition(table) for clue in clues]
         within = RowSelection(start, end).condition(table)
         found = self._keys_where(" AND ".join([within, *conditions]))
@@ -280,19 +262,16 @@ class LanceStateStore(HeadSwapStore):
         self, table: str, state_version: int | None, selection: RowSelection, fields: Sequence[str] | None = None
     ) -> pa.Table:
         dataset = self._at(state_version)
-        if row_column(table) not in dataset.schema.names:
-            return empty_rows(table, fields)  # of a format that does not know the table
         columns = {name: name for name in ("vnode", "epoch", "op", "key")}
         if fields is None:
             columns["row"] = row_column(table)
         else:
-            known = {field.name for field in dataset.schema.field(row_column(table)).type}
-            columns.update({f"row.{name}": f"{row_column(table)}.{name}" for name in fields if name in known})
+            columns.update({f"row.{name}": f"{row_column(table)}.{name}" for name in fields})
         try:
             rows = dataset.to_table(columns=columns, filter=selection.condition(table))
         except (OSError, ValueError) as error:
             raise self._unreadable(error, dataset.version) from None
-        return current_rows(table, rows) if fields is None else rows_of_fields(table, fields, rows)
+        return rows if fields is None else _with_row(table, fields, rows)
 
     def _at(self, state_version: int | None) -> lance.LanceDataset:
         if state_version is None or state_version == self._version:
@@ -316,6 +295,13 @@ class LanceStateStore(HeadSwapStore):
 def dataset_location(root: Location) -> Location:
     """Where the store of a root is."""
     return root.child("state.lance")
+
+
+def _with_row(table: str, fields: Sequence[str], rows: pa.Table) -> pa.Table:
+    """The same rows with the columns `row.<field>` as one struct column `row`."""
+    values = [rows[f"row.{name}"].combine_chunks() for name in fields]
+    row = pa.StructArray.from_arrays(values, fields=list(row_type(table, fields)))
+    return rows.select(["vnode", "epoch", "op", "key"]).append_column("row", row)
 
 
 def _find_head(dataset: lance.LanceDataset, root: Location) -> tuple[int, Head]:

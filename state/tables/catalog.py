@@ -12,7 +12,6 @@ import pyarrow as pa
 from state.tables.delta import DeltaBuilder
 from state.tables.keys import encode_key
 from state.tables.records import CatalogSource, CatalogView, LeftOutColumn
-from state.tables.tables import FORMAT_VERSION
 
 _VNODE = 0
 
@@ -59,8 +58,7 @@ class Catalog:
 
 def put_pipeline(delta: DeltaBuilder, pipeline: CatalogPipeline) -> None:
     """Writes the row of the pipeline."""
-    # A program of format 1 looks for the format here, and refuses the store.
-    definition = json.dumps({"format_version": FORMAT_VERSION, "ansi": pipeline.ansi})
+    definition = json.dumps({"ansi": pipeline.ansi})
     key = encode_key("pipeline", pipeline.name)
     delta.put("catalog", key, _VNODE, kind="pipeline", name=pipeline.name, definition=definition)
 

@@ -168,18 +168,6 @@ STATE_SCHEMA: pa.Schema = pa.schema(
 )
 
 
-def empty_rows(table: str, fields: Sequence[str] | None = None) -> pa.Table:
-    """No rows of a table as they are stored: columns vnode, epoch, op, key, row, the last with all fields or these."""
-    types = {
-        "vnode": pa.uint8(),
-        "epoch": pa.int64(),
-        "op": pa.uint8(),
-        "key": pa.binary(),
-        "row": row_type(table, fields),
-    }
-    return pa.schema(list(types.items())).empty_table()
-
-
 def state_rows(parts: Iterable[tuple[str, pa.Table]], epoch: int) -> pa.Table:
     """Rows of several tables (columns vnode, op, key, row) as rows of the dataset, without the columns of others."""
     tables = []
@@ -200,4 +188,5 @@ def state_rows(parts: Iterable[tuple[str, pa.Table]], epoch: int) -> pa.Table:
     return for_lance(pa.concat_tables(tables, promote_options="default"))
 
 
-FORMAT_VERSION = 6
+FORMAT_VERSION = 1
+"""The format that `TABLES` describes; another set of fields needs the next number."""
