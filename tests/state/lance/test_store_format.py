@@ -127,7 +127,8 @@ def test_a_store_of_another_format_is_refused_with_the_version_to_install(tmp_pa
     root = Location(str(tmp_path))
     LanceStateStore.create(root, CLOCK)
     metadata = {"slackwater.format": found, "slackwater.version": "9.1.0"}
-    latest(root).replace_schema_metadata({name: value for name, value in metadata.items() if value is not None})
+    given = {name: value for name, value in metadata.items() if value is not None}
+    latest(root).update_schema_metadata(given, replace=True)
     shown = rf"has format {found or '.none.'} .*reads and writes format {FORMAT_VERSION}: install Slackwater 9\.1\.0"
     for read_only in (True, False):
         with pytest.raises(RootMismatchError, match=shown):
