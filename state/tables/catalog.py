@@ -1,4 +1,4 @@
-"""The catalog: what the pipeline, its sources and its views were when they were declared."""
+"""The catalog: the declarations of the pipeline, its sources and its views, as rows of the store and back."""
 
 from __future__ import annotations
 
@@ -18,7 +18,12 @@ _VNODE = 0
 
 @dataclass(frozen=True)
 class CatalogPipeline:
-    """The pipeline that a root belongs to.  `ansi` is Spark's mode, fixed when the root was first written."""
+    """The pipeline that a root belongs to.
+
+    Args:
+        name: the name of the pipeline.
+        ansi: Spark's ANSI mode, fixed by the first commit to the root.
+    """
 
     name: str
     ansi: bool
@@ -26,9 +31,13 @@ class CatalogPipeline:
 
 @dataclass(frozen=True)
 class Catalog:
-    """All definitions at some epoch; the mappings go by name.  `pipeline` is None before the first commit.
+    """All definitions at one epoch.
 
-    `left_out` has the columns that files have and their sources do not, each once.
+    Args:
+        pipeline: the pipeline; None before the first commit.
+        sources: the sources by name.
+        views: the views by name, in the order of their creation.
+        left_out: the columns that files have and their sources do not, each once.
     """
 
     pipeline: CatalogPipeline | None = None
@@ -38,7 +47,7 @@ class Catalog:
 
     @classmethod
     def of(cls, rows: pa.Table) -> Catalog:
-        """Reads the current rows of the table `catalog`."""
+        """The catalog from the current rows of the table `catalog`."""
         kinds: dict[str, list[Mapping[str, Any]]] = {"pipeline": [], "source": [], "view": [], "column": []}
         for row in rows.to_pylist():
             kinds[row["kind"]].append(row)
@@ -79,7 +88,7 @@ def put_source(delta: DeltaBuilder, source: CatalogSource) -> None:
 
 
 def put_left_out(delta: DeltaBuilder, column: LeftOutColumn) -> None:
-    """Writes the row of a column that is left out."""
+    """Writes the row of a column that files have and their source does not."""
     delta.put(
         "catalog",
         encode_key("column", column.source, column.column),
@@ -127,12 +136,12 @@ def _view(row: Mapping[str, Any]) -> CatalogView:
         view_class=row["view_class"],
         definition=row["definition"],
         identity=row["identity"],
-        sources=tuple(row["sources"] or ()),
-        key=tuple(row["view_key"] or ()),
+        sources=tuple(row["sources"]),
+        key=tuple(row["view_key"]),
         created_epoch=row["created_epoch"],
         frozen_epoch=row["frozen_epoch"],
-        missing=tuple(row.get("missing") or ()),
-        visible={each["source"]: tuple(each["columns"]) for each in row.get("visible") or ()},
+        missing=tuple(row["missing"]),
+        visible={each["source"]: tuple(each["columns"]) for each in row["visible"]},
     )
 
 

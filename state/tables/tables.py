@@ -1,7 +1,7 @@
-"""The tables of `state.lance`: what each row holds.
+"""The tables of `state.lance`: their fields, and the columns of the one dataset that holds them all.
 
-All tables share one dataset, so that one commit is one epoch.  A row is told apart by (table, vnode, key, epoch);
-its fields are in the struct column of its table, and the struct columns of the other tables are null.
+All tables share one dataset, so that one commit is one epoch.  (table, vnode, key, epoch) identifies a row; its fields
+are in the struct column of its table, and the struct columns of the other tables are null.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ PUT = 1
 PATCH = 2
 
 REMOVED_STATUSES = ("replaced", "forgotten")
-"""What the ledger calls a version whose rows were taken out of the views; its `rows_read` say how many there were."""
+"""Statuses in the ledger of a version whose rows were removed from the views; `rows_read` is their number."""
 
 _TIME = pa.timestamp("us", tz="UTC")
 _VERSION = pa.binary(8)
@@ -152,7 +152,7 @@ def row_column(table: str) -> str:
 
 
 def row_type(table: str, fields: Sequence[str] | None = None) -> pa.StructType:
-    """The type of that column, with all fields or with these."""
+    """The type of this column, with all fields or with some."""
     return pa.struct(list(TABLES[table]) if fields is None else [TABLES[table].field(name) for name in fields])
 
 
@@ -169,7 +169,12 @@ STATE_SCHEMA: pa.Schema = pa.schema(
 
 
 def state_rows(parts: Iterable[tuple[str, pa.Table]], epoch: int) -> pa.Table:
-    """Rows of several tables (columns vnode, op, key, row) as rows of the dataset, without the columns of others."""
+    """Rows of several tables as rows of the dataset, without the struct columns of the other tables.
+
+    Args:
+        parts: names of tables, with rows of the columns vnode, op, key, row.
+        epoch: the epoch of all rows.
+    """
     tables = []
     for table, part in parts:
         count = part.num_rows
