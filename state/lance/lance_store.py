@@ -47,11 +47,11 @@ _COMMIT_TIMEOUT = timedelta(seconds=60)
 class LanceStateStore(HeadSwapStore):
     """A handle on `<root>/state.lance`.
 
-    A commit stages the epoch's rows as one file and the new head as another, and shows both with one Lance `Update`
-    that puts the new file into the fragment of the head.  Lance refuses it if any later version has done the same.
-    Every version does: so it is enough that the last one is still there, whatever has been vacuumed since.  (Had each
-    commit removed the fragment of the head before it, only the very next version would tell, and a process that slept
-    until that one was vacuumed would be let in.)
+    A commit stages the epoch's rows as one file and the new head as another, and makes both visible with one Lance
+    `Update` that puts the new file into the fragment of the head.  Lance refuses it if any later version has changed
+    the same fragment.  Every version does, so the last one alone is enough for a refusal, even after a vacuum.  (If
+    each commit replaced the fragment of the head by a new one, only the very next version would conflict, and the
+    commit of a process that slept until the vacuum of that version would be accepted.)
 
     The format is in the metadata of the dataset's schema, which opening reads anyway; a store of another format is
     refused there.
@@ -71,7 +71,7 @@ class LanceStateStore(HeadSwapStore):
         """A new store.
 
         Raises:
-            CommitRefusedError: there is one already; of two that create it at once, one gets this.
+            CommitRefusedError: a store exists already; of two simultaneous creators one gets this.
             StorageError: the root cannot be written.
         """
         rows = state_rows(head_delta(Head(0, 0)).tables.items(), 0)
@@ -82,8 +82,8 @@ class LanceStateStore(HeadSwapStore):
         """The store as it is now.
 
         Raises:
-            StoreNotFoundError: there is none at this root.
-            RootMismatchError: it is of a later format than this version of Slackwater knows.
+            StoreNotFoundError: the root has no store.
+            RootMismatchError: the store has another format.
             StorageError: the root cannot be read.
         """
         try:
@@ -94,7 +94,7 @@ class LanceStateStore(HeadSwapStore):
 
     @classmethod
     def create_or_open(cls, root: Location, clock: Clock) -> LanceStateStore:
-        """The store, made if there is none; of two first starts at once, one creates it and the other opens it."""
+        """The store, created if missing; of two first starts at once, one creates it and the other opens it."""
         try:
             return cls.open(root, clock)
         except StoreNotFoundError:
@@ -131,12 +131,12 @@ class LanceStateStore(HeadSwapStore):
         """Keeps an epoch from the vacuum while the context lasts.
 
         Raises:
-            EpochNotFoundError: it is not, or no longer, retained.
-            StorageError: the root cannot be written; a reader who may not write has the retention.
+            EpochNotFoundError: the epoch is not, or no longer, retained.
+            StorageError: the root cannot be written; without write access an epoch stays by the retention only.
         """
         with Pin(self._root, self._clock, epoch):
-            # Expiry may have come first.  If it looks at the pins in the very moment before this one is written, the
-            # reader is told by EpochExpiredError; it never reads something else.
+            # The epoch may have expired before.  If the owner reads the pins just before this one is written, the
+            # reader gets an EpochExpiredError; it never reads wrong rows.
             if all(record.epoch != epoch for record in self.reopen().epochs()):
                 raise EpochNotFoundError(f"epoch {epoch} is not retained at {self._root}: choose a later one")
             yield
@@ -168,7 +168,7 @@ class LanceStateStore(HeadSwapStore):
         )
 
     def stage_fold(self) -> StagedFold | None:
-        head, dataset = self._head, self._dataset  # in this order: a commit beside makes the dataset the newer
+        head, dataset = self._head, self._dataset  # in this order: after a commit in between the dataset is newer
         try:
             return self._folder.stage(
                 dataset, head_fragment_id=self._head_fragment_id, epoch=head.epoch, term=head.term
@@ -179,7 +179,7 @@ class LanceStateStore(HeadSwapStore):
     def _stage_fold_swap(self, fold: StagedFold, head: Head) -> StagedSwap:
         present = {fragment.fragment_id for fragment in self._dataset.get_fragments()}
         if not present.issuperset(fold.removed):
-            raise ProtocolError(f"{self._root}: a fold replaces fragments that are no longer there: stage it anew")
+            raise ProtocolError(f"{self._root}: a fold replaces fragments that no longer exist: stage another")
         try:
             operation = self._swap_of_head(head, fold.new, fold.removed)
         except (OSError, ValueError, RuntimeError) as error:
@@ -194,13 +194,13 @@ class LanceStateStore(HeadSwapStore):
                 self._dataset, transaction, max_retries=0, commit_timeout=_COMMIT_TIMEOUT
             )
         except CommitConflictError as error:
-            raise CommitRefusedError(f"the head of version {self._version} is no longer the last") from error
+            raise CommitRefusedError(f"version {self._version} is no longer the last version") from error
         except (OSError, ValueError, RuntimeError) as error:
             raise CommitUnknownError(str(storage_error(error, self._root))) from None
         if dataset.version != self._version + 1:
             raise ProtocolError(
                 f"{self._root}: the commit after version {self._version} became version {dataset.version}: something "
-                "that is not Slackwater writes into state.lance; stop it and report this"
+                "that is not Slackwater writes to state.lance; stop it and report this"
             )
         self._dataset = dataset
         self._version = dataset.version
@@ -222,19 +222,19 @@ class LanceStateStore(HeadSwapStore):
         except (OSError, ValueError) as error:
             reason = storage_error(error, self._root)
             if isinstance(reason, NotFoundError):
-                return None  # vacuumed since
+                return None  # vacuumed meanwhile
             raise reason from None
         return None if transaction is None else str(transaction.uuid)
 
     def find_keys(self, table: str, clues: Sequence[Clue], *, start: bytes, end: bytes) -> pa.ChunkedArray:
-        """The keys of rows that may fit, in no order, some twice: something was written for them that fits each clue.
+        """The keys of candidate rows, in no order, some twice: each clue fits the row as it was written at some time.
 
-        Lance finds them among millions of rows without handing these out; who wants the rows asks `scan` for some of
-        the keys, and looks at what they are now.
+        Lance filters millions of rows without returning them.  The caller passes keys to `scan`, and checks the current
+        rows.
 
         Args:
             table: a name of `TABLES`.
-            clues: what a row must have been written with; none lets all pass.
+            clues: conditions on the written rows; none selects all.
             start: only keys of at least this.
             end: only keys of less than this.
 
@@ -246,7 +246,7 @@ class LanceStateStore(HeadSwapStore):
         found = self._keys_where(" AND ".join([within, *conditions]))
         if len(clues) < 2:
             return found
-        # What fits one clue by a patch may fit the others by what was written before.
+        # A row may fit one clue by a patch, and the others by an earlier write.
         patched = self._keys_where(f"{within} AND op = {PATCH} AND ({' OR '.join(conditions)})")
         for condition in conditions if len(patched) else ():
             patched = patched.filter(pc.is_in(patched, value_set=self._keys_where(f"{within} AND {condition}")))
@@ -282,18 +282,18 @@ class LanceStateStore(HeadSwapStore):
             raise self._unreadable(error, state_version) from None
 
     def _unreadable(self, error: Exception, state_version: int) -> StorageError | NotFoundError:
-        """Files of a version may also vanish while it is read: its epoch has expired meanwhile."""
+        """The error of a failed read; the files of a version also vanish during a read when its epoch expires."""
         reason = storage_error(error, self._root)
         if not isinstance(reason, NotFoundError):
             return reason
         return EpochExpiredError(
             f"version {state_version} of the store at {self._root} is not retained: choose a later epoch; a tag or a "
-            "pin keeps one"
+            "pin keeps an epoch"
         )
 
 
 def dataset_location(root: Location) -> Location:
-    """Where the store of a root is."""
+    """The location of the store of a root."""
     return root.child("state.lance")
 
 
@@ -310,4 +310,4 @@ def _find_head(dataset: lance.LanceDataset, root: Location) -> tuple[int, Head]:
             rows = fragment.to_table(columns=["table", row_column("head")])
             if rows["table"][0].as_py() == "head":
                 return fragment.fragment_id, read_head(rows[row_column("head")][0].as_py())
-    raise ProtocolError(f"the store at {root} has no head: restore it from a copy, and report this")
+    raise ProtocolError(f"the store at {root} has no head: restore the root from a copy, and report this")

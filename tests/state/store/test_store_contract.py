@@ -308,7 +308,7 @@ def test_a_store_that_cannot_be_read_back_leaves_the_outcome_unknown(
 
     place.lose_next_answer("after", monkeypatch)
     monkeypatch.setattr(store, "reopen", unreachable)
-    with pytest.raises(CommitUnknownError, match="not known whether epoch 1 was committed"):
+    with pytest.raises(CommitUnknownError, match="the outcome of the commit of epoch 1 is not known"):
         commit(store, 1, queued("a"))
     assert paths(place.open()) == ["a"]
 

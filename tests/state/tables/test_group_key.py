@@ -7,7 +7,7 @@ import decimal
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from state.errors import SchemaError
@@ -69,6 +69,7 @@ _values = st.one_of(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(_values, min_size=2, max_size=4), st.data())
 def test_groups_with_the_same_first_values_are_one_range(
     kinds: list[tuple[pa.DataType, list[object]]], data: st.DataObject
