@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 import pyarrow as pa
 
@@ -14,6 +14,8 @@ from state.tables.keys import encode_key
 from state.tables.records import CatalogSource, CatalogView, LeftOutColumn
 
 _VNODE = 0
+_Kind: TypeAlias = Literal["pipeline", "source", "view", "column"]
+_KINDS: tuple[_Kind, ...] = get_args(_Kind)
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class Catalog:
     @classmethod
     def of(cls, rows: pa.Table) -> Catalog:
         """The catalog from the current rows of the table `catalog`."""
-        kinds: dict[str, list[Mapping[str, Any]]] = {"pipeline": [], "source": [], "view": [], "column": []}
+        kinds: dict[_Kind, list[Mapping[str, Any]]] = {kind: [] for kind in _KINDS}
         for row in rows.to_pylist():
             kinds[row["kind"]].append(row)
         sources = [
@@ -67,19 +69,16 @@ class Catalog:
 
 def put_pipeline(delta: DeltaBuilder, pipeline: CatalogPipeline) -> None:
     """Writes the row of the pipeline."""
-    definition = json.dumps({"ansi": pipeline.ansi})
-    key = encode_key("pipeline", pipeline.name)
-    delta.put("catalog", key, _VNODE, kind="pipeline", name=pipeline.name, definition=definition)
+    _put(delta, "pipeline", pipeline.name, pipeline.name, definition=json.dumps({"ansi": pipeline.ansi}))
 
 
 def put_source(delta: DeltaBuilder, source: CatalogSource) -> None:
     """Writes the row of a source."""
-    delta.put(
-        "catalog",
-        encode_key("source", source.name),
-        _VNODE,
-        kind="source",
-        name=source.name,
+    _put(
+        delta,
+        "source",
+        source.name,
+        source.name,
         definition=source.definition,
         schema=source.schema,
         declared_at=source.declared_at,
@@ -89,12 +88,12 @@ def put_source(delta: DeltaBuilder, source: CatalogSource) -> None:
 
 def put_left_out(delta: DeltaBuilder, column: LeftOutColumn) -> None:
     """Writes the row of a column that files have and their source does not."""
-    delta.put(
-        "catalog",
-        encode_key("column", column.source, column.column),
-        _VNODE,
-        kind="column",
-        name=column.column,
+    _put(
+        delta,
+        "column",
+        column.column,
+        column.source,
+        column.column,
         definition=json.dumps({"path": column.path}),
         sources=[column.source],
         created_epoch=column.epoch,
@@ -103,12 +102,11 @@ def put_left_out(delta: DeltaBuilder, column: LeftOutColumn) -> None:
 
 def put_view(delta: DeltaBuilder, view: CatalogView) -> None:
     """Writes the row of a view."""
-    delta.put(
-        "catalog",
-        encode_key("view", view.name),
-        _VNODE,
-        kind="view",
-        name=view.name,
+    _put(
+        delta,
+        "view",
+        view.name,
+        view.name,
         definition=view.definition,
         view_class=view.view_class,
         identity=view.identity,
@@ -122,8 +120,12 @@ def put_view(delta: DeltaBuilder, view: CatalogView) -> None:
 
 
 def delete_view(delta: DeltaBuilder, name: str) -> None:
-    """Removes the row of a view."""
+    """Deletes the row of a view."""
     delta.delete("catalog", encode_key("view", name), _VNODE)
+
+
+def _put(delta: DeltaBuilder, kind: _Kind, name: str, *key: str, **fields: Any) -> None:
+    delta.put("catalog", encode_key(kind, *key), _VNODE, kind=kind, name=name, **fields)
 
 
 def _pipeline(row: Mapping[str, Any]) -> CatalogPipeline:

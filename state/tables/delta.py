@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from state.errors import ProtocolError
 from state.tables.resolve import latest_by_key
-from state.tables.tables import DELETE, PATCH, PUT, TABLES, row_type
+from state.tables.tables import DELETE, PATCH, PUT, TABLES, Op, row_type
 
 
 class Change(NamedTuple):
@@ -23,7 +23,7 @@ class Change(NamedTuple):
         fields: the named fields only.
     """
 
-    op: int
+    op: Op
     vnode: int
     fields: Mapping[str, Any]
 

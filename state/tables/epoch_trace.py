@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Literal, TypeAlias, get_args
 
-PHASES = ("fetch", "align", "spark", "collect", "commit")
+Phase: TypeAlias = Literal["fetch", "align", "spark", "collect", "commit"]
+
+PHASES: tuple[Phase, ...] = get_args(Phase)
 """The phases in their order; see `EpochInFlight` for the last four."""
 
 _KEPT = 16
@@ -24,7 +27,7 @@ class Span:
         seconds: its duration in seconds.
     """
 
-    phase: str
+    phase: Phase
     name: str
     start_s: float
     seconds: float

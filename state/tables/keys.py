@@ -65,20 +65,21 @@ def decode_key(key: bytes) -> tuple[KeyPart, ...]:
 
 
 def _encode_part(part: KeyPart) -> bytes:
-    if isinstance(part, str):
-        return _TEXT + _escaped(part.encode())
-    if isinstance(part, bytes):
-        return _BYTES + _escaped(part)
-    if part is None:
-        return _NONE
-    if isinstance(part, bool):
-        return _TRUE if part else _FALSE
-    if isinstance(part, int) and -_SIGN <= part < _SIGN:
-        return _INT + _UINT64.pack(part + _SIGN)
-    if isinstance(part, float):
-        return _FLOAT + _UINT64.pack(_ordered_bits(part))
-    if isinstance(part, datetime) and part.tzinfo is not None:
-        return _TIME + _UINT64.pack((part - _SECOND_ZERO) // _MICROSECOND + _SIGN)
+    match part:
+        case str():
+            return _TEXT + _escaped(part.encode())
+        case bytes():
+            return _BYTES + _escaped(part)
+        case None:
+            return _NONE
+        case bool():  # before int, of which it is a subclass
+            return _TRUE if part else _FALSE
+        case int() if -_SIGN <= part < _SIGN:
+            return _INT + _UINT64.pack(part + _SIGN)
+        case float():
+            return _FLOAT + _UINT64.pack(_ordered_bits(part))
+        case datetime() if part.tzinfo is not None:
+            return _TIME + _UINT64.pack((part - _SECOND_ZERO) // _MICROSECOND + _SIGN)
     raise ProtocolError(
         f"{part!r} is not a valid part of a key: give text, bytes, a 64-bit integer, a float, a bool, a time with a "
         "zone, or None"

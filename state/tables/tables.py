@@ -7,16 +7,22 @@ are in the struct column of its table, and the struct columns of the other table
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Final, Literal, TypeAlias
 
 import pyarrow as pa
 
 from state.tables.lance_layout import for_lance
 
-DELETE = 0
-PUT = 1
-PATCH = 2
+Op: TypeAlias = Literal[0, 1, 2]
+"""The operation of a written row; the store keeps the number."""
 
-REMOVED_STATUSES = ("replaced", "forgotten")
+DELETE: Final = 0
+PUT: Final = 1
+PATCH: Final = 2
+
+LedgerStatus: TypeAlias = Literal["done", "quarantined", "vanished", "replaced", "forgotten"]
+
+REMOVED_STATUSES: tuple[LedgerStatus, ...] = ("replaced", "forgotten")
 """Statuses in the ledger of a version whose rows were removed from the views; `rows_read` is their number."""
 
 _TIME = pa.timestamp("us", tz="UTC")
