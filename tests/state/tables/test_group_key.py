@@ -1,4 +1,4 @@
-"""The text of a group: one per group, and readable."""
+"""Group keys: one readable text per group."""
 
 from __future__ import annotations
 
@@ -88,5 +88,5 @@ def test_groups_with_the_same_first_values_are_one_range(
 
 
 def _same_group(value: object) -> object:
-    """What Spark's grouping compares: zeros are equal, and so are NaNs."""
+    """A value as Spark's grouping compares it: zeros are equal, and so are NaNs."""
     return "nan" if value != value else value

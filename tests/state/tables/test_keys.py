@@ -34,7 +34,7 @@ PARTS = st.none() | INTEGERS | TEXTS | BYTES | NUMBERS | TIMES | st.booleans()
 
 
 def in_order(row: tuple[Any, ...]) -> tuple[tuple[bool, Any], ...]:
-    """What Python sorts by, where None comes first."""
+    """The sort key of a part in Python; None comes first."""
     return tuple((part is not None, part if part is not None else 0) for part in row)
 
 
