@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from state.clock import Clock
 from state.tables.epoch_trace import Span
 from state.tables.stored_rows import base_name, is_stored_rows, is_view, source_of_rows
 
 _Result = TypeVar("_Result")
-_PHASE = "spark"
+_PHASE: Final = "spark"
 _NOTICED_S = 0.001
 
 

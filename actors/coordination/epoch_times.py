@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from state.tables.delta import Delta
-from state.tables.epoch_trace import Span
+from state.tables.epoch_trace import Phase, Span
 
 WAITING = "waiting for its turn"
 """The step between two phases: the next phase is busy with the epoch before."""
@@ -58,7 +58,7 @@ class EpochTimes:
         ]
 
 
-def _waiting(phase: str, start_s: float, end_s: float) -> list[Span]:
+def _waiting(phase: Phase, start_s: float, end_s: float) -> list[Span]:
     return [Span(phase, WAITING, start_s, end_s - start_s)] if end_s - start_s >= _NOTICED_S else []
 
 

@@ -152,7 +152,7 @@ def test_a_store_that_freezes_in_a_commit_ends_as_unknown_in_bounded_time(
     proxy.on("LIST", skip=sum(request.is_list for request in commit)).freeze()
     clock = SystemClock()
     start_s = clock.monotonic()
-    with pytest.raises(CommitUnknownError, match="it is not known whether epoch 2 was committed"):
+    with pytest.raises(CommitUnknownError, match="the outcome of the commit of epoch 2 is not known"):
         _commit(store, 2)
     assert clock.monotonic() - start_s < 60
     # A handle that does not know is never used again, and the next one finds the truth: here, what came late.

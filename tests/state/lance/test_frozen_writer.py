@@ -1,4 +1,4 @@
-"""Fencing among real processes: frozen in the middle of a commit, many takers at once, many first starts at once."""
+"""Fencing of real processes: frozen during a commit, simultaneous take-overs, simultaneous first starts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ REPETITIONS = 10
 
 @pytest.fixture(scope="module")
 def processes() -> Iterator[list[StoreProcess]]:
-    """They are started once: that takes longer than all that they do."""
+    """Processes, started once: a start takes longer than all tests."""
     started = [StoreProcess() for _ in range(8)]
     yield started
     for process in started:

@@ -1,4 +1,4 @@
-"""What only the store on Lance can get wrong."""
+"""The store on Lance: its files, simultaneous first starts, foreign writes, unreachable roots."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def test_an_epoch_is_text_since_it_does_not_fit_every_readers_numbers() -> None:
         ({"kind": "tag", "name": "audit", "epoch": 7}, "give an epoch as text"),
         ({"kind": "tag", "name": "audit", "epoch": "7; DROP"}, "give an epoch as text"),
         ({"kind": "tag", "name": "audit", "epoch": "9" * 400}, "give an epoch as text"),
-        ({"kind": "tag", "name": "../x", "epoch": "7"}, "is no name for a tag"),
+        ({"kind": "tag", "name": "../x", "epoch": "7"}, "is not a valid name for a tag"),
         ({"kind": "vacuum", "keep_epochs": 0}, "at least the last epoch"),
         ({"kind": "vacuum", "keep_epochs": 1.5}, "give a whole number"),
         ({"kind": "vacuum", "keep_s": -1}, "not below zero"),
