@@ -57,7 +57,8 @@ def queue_url(sqs: SqsServer) -> str:
 def session() -> Iterator[SparkSession]:
     """Ray and Spark over RayDP, which every run inside this process then uses."""
     from actors.hosting.run_client import connect_ray, disconnect_ray
-    from spark_bridge.session.session import prepare_java, start_session, stop_session
+    from spark_bridge.application.java import prepare_java
+    from spark_bridge.session.session import start_session, stop_session
     from spark_bridge.session.settings import SparkSettings
 
     prepare_java()

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_bridge.session.session import start_local_session
+from spark_bridge.session.local_session import start_local_session
 from spark_bridge.session.settings import SparkSettings
 
 

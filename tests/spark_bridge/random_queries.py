@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from spark_bridge.session.session import start_local_session
+from spark_bridge.session.local_session import start_local_session
 from spark_bridge.session.settings import SparkSettings
 from tests.spark_bridge.random_story import QUERIES_OF_A_STORY, tell
 

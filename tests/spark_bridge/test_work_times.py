@@ -21,7 +21,7 @@ def test_work_is_timed_when_it_is_done_and_called_by_what_it_is_for() -> None:
     assert times.spans == (
         Span("spark", "hand-over to Spark", 0.0, 1.0),
         Span("spark", "totals, again", 1.0, 2.0),
-        Span("spark", "late, catching up, again", 3.0, 2.0),
+        Span("spark", "late, backfill, again", 3.0, 2.0),
         Span("spark", "stored rows of orders, again", 5.0, 2.0),
     )
 

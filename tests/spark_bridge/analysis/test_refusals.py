@@ -6,7 +6,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_bridge.analysis.analysis import SourceWithoutSchemaError, analyse
+from spark_bridge.analysis.analysis import analyse
+from spark_bridge.analysis.spark_analysis import SourceWithoutSchemaError
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.materializer import Materializer
 from state.errors import NotIncrementalError, ViewError

@@ -12,7 +12,7 @@ import pytest
 
 from spark_bridge.application.class_archive import ClassArchive, cache_dir, merged
 from spark_bridge.application.class_path import class_path
-from spark_bridge.session.session import prepare_java
+from spark_bridge.application.java import prepare_java
 
 _PROGRAM = "org.apache.spark.launcher.Main"
 

