@@ -13,7 +13,7 @@ from spark_bridge.session.settings import SparkSettings
 
 @pytest.fixture(scope="session")
 def local_spark() -> Iterator[SparkSession]:
-    """A session in this machine, without Ray."""
+    """A session on this machine, without Ray."""
     spark = start_local_session(SparkSettings(), "slackwater-tests")
     yield spark
     spark.stop()

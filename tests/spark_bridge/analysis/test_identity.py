@@ -1,4 +1,4 @@
-"""A view is recognised from run to run, and a changed one is not taken for it."""
+"""The identity of a view is the same from run to run, and differs for a changed view."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_identity_is_the_same_in_another_process(local_spark: SparkSession) -> N
         QUERY.replace("FROM t", "FROM t AS x").replace("avg(i)", "avg(x.i)").replace("GROUP BY k", "GROUP BY x.k"),
     ],
 )
-def test_identity_does_not_see_how_it_is_written(local_spark: SparkSession, other: str) -> None:
+def test_identity_does_not_see_the_wording(local_spark: SparkSession, other: str) -> None:
     assert identity(local_spark, other) == identity(local_spark, QUERY)
 
 
@@ -75,7 +75,7 @@ def test_identity_does_not_see_how_it_is_written(local_spark: SparkSession, othe
         ("FROM t", "FROM u"),
     ],
 )
-def test_identity_sees_what_is_computed(local_spark: SparkSession, old: str, new: str) -> None:
+def test_identity_sees_the_computation(local_spark: SparkSession, old: str, new: str) -> None:
     assert identity(local_spark, QUERY.replace(old, new)) != identity(local_spark, QUERY)
 
 

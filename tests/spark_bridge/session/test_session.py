@@ -1,4 +1,4 @@
-"""Java is found, settings reach Spark, and nothing of it reaches the terminal."""
+"""Java is found, settings reach Spark, and Spark prints nothing on the terminal."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_java_of_the_user_comes_before_the_wheel(tmp_path: Path, monkeypatch: py
     assert os.environ["PATH"].startswith(f"{own}/bin:")
 
 
-def test_java_on_the_path_counts_when_there_is_no_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_java_on_the_path_counts_without_a_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own = _fake_java(tmp_path / "own", "17.0.1")
     monkeypatch.setenv("JAVA_HOME", "")
     monkeypatch.setenv("PATH", f"{own}/bin:/nowhere")
@@ -69,7 +69,7 @@ def test_settings_of_the_user_win() -> None:
     assert settings.spark_configs()["spark.sql.ansi.enabled"] == "true"
 
 
-def test_settings_that_cannot_be_are_refused() -> None:
+def test_invalid_settings_are_refused() -> None:
     with pytest.raises(SettingsError, match="num_executors"):
         SparkSettings(num_executors=0)
     with pytest.raises(SettingsError, match="start_timeout_s"):

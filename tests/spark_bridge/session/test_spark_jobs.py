@@ -1,4 +1,4 @@
-"""Whatever waits for Spark ends, also when Spark does not."""
+"""Every wait for Spark ends, even if Spark does not answer."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_error_of_the_work_itself_is_raised_when_the_rest_has_finished(local_spa
     finished: list[int] = []
 
     def refused() -> int:
-        raise CommitRefusedError("somebody else")
+        raise CommitRefusedError("another process")
 
     def counted() -> int:
         finished.append(int(local_spark.range(5).count()))
