@@ -83,9 +83,7 @@ class ClassArchive:
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            _log.debug(
-                "the directory of class archives cannot be made", directory=str(self._directory), error=str(error)
-            )
+            _log.debug("no directory for a class archive", directory=str(self._directory), error=str(error))
             return ""
         if " " in str(self._directory) or not os.access(self._directory, os.W_OK):
             return ""
