@@ -16,7 +16,7 @@ _NOTICED_S = 0.001
 
 
 class WorkTimes:
-    """Measures pieces of work, also in several threads; begins count from its own creation.
+    """Measures pieces of work, also in several threads; times count from its creation.
 
     Args:
         clock: the clock.
@@ -33,7 +33,7 @@ class WorkTimes:
 
     @property
     def spans(self) -> tuple[Span, ...]:
-        """The measured pieces, in the order of their ends; begins count from the creation of this object."""
+        """The measured pieces, in the order of their ends; times count from the creation of this object."""
         return tuple(self._spans)
 
     @contextmanager

@@ -35,7 +35,7 @@ class HistoryPosition:
         self.row = row
 
     def go_to_next_part(self) -> None:
-        """Moves to the begin of the next part."""
+        """Moves to the first row of the next part."""
         self.part, self.row = self.part + 1, 0
 
     def to_json(self) -> str:

@@ -39,7 +39,7 @@ class ViewDefinition:
         function: takes one Spark DataFrame per source, named by its parameters, and returns a Spark DataFrame.
             It is called once, with empty frames.
         on_full: `"allow"` lets the view be recomputed as a whole, `"refuse"` requires an incremental view.
-        refresh_interval_s: minimum seconds between the begins of two recomputations of a full view.
+        refresh_interval_s: minimum seconds from the start of one recomputation of a full view to the next.
         replace: whether it replaces a stored view of this name with another definition.
         on_missing: for a backfill, when an ingested file is gone: `"refuse"` keeps the view hidden, `"allow"` shows it
             without those rows, and the catalog lists the files.

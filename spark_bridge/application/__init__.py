@@ -9,5 +9,5 @@
 Invariants: a process dies with its owner; an application ends within half a minute, even frozen; no call into a JVM or
 to Ray is waited for without a limit.
 
-The room `session` uses all of it; other rooms use `java` and `begin_call`.
+The room `session` uses all of it; the run and the doctor use `java`.
 """

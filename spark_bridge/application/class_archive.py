@@ -52,7 +52,7 @@ class ClassArchive:
 
     Args:
         java_home: the home of the Java.
-        jars: the begin of the class path of all JVMs.
+        jars: the first entries of every JVM's class path.
         directory: the directory of the archive.
     """
 

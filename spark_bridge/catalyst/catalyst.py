@@ -145,7 +145,7 @@ class Catalyst:
         return self._types.DataTypes.TimestampType
 
     def shared_number(self) -> Any:
-        """An array with one number for a plan; a job uses the number at its begin."""
+        """An array with one number for a plan; a job uses the number set before its start."""
         return self._jvm.java.util.concurrent.atomic.AtomicLongArray(1)
 
     def copied(self, binary: Expression) -> Expression:
@@ -205,13 +205,13 @@ class Catalyst:
         return self._repartition(1, False, child)
 
     def local_relation(self, output: Any, data: Any = None) -> Plan:
-        """Rows of the driver, under the given attributes (a Seq); None is no rows."""
+        """Rows of the driver, under the given attributes (a Seq); no rows without `data`."""
         return self._local_relation(output, self.seq([]) if data is None else data, False)
 
     def leaf(self, output: Any, frame: DataFrame) -> Plan:
         """The frame's rows as a leaf under other attributes (a Seq) of the same names and types.
 
-        Attributes that the frame lacks are null; the columns of the frame are in the order of the others.
+        An attribute that the frame lacks is null; the columns of the frame are in the order of the attributes.
         """
         attributes, names = self.items(output), set(frame.columns)
         present = [each for each in attributes if each.name() in names]

@@ -29,7 +29,7 @@ def epoch_time_us(epoch: int) -> int:
 class EpochTimestamps:
     """The time in one view's plan, which can be set before each job.
 
-    Spark sends the objects of a plan with each task, so a job computes with the time at its begin.
+    Spark sends the objects of a plan with each task, so a job computes with the time set before its start.
 
     Args:
         catalyst: of the session.

@@ -21,14 +21,14 @@ class EpochRows:
         nbytes: size of all rows as Arrow, in bytes.
         parallelism: number of tasks that the session runs at once.
         time_us: value of `current_timestamp()` for these rows, in microseconds since 1970.
-        held: objects that must live until the last job over the rows is over.
+        keep_alive: objects that must live until the last job over the rows is over.
     """
 
     frames: Leaves
     nbytes: int
     parallelism: int
     time_us: int
-    held: tuple[object, ...] = ()
+    keep_alive: tuple[object, ...] = ()
 
     @property
     def one_partition(self) -> bool:
@@ -44,7 +44,7 @@ class EpochViews:
         views: recorded name → version of every view, changed or not.
         created: the views that this epoch creates.
         dropped: the names of the views that it ends.
-        work: duration of each piece of work; begins count from the begin of the epoch.
+        work: duration of each piece of work; times count from the start of the epoch's work.
     """
 
     views: Mapping[str, ViewVersion]

@@ -77,7 +77,7 @@ class RowHandOver:
             nbytes=sum(each.nbytes for each in blocks.values()),
             parallelism=self.parallelism,
             time_us=epoch_time_us(epoch),
-            held=tuple(blocks.values()),
+            keep_alive=tuple(blocks.values()),
         )
 
     def _schema(self, source: str) -> pa.Schema:

@@ -6,7 +6,7 @@ import re
 
 from state.errors import RunFailedError
 
-# Begins of the parts after the message: the query, the plan, the stack of Java.
+# Start of the part after the message: the query, the plan, the stack of Java.
 _END = re.compile(r"\n== SQL|;\n'|;\n\n|\n\s*at [\w.$]+\(|\n\nJVM stacktrace|\n\+-|\nDriver stacktrace")
 # The part before the message: py4j's call, and the task and stage that failed.
 _BEFORE = re.compile(r".*?\(TID \d+\) \([^)]*\): |An error occurred while calling [\w.:]+\s*:?\s*", re.DOTALL)
