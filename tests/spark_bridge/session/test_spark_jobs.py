@@ -52,7 +52,7 @@ def test_work_in_a_dead_or_frozen_jvm_ends_as_a_lost_application(signal: str, tm
         env={**os.environ, "PYTHONPATH": str(Path.cwd())},
     )
     assert done.stdout.splitlines() == ["view 'v': the Spark application died", "True", "False"], done.stderr
-    assert done.stderr == "", "nothing of py4j's reaches the terminal"
+    assert done.stderr == "", "py4j prints nothing on the terminal"
 
 
 def test_failed_job_on_a_living_application_is_not_a_lost_one(local_spark: SparkSession) -> None:
