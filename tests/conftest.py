@@ -69,3 +69,14 @@ def session() -> Iterator[SparkSession]:
     yield spark
     stop_session()
     disconnect_ray()
+
+
+@pytest.fixture(scope="session")
+def local_spark() -> Iterator[SparkSession]:
+    """A Spark session of this process, without Ray."""
+    from spark_bridge.session.local_session import start_local_session
+    from spark_bridge.session.settings import SparkSettings
+
+    spark = start_local_session(SparkSettings(), "slackwater-tests")
+    yield spark
+    spark.stop()
