@@ -161,7 +161,7 @@ _MODULES = {
     "Settings": "slackwater.settings",
     "Snapshot": "slackwater.reading.snapshot",
     "SourceStatus": "slackwater.status.run_status",
-    "SparkSettings": "spark_bridge.session.session",
+    "SparkSettings": "spark_bridge.session.settings",
     "StartupStep": "slackwater.status.run_status",
     "Store": "slackwater.reading.store",
     "Story": "slackwater.reading.story",

@@ -57,7 +57,8 @@ def queue_url(sqs: SqsServer) -> str:
 def session() -> Iterator[SparkSession]:
     """Ray and Spark over RayDP, which every run inside this process then uses."""
     from actors.hosting.run_client import connect_ray, disconnect_ray
-    from spark_bridge.session.session import prepare_java, start_session, stop_session
+    from spark_bridge.application.java import prepare_java
+    from spark_bridge.session.session import start_session, stop_session
     from spark_bridge.session.settings import SparkSettings
 
     prepare_java()
@@ -73,7 +74,7 @@ def session() -> Iterator[SparkSession]:
 @pytest.fixture(scope="session")
 def local_spark() -> Iterator[SparkSession]:
     """A Spark session of this process, without Ray."""
-    from spark_bridge.session.session import start_local_session
+    from spark_bridge.session.local_session import start_local_session
     from spark_bridge.session.settings import SparkSettings
 
     spark = start_local_session(SparkSettings(), "slackwater-tests")

@@ -13,7 +13,6 @@ from actors.sources.source import SourceDefinition
 from slackwater.commands.retry import naming
 from slackwater.running.requests import RunRequests
 from spark_bridge.analysis.correctable import cannot_compute_again, cannot_follow, follows_files
-from spark_bridge.analysis.view_plan import AGGREGATE, APPEND, FULL
 from spark_bridge.catalyst.epoch_timestamps import uses_epoch_timestamps
 from state.errors import CommandRefusedError, NotFoundError
 from state.lance.lance_root import LanceRoot
@@ -102,14 +101,14 @@ class Corrections:
 
     def _require_following(self, store: StateStore, view: CatalogView) -> None:
         apart = [each for each in view.sources if each not in self._sources or not self._sources[each].materialize]
-        if view.view_class != FULL and apart:
+        if view.view_class != "full" and apart:
             raise CommandRefusedError(
                 f"view {view.name!r} reads also {', '.join(apart)}, whose rows are not stored, so that it cannot be "
                 "corrected: only views whose sources are all declared with materialize=True can"
             )
-        if view.view_class == APPEND and not follows_files(self._root.location, store.head.views.get(view.name)):
+        if view.view_class == "append" and not follows_files(self._root.location, store.head.views.get(view.name)):
             raise CommandRefusedError(cannot_follow(view.name))
-        if view.view_class == AGGREGATE and uses_epoch_timestamps(view.identity):
+        if view.view_class == "aggregate" and uses_epoch_timestamps(view.identity):
             raise CommandRefusedError(cannot_compute_again(view.name))
 
     def _versions_of(self, paths: Sequence[PathKey]) -> list[FileVersion]:

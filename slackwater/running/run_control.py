@@ -30,7 +30,7 @@ from slackwater.settings import Settings
 from slackwater.status.run_status import BackfillStatus, ViewStatus
 from slackwater.status.startup_steps import StartupSteps
 from spark_bridge.analysis.view_definition import ViewDefinition
-from spark_bridge.session.session import prepare_java
+from spark_bridge.application.java import prepare_java
 from state.clock import Clock
 from state.errors import FencedError, RunFailedError, SlackwaterError
 from state.lance.lance_root import LanceRoot

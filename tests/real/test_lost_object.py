@@ -90,7 +90,10 @@ def test_an_epoch_whose_rows_are_lost_is_done_again(tmp_path: Path, monkeypatch:
     assert not due and (report.recoveries, report.files, report.rows) == (2, 2, 10_000)
     for message in said:
         assert message.startswith("view 't")
-        assert "rows of an epoch are lost, since the actor that had read them died; the run goes on from the" in message
+        assert (
+            "rows of an epoch are lost, because the actor that had read them died; the run continues from the"
+            in message
+        )
     check_every_epoch(tmp_path / "root", tmp_path)
 
 
@@ -107,7 +110,7 @@ def answer() -> dict[str, Any]:
 def test_a_block_whose_spill_file_is_gone_is_a_loss_and_no_wait_for_ever(answer: dict[str, Any]) -> None:
     assert answer["spilled"] > 1, "Ray has spilled, or the test says nothing"
     assert answer["present"] == "handed to Spark"
-    assert answer["gone"].startswith("RunFailedError: source 't': rows of an epoch are lost, since Ray had spilled ")
+    assert answer["gone"].startswith("RunFailedError: source 't': rows of an epoch are lost, because Ray had spilled ")
     assert "Ray's temporary directory" in answer["gone"]
 
 

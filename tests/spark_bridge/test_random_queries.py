@@ -1,4 +1,4 @@
-"""Whatever the query, the rows, and how they are cut into epochs: a view is Spark's answer over all of them."""
+"""Views of random queries, over random rows in random epochs, equal Spark's answers over all rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _AT_ONCE = 2
 
 
 def _require_equal(spark: SparkSession, directory: Path, seeds: range) -> None:
-    """The seeds of what is wrong are in the message; `random_queries --queries 10 --start SEED` shows one again."""
+    """Asserts no difference.  The message has the seeds; `random_queries --queries 10 --start SEED` repeats one."""
     reports = [tell(spark, directory / str(seed), seed) for seed in seeds]
     wrong = [f"seed {report.seed}: {each}" for report in reports for each in report.differences]
     skipped = [f"seed {report.seed}: {each}" for report in reports for each in report.skipped]

@@ -1,4 +1,4 @@
-"""After every epoch a view is what Spark computes over all rows so far, however they were cut into epochs."""
+"""After every epoch a view equals Spark's answer over all rows so far, for every cut into epochs."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_view_is_sparks_answer_after_every_epoch(
 
 
 def test_nulls_before_and_after_values_leave_no_trace(local_spark: SparkSession, tmp_path: Path) -> None:
-    """An aggregate over nothing but nulls, merged with one over values, in both orders."""
+    """An aggregate over nulls only, merged with one over values, in both orders."""
     query = """SELECT k, count(p) AS n, sum(p) AS sp, avg(p) AS ap, sum(i) AS si, avg(i) AS ai, min(i) AS lo,
         max(p) AS hi, stddev(i) AS d, var_pop(i) AS v, sum(p) FILTER (WHERE b) AS f FROM t GROUP BY k"""
     view = FollowedView(local_spark, tmp_path, ViewDefinition("v", query), {"t": SCHEMA})
@@ -172,7 +172,7 @@ def test_one_row_view_has_its_row_from_creation_on(local_spark: SparkSession, tm
 
 
 def test_many_groups_and_many_epochs_keep_the_view_right(local_spark: SparkSession, tmp_path: Path) -> None:
-    """Enough groups for the index, and enough commits for what keeps it short."""
+    """Enough groups for an index, and enough commits for its merging."""
     chance = random.Random(3)
     query = "SELECT concat(k, i) AS ki, count(*) AS n, sum(i) AS s FROM t GROUP BY 1"
     view = FollowedView(local_spark, tmp_path, ViewDefinition("many", query), {"t": SCHEMA})
@@ -201,7 +201,7 @@ def test_merge_too_large_for_the_driver_is_a_job_with_the_same_answer(
     view.check()
 
 
-def test_values_that_were_seen_are_stored_once_apart(local_spark: SparkSession, tmp_path: Path) -> None:
+def test_seen_values_are_stored_once_and_separately(local_spark: SparkSession, tmp_path: Path) -> None:
     query = "SELECT k, count(DISTINCT g) AS n, count(DISTINCT b) AS m FROM t GROUP BY k"
     view = FollowedView(local_spark, tmp_path, ViewDefinition("once", query), {"t": SCHEMA})
     rows = random_rows(random.Random(7), 50)
@@ -211,7 +211,7 @@ def test_values_that_were_seen_are_stored_once_apart(local_spark: SparkSession, 
     stored = open_dataset(view.root.child(seen.distinct_path), seen.distinct_version)
     assert stored.count_rows() == len(stored.to_table().column("__sw_key").unique())
     view.run({"t": rows})
-    assert view.version.distinct_version == seen.distinct_version, "nothing in it is new"
+    assert view.version.distinct_version == seen.distinct_version, "it has no new values"
     view.check()
 
 

@@ -1,4 +1,4 @@
-"""Rows that Spark's tasks write themselves are those that would have come through this process."""
+"""Rows that Spark's tasks write equal the rows that this process writes."""
 
 from __future__ import annotations
 
@@ -48,10 +48,12 @@ def test_the_order_of_a_result_is_that_of_its_rows(local_spark: SparkSession, tm
         stored = open_dataset(location, version)
         assert stored.to_table()["n"].to_pylist() == list(numbers)
         assert stored.schema == ROWS
-    assert len(open_dataset(location, 3).get_fragments()) == 5, "each task has written its own"
+    assert len(open_dataset(location, 3).get_fragments()) == 5, "each task writes its own fragment"
 
 
-def test_what_becomes_empty_is_empty_and_nothing_is_no_version(local_spark: SparkSession, tmp_path: Path) -> None:
+def test_an_empty_replacement_empties_and_an_empty_append_makes_no_version(
+    local_spark: SparkSession, tmp_path: Path
+) -> None:
     location = Location(str(tmp_path / "v.lance"))
     table = create_of_result(location, local_spark.range(10).toDF("n"), ROWS, 1)
     nothing = frame_of_table(local_spark, ROWS.empty_table())
@@ -72,7 +74,7 @@ def test_a_task_that_fails_leaves_the_dataset_as_it_was(local_spark: SparkSessio
     assert open_dataset(location).count_rows() == 15
 
 
-def test_it_is_refused_when_somebody_else_has_written(local_spark: SparkSession, tmp_path: Path) -> None:
+def test_a_commit_after_another_writer_is_refused(local_spark: SparkSession, tmp_path: Path) -> None:
     location = Location(str(tmp_path / "v.lance"))
     table = create_of_result(location, local_spark.range(10).toDF("n"), ROWS, 1)
     open_dataset(location).restore()

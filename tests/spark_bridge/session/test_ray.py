@@ -44,7 +44,7 @@ def lines(table: pa.Table) -> list[str]:
     return sorted(repr(row) for row in table.to_pylist())
 
 
-def test_every_type_arrives_in_spark_and_in_the_view_as_it_was(session: SparkSession, tmp_path: Path) -> None:
+def test_every_type_arrives_unchanged_in_spark_and_in_the_view(session: SparkSession, tmp_path: Path) -> None:
     chance, root = random.Random(21), Location(str(tmp_path))
     materializer = Materializer(session, root)
     materializer.declare([ViewDefinition(*view) for view in VIEWS.items()], {"t": SCHEMA}, {})
@@ -59,6 +59,6 @@ def test_every_type_arrives_in_spark_and_in_the_view_as_it_was(session: SparkSes
     )
     assert appended.schema == SCHEMA
     assert lines(appended) == lines(rows)
-    # DuckDB has its own mind about the average of decimals.
+    # DuckDB's average of decimals has another type.
     expected = duckdb.sql("SELECT k, count(*) AS n, sum(i)::BIGINT AS s FROM rows GROUP BY k").to_arrow_table()
     assert lines(grouped.select(["k", "n", "s"])) == lines(expected)

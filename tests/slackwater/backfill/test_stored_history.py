@@ -1,4 +1,4 @@
-"""The history of a backfill is every row that was ingested, once, wherever reading it was interrupted."""
+"""The history of a backfill has every ingested row once, wherever the reading was interrupted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SCHEMA = pa.schema([("k", pa.string()), ("n", pa.int64())])
 
 
 def stored(root: Path) -> dict[str, ViewVersion]:
-    """Rows of a source in fragments of five, of which some rows are gone and the first have no `n`."""
+    """Stored rows in fragments of five; some rows are deleted, and the first rows lack `n`."""
     uri = str(root / "views" / "s.rows-1.lance")
     early = pa.table({"__sw_row": range(12), "k": [f"a{each}" for each in range(12)]})
     lance.write_dataset(early, uri, max_rows_per_file=5)
@@ -57,14 +57,14 @@ def expected() -> list[dict[str, object]]:
 
 
 @pytest.mark.parametrize("nbytes", [1, 60, 1 << 20])
-def test_stored_rows_are_taken_once_and_those_of_later_epochs_are_not(opened: Opened, nbytes: int) -> None:
+def test_stored_rows_of_the_epoch_are_taken_once(opened: Opened, nbytes: int) -> None:
     made = opened()
     assert made.fraction == 0
     assert rows(made, nbytes) == expected()
     assert made.fraction == 1
 
 
-def test_reading_stored_rows_goes_on_wherever_it_was_interrupted(opened: Opened) -> None:
+def test_reading_stored_rows_continues_wherever_it_was_interrupted(opened: Opened) -> None:
     found, progress, pieces = [], None, 0
     while True:
         made = opened(progress)
@@ -77,11 +77,11 @@ def test_reading_stored_rows_goes_on_wherever_it_was_interrupted(opened: Opened)
     assert pieces > 3
 
 
-def test_a_view_that_only_counts_gets_rows_all_the_same(opened: Opened) -> None:
+def test_a_view_that_only_counts_gets_rows_too(opened: Opened) -> None:
     assert len(rows(opened(columns=frozenset()), 1 << 20)) == len(expected())
 
 
-def test_a_source_of_which_no_row_was_ingested_has_no_history(tmp_path: Path) -> None:
+def test_a_source_without_ingested_rows_has_no_history(tmp_path: Path) -> None:
     made = StoredHistory(Location(str(tmp_path)), {}, {"s": SCHEMA}, {"s": frozenset({"k"})}, None)
     assert made.take(1) is None
     assert made.fraction == 1
