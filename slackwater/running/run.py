@@ -8,7 +8,7 @@ from typing import Any, overload
 
 from typing_extensions import Unpack
 
-from actors.protocol.barrier import Throttle
+from actors.protocol.barrier import Pause, Resume, Throttle
 from actors.protocol.run_state import RunState
 from actors.sources.pipeline_definition import PipelineDefinition
 from slackwater.running.run_control import RunControl
@@ -16,7 +16,6 @@ from slackwater.status.run_status import RunReport, RunStatus, SourceStatus
 from slackwater.status.text import counted
 from spark_bridge.analysis.view_definition import ViewDefinition, ViewOptions
 from state.errors import SettingsError
-from state.ownership.command import ThrottleCommand
 from state.vnode import fetcher_bounds
 
 __all__ = ["Run", "RunReport", "RunStatus", "SourceStatus"]
@@ -102,11 +101,11 @@ class Run:
 
     def pause(self) -> None:
         """From the next barrier on nothing is listed or read; what was read is committed."""
-        self._control.requests.pause()
+        self._control.requests.change_flow(Pause())
 
     def resume(self) -> None:
         """Takes a `pause` back."""
-        self._control.requests.resume()
+        self._control.requests.change_flow(Resume())
 
     def throttle(
         self,
@@ -120,12 +119,7 @@ class Run:
         Raises:
             UsageError: a limit is not above zero.
         """
-        limits = ThrottleCommand(
-            files_per_second=files_per_second, bytes_per_second=bytes_per_second, rows_per_second=rows_per_second
-        )
-        self._control.requests.throttle(
-            Throttle(limits.files_per_second, limits.bytes_per_second, limits.rows_per_second)
-        )
+        self._control.requests.change_flow(Throttle(files_per_second, bytes_per_second, rows_per_second))
 
     def rescale(self, *, fetchers: int | tuple[int, int]) -> None:
         """Takes the run to another number of fetch actors, without stopping it.

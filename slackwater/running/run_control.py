@@ -20,6 +20,7 @@ from actors.sources.pipeline_definition import PipelineDefinition
 from slackwater.observability.run_observer import RunObserver
 from slackwater.running.attempt import Attempt
 from slackwater.running.command_loop import CommandLoop
+from slackwater.running.commanded_run import CommandedRun
 from slackwater.running.corrections import Corrections
 from slackwater.running.flow_meter import FlowMeter
 from slackwater.running.progress import RunProgress
@@ -100,7 +101,8 @@ class RunControl:
         self._spark = SparkApplication(settings.spark, f"slackwater-{ownership.run_id}", self.startup)
         self._owns_ray = self._start_ray(settings)
         inbox = CommandInbox(definition.root, clock)
-        self._commands = CommandLoop(inbox, ownership, self.requests, self.corrections, lambda: self.failure)
+        commanded = CommandedRun(self.requests, self.corrections, lambda: self.failure)
+        self._commands = CommandLoop(inbox, ownership, commanded)
         self._thread = threading.Thread(target=self._control, name="run", daemon=True)
         self._thread.start()
 

@@ -16,11 +16,11 @@ def check_tag_name(name: str) -> None:
     """Refuses what could be taken for an epoch or a time, or could not be typed.
 
     Raises:
-        UsageError: it is no name for a tag.
+        UsageError: the name is not a valid tag name.
     """
     if name == "latest" or not _NAME.fullmatch(name):
         raise UsageError(
-            f"{name!r} is no name for a tag: it begins with a letter, has at most 64 letters, digits, '.', '_' and "
+            f"{name!r} is not a valid tag name: it begins with a letter, has at most 64 letters, digits, '.', '_' and "
             "'-', and is not `latest`"
         )
 
@@ -34,7 +34,7 @@ def put_tag(store: StateStore, name: str, epoch: int) -> None:
         epoch: a retained epoch.
 
     Raises:
-        UsageError: it is no name for a tag, or there are too many.
+        UsageError: the name is not a valid tag name, or there are too many.
         EpochNotFoundError: the epoch is not, or no longer, retained.
         FencedError, CommitRefusedError, CommitUnknownError: as `StateStore.commit`.
     """

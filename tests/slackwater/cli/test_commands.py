@@ -23,7 +23,7 @@ from tests.slackwater.commands.bad_files import BAD, BadFiles, progress
         (("rescale", "ROOT", "0"), "from 1 to 256"),
         (("rescale", "ROOT", "257"), "from 1 to 256"),
         (("rescale", "ROOT", "8-2"), "the fewest and the most"),
-        (("rescale", "ROOT", "many"), "'many' is no number of fetch actors"),
+        (("rescale", "ROOT", "many"), "'many' is not a valid number of fetch actors"),
         (("pause",), "root"),
         (("stop", "s3://bucket/root", "-o", "secret_access_key=hunter2"), "AWS_SECRET_ACCESS_KEY"),
     ],
