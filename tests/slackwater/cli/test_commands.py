@@ -16,8 +16,8 @@ from tests.slackwater.commands.bad_files import BAD, BadFiles, progress
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("throttle", "ROOT"), "give --files-per-second"),
-        (("throttle", "ROOT", "off", "--files-per-second", "3"), "give --files-per-second"),
+        (("throttle", "ROOT"), "give one or more of --files-per-second"),
+        (("throttle", "ROOT", "off", "--files-per-second", "3"), "give one or more of --files-per-second"),
         (("throttle", "ROOT", "--bytes-per-second", "0"), "give a number above zero"),
         (("throttle", "ROOT", "on"), "off"),
         (("rescale", "ROOT", "0"), "from 1 to 256"),
