@@ -126,7 +126,7 @@ def run(
         if print_dry_run(load_pipeline(target), prices, output).is_refused:
             sys.exit(1)
         return
-    report = show_run(load_pipeline(target), until.value if until else None, takeover, output)
+    report = show_run(load_pipeline(target), "caught_up" if until else None, takeover, output)
     if not json:
         print_report(report, output)
 

@@ -8,7 +8,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal
 
 import structlog
 
@@ -22,7 +22,9 @@ _ENDED_AT_ONCE = "error: interrupted; committed epochs are kept, and the next st
 
 
 def run_in_foreground(
-    start: Callable[[], Run], until: str | None, show: Callable[[RunStatus], None] = lambda _status: None
+    start: Callable[[], Run],
+    until: Literal["caught_up"] | None,
+    show: Callable[[RunStatus], None] = lambda _status: None,
 ) -> RunReport:
     """Starts a run and waits for it; SIGINT (Ctrl-C) and SIGTERM end it after a last epoch.
 

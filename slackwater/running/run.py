@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import Any, overload
+from typing import Any, Literal, overload
 
 from typing_extensions import Unpack
 
@@ -20,7 +20,7 @@ from state.vnode import fetcher_bounds
 
 __all__ = ["Run", "RunReport", "RunStatus", "SourceStatus"]
 
-CAUGHT_UP = "caught_up"
+CAUGHT_UP: Literal["caught_up"] = "caught_up"
 
 
 class Run:
@@ -69,7 +69,7 @@ class Run:
             startup=self._control.startup.all(),
         )
 
-    def wait(self, until: str | None = None, timeout_s: float | None = None) -> bool:
+    def wait(self, until: Literal["caught_up"] | None = None, timeout_s: float | None = None) -> bool:
         """Waits until the run is over, or has caught up.
 
         Args:

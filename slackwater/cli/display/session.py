@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from rich.console import Console
 
@@ -28,7 +28,7 @@ def has_display(output: Output) -> bool:
     return console.is_terminal and not console.is_dumb_terminal and not is_shared
 
 
-def show_run(pipeline: Pipeline, until: str | None, takeover: bool, output: Output) -> RunReport:
+def show_run(pipeline: Pipeline, until: Literal["caught_up"] | None, takeover: bool, output: Output) -> RunReport:
     """Runs a pipeline until it has caught up, fails, or receives a signal.
 
     Its status is shown on stderr; with `--json`, its events are printed on stdout.
