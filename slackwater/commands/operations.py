@@ -24,7 +24,7 @@ from state.upkeep.vacuum import Vacuumed
 from state.vnode import fetcher_bounds
 
 
-class CommandedRun(Protocol):
+class RunOperations(Protocol):
     """The operations of a run; each returns when it is committed.
 
     Raises:
@@ -54,7 +54,7 @@ class Operation(Command, ABC):
     """A command that a run carries out."""
 
     @abstractmethod
-    def on_run(self, run: CommandedRun) -> Answer:
+    def on_run(self, run: RunOperations) -> Answer:
         """Carries the command out in a run."""
 
 
@@ -75,7 +75,7 @@ class RootOperation(Operation):
 class StopCommand(Operation, kind="stop"):
     """Ends the run after a last epoch."""
 
-    def on_run(self, run: CommandedRun) -> Answer:
+    def on_run(self, run: RunOperations) -> Answer:
         run.stop()
         return Answer(True, "stopped after a last epoch")
 
@@ -94,7 +94,7 @@ class RescaleCommand(Operation, kind="rescale"):
     def __post_init__(self) -> None:
         fetcher_bounds((self.fewest, self.most))
 
-    def on_run(self, run: CommandedRun) -> Answer:
+    def on_run(self, run: RunOperations) -> Answer:
         run.rescale(self.fewest, self.most)
         if self.fewest < self.most:
             return Answer(True, f"{self.fewest} to {self.most} fetch actors, chosen by the backlog")
@@ -117,7 +117,7 @@ class RetryCommand(RootOperation, kind="retry"):
         if self.file is not None:
             object.__setattr__(self, "file", _without_secrets(self.file))
 
-    def on_run(self, run: CommandedRun) -> Answer:
+    def on_run(self, run: RunOperations) -> Answer:
         return self._answer(run.retry(self.source, self.file))
 
     def on_root(self, store: StateStore, root: LanceRoot) -> Answer:
@@ -150,14 +150,14 @@ class Correction(Operation):
 class ReingestCommand(Correction, kind="reingest"):
     """Reads files again, and replaces their rows."""
 
-    def on_run(self, run: CommandedRun) -> Answer:
+    def on_run(self, run: RunOperations) -> Answer:
         return _files_answer(run.reingest(self.file, self.source), "read again")
 
 
 class ForgetCommand(Correction, kind="forget"):
     """Deletes the rows of files from all views."""
 
-    def on_run(self, run: CommandedRun) -> Answer:
+    def on_run(self, run: RunOperations) -> Answer:
         return _files_answer(run.forget(self.file, self.source), "forgotten")
 
 
@@ -173,7 +173,7 @@ class ClearQuarantineCommand(RootOperation, kind="clear_quarantine"):
     epoch: Epoch
     source: str | None = None
 
-    def on_run(self, run: CommandedRun) -> Answer:
+    def on_run(self, run: RunOperations) -> Answer:
         return self._answer(run.clear_quarantine(self.source, self.epoch))
 
     def on_root(self, store: StateStore, root: LanceRoot) -> Answer:
@@ -199,7 +199,7 @@ class TagCommand(RootOperation, kind="tag"):
     def __post_init__(self) -> None:
         check_tag_name(self.name)
 
-    def on_run(self, run: CommandedRun) -> Answer:
+    def on_run(self, run: RunOperations) -> Answer:
         if self.epoch is None:
             run.delete_tag(self.name)
         else:
@@ -238,7 +238,7 @@ class VacuumCommand(RootOperation, kind="vacuum"):
         if self.keep_epochs is not None and self.keep_epochs < 1:
             raise UsageError(f"vacuum: keep_epochs={self.keep_epochs}: at least the last epoch stays")
 
-    def on_run(self, run: CommandedRun) -> Answer:
+    def on_run(self, run: RunOperations) -> Answer:
         if self != VacuumCommand():
             raise CommandRefusedError(
                 "a running pipeline keeps the epochs that its settings name: leave out --keep-s and --keep-epochs"

@@ -14,7 +14,7 @@ from state.upkeep.vacuum import Vacuumed
 
 
 class CommandedRun:
-    """The operations of one run, for `slackwater.commands.operations`.
+    """The operations of one run: `RunOperations` of `slackwater.commands.operations`, and changes of the flow.
 
     Args:
         requests, corrections: of the run.

@@ -7,6 +7,7 @@ import random
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -21,6 +22,8 @@ from slackwater.commands.operations import (
     ClearQuarantineCommand,
     RescaleCommand,
     RetryCommand,
+    RootOperation,
+    RunOperations,
     StopCommand,
     TagCommand,
     VacuumCommand,
@@ -38,11 +41,13 @@ from state.errors import (
     StorageUnavailableError,
     StoreNotFoundError,
 )
+from state.lance.lance_root import LanceRoot
 from state.location import Location
 from state.objects.object_client import object_client
 from state.ownership.command import Answer, Command
 from state.ownership.command_inbox import CommandInbox
 from state.ownership.owner import Owner, Ownership, _to_json, read_owner
+from state.store.store import StateStore
 from tests.slackwater.commands.bad_files import BAD, BadFiles, progress
 from tests.slackwater.running.test_requests import Requested, ScriptedAttempt, at_once
 
@@ -97,6 +102,26 @@ def test_the_run_carries_out_what_is_asked_at_a_barrier_and_says_so(run: Served)
         assert asked(run.location, RescaleCommand(fewest=1, most=8)).startswith("1 to 8 fetch actors")
     assert attempt.rescalings == [(4, 4), (1, 8)]
     assert attempt.asked[0] == Pause() and attempt.asked[2:] == [Throttle(bytes_per_second=5e6), Throttle()]
+
+
+@dataclass(frozen=True)
+class Echo(RootOperation, kind="test_echo"):
+    """A command that only this module has."""
+
+    text: str
+
+    def on_run(self, run: RunOperations) -> Answer:
+        return Answer(True, f"{self.text} by a run")
+
+    def on_root(self, store: StateStore, root: LanceRoot) -> Answer:
+        return Answer(True, f"{self.text} at {root.location}")
+
+
+def test_a_new_command_is_one_class(run: Served) -> None:
+    run.attempt(at_once)
+    with run.running():
+        assert asked(run.location, Echo("done")) == "done by a run"
+    assert asked(run.location, Echo("done")) == f"done at {run.location}"
 
 
 def test_while_no_attempt_runs_it_is_remembered_and_said_so(run: Served) -> None:
