@@ -109,7 +109,7 @@ def test_only_a_bucket_of_s3_has_notifications() -> None:
 def test_a_queue_has_one_source() -> None:
     pipeline = sw.Pipeline("p", "/root")
     pipeline.source("a", "s3://raw/a", format="json", discovery=Notifications(queue_url=_QUEUE))
-    with pytest.raises(SettingsError, match="source b: source a reads the queue"):
+    with pytest.raises(SettingsError, match="source b: source a already reads the queue"):
         pipeline.source("b", "s3://raw/b", format="json", discovery=Notifications(queue_url=_QUEUE))
     pipeline.source("b", "s3://raw/b", format="json", discovery=Notifications(queue_url=_QUEUE + "-b"))
 

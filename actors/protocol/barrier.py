@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -10,6 +11,8 @@ from actors.files import FileKey, FileVersion, ForgottenFile, RetriedFile, Vanis
 from actors.protocol.messages import Message
 from actors.protocol.vnode_mapping import VnodeMapping
 from state.epoch import EpochPair
+from state.errors import UsageError
+from state.ownership.command import Command
 
 
 class Mutation:
@@ -28,23 +31,53 @@ class Stop(Mutation):
     """Every actor ends when it has passed the barrier on."""
 
 
+class FlowCommand(Mutation, Command):
+    """A mutation that is a command too: the run remembers it, and begins every later attempt with it."""
+
+    @property
+    def outcome(self) -> str:
+        """The state of the flow behind the barrier, for the answer to the command."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True)
-class Pause(Mutation):
+class Pause(FlowCommand, kind="pause"):
     """Sources send nothing more; barriers continue."""
 
-
-@dataclass(frozen=True)
-class Resume(Mutation):
-    """Resumes after a `Pause`."""
+    outcome = "paused"
 
 
 @dataclass(frozen=True)
-class Throttle(Mutation):
-    """Limits of all fetch actors together: files opened, bytes read, rows emitted; None for those of the settings."""
+class Resume(FlowCommand, kind="resume"):
+    """Sources send again after a `Pause`."""
+
+    outcome = "resumed"
+
+
+@dataclass(frozen=True)
+class Throttle(FlowCommand, kind="throttle"):
+    """Upper limits for all fetch actors together: they open, read and emit no more each second.
+
+    Args:
+        files_per_second, bytes_per_second, rows_per_second: above zero; None for the limit of the settings.
+
+    Raises:
+        UsageError: a limit is not above zero.
+    """
 
     files_per_second: float | None = None
     bytes_per_second: float | None = None
     rows_per_second: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, rate in vars(self).items():
+            if rate is not None and not (math.isfinite(rate) and rate > 0):
+                raise UsageError(f"throttle: {name}={rate}: give a number above zero")
+
+    @property
+    def outcome(self) -> str:
+        limits = [f"{rate:,g} {name.split('_')[0]}" for name, rate in vars(self).items() if rate is not None]
+        return f"at most {' and '.join(limits)} a second" if limits else "not throttled"
 
 
 @dataclass(frozen=True)

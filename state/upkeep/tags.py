@@ -16,12 +16,12 @@ def check_tag_name(name: str) -> None:
     """Refuses names that look like an epoch or a time, or are hard to type.
 
     Raises:
-        UsageError: the name is not a valid name for a tag.
+        UsageError: the name is not a valid tag name.
     """
     if name == "latest" or not _NAME.fullmatch(name):
         raise UsageError(
-            f"{name!r} is not a valid name for a tag: it begins with a letter, has at most 64 letters, digits, '.', "
-            "'_' and '-', and is not `latest`"
+            f"{name!r} is not a valid tag name: it begins with a letter, has at most 64 letters, digits, '.', '_' and "
+            "'-', and is not `latest`"
         )
 
 
@@ -34,7 +34,7 @@ def put_tag(store: StateStore, name: str, epoch: int) -> None:
         epoch: a retained epoch.
 
     Raises:
-        UsageError: the name is not a valid name for a tag, or there are too many tags.
+        UsageError: the name is not a valid tag name, or there are too many.
         EpochNotFoundError: the epoch is not, or no longer, retained.
         FencedError, CommitRefusedError, CommitUnknownError: as `StateStore.commit`.
     """

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import slackwater as sw
+from slackwater.pipeline import OnChange
 from slackwater.testing.servers import s3_events
 from slackwater.testing.servers.s3_server import S3Server
 from slackwater.testing.servers.sqs_server import SqsServer
@@ -57,7 +58,7 @@ def declared(
     *,
     discovery: sw.Listing | sw.Notifications | None = None,
     options: dict[str, str] | None = None,
-    on_change: str = "ignore",
+    on_change: OnChange = "ignore",
     settings: sw.Settings | None = None,
     kind: str = "parquet",
 ) -> sw.Pipeline:
@@ -124,7 +125,7 @@ def test_after_one_listing_events_tell_of_what_comes_changes_and_goes(told: Told
 @pytest.mark.full
 @pytest.mark.parametrize("on_change", ["ignore", "replace"])
 def test_what_is_removed_while_it_is_read_stays_as_far_as_it_was_committed_or_leaves(
-    told: ToldBucket, tmp_path: Path, on_change: str
+    told: ToldBucket, tmp_path: Path, on_change: OnChange
 ) -> None:
     known, root = oracle(told, tmp_path, "csv"), tmp_path / "root"
     told.put("small.csv", encoded("csv", events(90)))

@@ -43,4 +43,4 @@ def test_files_are_read_by_name_and_a_late_one_next(tmp_path: Path) -> None:
 def test_an_order_that_there_is_not_is_refused(tmp_path: Path) -> None:
     pipeline = sw.Pipeline("ordered", tmp_path / "root")
     with pytest.raises(sw.SettingsError, match="order='size': give one of name, last_modified"):
-        pipeline.source("events", tmp_path, format="parquet", order="size")
+        pipeline.source("events", tmp_path, format="parquet", order="size")  # type: ignore[arg-type]

@@ -87,7 +87,7 @@ def test_declarations_that_cannot_be_meant(tmp_path: Path) -> None:
     def w(other):  # type: ignore[no-untyped-def]
         return other
 
-    with pytest.raises(sw.ViewError, match="names the source other, which is not declared; there are s"):
+    with pytest.raises(sw.ViewError, match="names the source other, which is not declared; the sources are s"):
         made.start()
 
 

@@ -73,7 +73,7 @@ def test_a_source_has_it_as_an_object(tmp_path: Path) -> None:
     definition = pipeline.sources["s"]
     assert definition.format == FixedWidth(width=2)
     assert '"format": {"name": "fixed", "width": 2}' in definition.to_json()
-    with pytest.raises(SettingsError, match="source t: 7 is no format"):
+    with pytest.raises(SettingsError, match="source t: 7 is not a valid format"):
         pipeline.source("t", tmp_path, format=7)  # type: ignore[arg-type]
 
 

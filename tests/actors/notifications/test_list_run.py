@@ -12,6 +12,7 @@ import pytest
 
 import slackwater as sw
 from actors.notifications.message_tracker import QueueDepth
+from slackwater.pipeline import OnChange
 from slackwater.testing.servers import s3_events
 from slackwater.testing.servers.s3_server import S3Server
 from slackwater.testing.servers.sqs_server import SqsServer
@@ -26,7 +27,7 @@ def pipeline(
     *,
     discovery: sw.Listing | sw.Notifications | None = None,
     options: dict[str, str] | None = None,
-    on_change: str = "ignore",
+    on_change: OnChange = "ignore",
     **notifications: Any,
 ) -> sw.Pipeline:
     made = sw.Pipeline("events", root)
@@ -176,7 +177,7 @@ def test_poison_is_kept_with_its_text_and_leaves_the_queue_and_test_events_only_
     [("ignore", ["done"]), ("append", ["done", "done"]), ("replace", ["done", "replaced"])],
 )
 def test_an_object_that_is_written_again_is_treated_as_the_source_says(
-    told: ToldBucket, tmp_path: Path, on_change: str, statuses: list[str]
+    told: ToldBucket, tmp_path: Path, on_change: OnChange, statuses: list[str]
 ) -> None:
     made = pipeline(told, tmp_path / "root", on_change=on_change, relist_interval_s=2.0)
     told.put("a")

@@ -16,14 +16,14 @@ from tests.slackwater.commands.bad_files import BAD, BadFiles, progress
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("throttle", "ROOT"), "give --files-per-second"),
-        (("throttle", "ROOT", "off", "--files-per-second", "3"), "give --files-per-second"),
+        (("throttle", "ROOT"), "give one or more of --files-per-second"),
+        (("throttle", "ROOT", "off", "--files-per-second", "3"), "give one or more of --files-per-second"),
         (("throttle", "ROOT", "--bytes-per-second", "0"), "give a number above zero"),
         (("throttle", "ROOT", "on"), "off"),
         (("rescale", "ROOT", "0"), "from 1 to 256"),
         (("rescale", "ROOT", "257"), "from 1 to 256"),
         (("rescale", "ROOT", "8-2"), "the fewest and the most"),
-        (("rescale", "ROOT", "many"), "'many' is no number of fetch actors"),
+        (("rescale", "ROOT", "many"), "'many' is not a valid number of fetch actors"),
         (("pause",), "root"),
         (("stop", "s3://bucket/root", "-o", "secret_access_key=hunter2"), "AWS_SECRET_ACCESS_KEY"),
     ],

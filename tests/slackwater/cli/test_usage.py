@@ -52,7 +52,7 @@ def test_an_error_in_the_users_module_is_one_line_too(tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text("raise ValueError('no such thing')\n", encoding="utf-8")
     ended = slackwater("run", "app.py:pipeline", cwd=tmp_path)
     assert ended.code == 1
-    assert ended.err == "error: ValueError: no such thing (not expected here; --debug shows where it comes from)\n"
+    assert ended.err == "error: ValueError: no such thing (an unexpected error; --debug shows its traceback)\n"
 
 
 def test_a_module_that_imports_a_missing_one_is_not_called_missing_itself(tmp_path: Path) -> None:

@@ -51,6 +51,6 @@ def test_the_store_has_its_progress(root: Path) -> None:
 
 def test_status_shows_it(root: Path) -> None:
     shown = CliRunner().invoke(app, ["status", str(root)])
-    assert "views that catch up" in shown.output
+    assert "backfills: views that are shown when complete" in shown.output
     document = json.loads(CliRunner().invoke(app, ["status", str(root), "--json"]).stdout)
     assert document["backfills"] == [{"name": "late", "class": None, "fraction": 0.25}]

@@ -67,7 +67,7 @@ def test_a_second_signal_ends_the_process_at_once() -> None:
     process.send_signal(signal.SIGTERM)
     _, err = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert err.splitlines()[-1].startswith("error: interrupted; what was committed stays")
+    assert err.splitlines()[-1].startswith("error: interrupted; committed epochs are kept")
 
 
 def test_outside_of_the_main_thread_signals_stay_whose_they_were() -> None:

@@ -85,29 +85,29 @@ def run(tmp_path: Path) -> Requested:
 
 def test_every_attempt_begins_with_the_pause_and_the_throttle_and_no_more(run: Requested) -> None:
     slow = Throttle(files_per_second=2.0)
-    run.requests.pause()
+    run.requests.change_flow(Pause())
     assert not run.requests.settle(), "no attempt runs yet"
-    run.requests.throttle(slow)
+    run.requests.change_flow(slow)
     assert run.attempt(later).asked == [slow, Pause()]
     run.requests.end()
     second = run.attempt(later)
     assert second.asked == [slow, Pause()]
-    run.requests.resume()
-    run.requests.throttle(Throttle())
+    run.requests.change_flow(Resume())
+    run.requests.change_flow(Throttle())
     assert second.asked[2:] == [Resume(), Throttle()]
     run.requests.end()
     assert run.attempt(later).asked == []
 
 
 def test_a_run_that_is_to_stop_begins_an_attempt_with_that_alone(run: Requested) -> None:
-    run.requests.pause()
+    run.requests.change_flow(Pause())
     run.requests.stop()
     assert run.attempt(later).asked == [Stop()]
 
 
 def test_settled_is_what_the_attempt_has_carried_out(run: Requested) -> None:
     run.attempt(at_once)
-    run.requests.pause()
+    run.requests.change_flow(Pause())
     assert run.requests.settle()
 
 
@@ -116,7 +116,7 @@ def test_what_an_attempt_does_not_live_to_carry_out_is_for_the_next(run: Request
         run.requests.end()
 
     run.attempt(dies)
-    run.requests.pause()
+    run.requests.change_flow(Pause())
     assert not run.requests.settle()
     assert run.attempt(later).asked == [Pause()]
 
@@ -126,7 +126,7 @@ def test_a_dead_coordinator_does_not_lose_a_request(run: Requested) -> None:
         raise RunFailedError("the coordinator died")
 
     run.attempt(is_dead)
-    run.requests.pause()
+    run.requests.change_flow(Pause())
     run.requests.end()
     assert run.attempt(later).asked == [Pause()]
 
