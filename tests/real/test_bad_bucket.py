@@ -15,8 +15,8 @@ import pytest
 import slackwater as sw
 from slackwater.testing.proxies.fault_proxy import FaultProxy
 from slackwater.testing.servers.s3_server import S3Server
+from tests.real.event_pipeline import FAST
 from tests.real.events import events, parquet
-from tests.real.test_run import FAST
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]
 

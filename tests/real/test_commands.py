@@ -13,8 +13,8 @@ import slackwater as sw
 from actors.settings import ReadLimits
 from state.epoch import epoch_time
 from tests.real import victims
+from tests.real.event_pipeline import FAST, TOTALS, expected, local, totals
 from tests.real.events import events, parquet, write
-from tests.real.test_run import FAST, TOTALS, expected, local, totals
 from tests.slackwater.cli.command import slackwater
 from tests.waiting import eventually
 

@@ -12,20 +12,14 @@ from pyspark.sql import SparkSession
 import slackwater as sw
 from slackwater.verification.verification import Outcome
 from tests.real import victims
-from tests.real.events import events, parquet, write
+from tests.real.event_pipeline import FAST
+from tests.real.events import VIEWS, events, parquet, write
 from tests.real.ledger_oracle import LedgerOracle
-from tests.real.test_run import FAST
 from tests.slackwater.cli.command import slackwater
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]
 
-VIEWS = {
-    "totals": "SELECT user, count(*) AS n, sum(amount) AS total, max(amount) AS most, count(DISTINCT amount) AS d "
-    "FROM events GROUP BY user",
-    "busy": "SELECT user, min(amount) AS least FROM events GROUP BY user HAVING count(*) > 4",
-    "large": "SELECT user, amount * 2 AS twice FROM events WHERE amount >= 100",
-}
 SMALL_PIECES = sw.Settings(
     fetch=sw.FetchSettings(
         num_fetchers=2,

@@ -9,8 +9,8 @@ import pytest
 
 import slackwater as sw
 from slackwater.testing.servers.s3_server import S3Server
+from tests.real.event_pipeline import FAST, TOTALS
 from tests.real.events import events, parquet
-from tests.real.test_run import FAST, TOTALS
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]

@@ -9,8 +9,8 @@ import pytest
 
 import slackwater as sw
 from spark_bridge.analysis.view_definition import ViewOptions
+from tests.real.event_pipeline import FAST, ONE_FETCHER, TOTALS, expected, totals
 from tests.real.events import events, parquet, write
-from tests.real.test_run import FAST, ONE_FETCHER, TOTALS, expected, totals
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]

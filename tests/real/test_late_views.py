@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 import slackwater as sw
+from tests.real.event_pipeline import FAST, ONE_FETCHER, TOTALS, expected, totals
 from tests.real.events import events, parquet, write
 from tests.real.ledger_oracle import LedgerOracle
-from tests.real.test_run import FAST, ONE_FETCHER, TOTALS, expected, totals
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]

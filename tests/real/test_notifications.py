@@ -19,10 +19,9 @@ from slackwater.testing.servers.s3_server import S3Server
 from slackwater.testing.servers.sqs_server import SqsServer
 from tests.actors.notifications.told_bucket import ToldBucket
 from tests.real import told_job
-from tests.real.events import events, parquet
+from tests.real.events import VIEWS, events, parquet
 from tests.real.ledger_oracle import LedgerOracle
 from tests.real.source_files import encoded
-from tests.real.test_corrections import VIEWS
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]

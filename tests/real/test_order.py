@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import slackwater as sw
+from tests.real.event_pipeline import FAST
 from tests.real.events import events, parquet, write
-from tests.real.test_run import FAST
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]
 

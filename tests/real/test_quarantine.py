@@ -13,8 +13,8 @@ from pyspark.sql import SparkSession
 import slackwater as sw
 from slackwater.verification.verification import Outcome
 from tests.real import victims
+from tests.real.event_pipeline import FAST, ONE_FETCHER, TOTALS, expected, totals
 from tests.real.events import events, parquet, write
-from tests.real.test_run import FAST, ONE_FETCHER, TOTALS, expected, totals
 from tests.slackwater.cli.command import slackwater
 from tests.waiting import eventually
 

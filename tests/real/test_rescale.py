@@ -13,9 +13,9 @@ import pytest
 import slackwater as sw
 from slackwater.testing.servers.s3_server import S3Server
 from tests.real import victims
+from tests.real.event_pipeline import FAST, TOTALS, expected, totals
 from tests.real.events import events, parquet
 from tests.real.ledger_oracle import LedgerOracle
-from tests.real.test_run import FAST, TOTALS, expected, totals
 from tests.slackwater.cli.command import slackwater
 from tests.waiting import eventually
 

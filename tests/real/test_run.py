@@ -12,36 +12,12 @@ import pytest
 import slackwater as sw
 from slackwater import ViewStatus
 from slackwater.testing.servers.s3_server import S3Server
+from tests.real.event_pipeline import FAST, TOTALS, expected, local, totals
 from tests.real.events import events, parquet, write
 from tests.real.ledger_oracle import LedgerOracle
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]
-
-TOTALS = "SELECT user, count(*) AS n, sum(amount) AS total FROM events GROUP BY user"
-FAST = sw.Listing(interval_s=0.1)
-ONE_FETCHER = sw.Settings(fetch=sw.FetchSettings(num_fetchers=1))
-"""An actor less to start; the runs on S3 have two."""
-
-
-def local(tmp_path: Path, **options: Any) -> sw.Pipeline:
-    (tmp_path / "in").mkdir(exist_ok=True)
-    pipeline = sw.Pipeline("events", tmp_path / "root", settings=ONE_FETCHER)
-    pipeline.source("events", tmp_path / "in", **{"format": "parquet", "discovery": FAST, **options})
-    pipeline.view("totals", TOTALS)
-    return pipeline
-
-
-def totals(root: str | Path, **options: Any) -> dict[int, tuple[int, float]]:
-    rows = sw.open(root, **options).snapshot().view("totals").to_arrow().to_pylist()
-    return {row["user"]: (row["n"], row["total"]) for row in rows}
-
-
-def expected(rows: list[dict[str, Any]]) -> dict[int, tuple[int, float]]:
-    amounts: dict[int, list[float]] = {}
-    for row in rows:
-        amounts.setdefault(row["user"], []).append(row["amount"])
-    return {user: (len(each), sum(each)) for user, each in amounts.items()}
 
 
 def test_small_files_are_one_get_each_and_none_when_they_were_seen(s3: S3Server, bucket: str) -> None:

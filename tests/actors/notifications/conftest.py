@@ -1,3 +1,5 @@
+"""A bucket whose events go to a queue."""
+
 from __future__ import annotations
 
 import pytest
@@ -7,14 +9,14 @@ from slackwater.testing.servers.sqs_server import SqsServer
 from tests.actors.notifications.told_bucket import ToldBucket
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def short_polls(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A poll whose reader is gone goes on in moto, and takes messages: here not for long.  And moto is one server."""
+    """Polls of at most 1 s: one whose reader is gone continues in moto, and takes messages; moto is shared by all tests."""
     monkeypatch.setattr("actors.notifications.event_watch._LONG_POLL_S", 1.0)
     monkeypatch.setattr("actors.notifications.event_watch._SHORT_POLL_S", 0.0)
 
 
 @pytest.fixture
-def told(s3: S3Server, bucket: str, sqs: SqsServer, queue_url: str) -> ToldBucket:
+def told(s3: S3Server, bucket: str, sqs: SqsServer, queue_url: str, short_polls: None) -> ToldBucket:
     """An empty bucket and its empty queue."""
     return ToldBucket(s3, bucket, sqs, queue_url)

@@ -16,7 +16,7 @@ from slackwater.testing.servers import s3_events
 from slackwater.testing.servers.s3_server import S3Server
 from slackwater.testing.servers.sqs_server import SqsServer
 from tests.actors.notifications.list_run import ListRun, eventually
-from tests.actors.notifications.test_message_queue import user
+from tests.actors.notifications.queue_user import user
 from tests.actors.notifications.told_bucket import ToldBucket
 
 

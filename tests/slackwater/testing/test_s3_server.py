@@ -15,6 +15,7 @@ from obstore.store import S3Store
 from slackwater.testing.servers.s3_server import S3Server
 from state.clock import SystemClock
 from tests.repository import REPOSITORY
+from tests.waiting import is_gone
 
 _OWNER = """
 from slackwater.testing import S3Server
@@ -23,18 +24,6 @@ server.start()
 print(server.pid, server._process.directory, flush=True)
 input()
 """
-
-
-def is_gone(pid: int, within_s: float = 10.0) -> bool:
-    clock = SystemClock()
-    deadline = clock.monotonic() + within_s
-    while clock.monotonic() < deadline:
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return True
-        clock.sleep(0.02)
-    return False
 
 
 def _store(bucket: str, options: dict[str, str]) -> S3Store:

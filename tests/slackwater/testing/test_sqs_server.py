@@ -12,7 +12,7 @@ from actors.notifications.message_tracker import QueueDepth
 from slackwater.testing.servers import s3_events
 from slackwater.testing.servers.sqs_server import SqsServer
 from state.clock import SystemClock
-from tests.slackwater.testing.test_s3_server import is_gone
+from tests.waiting import is_gone
 
 _AT = datetime(2026, 2, 3, 4, 5, 6, 789_000, tzinfo=UTC)
 

@@ -18,7 +18,7 @@ from state.lance.lance_access import open_dataset
 from state.location import Location
 from tests.spark_bridge.followed_view import FollowedView
 from tests.spark_bridge.random_rows import SCHEMA, random_rows
-from tests.spark_bridge.test_views_equal_spark import QUERIES
+from tests.spark_bridge.view_queries import QUERIES
 
 APPEND = [name for name in QUERIES if name.startswith("append_")]
 ROWS = pa.schema([pa.field("n", pa.int64(), nullable=False)])

@@ -14,7 +14,7 @@ from state.errors import ViewError
 from tests.spark_bridge.corrected_view import CorrectedView
 from tests.spark_bridge.followed_view import FollowedView
 from tests.spark_bridge.random_rows import SCHEMA, random_rows
-from tests.spark_bridge.test_views_equal_spark import DEFINITIONS
+from tests.spark_bridge.view_queries import DEFINITIONS
 
 
 def test_an_append_view_that_does_not_know_its_files_is_refused_with_the_next_step(
