@@ -11,7 +11,7 @@ from tests.actors.notifications.told_bucket import ToldBucket
 
 @pytest.fixture
 def short_polls(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Polls of at most 1 s: one whose reader is gone continues in moto, and takes messages; moto is shared by all tests."""
+    """Polls of at most 1 s: one whose reader is gone continues in the shared server, and takes messages."""
     monkeypatch.setattr("actors.notifications.event_watch._LONG_POLL_S", 1.0)
     monkeypatch.setattr("actors.notifications.event_watch._SHORT_POLL_S", 0.0)
 
