@@ -45,7 +45,7 @@ def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.usefixtures("session", "reader")
 @pytest.mark.parametrize(
     "page",
-    [pytest.param(page, id=name(page), marks=() if page == _EACH_TIME else pytest.mark.full) for page in _HERE],
+    [pytest.param(page, id=name(page), marks=() if page == _EACH_TIME else pytest.mark.more) for page in _HERE],
 )
 def test_a_page_does_what_it_says(page: Path) -> None:
     run = PageRun(page)
@@ -54,7 +54,7 @@ def test_a_page_does_what_it_says(page: Path) -> None:
 
 
 @pytest.mark.ray
-@pytest.mark.full
+@pytest.mark.more
 @pytest.mark.parametrize("page", _ON_S3, ids=name)
 def test_a_page_about_s3_does_what_it_says_on_a_real_server(page: Path, tmp_path: Path) -> None:
     with S3Server() as server:

@@ -23,7 +23,7 @@ def _by_name(mutant: Mutant) -> str:
     return mutant.name
 
 
-@pytest.mark.full
+@pytest.mark.more
 @pytest.mark.parametrize("mutant", MUTANTS, ids=_by_name)
 def test_a_fault_is_found(mutant: Mutant, tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
     seeds = seeds_to_find(mutant, tmp_path, SEEDS)

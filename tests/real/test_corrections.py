@@ -122,7 +122,7 @@ def test_files_are_read_again_and_forgotten_by_command(tmp_path: Path, session: 
     assert refused.code == 1 and "needs a run" in refused.err
 
 
-@pytest.mark.full
+@pytest.mark.more
 def test_an_actor_that_dies_while_a_file_is_replaced_leaves_all_or_nothing_of_it(tmp_path: Path) -> None:
     known = oracle(tmp_path)
     for number in range(3):

@@ -17,7 +17,7 @@ from tests.real.event_pipeline import FAST, TOTALS, check_every_epoch, expected,
 from tests.real.events import events, parquet, write
 from tests.waiting import eventually
 
-pytestmark = [pytest.mark.ray, pytest.mark.full, pytest.mark.usefixtures("session")]
+pytestmark = [pytest.mark.ray, pytest.mark.more, pytest.mark.usefixtures("session")]
 
 
 @pytest.mark.timeout(120)

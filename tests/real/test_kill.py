@@ -28,7 +28,7 @@ from tests.real.killed_job import (
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize(
     "moments",
-    [[in_the_middle], pytest.param([at_the_start, in_the_middle, near_the_end], marks=pytest.mark.full)],
+    [[in_the_middle], pytest.param([at_the_start, in_the_middle, near_the_end], marks=pytest.mark.more)],
     ids=["one kill", "three kills"],
 )
 def test_no_row_is_lost_and_none_comes_twice(
@@ -44,7 +44,7 @@ def beyond(share: float, done: int, reading: int) -> bool:
 
 
 @pytest.mark.ray
-@pytest.mark.full
+@pytest.mark.more
 @pytest.mark.timeout(1_200)
 def test_no_row_is_lost_and_none_comes_twice_over_ten_kills(s3: S3Server, bucket: str, tmp_path: Path) -> None:
     shares = [0.0, 0.02, 0.1, 0.2, 0.3, 0.45, 0.6, 0.7, 0.8, 0.9]
@@ -52,7 +52,7 @@ def test_no_row_is_lost_and_none_comes_twice_over_ten_kills(s3: S3Server, bucket
 
 
 @pytest.mark.ray
-@pytest.mark.full
+@pytest.mark.more
 @pytest.mark.timeout(1_200)
 def test_views_that_come_and_go_are_whole_whenever_they_are_shown_over_kills(
     s3: S3Server, bucket: str, tmp_path: Path

@@ -83,7 +83,7 @@ def test_views_come_and_go_while_it_runs(tmp_path: Path) -> None:
     assert sw.open(tmp_path / "root").views()["name"].to_pylist() == ["totals"]
 
 
-@pytest.mark.full
+@pytest.mark.more
 def test_a_changed_definition_is_built_beside_the_stored_one_and_takes_its_place(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     write(tmp_path / "in", "a.parquet", parquet(events(0)))
@@ -99,7 +99,7 @@ def test_a_changed_definition_is_built_beside_the_stored_one_and_takes_its_place
     )
 
 
-@pytest.mark.full
+@pytest.mark.more
 def test_a_view_is_not_shown_while_a_file_that_it_needs_is_gone(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     for name in ("a", "b", "c"):
@@ -120,7 +120,7 @@ def test_a_view_is_not_shown_while_a_file_that_it_needs_is_gone(tmp_path: Path) 
     assert view["missing"] == [f"file://{tmp_path}/in/b.parquet"]
 
 
-@pytest.mark.full
+@pytest.mark.more
 def test_a_view_that_was_not_declared_for_a_while_catches_up(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     write(tmp_path / "in", "a.parquet", parquet(events(0)))

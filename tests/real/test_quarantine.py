@@ -54,7 +54,7 @@ def bad_rows(root: Path) -> list[int]:
     return rows
 
 
-@pytest.mark.full
+@pytest.mark.more
 def test_only_bad_records_are_left_out_whatever_the_format_and_a_run_clears_what_was_exported(
     tmp_path: Path, session: SparkSession
 ) -> None:
@@ -103,7 +103,7 @@ def test_only_bad_records_are_left_out_whatever_the_format_and_a_run_clears_what
     assert [row["row"] for row in store.quarantine("csv").to_pylist()] == [0], "later ones stay"
 
 
-@pytest.mark.full
+@pytest.mark.more
 def test_a_restart_in_the_middle_of_a_file_repeats_no_bad_record(tmp_path: Path, session: SparkSession) -> None:
     rows = events(0, 6_000)
     bad = list(range(5, 6_000, 50))

@@ -49,7 +49,7 @@ def test_small_files_are_one_get_each_and_none_when_they_were_seen(s3: S3Server,
     assert totals(pipeline.root.url, storage_options=s3.storage_options) == expected(everything)
 
 
-@pytest.mark.full
+@pytest.mark.more
 def test_no_secret_is_at_the_root_in_a_repr_or_in_a_status(s3: S3Server, bucket: str) -> None:
     s3.put(bucket, "in/a.parquet", parquet(events(0)))
     pipeline = sw.Pipeline("events", f"s3://{bucket}/root", storage_options=s3.storage_options)
@@ -67,7 +67,7 @@ def test_no_secret_is_at_the_root_in_a_repr_or_in_a_status(s3: S3Server, bucket:
     assert not any(secret.encode() in content for content in stored)
 
 
-@pytest.mark.full
+@pytest.mark.more
 def test_a_run_without_anything_new_commits_nothing(tmp_path: Path) -> None:
     write(tmp_path / "in", "a.parquet", parquet(events(0)))
     pipeline = local(tmp_path)
@@ -186,7 +186,7 @@ def test_a_bad_file_that_is_replaced_is_read(tmp_path: Path) -> None:
     assert sorted(statuses) == ["done", "quarantined"]
 
 
-@pytest.mark.full
+@pytest.mark.more
 def test_a_changed_file_is_noted_and_not_read_again(tmp_path: Path) -> None:
     write(tmp_path / "in", "a.parquet", parquet(events(0)))
     with local(tmp_path).start() as run:
@@ -226,7 +226,7 @@ def test_a_view_over_two_sources_misses_nothing_of_the_one_whose_schema_is_known
     assert totals(tmp_path / "root") == expected(events(0))
 
 
-@pytest.mark.full
+@pytest.mark.more
 def test_the_schema_comes_from_the_first_file_and_is_kept(tmp_path: Path) -> None:
     write(tmp_path / "in", "a.parquet", parquet(events(0)))
     write(tmp_path / "in", "b.parquet", parquet([{"user": 7, "amount": 1.0, "extra": "x"}]))
@@ -257,7 +257,7 @@ def test_a_view_that_names_no_source_lists_the_sources(tmp_path: Path) -> None:
         pipeline.run(until="caught_up")
 
 
-@pytest.mark.full
+@pytest.mark.more
 def test_a_view_that_changes_or_comes_late_is_refused_and_the_old_one_stays(tmp_path: Path) -> None:
     write(tmp_path / "in", "a.parquet", parquet(events(0)))
     local(tmp_path).run(until="caught_up")
@@ -269,7 +269,7 @@ def test_a_view_that_changes_or_comes_late_is_refused_and_the_old_one_stays(tmp_
     assert totals(tmp_path / "root") == expected(events(0))
 
 
-@pytest.mark.full
+@pytest.mark.more
 def test_a_view_that_is_not_declared_is_kept_and_frozen(tmp_path: Path) -> None:
     write(tmp_path / "in", "a.parquet", parquet(events(0)))
     pipeline = local(tmp_path)
@@ -291,7 +291,7 @@ def test_a_plain_lance_reader_opens_a_view_at_its_tag(tmp_path: Path) -> None:
     assert {row["user"]: (row["n"], row["total"]) for row in rows} == expected(events(0))
 
 
-@pytest.mark.full
+@pytest.mark.more
 def test_a_second_run_on_the_root_is_refused_by_the_name_of_the_owner(tmp_path: Path) -> None:
     with local(tmp_path).start() as run:
         run.wait(until="caught_up")

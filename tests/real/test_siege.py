@@ -16,7 +16,7 @@ MOMENTS_S = (0.0, 0.1, 0.3, 0.7, 1.5)
 
 
 @pytest.mark.ray
-@pytest.mark.full
+@pytest.mark.more
 @pytest.mark.timeout(2_400)
 def test_a_run_survives_every_kind_of_death_at_every_moment(s3: S3Server, bucket: str, tmp_path: Path) -> None:
     with Siege(s3, bucket, tmp_path, random.Random(1)) as siege:

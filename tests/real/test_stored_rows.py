@@ -92,7 +92,7 @@ def _retained(store: sw.Store, source: str) -> Iterator[sw.View]:
             yield store.snapshot(epoch).rows(source)
 
 
-@pytest.mark.full
+@pytest.mark.more
 def test_columns_that_come_bad_records_and_large_blocks_are_stored_exactly(tmp_path: Path) -> None:
     lines = [[{"k": number, "v": row} for row in range(6)] for number in range(4)]
     for number, rows in enumerate(lines):

@@ -14,7 +14,7 @@ from tests.real.event_pipeline import TOTALS
 from tests.real.events import events, parquet
 from tests.waiting import eventually
 
-pytestmark = [pytest.mark.ray, pytest.mark.full, pytest.mark.usefixtures("session")]
+pytestmark = [pytest.mark.ray, pytest.mark.more, pytest.mark.usefixtures("session")]
 
 
 def test_messages_are_counted_and_told_wherever_somebody_looks(

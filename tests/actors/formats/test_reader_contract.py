@@ -34,7 +34,7 @@ def test_a_small_file_is_one_piece_with_exactly_its_rows(kind: FileKind, tmp_pat
 
 
 @_every_kind
-@pytest.mark.parametrize("piece_bytes", [pytest.param(200, marks=pytest.mark.full), 400, 8_000_000])
+@pytest.mark.parametrize("piece_bytes", [pytest.param(200, marks=pytest.mark.more), 400, 8_000_000])
 def test_reading_resumes_at_every_row(kind: FileKind, piece_bytes: int, tmp_path: Path) -> None:
     table = flights(40)
     file = open_written(tmp_path, kind.write(table), whole_object_bytes=600, block_bytes=500)

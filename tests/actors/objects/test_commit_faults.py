@@ -134,7 +134,7 @@ def test_commits_through_random_faults_lose_and_repeat_nothing(
     assert files == [f"file-{epoch:011}" for epoch in epochs]
 
 
-@pytest.mark.full
+@pytest.mark.more
 @pytest.mark.parametrize("applied", [False, True], ids=["lost", "applied"])
 def test_a_store_that_freezes_in_a_commit_ends_as_unknown_in_bounded_time(
     s3: S3Server, bucket: str, proxy: FaultProxy, applied: bool
@@ -166,7 +166,7 @@ def test_a_store_that_freezes_in_a_commit_ends_as_unknown_in_bounded_time(
 
 
 @pytest.mark.parametrize(
-    "kind", ["cut", *(pytest.param(each, marks=pytest.mark.full) for each in ("refuse", "reset", "freeze"))]
+    "kind", ["cut", *(pytest.param(each, marks=pytest.mark.more) for each in ("refuse", "reset", "freeze"))]
 )
 def test_a_store_that_cannot_be_read_is_unavailable_and_not_missing(
     s3: S3Server, bucket: str, proxy: FaultProxy, kind: str

@@ -141,7 +141,7 @@ def test_a_store_that_fails_for_good_is_blamed_and_the_file_is_not(
     assert rows + rest == 3_000
 
 
-@pytest.mark.full
+@pytest.mark.more
 @pytest.mark.parametrize("method", ["GET", "LIST"])
 def test_a_frozen_store_is_given_up_in_bounded_time_by_default(
     s3: S3Server, bucket: str, proxy: FaultProxy, method: str

@@ -105,7 +105,7 @@ def _until(condition: Callable[[], bool], process: subprocess.Popen[str]) -> Non
         clock.sleep(0.1)
 
 
-@pytest.mark.full
+@pytest.mark.more
 def test_a_signal_ends_a_run_gracefully_and_a_second_process_is_refused_until_then(shop: Shop) -> None:
     assert shop.refused.code == 75
     assert str(shop.pid) in shop.refused.err and shop.refused.err.splitlines()[-1].startswith("error: ")
@@ -220,7 +220,7 @@ def test_explain_names_the_class_of_each_view(shop: Shop) -> None:
     assert {row["name"]: row["class"] for row in json.loads(ended.out)} == {"by_item": "aggregate", "dear": "append"}
 
 
-@pytest.mark.full
+@pytest.mark.more
 def test_a_view_that_cannot_be_kept_is_refused_with_its_operator(shop: Shop) -> None:
     ended = slackwater("run", "app.py:joined", "--until", "caught_up", cwd=shop.directory)
     assert ended.code == 2

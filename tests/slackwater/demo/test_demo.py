@@ -6,7 +6,7 @@ import pytest
 
 from tests.slackwater.cli.command import slackwater
 
-pytestmark = [pytest.mark.ray, pytest.mark.full, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.ray, pytest.mark.more, pytest.mark.timeout(600)]
 
 
 @pytest.mark.parametrize("place", [(), ("--local",)], ids=["s3", "local"])

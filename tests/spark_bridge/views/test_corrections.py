@@ -52,7 +52,7 @@ SHORT = {
     "counts", "extremes", "having", "one_row_having", "over_explode", "distinct_filtered", "collections", "rollup",
     "append_explode", "append_union", "udf_rows",
 }  # fmt: skip
-ALL = [each if each.name in SHORT else pytest.param(each, marks=pytest.mark.full) for each in DEFINITIONS]
+ALL = [each if each.name in SHORT else pytest.param(each, marks=pytest.mark.more) for each in DEFINITIONS]
 
 
 @pytest.mark.parametrize("definition", ALL, ids=lambda definition: definition.name)
