@@ -15,7 +15,7 @@ def eventually(condition: Callable[[], bool], limit_s: float = 60.0, what: str =
         time.sleep(0.01)
 
 
-def is_gone(pid: int, within_s: float = 10.0) -> bool:
+def is_gone(pid: int, within_s: float = 60.0) -> bool:
     """True when the process ends within the limit."""
     deadline = time.monotonic() + within_s
     while time.monotonic() < deadline:

@@ -13,9 +13,8 @@ from obstore.exceptions import PermissionDeniedError
 from obstore.store import S3Store
 
 from slackwater.testing.servers.s3_server import S3Server
-from state.clock import SystemClock
 from tests.repository import REPOSITORY
-from tests.waiting import is_gone
+from tests.waiting import eventually, is_gone
 
 _OWNER = """
 from slackwater.testing import S3Server
@@ -80,11 +79,7 @@ def test_server_dies_with_an_owner_that_is_killed() -> None:
     owner.kill()
     owner.wait()
     assert is_gone(int(pid))
-    clock = SystemClock()
-    deadline = clock.monotonic() + 10
-    while Path(directory).exists() and clock.monotonic() < deadline:
-        clock.sleep(0.02)
-    assert not Path(directory).exists()
+    eventually(lambda: not Path(directory).exists())
     owner.stdin.close()
     owner.stdout.close()
 

@@ -8,7 +8,8 @@ import pyarrow as pa
 
 from actors.formats.options import Csv
 from spark_bridge.analysis.view_definition import ViewDefinition
-from tests.slackwater.cli.command import slackwater
+from tests.slackwater.cli import command
+from tests.slackwater.cli.called_command import slackwater
 from tests.slackwater.verification.committed_root import CommittedRoot
 
 _SCHEMA = pa.schema([("k", pa.string()), ("n", pa.int64())])
@@ -49,7 +50,7 @@ def test_json_is_one_document_and_what_cannot_be_checked_is_no_success(root: Com
 
 
 def test_spark_is_started_when_it_is_needed(root: CommittedRoot) -> None:
-    ended = slackwater("verify", _written(root), "--engine", "spark", "--json")
+    ended = command.slackwater("verify", _written(root), "--engine", "spark", "--json")
     assert ended.code == 0, ended.err
     assert json.loads(ended.out)["views"][0]["engine"] == "spark"
 
