@@ -84,6 +84,7 @@ def test_changed_files_replace_what_was_read_of_them_in_all_views_at_once(tmp_pa
     assert outcomes["events.rows"] is Outcome.EQUAL
 
 
+@pytest.mark.more
 def test_files_are_read_again_and_forgotten_by_command(tmp_path: Path, session: SparkSession) -> None:
     known, root = oracle(tmp_path), tmp_path / "root"
     for number in range(4):
@@ -143,6 +144,7 @@ def test_an_actor_that_dies_while_a_file_is_replaced_leaves_all_or_nothing_of_it
     known.check_every_epoch(store, VIEWS)
 
 
+@pytest.mark.more
 def test_what_cannot_be_corrected_is_refused_with_the_next_step(tmp_path: Path) -> None:
     pipeline = sw.Pipeline("events", tmp_path / "root")
     with pytest.raises(sw.SettingsError, match=r'source a: on_change="replace" .*materialize=True'):

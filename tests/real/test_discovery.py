@@ -30,6 +30,7 @@ def gone(pipeline: sw.Pipeline, s3: S3Server) -> dict[str, bool]:
     return {row["path"].rpartition("/")[2]: row["gone_epoch"] is not None for row in rows}
 
 
+@pytest.mark.more
 def test_an_object_that_is_deleted_is_noted_once_and_its_rows_stay(s3: S3Server, bucket: str) -> None:
     for name in "abc":
         s3.put(bucket, f"in/{name}.parquet", parquet(events(0)))

@@ -45,6 +45,7 @@ def check(tmp_path: Path, everything: list[dict[str, Any]], names: int) -> sw.Sn
     return snapshot
 
 
+@pytest.mark.more
 def test_they_are_what_all_rows_give_and_nothing_happens_without_new_ones(tmp_path: Path) -> None:
     write(tmp_path / "events", "a.parquet", parquet(events(0)))
     write(tmp_path / "users", "a.parquet", parquet([{"user": each, "name": f"u{each}"} for each in range(2)]))

@@ -36,6 +36,7 @@ def check(tmp_path: Path, views: dict[str, str]) -> None:
     assert oracle.check_every_epoch(sw.open(tmp_path / "root"), views) >= 1
 
 
+@pytest.mark.more
 def test_a_view_that_is_declared_late_has_everything_from_its_first_epoch_on(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     for number in range(20):

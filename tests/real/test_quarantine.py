@@ -140,6 +140,7 @@ def test_a_restart_in_the_middle_of_a_file_repeats_no_bad_record(tmp_path: Path,
     assert [(each.outcome, each.engine) for each in found.views] == [(Outcome.EQUAL, "duckdb")]
 
 
+@pytest.mark.more
 def test_a_bad_record_ends_a_run_that_is_to_fail_for_it_and_nothing_of_it_is_committed(tmp_path: Path) -> None:
     write(tmp_path / "in", "a.csv", body("csv", events(0), 3))
     with pytest.raises(
@@ -153,6 +154,7 @@ def test_a_bad_record_ends_a_run_that_is_to_fail_for_it_and_nothing_of_it_is_com
     assert totals(tmp_path / "root") == expected(without(events(0), 3))
 
 
+@pytest.mark.more
 def test_a_changed_file_is_read_as_a_new_one_where_that_is_asked_for_or_ends_the_run(tmp_path: Path) -> None:
     write(tmp_path / "in", "a.csv", body("csv", events(0), 3))
     with one_source(tmp_path, on_change="append").start() as run:

@@ -57,6 +57,7 @@ def num_fetchers() -> int:
     return len(victims.find(os.getpid(), "fetch"))
 
 
+@pytest.mark.more
 @pytest.mark.timeout(300)
 def test_one_fetch_actor_becomes_three_and_then_two_under_load_and_no_file_is_read_twice(
     s3: S3Server, bucket: str, tmp_path: Path

@@ -176,6 +176,7 @@ def test_a_csv_value_that_does_not_fit_is_named_with_its_row(tmp_path: Path) -> 
     assert totals(tmp_path / "root") == {1: (2, 3.0), 2: (1, 2.5)}
 
 
+@pytest.mark.more
 def test_a_bad_file_that_is_replaced_is_read(tmp_path: Path) -> None:
     write(tmp_path / "in", "a.parquet", b"half")
     with local(tmp_path, schema="user bigint, amount double").start() as run:
@@ -198,6 +199,7 @@ def test_a_changed_file_is_noted_and_not_read_again(tmp_path: Path) -> None:
     assert sw.open(tmp_path / "root").files("events").num_rows == 1
 
 
+@pytest.mark.more
 def test_an_empty_source_without_schema_ends_well_and_says_so(tmp_path: Path) -> None:
     report = local(tmp_path).run(until="caught_up")
     assert report.rows == 0
@@ -205,12 +207,14 @@ def test_an_empty_source_without_schema_ends_well_and_says_so(tmp_path: Path) ->
     assert sw.open(tmp_path / "root").views().num_rows == 0
 
 
+@pytest.mark.more
 def test_an_empty_source_with_a_schema_has_empty_views(tmp_path: Path) -> None:
     with local(tmp_path, schema="user bigint, amount double").start() as run:
         run.wait(until="caught_up")
         assert totals(tmp_path / "root") == {}
 
 
+@pytest.mark.more
 def test_a_view_over_two_sources_misses_nothing_of_the_one_whose_schema_is_known_first(tmp_path: Path) -> None:
     (tmp_path / "late").mkdir()
     write(tmp_path / "in", "a.parquet", parquet(events(0)))
@@ -238,6 +242,7 @@ def test_the_schema_comes_from_the_first_file_and_is_kept(tmp_path: Path) -> Non
         local(tmp_path, schema="user string, amount double").run(until="caught_up")
 
 
+@pytest.mark.more
 def test_a_view_that_cannot_be_maintained_is_refused_before_anything_is_committed(tmp_path: Path) -> None:
     write(tmp_path / "in", "a.parquet", parquet(events(0)))
     pipeline = local(tmp_path)
@@ -249,6 +254,7 @@ def test_a_view_that_cannot_be_maintained_is_refused_before_anything_is_committe
     assert totals(tmp_path / "root") == expected(events(0)), "the root is still good"
 
 
+@pytest.mark.more
 def test_a_view_that_names_no_source_lists_the_sources(tmp_path: Path) -> None:
     write(tmp_path / "in", "a.parquet", parquet(events(0)))
     pipeline = local(tmp_path)
@@ -299,6 +305,7 @@ def test_a_second_run_on_the_root_is_refused_by_the_name_of_the_owner(tmp_path: 
             local(tmp_path).start()
 
 
+@pytest.mark.more
 def test_a_run_whose_root_was_taken_over_stops_for_good(tmp_path: Path) -> None:
     pipeline = local(tmp_path, schema="user bigint, amount double")
     with pytest.raises(sw.FencedError), pipeline.start() as first:

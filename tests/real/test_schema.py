@@ -52,6 +52,7 @@ def put_lines(tmp_path: Path, path: str, *lines: dict[str, Any]) -> None:
     write(tmp_path / "in", path, b"".join(json.dumps(line).encode() + b"\n" for line in lines))
 
 
+@pytest.mark.more
 def test_partitions_and_metadata_are_columns_of_the_views(tmp_path: Path) -> None:
     put(tmp_path, "dt=2026-01-01/city=S%C3%A3o%20Paulo/a.parquet", pa.table({"x": [1, 2]}))
     put(tmp_path, "dt=2026-01-02/city=__HIVE_DEFAULT_PARTITION__/b.parquet", pa.table({"x": [3]}))

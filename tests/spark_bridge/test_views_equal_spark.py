@@ -14,12 +14,18 @@ from slackwater.testing.servers.s3_server import S3Server
 from spark_bridge.analysis.view_definition import ViewDefinition
 from state.lance.lance_access import open_dataset
 from state.location import Location
+from tests.cases import few
 from tests.spark_bridge.followed_view import FollowedView
 from tests.spark_bridge.random_rows import SCHEMA, random_rows
 from tests.spark_bridge.view_queries import DEFINITIONS
 
+SHORT = (
+    "counts", "extremes", "having", "computed", "one_row", "above", "over_explode", "distinct_filtered", "collections",
+    "rollup", "select_distinct", "append_some", "append_union", "udf_rows",
+)  # fmt: skip
 
-@pytest.mark.parametrize("definition", DEFINITIONS, ids=lambda definition: definition.name)
+
+@pytest.mark.parametrize("definition", few(DEFINITIONS, *SHORT), ids=lambda definition: definition.name)
 def test_view_is_sparks_answer_after_every_epoch(
     local_spark: SparkSession, tmp_path: Path, definition: ViewDefinition
 ) -> None:
@@ -67,6 +73,7 @@ def test_one_row_view_has_its_row_from_creation_on(local_spark: SparkSession, tm
     assert view.stored().to_pylist() == [{"n": rows}]
 
 
+@pytest.mark.more
 def test_many_groups_and_many_epochs_keep_the_view_right(local_spark: SparkSession, tmp_path: Path) -> None:
     """Enough groups for the index, and enough commits for what keeps it short."""
     chance = random.Random(3)

@@ -43,6 +43,7 @@ def test_wrong_credentials_are_refused(s3: S3Server, bucket: str) -> None:
         obstore.head(wrong, "anything")
 
 
+@pytest.mark.more
 def test_many_buckets_can_be_written(s3: S3Server, bucket: str) -> None:
     names = [s3.create_bucket(f"{bucket}-{number}") for number in range(12)]
     for name in names:

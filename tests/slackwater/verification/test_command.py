@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pyarrow as pa
+import pytest
 
 from actors.formats.options import Csv
 from spark_bridge.analysis.view_definition import ViewDefinition
@@ -49,6 +50,7 @@ def test_json_is_one_document_and_what_cannot_be_checked_is_no_success(root: Com
     assert view["files"] == [{"path": f"{root.raw.url}/a", "problem": "gone"}]
 
 
+@pytest.mark.more
 def test_spark_is_started_when_it_is_needed(root: CommittedRoot) -> None:
     ended = command.slackwater("verify", _written(root), "--engine", "spark", "--json")
     assert ended.code == 0, ended.err

@@ -29,6 +29,7 @@ def identity(spark: SparkSession, query: str, schema: pa.Schema = SCHEMA) -> str
     return analyse(spark, ViewDefinition("v", query), {"t": schema, "u": schema}).identity
 
 
+@pytest.mark.more
 def test_identity_is_the_same_in_another_process(local_spark: SparkSession) -> None:
     program = """
         from spark_bridge.analysis.analysis import analyse

@@ -139,6 +139,7 @@ def test_small_pieces_are_put_together_without_another_version_of_the_rows(tmp_p
     assert len(dataset.get_fragments()) < 3 * 8 + 16
 
 
+@pytest.mark.more
 def test_a_view_that_changes_for_long_has_few_fragments_and_a_short_index(tmp_path: Path) -> None:
     table = ViewTable.create(Location(str(tmp_path / "v.lance")), groups(*range(10_000)))
     for epoch in range(16 * 20):

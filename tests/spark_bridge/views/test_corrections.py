@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.materializer import Materializer
 from state.errors import ViewError
+from tests.cases import few
 from tests.spark_bridge.corrected_view import CorrectedView
 from tests.spark_bridge.followed_view import FollowedView
 from tests.spark_bridge.random_rows import SCHEMA, random_rows
@@ -48,14 +49,10 @@ def test_a_backfill_begins_anew_when_what_it_has_read_is_corrected(local_spark: 
     assert view.views["late.next"].pinned_epoch == 3, "its history is that with the correction"
 
 
-SHORT = {
-    "counts", "extremes", "having", "one_row_having", "over_explode", "distinct_filtered", "collections", "rollup",
-    "append_explode", "append_union", "udf_rows",
-}  # fmt: skip
-ALL = [each if each.name in SHORT else pytest.param(each, marks=pytest.mark.more) for each in DEFINITIONS]
+SHORT = ("counts", "one_row_having", "distinct_filtered", "append_union")
 
 
-@pytest.mark.parametrize("definition", ALL, ids=lambda definition: definition.name)
+@pytest.mark.parametrize("definition", few(DEFINITIONS, *SHORT), ids=lambda definition: definition.name)
 def test_view_is_sparks_answer_after_files_were_replaced_and_forgotten(
     local_spark: SparkSession, tmp_path: Path, definition: ViewDefinition
 ) -> None:
