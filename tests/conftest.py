@@ -1,6 +1,6 @@
 """Fixtures of all tests: one S3 server, one SQS server, and one Spark session per process.
 
-A process has one Spark session: on RayDP for tests marked `ray`, which run by themselves, or without Ray for the others.
+A process has one Spark session: on RayDP for tests marked `ray`, which run by themselves, or without Ray.
 """
 
 from __future__ import annotations
@@ -26,8 +26,10 @@ _queue_numbers = itertools.count(1)
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Assigns the groups of `--dist loadgroup`: one for the local Spark session, and one for each other file."""
+    """Assigns the groups of `--dist loadgroup`: the local Spark session, each other file, or what the test says."""
     for item in items:
+        if item.get_closest_marker("xdist_group"):
+            continue
         uses_spark = isinstance(item, pytest.Function) and "local_spark" in item.fixturenames
         item.add_marker(pytest.mark.xdist_group("spark" if uses_spark else str(item.path.relative_to(REPOSITORY))))
 
