@@ -122,13 +122,5 @@ def checked(store: sw.Store, s3: S3Server, bucket: str, tmp_path: Path) -> int:
     return epochs
 
 
-def at_the_start(done: int, reading: int) -> bool:
-    return done + reading > 0
-
-
 def in_the_middle(done: int, reading: int) -> bool:
     return done > FILES // 3 and reading > 0
-
-
-def near_the_end(done: int, reading: int) -> bool:
-    return done > 2 * FILES // 3

@@ -33,7 +33,7 @@ def test_two_servers_have_queues_and_accounts_of_their_own(sqs: SqsServer) -> No
         pid = other.pid
         assert "QueueUrls" not in other.client().list_queues()
         assert other.create_queue("a").split("/")[3] != sqs.create_queue("a").split("/")[3]
-    assert is_gone(pid, within_s=1)
+    assert is_gone(pid)
 
 
 def test_the_repr_shows_no_secret(sqs: SqsServer) -> None:
