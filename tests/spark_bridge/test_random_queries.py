@@ -32,5 +32,5 @@ def test_random_queries_equal_sparks_answers(local_spark: SparkSession, tmp_path
 
 @pytest.mark.more
 @pytest.mark.parametrize("seed", range(1_000, 1_030, _AT_ONCE))
-def test_three_hundred_random_queries_equal_sparks_answers(local_spark: SparkSession, tmp_path: Path, seed: int) -> None:
+def test_many_random_queries_equal_sparks_answers(local_spark: SparkSession, tmp_path: Path, seed: int) -> None:
     _require_equal(local_spark, tmp_path, range(seed, seed + _AT_ONCE))
