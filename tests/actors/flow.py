@@ -13,6 +13,10 @@ from actors.fetching.file_progress import FileProgress
 from actors.fetching.file_versions import FileVersions
 from actors.fetching.instructions import EmitBlock, ReadPiece
 from actors.files import FileKey, FileVersion
+from actors.listing.list_executor import ListExecutor
+from actors.listing.listing_pace import ListingPace
+from actors.listing.request_budget import RequestBudget
+from actors.listing.seen_index import SeenIndex
 from actors.objects.listing_page import ListingPage
 from actors.protocol.barrier import Barrier, BarrierKind, Mutation
 from actors.protocol.instructions import Collect, Instruction, Send
@@ -20,6 +24,7 @@ from actors.protocol.messages import NewFiles
 from actors.protocol.reports import CollectReport
 from actors.rows import Rows
 from actors.settings import FetchSettings
+from actors.sources.path_filter import PathFilter
 from actors.sources.source import FilePolicy
 from state.epoch import EpochPair
 from state.tables.fingerprint import version_fingerprint
@@ -97,3 +102,16 @@ def emitted(instructions: Iterable[Instruction]) -> list[int]:
 
 def sent(instructions: Iterable[Instruction]) -> list[object]:
     return [each.message for each in of(Send, instructions)]
+
+
+def lister(**changes: object) -> ListExecutor:
+    options = {
+        "actor": "list-s",
+        "source": "s",
+        "path_filter": PathFilter("**"),
+        "pace": ListingPace(10.0, RequestBudget(None)),
+        "seen": SeenIndex(),
+        "schema_known": True,
+        "must_settle": False,
+    }
+    return ListExecutor(**{**options, **changes})  # type: ignore[arg-type]

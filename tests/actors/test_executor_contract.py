@@ -12,36 +12,18 @@ from actors.coordination.instructions import Commit, Inject
 from actors.exchange.dispatch_executor import DispatchExecutor
 from actors.exchange.merge_executor import Deliver, MergeExecutor
 from actors.listing.instructions import ReadPage
-from actors.listing.list_executor import ListExecutor
-from actors.listing.listing_pace import ListingPace
-from actors.listing.request_budget import RequestBudget
-from actors.listing.seen_index import SeenIndex
 from actors.protocol.barrier import Barrier, BarrierKind, Pause, Resume, Stop
 from actors.protocol.instructions import Collect, End, Instruction, Send
 from actors.protocol.reports import CollectReport, FetchProgress
 from actors.protocol.vnode_mapping import VnodeMapping, fetcher_names
-from actors.sources.path_filter import PathFilter
 from actors.sources.pipeline_definition import MATERIALIZER, MERGER
 from state.errors import ProtocolError, StorageUnavailableError
 from state.tables.delta import Delta, DeltaBuilder
 from state.tables.records import EpochCounts, EpochRecord, EpochSeconds
-from tests.actors.coordination.test_coordinate_executor import Coordination
-from tests.actors.flow import AT, INITIAL, barrier, fetcher, file, files, of, page, reads, report, rows
+from tests.actors.coordination.coordination import Coordination
+from tests.actors.flow import AT, INITIAL, barrier, fetcher, file, files, lister, of, page, reads, report, rows
 
 Feed = Callable[[Barrier], list[Instruction]]
-
-
-def lister(**changes: object) -> ListExecutor:
-    options = {
-        "actor": "list-s",
-        "source": "s",
-        "path_filter": PathFilter("**"),
-        "pace": ListingPace(10.0, RequestBudget(None)),
-        "seen": SeenIndex(),
-        "schema_known": True,
-        "must_settle": False,
-    }
-    return ListExecutor(**{**options, **changes})  # type: ignore[arg-type]
 
 
 def list_feed() -> Feed:

@@ -41,7 +41,7 @@ from state.lance import view_dataset
 from state.location import Location
 from state.tables.records import CatalogView, ViewVersion
 from tests.spark_bridge.random_rows import SCHEMA, random_rows
-from tests.spark_bridge.session.test_ray import blocks, ipc_bytes
+from tests.spark_bridge.ray_blocks import blocks, ipc_bytes
 
 PLACE = Path(sys.argv[1])
 GATE, REACHED = str(PLACE / "gate"), str(PLACE / "reached")

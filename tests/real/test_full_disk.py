@@ -13,12 +13,11 @@ import pytest
 import slackwater as sw
 from slackwater.testing.servers.s3_server import S3Server
 from tests.real import victims
+from tests.real.event_pipeline import FAST, TOTALS, check_every_epoch, expected, local, totals
 from tests.real.events import events, parquet, write
-from tests.real.test_recovery import check_every_epoch
-from tests.real.test_run import FAST, TOTALS, expected, local, totals
 from tests.waiting import eventually
 
-pytestmark = [pytest.mark.ray, pytest.mark.full, pytest.mark.usefixtures("session")]
+pytestmark = [pytest.mark.ray, pytest.mark.more, pytest.mark.usefixtures("session")]
 
 
 @pytest.mark.timeout(120)

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 import slackwater as sw
+from tests.real.event_pipeline import FAST, ONE_FETCHER, TOTALS, expected, totals
 from tests.real.events import events, parquet, write
 from tests.real.ledger_oracle import LedgerOracle
-from tests.real.test_run import FAST, ONE_FETCHER, TOTALS, expected, totals
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]
@@ -36,6 +36,7 @@ def check(tmp_path: Path, views: dict[str, str]) -> None:
     assert oracle.check_every_epoch(sw.open(tmp_path / "root"), views) >= 1
 
 
+@pytest.mark.more
 def test_a_view_that_is_declared_late_has_everything_from_its_first_epoch_on(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     for number in range(20):
@@ -83,7 +84,7 @@ def test_views_come_and_go_while_it_runs(tmp_path: Path) -> None:
     assert sw.open(tmp_path / "root").views()["name"].to_pylist() == ["totals"]
 
 
-@pytest.mark.full
+@pytest.mark.more
 def test_a_changed_definition_is_built_beside_the_stored_one_and_takes_its_place(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     write(tmp_path / "in", "a.parquet", parquet(events(0)))
@@ -99,7 +100,7 @@ def test_a_changed_definition_is_built_beside_the_stored_one_and_takes_its_place
     )
 
 
-@pytest.mark.full
+@pytest.mark.more
 def test_a_view_is_not_shown_while_a_file_that_it_needs_is_gone(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     for name in ("a", "b", "c"):
@@ -120,7 +121,7 @@ def test_a_view_is_not_shown_while_a_file_that_it_needs_is_gone(tmp_path: Path) 
     assert view["missing"] == [f"file://{tmp_path}/in/b.parquet"]
 
 
-@pytest.mark.full
+@pytest.mark.more
 def test_a_view_that_was_not_declared_for_a_while_catches_up(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     write(tmp_path / "in", "a.parquet", parquet(events(0)))

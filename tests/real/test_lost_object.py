@@ -19,12 +19,11 @@ import slackwater as sw
 from actors.protocol.blocks import Block
 from spark_bridge.hand_over import blocks as hand_over
 from spark_bridge.hand_over import row_hand_over
+from tests.real.event_pipeline import FAST, TOTALS, check_every_epoch
 from tests.real.events import events, parquet, write
-from tests.real.test_recovery import TOTALS, check_every_epoch
-from tests.real.test_run import FAST
 from tests.waiting import eventually
 
-pytestmark = [pytest.mark.ray, pytest.mark.full]
+pytestmark = [pytest.mark.ray, pytest.mark.more]
 
 IN_BLOCKS = sw.Settings(
     fetch=sw.FetchSettings(

@@ -20,7 +20,7 @@ from state.clock import ManualClock
 from state.errors import RunFailedError
 from state.lance.lance_root import LanceRoot
 from tests.actors.flow import of
-from tests.actors.recovery.test_recovery import definition
+from tests.actors.recovery.root_with_files import definition
 
 LIMIT_S = 300.0
 UPSTREAM = ("list-s", "dispatcher")

@@ -15,7 +15,7 @@ from actors.sources.source import SourceDefinition
 from state.errors import DefinitionChangedError, SchemaError
 from state.tables.catalog import Catalog
 from state.tables.records import CatalogSource
-from tests.actors.recovery.test_recovery import definition
+from tests.actors.recovery.root_with_files import definition
 
 _X = pa.schema([("x", pa.int32())])
 

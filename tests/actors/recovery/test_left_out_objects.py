@@ -19,7 +19,7 @@ from state.tables.delta import Delta
 from state.tables.fingerprint import path_fingerprint
 from state.tables.records import EpochCounts, EpochSeconds
 from tests.actors.flow import file
-from tests.actors.recovery.test_recovery import commit, definition, recover
+from tests.actors.recovery.root_with_files import commit, definition, recover
 
 BEGAN = datetime(2026, 5, 1, 12, 0, 0, 700_000, tzinfo=UTC)
 DECLARED = BEGAN.replace(microsecond=0)

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from state.location import Location
-from tests.slackwater.cli.command import slackwater
+from tests.slackwater.cli import command
+from tests.slackwater.cli.called_command import slackwater
 from tests.slackwater.commands.bad_files import BAD, BadFiles, progress
 
 
@@ -66,7 +67,7 @@ def test_two_who_ask_at_once_while_nobody_runs_do_it_once(tmp_path: Path) -> Non
     bad = BadFiles(Location(str(tmp_path)))
     bad.ended(BAD, progress("a"))
     with ThreadPoolExecutor(2) as threads:
-        ended = list(threads.map(lambda _: slackwater("retry", str(tmp_path)), range(2)))
+        ended = list(threads.map(lambda _: command.slackwater("retry", str(tmp_path)), range(2)))
     first, second = sorted(ended, key=lambda each: each.code)
     assert (first.code, second.code) in ((0, 0), (0, 75)), ended
     assert [each.out for each in ended].count("1 file is in the queue again\n") == 1

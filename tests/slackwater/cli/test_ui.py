@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from state.location import Location
-from tests.slackwater.cli.command import slackwater, started
+from tests.slackwater.cli.called_command import slackwater
+from tests.slackwater.cli.command import started
 from tests.slackwater.reading.written_root import write_root
 
 

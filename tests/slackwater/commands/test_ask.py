@@ -49,7 +49,7 @@ from state.ownership.command_inbox import CommandInbox
 from state.ownership.owner import Owner, Ownership, _to_json, read_owner
 from state.store.store import StateStore
 from tests.slackwater.commands.bad_files import BAD, BadFiles, progress
-from tests.slackwater.running.test_requests import Requested, ScriptedAttempt, at_once
+from tests.slackwater.running.scripted_attempt import Requested, ScriptedAttempt, at_once
 
 MOMENT = datetime(2026, 1, 31, 12, tzinfo=UTC)
 NEVER_S = 3_600.0

@@ -6,7 +6,6 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Callable
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -21,15 +20,16 @@ from spark_bridge.materializer import Materializer
 from state.errors import DefinitionChangedError
 from state.location import Location
 from state.tables.records import CatalogView
+from tests.spark_bridge.analysis import identity_views
+from tests.spark_bridge.analysis.identity_views import QUERY, with_udf
 from tests.spark_bridge.random_rows import SCHEMA
-
-QUERY = "SELECT k, count(*) AS n, avg(i) AS a FROM t WHERE g = 1 AND k <> '1' GROUP BY k HAVING count(*) > 1"
 
 
 def identity(spark: SparkSession, query: str, schema: pa.Schema = SCHEMA) -> str:
     return analyse(spark, ViewDefinition("v", query), {"t": schema, "u": schema}).identity
 
 
+@pytest.mark.more
 def test_identity_is_the_same_in_another_process(local_spark: SparkSession) -> None:
     program = """
         from spark_bridge.analysis.analysis import analyse
@@ -37,7 +37,7 @@ def test_identity_is_the_same_in_another_process(local_spark: SparkSession) -> N
         from spark_bridge.session.local_session import start_local_session
         from spark_bridge.session.settings import SparkSettings
         from tests.spark_bridge.random_rows import SCHEMA
-        from tests.spark_bridge.analysis.test_identity import QUERY, with_udf
+        from tests.spark_bridge.analysis.identity_views import QUERY, with_udf
         spark = start_local_session(SparkSettings(), "identity")
         spark.range(3).count()
         for definition in (ViewDefinition("v", QUERY), ViewDefinition("v", function=with_udf())):
@@ -99,23 +99,6 @@ def test_function_and_query_of_one_plan_are_one_view(local_spark: SparkSession) 
     assert by_function == identity(local_spark, "SELECT k FROM t WHERE g = 1")
 
 
-def _scaled(x: Any) -> Any:
-    # A comment does not count.
-    return x * FACTOR
-
-
-FACTOR = 2.0
-
-
-def with_udf() -> Callable[[DataFrame], DataFrame]:
-    scaled = F.udf(_scaled, DoubleType())
-
-    def v(t: DataFrame) -> DataFrame:
-        return t.select(scaled("x").alias("s"))
-
-    return v
-
-
 def test_identity_sees_the_code_and_the_constants_of_a_udf(
     local_spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -126,7 +109,7 @@ def test_identity_sees_the_code_and_the_constants_of_a_udf(
     assert "return x * FACTOR" in known
     assert "comment" not in known
     assert of(with_udf()) == known
-    monkeypatch.setitem(globals(), "FACTOR", 3.0)
+    monkeypatch.setattr(identity_views, "FACTOR", 3.0)
     assert of(with_udf()) != known
 
 

@@ -16,9 +16,10 @@ from spark_bridge.datasets.result_rows import append_result, create_of_result, r
 from state.errors import CommitRefusedError
 from state.lance.lance_access import open_dataset
 from state.location import Location
+from tests.cases import few
 from tests.spark_bridge.followed_view import FollowedView
 from tests.spark_bridge.random_rows import SCHEMA, random_rows
-from tests.spark_bridge.test_views_equal_spark import QUERIES
+from tests.spark_bridge.view_queries import QUERIES
 
 APPEND = [name for name in QUERIES if name.startswith("append_")]
 ROWS = pa.schema([pa.field("n", pa.int64(), nullable=False)])
@@ -29,7 +30,7 @@ def every_result_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(result_rows, "_STAGED_FROM_BYTES", 0)
 
 
-@pytest.mark.parametrize("name", APPEND)
+@pytest.mark.parametrize("name", few(APPEND, "append_all"))
 def test_a_view_is_sparks_answer_after_every_epoch(local_spark: SparkSession, tmp_path: Path, name: str) -> None:
     chance = random.Random(name)
     view = FollowedView(local_spark, tmp_path, ViewDefinition(name, QUERIES[name]), {"t": SCHEMA})

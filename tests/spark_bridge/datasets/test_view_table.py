@@ -139,7 +139,8 @@ def test_small_pieces_are_merged_without_another_version_of_the_rows(tmp_path: P
     assert len(dataset.get_fragments()) < 3 * 8 + 16
 
 
-def test_a_view_with_many_commits_has_few_fragments_and_a_short_index(tmp_path: Path) -> None:
+@pytest.mark.more
+def test_a_view_that_changes_for_long_has_few_fragments_and_a_short_index(tmp_path: Path) -> None:
     table = ViewTable.create(Location(str(tmp_path / "v.lance")), groups(*range(10_000)))
     for epoch in range(16 * 20):
         table.upsert(groups(*range(epoch * 7 % 10_000, epoch * 7 % 10_000 + 20), n=epoch))

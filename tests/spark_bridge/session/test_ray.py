@@ -9,14 +9,13 @@ import duckdb
 import lance
 import pyarrow as pa
 import pytest
-import ray
 from pyspark.sql import SparkSession
 
-from actors.protocol.blocks import Block
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.materializer import Materializer
 from state.location import Location
 from tests.spark_bridge.random_rows import SCHEMA, random_rows
+from tests.spark_bridge.ray_blocks import blocks
 
 pytestmark = pytest.mark.ray
 
@@ -24,19 +23,6 @@ VIEWS = {
     "grouped": "SELECT k, count(*) AS n, sum(i) AS s, avg(p) AS a FROM t GROUP BY k",
     "appended": "SELECT * FROM t",
 }
-
-
-def ipc_bytes(table: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return bytes(sink.getvalue().to_pybytes())
-
-
-def blocks(table: pa.Table, pieces: int) -> list[Block]:
-    step = -(-table.num_rows // pieces)
-    cuts = [table.slice(start, step) for start in range(0, table.num_rows, step)]
-    return [Block("test", "t", ray.put(ipc_bytes(each)), each.num_rows, each.nbytes) for each in cuts]
 
 
 def lines(table: pa.Table) -> list[str]:

@@ -76,6 +76,7 @@ def test_invalid_settings_are_refused() -> None:
         SparkSettings(start_timeout_s=0)
 
 
+@pytest.mark.more
 def test_session_and_a_failing_job_write_nothing_to_the_terminal(tmp_path: Path) -> None:
     program = """if True:
         from py4j.protocol import Py4JJavaError

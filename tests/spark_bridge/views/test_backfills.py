@@ -19,6 +19,7 @@ from state.errors import RunFailedError
 from state.lance import view_dataset
 from state.location import Location
 from state.tables.records import CatalogView, ViewVersion
+from tests.cases import few
 from tests.spark_bridge.followed_view import FollowedView, blocks
 from tests.spark_bridge.random_rows import SCHEMA, random_rows
 
@@ -120,7 +121,7 @@ def pipeline(local_spark: SparkSession, tmp_path: Path) -> Pipeline:
     return made
 
 
-@pytest.mark.parametrize("name", QUERIES)
+@pytest.mark.parametrize("name", few(QUERIES, "having", "appended"))
 def test_a_shown_backfill_is_complete_wherever_it_was_interrupted(pipeline: Pipeline, name: str) -> None:
     chance = random.Random(f"late {name}")
     added = ViewDefinition(name, QUERIES[name])

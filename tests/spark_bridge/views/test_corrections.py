@@ -11,10 +11,11 @@ from pyspark.sql import SparkSession
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.materializer import Materializer
 from state.errors import ViewError
+from tests.cases import few
 from tests.spark_bridge.corrected_view import CorrectedView
 from tests.spark_bridge.followed_view import FollowedView
 from tests.spark_bridge.random_rows import SCHEMA, random_rows
-from tests.spark_bridge.test_views_equal_spark import DEFINITIONS
+from tests.spark_bridge.view_queries import DEFINITIONS
 
 
 def test_an_append_view_whose_rows_do_not_name_their_file_is_refused_with_the_next_step(
@@ -48,14 +49,10 @@ def test_a_correction_restarts_a_backfill(local_spark: SparkSession, tmp_path: P
     assert view.views["added.next"].pinned_epoch == 3, "its history has the correction"
 
 
-SHORT = {
-    "counts", "extremes", "having", "one_row_having", "over_explode", "distinct_filtered", "collections", "rollup",
-    "append_explode", "append_union", "udf_rows",
-}  # fmt: skip
-ALL = [each if each.name in SHORT else pytest.param(each, marks=pytest.mark.full) for each in DEFINITIONS]
+SHORT = ("counts", "one_row_having", "distinct_filtered", "append_union")
 
 
-@pytest.mark.parametrize("definition", ALL, ids=lambda definition: definition.name)
+@pytest.mark.parametrize("definition", few(DEFINITIONS, *SHORT), ids=lambda definition: definition.name)
 def test_view_is_sparks_answer_after_files_were_replaced_and_forgotten(
     local_spark: SparkSession, tmp_path: Path, definition: ViewDefinition
 ) -> None:

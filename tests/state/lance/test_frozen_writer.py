@@ -18,6 +18,7 @@ from state.lance.lance_store import LanceStateStore, dataset_location
 from state.location import Location
 from state.tables.delta import DeltaBuilder
 from state.tables.records import EpochCounts, EpochSeconds
+from tests.cases import few
 from tests.state.store_process import StoreProcess
 
 CLOCK = SystemClock()
@@ -33,7 +34,7 @@ def processes() -> Iterator[list[StoreProcess]]:
         process.end()
 
 
-@pytest.fixture(params=["local", "s3"])
+@pytest.fixture(params=few(["local", "s3"], "s3"))
 def root(request: pytest.FixtureRequest, tmp_path: Path) -> Location:
     if request.param == "local":
         return Location(str(tmp_path / "root"))

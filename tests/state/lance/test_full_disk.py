@@ -35,6 +35,7 @@ from state.ownership.owner import Ownership
 from state.tables.delta import Delta, DeltaBuilder
 from state.tables.group_key import KEY_COLUMN
 from state.tables.records import EpochCounts, EpochSeconds, ViewVersion
+from tests.cases import few
 
 _CLOCK = ManualClock()
 _NO_ROOM = "has no room left"
@@ -200,7 +201,7 @@ def proxy(s3: S3Server) -> Iterator[FaultProxy]:
         yield proxy
 
 
-@pytest.mark.parametrize("pattern", ["*/data/*", "*/_transactions/*", "*/_versions/*"])
+@pytest.mark.parametrize("pattern", few(["*/data/*", "*/_transactions/*", "*/_versions/*"], "*/_versions/*"))
 def test_a_bucket_without_room_refuses_the_epoch_and_takes_it_when_it_has_some(
     s3: S3Server, bucket: str, proxy: FaultProxy, pattern: str
 ) -> None:

@@ -31,6 +31,7 @@ from state.upkeep.housekeeping import Housekeeping, StagedUpkeep
 from state.upkeep.retention import RetentionSettings
 from state.upkeep.tags import delete_tag, put_tag
 from state.upkeep.vacuum import STORE_PATH, Vacuum
+from tests.cases import few
 
 LAST_TWO = RetentionSettings(keep_s=0, keep_epochs=2)
 
@@ -99,7 +100,7 @@ class Writer:
         return int(lance.write_dataset(rows, location.lance_uri, mode="overwrite", storage_options=options).version)
 
 
-@pytest.fixture(params=["memory", "lance", "lance-s3"])
+@pytest.fixture(params=few(["memory", "lance", "lance-s3"], "memory", "lance"))
 def writer(request: pytest.FixtureRequest, tmp_path: Path) -> Writer:
     clock = ManualClock()
     if request.param == "memory":
@@ -365,6 +366,7 @@ def test_the_tag_for_plain_readers_survives(local: Writer) -> None:
     assert len(local.root.versions(first.views["v"].path)) == 1
 
 
+@pytest.mark.more
 def test_files_on_disk_are_bounded(local: Writer, tmp_path: Path) -> None:
     upkeep = local.upkeep(RetentionSettings(keep_s=0, keep_epochs=10))
     counts = []

@@ -16,7 +16,7 @@ from slackwater.terminal.output import Output
 from state.location import Location
 from state.tables.epoch_trace import EpochTrace, Span
 from state.tables.records import EpochCounts
-from tests.slackwater.cli.command import slackwater
+from tests.slackwater.cli.called_command import slackwater
 from tests.slackwater.reading.written_root import SPANS, START, WrittenRoot, write_root
 
 
