@@ -213,7 +213,7 @@ def test_the_coordinator_ends_when_the_epoch_of_the_stop_is_over_and_not_before(
     flow.ends(flow.barriers[0])
     last = flow.ask(Stop())
     assert last is not None
-    instructions = flow.everybody_collects(last, with_a_change=True)
+    instructions = flow.all_collect(last, with_a_change=True)
     (commit,) = of(Commit, instructions)
     assert not of(End, instructions)
     assert isinstance(flow.executor.on_committed(committed(commit), 0.0)[-1], End)
