@@ -15,6 +15,6 @@ def short_polls(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def told(short_polls: None, s3: S3Server, bucket: str, sqs: SqsServer, queue_url: str) -> ToldBucket:
+def told(s3: S3Server, bucket: str, sqs: SqsServer, queue_url: str) -> ToldBucket:
     """An empty bucket and its empty queue."""
     return ToldBucket(s3, bucket, sqs, queue_url)
