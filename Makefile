@@ -6,8 +6,10 @@ READY := .venv/.ready
 
 .DEFAULT_GOAL := help
 
-# A process has one Spark session, so a test runs on RayDP (the marker `ray`) or on a Spark of its own, never both.  Those
-# on RayDP want the machine for themselves; the others wait more than they compute, and run four files at a time.
+# A process has one Spark session: on RayDP for tests marked `ray`, or without Ray.  Tests on RayDP need the whole machine;
+# the others run in three processes, one of which has all tests with Spark.
+PYTEST := $(BIN)/python -m pytest
+PARALLEL := -n 3 --dist loadgroup
 
 .PHONY: help
 help:  ## this list
@@ -31,14 +33,14 @@ job: setup  ## flights as a job of a local Ray cluster: submitted, watched, stop
 	$(BIN)/python -m slackwater.demo.cluster_job
 
 .PHONY: test
-test: setup  ## the tests (some 15 minutes on two cores)
-	$(BIN)/python -m pytest -n 4 --dist loadfile -m "not ray and not full"
-	$(BIN)/python -m pytest -m "ray and not full"
+test: setup  ## the tests that prove the product (at most 10 minutes on two cores)
+	$(PYTEST) $(PARALLEL) -m "not ray and not more"
+	$(PYTEST) -m "ray and not more"
 
-.PHONY: test-full
-test-full: setup  ## the tests and the long ones
-	$(BIN)/python -m pytest -n 4 --dist loadfile -m "not ray"
-	$(BIN)/python -m pytest -m "ray"
+.PHONY: test-more
+test-more: setup  ## all other tests: more cases, more kills, random queries, mutants
+	$(PYTEST) $(PARALLEL) -m "more and not ray"
+	$(PYTEST) -m "more and ray"
 
 .PHONY: soak
 soak: setup  ## kill processes at random: make soak MINUTES=30

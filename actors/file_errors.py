@@ -1,4 +1,4 @@
-"""What can be wrong with one file while the store as a whole is well.  The fetch step handles all of these."""
+"""Errors of one file, while the store as a whole works.  The fetch step handles all of them."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from state.errors import BadInputError, SlackwaterError
 
 
 class ObjectVanished(SlackwaterError):
-    """The object that was listed is no longer there."""
+    """The listed object is no longer there."""
 
 
 class ObjectChanged(SlackwaterError):
-    """The object is there, in another version than the one that was listed."""
+    """The object is there in another version than the listed one."""
 
 
 class EmptyFile(SlackwaterError):
-    """The file has no content that a schema could be taken from; read with a schema it is a file of no rows."""
+    """The file has no content to take a schema from; read with a schema it has no rows."""
 
 
 class UnreadableFile(SlackwaterError):
     """The file's content cannot be read, or does not fit the schema of its source.
 
     Args:
-        reason: what is wrong, in one line, without the path.
+        reason: the fault in one line, without the path.
         row: the first bad row of the file, counted from 1; None if no single row is to blame.
     """
 
@@ -42,7 +42,13 @@ def one_line(error: Exception, limit: int = 300) -> str:
 
 
 def bad_input(file: FileVersion, reason: str, option: str = "on_bad_record") -> BadInputError:
-    """What ends the run if a source is not to go on with bad input."""
+    """The error that ends the run if a source is declared to fail on bad input.
+
+    Args:
+        file: the bad file.
+        reason: the fault in one line.
+        option: the option of the source that says so.
+    """
     return BadInputError(
         f"source {file.source}: {file.path}: {reason}; mend or remove the file, or declare the source without "
         f'{option}="fail"'

@@ -1,4 +1,4 @@
-"""Versions of objects, as the actors name them to each other."""
+"""Objects and their versions, as the actors name them in messages."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ FileKey = tuple[str, str, bytes]
 
 @dataclass(frozen=True)
 class Vanished:
-    """A version that was not there any more when it was to be read, and of which no row is in the views.
+    """A version that was gone when it was to be read, and of which no row is in the views.
 
-    `is_removed` says that some were, and have left them.
+    Args:
+        is_removed: whether rows of it have left the views.
     """
 
     source: str
@@ -38,7 +39,7 @@ class FileVersion:
 
 @dataclass(frozen=True)
 class RetriedFile:
-    """A quarantined version, with what its row in the ledger says: it goes on behind the rows that were read."""
+    """A quarantined version, with its row in the ledger: reading continues behind the rows that were read."""
 
     file: FileVersion
     rows_read: int
@@ -60,7 +61,7 @@ class RetriedFile:
 
 @dataclass(frozen=True)
 class ForgottenFile:
-    """An object, in whatever version."""
+    """An object, in every version."""
 
     source: str
     path: str
@@ -68,7 +69,7 @@ class ForgottenFile:
 
 @dataclass(frozen=True)
 class ChangedFile:
-    """An object that was handed on before, as `version`, is another one now; or the same, and had been gone."""
+    """An object that was handed on as `version` and is now another one; or the same one, back after it was gone."""
 
     version: bytes
     now: FileVersion
@@ -95,5 +96,10 @@ _ANY_TIME = datetime.min.replace(tzinfo=UTC)
 
 
 def place(file: FileVersion, order: str) -> tuple[datetime, str]:
-    """What files are sorted by: their time, and then their name; or their name alone."""
+    """The sort key of a file: its time and path, or its path alone.
+
+    Args:
+        file: the file.
+        order: `last_modified` or `name`.
+    """
     return (file.last_modified if order == "last_modified" else _ANY_TIME), file.path

@@ -1,4 +1,4 @@
-"""What a reader yields: rows that fit, and records that do not, both with their positions in the file."""
+"""Rows of a file as a reader yields them, and records that cannot be rows, with their positions in the file."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import pyarrow as pa
 
 @dataclass(frozen=True)
 class Offset:
-    """Where reading begins.
+    """A position in a file, from which it is read.
 
     Args:
-        row: the first row that is wanted, counted from 0.
+        row: the first row to read, counted from 0.
         anchor_row: a row at or before it at which a reader may begin.
-        anchor_byte: where that row begins in the file; 0 for the start of the file, whatever comes before its rows.
+        anchor_byte: the first byte of that row; 0 for the start of the file, also if a header comes before its rows.
     """
 
     row: int = 0
@@ -30,8 +30,8 @@ class BadRecord:
 
     Args:
         row: its position in the file, counted from 0.
-        raw: its bytes, or their beginning; for a Parquet file the row as JSON.
-        reason: in one line.
+        raw: its bytes, or the first of them; for a Parquet file the row as JSON.
+        reason: the reason in one line.
     """
 
     row: int
@@ -44,11 +44,11 @@ class Rows:
     """Records of a file, one behind the other: `num_rows` from `first_row` on.
 
     Args:
-        table: those that fit, in file order, in the schema that was asked for.
-        bad: the others, in file order.
-        anchor: a place behind all of them, or at a row of them, where another reader may begin.
-        others: columns of the file that the schema does not have, as far as they were looked for; of type null where
-            the type was not.
+        table: the records that fit, in file order, in the schema that was asked for.
+        bad: the other records, in file order.
+        anchor: a position behind all of them, or at a row of them, at which another reader may begin.
+        others: columns of the file that the schema does not have, if the reader looks for them; of type null if it
+            does not look for their type.
     """
 
     table: pa.Table
@@ -67,7 +67,7 @@ class Rows:
 
     @classmethod
     def joined(cls, parts: Sequence[Rows]) -> Rows:
-        """Several of them, each of which begins where the one before ends."""
+        """Several pieces as one; each begins at the end of the one before."""
         if len(parts) == 1:
             return parts[0]
         bad = tuple(each for part in parts for each in part.bad)
@@ -84,7 +84,7 @@ class Rows:
         return Rows(table, start, self.bad[first_bad:end_bad], self.anchor, self.others)
 
     def cut(self, piece_bytes: int) -> Iterator[Rows]:
-        """Yields them in parts of about `piece_bytes`; whole if they are not larger than two of them."""
+        """Yields parts of about `piece_bytes`; one part if the rows are not larger than two of them."""
         if not self.num_rows:
             return
         pieces = 1 if self.table.nbytes <= 2 * piece_bytes else -(-self.table.nbytes // piece_bytes)

@@ -1,4 +1,4 @@
-"""How often an epoch is made, and how files are fetched.  Plain values; a wrong one is refused where it is written."""
+"""Settings of barriers, recovery and fetching.  Plain values; a wrong one is refused where it is written."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def require_positive(settings: object, *options: str) -> None:
     """Refuses options that are not numbers above zero.
 
     Raises:
-        SettingsError: naming the option, its value and what it must be.
+        SettingsError: the message names the option, its value and the values allowed.
     """
     for option in options:
         value = getattr(settings, option)
@@ -24,10 +24,10 @@ def require_positive(settings: object, *options: str) -> None:
 
 
 def require_one_of(option: str, value: object, allowed: Sequence[str]) -> None:
-    """Refuses a value that is none of the allowed ones.
+    """Refuses a value that is not among the allowed ones.
 
     Raises:
-        SettingsError: naming the option, its value and what it may be.
+        SettingsError: the message names the option, its value and the values allowed.
     """
     if value not in allowed:
         raise SettingsError(f"{option}={value!r}: give one of {', '.join(allowed)}")
@@ -35,22 +35,25 @@ def require_one_of(option: str, value: object, allowed: Sequence[str]) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class BarrierSettings:
-    """When a barrier is injected.  It never is while there is nothing to commit.
+    """Times and limits of epochs.  No barrier is injected while there is nothing to commit.
 
     Args:
-        interval_s: an epoch ends at the latest after so many seconds.
-        idle_interval_s: and after so many when everything that was listed has been read.
+        interval_s: the longest time that an epoch is open, in seconds.
+        idle_interval_s: the same when everything that was listed has been read.
         max_in_flight: epochs between their barrier and their commit; fetching runs ahead by as many.
-        max_epoch_bytes: an epoch ends early when so many bytes of its rows wait for Spark.
+        max_epoch_bytes: an epoch ends early when this many bytes of its rows wait for Spark.
+        stalled_epoch_s: an attempt fails, and the next one begins, when an epoch in flight makes no progress for this
+            long; Spark's work on an epoch is not timed.  Infinity for no limit.
     """
 
     interval_s: float = 1.0
     idle_interval_s: float = 0.1
     max_in_flight: int = 4
     max_epoch_bytes: int = 128 * MIB
+    stalled_epoch_s: float = 300.0
 
     def __post_init__(self) -> None:
-        require_positive(self, "interval_s", "idle_interval_s", "max_in_flight", "max_epoch_bytes")
+        require_positive(self, "interval_s", "idle_interval_s", "max_in_flight", "max_epoch_bytes", "stalled_epoch_s")
         if self.idle_interval_s > self.interval_s:
             raise SettingsError(
                 f"BarrierSettings(idle_interval_s={self.idle_interval_s}): "
@@ -60,14 +63,14 @@ class BarrierSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class RecoverySettings:
-    """What follows a failure inside a run.
+    """Attempts after a failure inside a run.
 
     Args:
         first_pause_s: seconds before the next attempt; each further failure doubles them.
-        max_pause_s: and no more than these.
+        max_pause_s: the longest pause in seconds.
         max_tries: attempts in a row that finish no file, before the run ends with the last error.
-        suspicious_within_s: five failures within so many seconds make the next attempts careful, with few files at a
-            time, whatever was finished in between.
+        suspicious_within_s: five failures within this many seconds make the next attempts careful, with few files at a
+            time, even if files were finished in between.
     """
 
     first_pause_s: float = 0.5
@@ -81,17 +84,17 @@ class RecoverySettings:
 
 @dataclass(frozen=True, kw_only=True)
 class ReadLimits:
-    """What one file may ask of a reader.  A file that asks for more is quarantined, with the limit named.
+    """Limits of one file.  A file beyond one of them is quarantined, with the limit named.
 
     Args:
         max_columns: columns of the file, counting the fields of structs instead of the struct.
         max_nesting: levels of lists, structs and JSON objects within each other.
-        max_record_bytes: one line of text, decompressed; about, as text is read in blocks.
+        max_record_bytes: one line of text, decompressed; about this size, as text is read in blocks.
         max_batch_bytes: memory for the rows that are decoded at once: a row, or a page of a Parquet file, that takes
             more cannot be read.
         max_bad_records: records of one file that may be quarantined one by one; one that has more is quarantined whole.
-        max_expansion: bytes of text or rows for each byte of a compressed or Parquet file; a file of which less than
-            256 MiB have been read is never refused.
+        max_expansion: bytes of text or rows for each byte of a compressed or Parquet file; it applies when 256
+            MiB of the file have been read.
     """
 
     max_columns: int = 10_000
@@ -115,16 +118,16 @@ class ReadLimits:
 
 @dataclass(frozen=True, kw_only=True)
 class RequestSettings:
-    """What is asked of an object store at once.
+    """Sizes of the requests to an object store.
 
     Args:
         whole_object_bytes: an object up to this size is one GET.
-        footer_bytes: of a larger Parquet file the last so many bytes are the first GET: its footer nearly always is
-            among them, some 100 bytes a column of each row group.
-        max_gap_bytes: unwanted bytes between two wanted ranges that are rather read than left out, since a request
-            costs its latency: 30 ms at 100 MB/s are 3 MB.
+        footer_bytes: size of the first GET of a larger Parquet file, at its end: the footer nearly always fits, with
+            some 100 bytes a column of each row group.
+        max_gap_bytes: the largest gap between two wanted ranges that is read with them, since a request costs its
+            latency: 30 ms at 100 MB/s are 3 MB.
         max_span_bytes: a longer range is several GETs, side by side.
-        max_held_bytes: of a row group that needs more, each column is read in windows, so that about this much is held.
+        max_held_bytes: the columns of a row group that needs more are read in windows, so that about this much is held.
         block_bytes: a larger text file is read in ranges of this size.
     """
 
@@ -141,13 +144,13 @@ class RequestSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class CacheSettings:
-    """A cache on the local disks of the fetch actors, for files that are read again by a view that comes late.
+    """A cache on the local disks of the fetch actors, for files that a backfill reads again.
 
-    It holds what the files hold, unencrypted, readable to its owner alone.
+    It holds the content of the files, unencrypted, readable to its owner alone.
 
     Args:
-        directory: on each machine.
-        max_bytes: of all fetch actors together.
+        directory: path on each machine.
+        max_bytes: size of the caches of all fetch actors together.
     """
 
     directory: str
@@ -159,21 +162,21 @@ class CacheSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class FetchSettings:
-    """How files are read.
+    """Reading of files.
 
     Args:
-        num_fetchers: fetch actors, at most 256; each owns an equal share of the vnodes.  Two numbers, the fewest and
-            the most, let the run choose by how much there is to do.
+        num_fetchers: number of fetch actors, at most 256; each owns an equal share of the vnodes.  Two numbers, the
+            fewest and the most, let the run choose by its workload.
         concurrency: requests in flight, per fetch actor.
         max_bytes_in_flight: bytes that were read and that Spark has not released yet, per fetch actor.
         piece_bytes: files are read in pieces of about this size; batches have about this size, too.
-        max_files_waiting: the list actors send no more while so many files wait.
+        max_files_waiting: the list actors send no more while this many files wait.
         max_attempts: tries of a request before the store counts as unavailable.
-        max_files_per_epoch: no more files end in one epoch; None for no limit.
-        max_rows_per_second: no more rows are emitted, on average; None for no limit.
-        requests: what is asked of the store at once.
-        cache: of contents; None for none.
-        limits: what one file may ask for.
+        max_files_per_epoch: the most files that end in one epoch; None for no limit.
+        max_rows_per_second: the most rows emitted each second, on average; None for no limit.
+        requests: sizes of the requests.
+        cache: cache of contents; None for no cache.
+        limits: limits of one file.
     """
 
     num_fetchers: int | tuple[int, int] = 2

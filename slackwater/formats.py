@@ -1,4 +1,4 @@
-"""What a reader of one's own format is made of.
+"""The interface of a custom file format: the names that its reader needs.
 
     @dataclass(frozen=True, kw_only=True)
     class Avro:
@@ -7,11 +7,10 @@
         def reader(self, limits: ReadLimits) -> FileReader:
             return AvroReader(limits)
 
-A `CustomFormat` is given to `Pipeline.source(format=...)` as an object, or by its name when the package that has it
-declares the entry point `avro = "its_module:Avro"` in the group `slackwater.formats`.  Its `FileReader` yields `Rows`
-from an `Offset` on; `conform` brings a table to the schema of the source; what is wrong with a file is an
-`UnreadableFile`, what is wrong with one record a `BadRecord`.  `ObjectFile` has the content: `stream()` for all of it,
-`fetch(ranges)` for parts.
+Pass a `CustomFormat` to `Pipeline.source(format=...)` as an object; or by its name, if its package declares the entry
+point `avro = "its_module:Avro"` in the group `slackwater.formats`.  Its `FileReader` yields `Rows` from an `Offset` on;
+`conform` converts a table to the schema of the source.  Raise `UnreadableFile` for a file, and yield a `BadRecord` for
+a single record that cannot be read.  `ObjectFile` has the content: `stream()` for all of it, `fetch(ranges)` for parts.
 """
 
 from actors.file_errors import EmptyFile, UnreadableFile

@@ -1,4 +1,4 @@
-"""The declaration of a pipeline: sources, views, and where the results go."""
+"""The declaration of a pipeline: its sources, its views and its root."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import is_dataclass, replace
 from functools import partial
 from types import MappingProxyType
-from typing import Any, TypeVar, overload
+from typing import Any, Literal, TypeVar, overload
 
 import pyarrow as pa
 from typing_extensions import Unpack
@@ -42,21 +42,22 @@ from state.location import Location
 from state.ownership.owner import Ownership, new_run_id
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+OnChange = Literal["ignore", "fail", "append", "replace"]
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class Pipeline:
-    """Views over the files of some sources, kept at a root.
+    """Views over the files of sources, stored at a root.
 
     Args:
         name: letters, digits and underscores; the root belongs to this name.
-        root: a local path or URL where ledger and views are kept.
-        storage_options: to reach the root, and every source on the same kind of store that has none of its own; in
-            the names that obstore and Lance share (`access_key_id`, `endpoint`, `region`, `allow_http`, ...).
+        root: a local path or URL for the ledger and the views.
+        storage_options: access to the root, and to every source on the same kind of store without options of its own;
+            in the names that obstore and Lance share (`access_key_id`, `endpoint`, `region`, `allow_http`, ...).
         settings: see `Settings`.
 
     Raises:
-        SettingsError: a name or URL cannot be used.
+        SettingsError: a name or URL is not valid.
 
     Examples:
         >>> pipeline = Pipeline("flights", root="/data/flights")
@@ -104,42 +105,42 @@ class Pipeline:
         schema: pa.Schema | str | None = None,
         discovery: Discovery = Listing(),
         storage_options: Mapping[str, Any] | None = None,
-        on_change: str = "ignore",
-        on_bad_record: str = "quarantine",
-        schema_evolution: str = "strict",
+        on_change: OnChange = "ignore",
+        on_bad_record: Literal["quarantine", "fail"] = "quarantine",
+        schema_evolution: Literal["strict", "add_columns", "widen"] = "strict",
         metadata: Sequence[str] = (),
-        order: str | None = None,
+        order: Literal["name", "last_modified"] | None = None,
         materialize: bool = False,
     ) -> None:
-        """Declares a prefix of a bucket, or a directory, whose files are read once each.
+        """Declares a prefix of a bucket, or a directory, and reads each of its files once.
 
         Args:
-            name: what views call it.
+            name: the name of the source in views.
             url: a local path, `file://`, `s3://`, `gs://`, `az://` or `http(s)://`.
-            format: `"parquet"`, `"csv"`, `"json"` (one object a line), `"text"` (one row a line), or an object with
-                options: `Csv(delimiter=";")`.
-            pattern: which names below the URL are taken; names that start with `_` or `.` are not, unless it asks.
+            format: `"parquet"`, `"csv"`, `"json"` (one object per line), `"text"` (one row per line), or an object
+                with options: `Csv(delimiter=";")`.
+            pattern: a glob for names below the URL; names that start with `_` or `.` match only if it names them.
             schema: a pyarrow schema or DDL text (`"id bigint, at timestamp"`); None takes that of the first files.
-            discovery: how new files are found: `Listing(...)`, or `Notifications(...)` for a bucket of `s3://` that
+            discovery: the way to find new files: `Listing(...)`, or `Notifications(...)` for a bucket of `s3://` that
                 sends its events to a queue.
-            storage_options: to reach the URL; see `Pipeline`.
-            on_change: when a file that was ingested is another one now: `"ignore"` (it is noted), `"fail"`, `"append"`
-                (the new version is read as a new file), or `"replace"` (its rows come in place of the old ones, in one
+            storage_options: access to the URL; see `Pipeline`.
+            on_change: the reaction to a new version of an ingested file: `"ignore"` (the change is recorded),
+                `"fail"`, `"append"` (it is read as a new file), or `"replace"` (its rows replace the old ones in one
                 epoch; only with `materialize`).
-            on_bad_record: `"quarantine"` keeps a record that cannot be read and goes on, `"fail"` ends the run.
-            schema_evolution: `"strict"` leaves columns out that the schema does not have, `"add_columns"` adds them to
-                it, `"widen"` keeps numbers in the widest type of their kind.
-            metadata: columns that tell where each row is from: any of `path`, `size`, `last_modified`, `etag`, `row`
-                and `epoch`; they are called `_path`, `_size` and so on.
-            order: `"name"`, or `"last_modified"` (and by name where times are equal): files are read one after the
-                other, by one reader.  Whenever a file is opened, no file comes before it in this order of all that
-                the listings that have ended, and the events that have come, had shown; one that is found later is read
-                next.  (A run that looks for a file that kills it reads by suspicion.)  None reads many at a time.
+            on_bad_record: `"quarantine"` keeps a record that cannot be read and continues, `"fail"` ends the run.
+            schema_evolution: `"strict"` ignores columns that are not in the schema; `"add_columns"` adds them to it;
+                `"widen"` ignores them, and keeps numbers in the widest type of their kind.
+            metadata: columns about the origin of each row: any of `path`, `size`, `last_modified`, `etag`, `row` and
+                `epoch`; they are called `_path`, `_size` and so on.
+            order: `"name"`, or `"last_modified"` (then by name): one reader reads the files one after the other, in
+                this order over all files that completed listings and received events have found; a file that is found
+                later is read next.  (A run in search of a file that kills it reads suspicious files first.)  None
+                reads many files at a time.
             materialize: keep all rows of the source, with all columns, in a Lance dataset of their own; see
-                `Snapshot.rows`.  It is decided when the source is first declared.
+                `Snapshot.rows`.  The first declaration of the source decides it.
 
         Raises:
-            SettingsError: an argument cannot be used, or the name is taken.
+            SettingsError: an argument is not valid, or the name is taken.
             SchemaError: the schema cannot be read or cannot be carried to Spark.
         """
         _check_name("source", name)
@@ -165,13 +166,13 @@ class Pipeline:
         )
 
     def _check_queue(self, name: str, discovery: Discovery) -> None:
-        """Refuses a second source on one queue: each would take messages that are the other's."""
+        """Refuses a second source on one queue: each would take messages of the other."""
         if not isinstance(discovery, Notifications):
             return
         for other in self._sources.values():
             if isinstance(other.discovery, Notifications) and other.discovery.queue_url == discovery.queue_url:
                 raise SettingsError(
-                    f"source {name}: source {other.name} reads the queue {discovery.queue_url} already, and two would "
+                    f"source {name}: source {other.name} already reads the queue {discovery.queue_url}, and two would "
                     "take each other's messages; give each a queue of its own (SNS sends the events to both), or let "
                     f"the views of both read {other.name}"
                 )
@@ -194,19 +195,19 @@ class Pipeline:
     ) -> _Function | Callable[[_Function], _Function] | None:
         """Declares a view: by name and SQL, or as a decorator of a function.
 
-        A function is named like its view, and its parameters are sources: Spark DataFrames in, a Spark DataFrame out.
-        It is called once per start, with empty frames.  A view that is declared when its sources have been read
-        already catches up, beside the others, and is shown when it is complete.
+        A function has the name of its view, and its parameters are sources: Spark DataFrames in, a Spark DataFrame
+        out.  It is called once per start, with empty frames.  A view that is declared after its sources were read gets
+        the earlier rows by a backfill, beside the other views, and is shown when it is complete.
 
         Args:
             name_or_function: the name, or the function; neither for a decorator with options.
             query: Spark SQL over the sources.
-            options: `on_full="allow"` lets a view that cannot be maintained epoch by epoch be recomputed as a whole,
-                at most every `refresh_interval_s` seconds; `replace=True` builds it anew when the root has another view
-                of the name; `on_missing="allow"` shows a backfill though files that were ingested are gone.
+            options: `on_full="allow"` recomputes a view as a whole if it cannot be maintained epoch by epoch, at most
+                every `refresh_interval_s` seconds; `replace=True` builds the view anew if the root has another view of
+                this name; `on_missing="allow"` shows a backfill without files that were ingested and deleted.
 
         Raises:
-            ViewError: the name is taken or cannot be used, or the function's parameters are no plain names.
+            ViewError: the name is taken or not valid, or the parameters of the function are not plain names.
         """
         if name_or_function is None:
             return partial(self._declared, options)
@@ -224,15 +225,15 @@ class Pipeline:
             raise ViewError(f"view {definition.name} is declared twice; give the second another name")
         self._views[definition.name] = definition
 
-    def run(self, until: str | None = None, *, takeover: bool = False) -> RunReport:
+    def run(self, until: Literal["caught_up"] | None = None, *, takeover: bool = False) -> RunReport:
         """Runs in the foreground.
 
         In the main thread SIGINT (Ctrl-C) and SIGTERM end it after a last epoch, and the report is returned; a second
         signal ends the process at once.
 
         Args:
-            until: `"caught_up"` to end when every file that was there is committed; None runs for ever.
-            takeover: take the root over from an owner that still seems to live.
+            until: `"caught_up"` ends the run when every file of the first listings is committed; None runs forever.
+            takeover: take the root over from an owner that seems to live.
 
         Raises:
             UsageError: the declaration does not fit the root, or a view cannot be maintained.
@@ -274,7 +275,7 @@ class Pipeline:
             raise
 
     def explain(self) -> tuple[ViewExplanation, ...]:
-        """The class of each view, why, what it stores, what an epoch costs and touches.
+        """Explains each view: its class and the reason, its storage, and the cost of an epoch.
 
         The views are analysed by the SparkSession of this process, or a local one.
 
@@ -287,18 +288,18 @@ class Pipeline:
     def dry_run(
         self, *, prices: Prices | None = None, on_sources: Callable[[DryRun], None] = lambda found: None
     ) -> DryRun:
-        """What a run would do and, in requests, cost.  Writes nothing, and works beside a running pipeline.
+        """Plans a run: its files, requests and cost.  Writes nothing, and works beside a running pipeline.
 
-        Each source is listed once; of one without a schema the first files are read, and of one with large Parquet
-        files a footer.  The views are analysed by the SparkSession of this process, or a local one.
+        Each source is listed once; the first files of a source without a schema are read, and a footer of one with
+        large Parquet files.  The views are analysed by the SparkSession of this process, or a local one.
 
         Args:
             prices: of requests; by default AWS's list prices.
-            on_sources: is called with what is known before Spark starts, without views.
+            on_sources: called with the plan of the sources, before Spark starts.
 
         Raises:
-            UsageError: the declaration does not fit the root.  A view that is refused is so in the answer.
-            StorageError: the root cannot be read.  What is wrong with a source is in the answer.
+            UsageError: the declaration does not fit the root.  A refused view is in the result.
+            StorageError: the root cannot be read.  An error of a source is in the result.
             RunFailedError: Spark cannot be started.
         """
         configure_default()
@@ -321,7 +322,7 @@ class Pipeline:
                 if parameter not in self._sources:
                     raise ViewError(
                         f"view {view.name} names the source {parameter}, which is not declared; "
-                        f"there are {', '.join(sorted(self._sources))}"
+                        f"the sources are {', '.join(sorted(self._sources))}"
                     )
         return PipelineDefinition(
             name=self.name,
@@ -338,7 +339,9 @@ class Pipeline:
 
 def _check_name(kind: str, name: str) -> None:
     if not _NAME.fullmatch(name):
-        raise SettingsError(f"{kind} {name!r}: a name has letters, digits and underscores, with a letter first")
+        raise SettingsError(
+            f"{kind} {name!r} is not a valid name: use letters, digits and underscores, with a letter first"
+        )
 
 
 def _is_format(given: Any) -> bool:
@@ -355,6 +358,6 @@ def _format(source: str, format: str | Format) -> Format:
     if isinstance(format, (Parquet, Csv, Json, Text)) or _is_format(format):
         return format
     raise SettingsError(
-        f"source {source}: {format!r} is no format; give its name, or an object as Csv(), or one of your own with a "
-        "method reader(limits)"
+        f"source {source}: {format!r} is not a valid format; give a name, an object such as Csv(), or your own object "
+        "with a method reader(limits)"
     )

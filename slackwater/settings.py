@@ -1,4 +1,4 @@
-"""Everything that can be set about a run, as frozen values.  What can be swapped (clock, store) is never a setting."""
+"""The settings of a pipeline, as frozen values.  Components that can be replaced (clock, store) are not settings."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True)
 class RaySettings:
-    """Which Ray cluster to run on.
+    """The Ray cluster of a run.
 
     Args:
-        address: of a running cluster, as `ray.init` takes it (`"auto"`, `"HOST:6379"`); None takes that of the
-            environment variable `RAY_ADDRESS`, which Ray sets in a job, and where there is none starts a cluster on
-            this machine; `"local"` always starts one.
-        num_cpus: logical CPUs of a cluster started here; None takes all of the machine.
-        namespace: where the named coordinator of each root is found.
-        runtime_env: what the workers of the cluster get before they start, as `ray.init` takes it
-            (`{"py_modules": ["my_formats"]}`).  Outside of a job this project's own packages are added.
+        address: of a running cluster, as `ray.init` takes it (`"auto"`, `"HOST:6379"`); None takes the environment
+            variable `RAY_ADDRESS`, which Ray sets in a job, and without it starts a cluster on this machine; `"local"`
+            always starts one.
+        num_cpus: logical CPUs of a cluster that this process starts; None takes all of the machine.
+        namespace: the namespace of the named coordinators.
+        runtime_env: the runtime environment of the workers, as `ray.init` takes it
+            (`{"py_modules": ["my_formats"]}`).  Outside of a job, the packages of this project are added.
     """
 
     address: str | None = None
@@ -51,20 +51,20 @@ class RaySettings:
             require_positive(self, "num_cpus")
             if self.address is not None:
                 raise SettingsError(
-                    f"RaySettings(num_cpus={self.num_cpus}): the cluster at {self.address} has its own; "
+                    f"RaySettings(num_cpus={self.num_cpus}): the cluster at {self.address} has its own CPUs; "
                     "leave one of them out"
                 )
         if not self.namespace:
             raise SettingsError("RaySettings(namespace=''): give a name")
         if not isinstance(self.runtime_env, Mapping) or not all(isinstance(name, str) for name in self.runtime_env):
             raise SettingsError(
-                f"RaySettings(runtime_env={self.runtime_env!r}): give a mapping, as "
+                f"RaySettings(runtime_env={self.runtime_env!r}): give a mapping, for example "
                 '{"py_modules": ["my_formats"], "env_vars": {"TZ": "UTC"}}'
             )
 
 
 def _default_spark() -> SparkSettings:
-    # Not imported above: what only reads a root must not load the packages of Ray and Spark.
+    # Not imported above: reading a root must not load the packages of Ray and Spark.
     from spark_bridge.session.settings import SparkSettings
 
     return SparkSettings()
@@ -75,13 +75,13 @@ class Settings:
     """The settings of a pipeline.
 
     Args:
-        barrier: when epochs are made.
-        fetch: how files are read.
+        barrier: the length of epochs.
+        fetch: the reading of files.
         spark: the Spark session.
         ray: the Ray cluster.
-        placement: which of its nodes the actors take.
-        recovery: what follows a failure.
-        retention: which epochs stay readable.
+        placement: the nodes for the actors.
+        recovery: the reaction to failures.
+        retention: the epochs that stay readable.
     """
 
     barrier: BarrierSettings = field(default_factory=BarrierSettings)

@@ -1,25 +1,25 @@
-"""How long each piece of the work on an epoch takes."""
+"""Durations of the pieces of work on an epoch, as spans for its trace."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from state.clock import Clock
 from state.tables.epoch_trace import Span
 from state.tables.stored_rows import base_name, is_stored_rows, is_view, source_of_rows
 
 _Result = TypeVar("_Result")
-_PHASE = "spark"
+_PHASE: Final = "spark"
 _NOTICED_S = 0.001
 
 
 class WorkTimes:
-    """Times pieces of work, also side by side in threads, from the moment it is made.
+    """Measures pieces of work, also in several threads; times count from its creation.
 
     Args:
-        clock: measures.
+        clock: the clock.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -28,20 +28,20 @@ class WorkTimes:
 
     @property
     def seconds(self) -> float:
-        """Since it was made."""
+        """Seconds since its creation."""
         return self._clock.monotonic() - self._began_s
 
     @property
     def spans(self) -> tuple[Span, ...]:
-        """What was timed, in the order in which it ended; their begins count from when this was made."""
+        """The measured pieces, in the order of their ends; times count from the creation of this object."""
         return tuple(self._spans)
 
     @contextmanager
     def timed(self, step: str) -> Iterator[None]:
-        """Times what is done within; what takes less than a millisecond is not worth a span.
+        """Measures the work in the context; work below a millisecond gets no span.
 
         Args:
-            step: a view, or words that no view's name can be.
+            step: the name of a view, or a text that cannot be one.
         """
         began_s = self.seconds
         yield
@@ -49,9 +49,14 @@ class WorkTimes:
         if seconds >= _NOTICED_S:
             self._spans.append(Span(_PHASE, step, began_s, seconds))
 
-    def timing(self, what: str, work: Mapping[str, Callable[[], _Result]]) -> dict[str, Callable[[], _Result]]:
-        """The same work by name, each piece timed when it is done; `what` follows the names of views."""
-        return {name: self._timing(step_name(name) + what, call) for name, call in work.items()}
+    def timing(self, suffix: str, work: Mapping[str, Callable[[], _Result]]) -> dict[str, Callable[[], _Result]]:
+        """The same work, measured: name → call.
+
+        Args:
+            suffix: appended to the names of the steps.
+            work: recorded name → call.
+        """
+        return {name: self._timing(step_name(name) + suffix, call) for name, call in work.items()}
 
     def _timing(self, step: str, call: Callable[[], _Result]) -> Callable[[], _Result]:
         def timed() -> _Result:
@@ -62,7 +67,7 @@ class WorkTimes:
 
 
 def step_name(name: str) -> str:
-    """What the work on a dataset is called, by the name that an epoch record has for it."""
+    """The name of the work on a dataset, by the recorded name of the dataset."""
     if is_stored_rows(name):
         return f"stored rows of {source_of_rows(name)}"
-    return name if is_view(name) else f"{base_name(name)}, catching up"
+    return name if is_view(name) else f"{base_name(name)}, backfill"

@@ -1,4 +1,4 @@
-"""The only place that reads the clock.  Everything else is given a `Clock`."""
+"""Clocks: wall time in UTC and monotonic time.  No other module reads the clock; the others take a `Clock`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Clock(Protocol):
         ...
 
     def monotonic(self) -> float:
-        """Seconds that never run backwards, from an arbitrary start."""
+        """Seconds since an arbitrary start, never decreasing."""
         ...
 
     def sleep(self, seconds: float) -> None:
@@ -37,7 +37,7 @@ class SystemClock:
 
 
 class ManualClock:
-    """A clock that moves only when it is told to, for tests and simulation."""
+    """A clock that moves only by `advance` and `sleep`, for tests and simulation."""
 
     def __init__(self, start: datetime = datetime(2020, 1, 1, tzinfo=UTC)) -> None:
         self._start = start.timestamp()
@@ -53,5 +53,5 @@ class ManualClock:
         self.advance(seconds)
 
     def advance(self, seconds: float) -> None:
-        """Moves the time forward; a negative step is a test's way to set the wall clock back."""
+        """Moves the time forward; a test sets the wall clock back by a negative step."""
         self._elapsed_s += seconds

@@ -15,18 +15,18 @@ _SEQUENCE_BITS = 16
 
 @dataclass(frozen=True)
 class EpochPair:
-    """What came before a barrier belongs to `prev`; what comes after belongs to `curr`."""
+    """The two epochs of a barrier: `prev` is the one that it closes, `curr` the one that it opens."""
 
     prev: int
     curr: int
 
 
 def next_epoch(clock: Clock, last: int) -> int:
-    """An epoch greater than `last`, whatever the clock does.  The only place that makes one."""
+    """A new epoch: the current time, but always greater than `last`.  No other function makes an epoch."""
     milliseconds = int(clock.now().timestamp() * 1000)
     return max(milliseconds << _SEQUENCE_BITS, last + 1)
 
 
 def epoch_time(epoch: int) -> datetime:
-    """The wall time, in UTC and to the millisecond, that an epoch was made at."""
+    """The wall time at which an epoch was made, in UTC, to the millisecond."""
     return datetime.fromtimestamp((epoch >> _SEQUENCE_BITS) / 1000, UTC)

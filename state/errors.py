@@ -1,4 +1,4 @@
-"""Every error that Slackwater raises on purpose, as one tree.  A leaf says what the caller should do.
+"""The tree of all errors that Slackwater raises on purpose.  Each class says what the caller does.
 
     SlackwaterError
     ├── UsageError                     the call is wrong: correct it
@@ -8,30 +8,30 @@
     │   │   └── NotIncrementalError    the view cannot be maintained epoch by epoch: the operator is named
     │   ├── DefinitionChangedError     the root has other sources or views: declare those, or take another root
     │   └── RootMismatchError          the root belongs to another pipeline, or is of another format: take another root
-    ├── NotFoundError                  what was asked for does not exist: look at the list that the message names
+    ├── NotFoundError                  the thing does not exist: choose one from the list that the message names
     │   ├── StoreNotFoundError         no pipeline has committed anything at this root
     │   ├── EpochNotFoundError         the epoch is not, or no longer, retained
-    │   │   └── EpochExpiredError      it may have been: take a later one; a tag keeps an epoch
+    │   │   └── EpochExpiredError      the epoch has expired: choose a later one; a tag keeps an epoch
     │   └── ViewNotFoundError          no such view at that epoch
-    ├── StorageError                   an object store does not do what it was asked
+    ├── StorageError                   a request to an object store failed
     │   ├── BucketNotFoundError        create the bucket or directory, or correct the URL
     │   ├── QueueNotFoundError         create the queue, or correct its URL or region
     │   ├── AccessDeniedError          correct the credentials or the permissions
     │   └── StorageUnavailableError    the store did not answer in time: try again later
-    │       └── StorageFullError       there is no room: make some, or raise the quota
-    ├── BadInputError                  a file or record is bad and its source says `fail`: mend it, or quarantine it
+    │       └── StorageFullError       no space is left: make room, or raise the quota
+    ├── BadInputError                  a file or record is bad and its source says `fail`: repair it, or quarantine it
     ├── OwnedError                     another process runs on this root: wait, stop it, or take over
-    ├── FencedError                    another process has taken over: this one stops for good
+    ├── FencedError                    another process has taken over: this process must stop
     ├── CommitRefusedError             nothing was written: recover from what is committed
-    ├── CommitUnknownError             the outcome of a commit is not known: read back before deciding
-    ├── RunFailedError                 a part of a run died: start the run again, it goes on where it stopped
+    ├── CommitUnknownError             the outcome of a commit is not known: read the store before the next commit
+    ├── RunFailedError                 a part of a run died: start the run again, it continues where it stopped
     │   ├── SparkLostError             the Spark application is gone: start a new one
-    │   └── SparkNotStartedError       there is no Spark application: make room in the cluster, or ask for less
-    ├── CommandRefusedError            the owner of a root does not do what a command asks: its answer says why
-    ├── CommandUnansweredError         the owner did not answer in time: look at `status`, and ask again
+    │   └── SparkNotStartedError       Spark did not start: make room in the cluster, or request less
+    ├── CommandRefusedError            the owner of a root refused a command: its answer says why
+    ├── CommandUnansweredError         the owner did not answer in time: look at `status`, and send it again
     └── ProtocolError                  a bug in Slackwater: report it
 
-A message names the thing, says what is wrong with it, and what to do next.
+A message names the thing, the fault, and the next step.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class RootMismatchError(UsageError):
 
 
 class NotFoundError(SlackwaterError):
-    """What was asked for does not exist."""
+    """The thing does not exist."""
 
 
 class StoreNotFoundError(NotFoundError):
@@ -82,15 +82,15 @@ class EpochNotFoundError(NotFoundError):
 
 
 class EpochExpiredError(EpochNotFoundError):
-    """The epoch is older than what is retained, or was while it was read."""
+    """The epoch is no longer retained, or expired while it was read."""
 
 
 class ViewNotFoundError(NotFoundError):
-    """No such view at that epoch."""
+    """The view does not exist at that epoch."""
 
 
 class StorageError(SlackwaterError):
-    """An object store does not do what it was asked."""
+    """A request to an object store failed."""
 
 
 class BucketNotFoundError(StorageError):
@@ -110,11 +110,11 @@ class StorageUnavailableError(StorageError):
 
 
 class StorageFullError(StorageUnavailableError):
-    """The disk or the store has no room left."""
+    """The disk or the store has no space left."""
 
 
 class BadInputError(SlackwaterError):
-    """A file or record cannot be read, or a file has changed, and its source is declared to fail then."""
+    """A file or record cannot be read, or a file has changed, and the source is declared to fail in this case."""
 
 
 class OwnedError(SlackwaterError):
@@ -122,7 +122,7 @@ class OwnedError(SlackwaterError):
 
 
 class FencedError(SlackwaterError):
-    """Another process has taken the root over; this one stops for good."""
+    """Another process has taken the root over; this process must stop."""
 
 
 class CommitRefusedError(SlackwaterError):
@@ -142,11 +142,11 @@ class SparkLostError(RunFailedError):
 
 
 class SparkNotStartedError(RunFailedError):
-    """There is no Spark application: make room in the cluster, or ask for less; no file is to blame."""
+    """The Spark application did not start: make room in the cluster, or request less.  No file is the cause."""
 
 
 class CommandRefusedError(SlackwaterError):
-    """What a command asks is not done; the message says why."""
+    """The owner of a root refused a command; the message says why."""
 
 
 class CommandUnansweredError(SlackwaterError):

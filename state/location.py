@@ -1,4 +1,4 @@
-"""A place in an object store: URL plus the options to reach it, in the names that obstore and Lance share."""
+"""A location in an object store: its URL and the options to reach it, named as obstore and Lance name them."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ _SCHEMES = ("file", "s3", "gs", "az", "http", "https")
 
 
 def is_secret(option: str) -> bool:
-    """Whether an option holds a secret, whatever prefix (`aws_`, `azure_storage_`, ...) its name has."""
+    """True if an option holds a secret; its name may have any prefix (`aws_`, `azure_storage_`, ...)."""
     return option.lower().endswith(tuple(SECRET_OPTIONS))
 
 
 def _normalised(url: str | os.PathLike[str]) -> str:
-    """Absolute, without user information, query or trailing slash; local paths as `file://`."""
+    """The URL in absolute form, without user information, query or trailing slash; `file://` for a local path."""
     text = os.fspath(url)
     if "://" not in text:
         return "file://" + str(Path(text).expanduser().absolute())
     parts = urlsplit(text)
     if parts.scheme not in _SCHEMES:
         raise SettingsError(
-            f"{parts.scheme}:// is not a known kind of URL; use a local path or one of {', '.join(_SCHEMES)}"
+            f"{parts.scheme}:// is not a valid scheme of a URL; use a local path or one of {', '.join(_SCHEMES)}"
         )
     if parts.scheme == "file":
         return "file://" + (text[len("file://") :].rstrip("/") or "/")
@@ -54,12 +54,12 @@ def _normalised(url: str | os.PathLike[str]) -> str:
 
 @dataclass(frozen=True)
 class Location:
-    """A URL, and the options that open it.  The repr never shows an option's value.
+    """A URL and the options that open it.  The repr never shows the value of an option.
 
     Args:
         url: a local path, or `file://`, `s3://`, `gs://`, `az://`, `http(s)://`.
-        storage_options: as obstore and Lance name them (`access_key_id`, `endpoint`, `allow_http`, ...).
-            What is not given comes from the usual environment variables.
+        storage_options: options by the names of obstore and Lance (`access_key_id`, `endpoint`, `allow_http`, ...).
+            The usual environment variables give the others.
     """
 
     url: str
@@ -79,7 +79,7 @@ class Location:
 
     @property
     def is_web(self) -> bool:
-        """Whether it is a directory on a web server, not a bucket."""
+        """True for a directory on a web server, false for a bucket or a disk."""
         return self.scheme in ("http", "https")
 
     @property
@@ -91,25 +91,25 @@ class Location:
     def lance_uri(self) -> str:
         """The URI for Lance.
 
-        By a bare path Lance 14 forgets to look whether the last write of a file failed: on a full disk it commits files
-        that are cut short.  By this scheme it writes each of them whole or not at all.
+        With a bare path Lance 14 does not check the last write of a file: on a full disk it commits truncated files.
+        With this scheme it writes each file completely or not at all.
         """
         return f"file-object-store://{quote(str(self.path))}" if self.is_local else self.url
 
     @property
     def host(self) -> Location:
-        """The host or bucket of a location, reached with the same options."""
+        """The host or bucket of this location, with the same options."""
         parts = urlsplit(self.url)
         return Location(f"{parts.scheme}://{parts.netloc}", self.storage_options)
 
     @property
     def below_host(self) -> str:
-        """The path below the host or bucket, with a final slash if there is any."""
+        """The path below the host or bucket, with a final slash; empty for the host itself."""
         path = urlsplit(self.url).path.strip("/")
         return f"{path}/" if path else ""
 
     def child(self, name: str) -> Location:
-        """A place below this one, reached with the same options."""
+        """A location below this one, with the same options."""
         return Location(f"{self.url}/{name}", self.storage_options)
 
     def __str__(self) -> str:

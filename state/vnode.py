@@ -1,4 +1,4 @@
-"""Virtual nodes: the unit in which files are owned by fetch actors."""
+"""Virtual nodes: a path belongs to one of 256, and each belongs to one fetch actor."""
 
 from __future__ import annotations
 
@@ -10,15 +10,18 @@ VNODES = 256
 
 
 def vnode_of(path: str) -> int:
-    """The vnode of a path.  Stable for ever: it is written into the store."""
+    """The vnode of a path.  The store keeps it, so this function never changes."""
     return zlib.crc32(path.encode()) % VNODES
 
 
 def fetcher_bounds(fetchers: object) -> tuple[int, int]:
-    """The fewest and the most fetch actors that one number, or two, stand for.
+    """The fewest and the most fetch actors, as a pair of numbers.
+
+    Args:
+        fetchers: one whole number, or a pair of the fewest and the most.
 
     Raises:
-        UsageError: they stand for none.
+        UsageError: the value is neither.
     """
     given = fetchers if isinstance(fetchers, (tuple, list)) else (fetchers, fetchers)
     if len(given) == 2:

@@ -1,4 +1,7 @@
-"""What all tests share: one S3 and one SQS server, and one session of Ray and Spark for those that are marked `ray`."""
+"""Fixtures of all tests: one S3 server, one SQS server, and one Spark session per process.
+
+A process has one Spark session: on RayDP for tests marked `ray`, which run by themselves, or without Ray.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ import structlog
 
 from slackwater.testing.servers.s3_server import S3Server
 from slackwater.testing.servers.sqs_server import SqsServer
+from tests.repository import REPOSITORY
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -20,16 +24,26 @@ _bucket_numbers = itertools.count(1)
 _queue_numbers = itertools.count(1)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Assigns the groups of `--dist loadgroup`: the local Spark session, each other file, or what the test says."""
+    for item in items:
+        if item.get_closest_marker("xdist_group"):
+            continue
+        uses_spark = isinstance(item, pytest.Function) and "local_spark" in item.fixturenames
+        item.add_marker(pytest.mark.xdist_group("spark" if uses_spark else str(item.path.relative_to(REPOSITORY))))
+
+
 @pytest.fixture(autouse=True)
 def unconfigured_logs() -> Iterator[None]:
-    """A command or a run inside this process sets up the logs; the next test must not inherit that."""
+    """Resets the logs after each test: a command or a run inside this process configures them."""
     yield
     structlog.reset_defaults()
 
 
 @pytest.fixture(scope="session")
 def s3() -> Iterator[S3Server]:
-    """A real S3 server; started by the first test that asks for it."""
+    """A real S3 server, started for the first test that uses it."""
     with S3Server() as server:
         yield server
 
@@ -42,7 +56,7 @@ def bucket(s3: S3Server) -> str:
 
 @pytest.fixture(scope="session")
 def sqs() -> Iterator[SqsServer]:
-    """A server of queues; started by the first test that asks for it."""
+    """An SQS server, started for the first test that uses it."""
     with SqsServer() as server:
         yield server
 
@@ -55,16 +69,28 @@ def queue_url(sqs: SqsServer) -> str:
 
 @pytest.fixture(scope="session")
 def session() -> Iterator[SparkSession]:
-    """Ray and Spark over RayDP, which every run inside this process then uses."""
+    """Ray, and Spark over RayDP, for every run inside this process."""
     from actors.hosting.run_client import connect_ray, disconnect_ray
-    from spark_bridge.session.session import prepare_java, start_session, stop_session
+    from spark_bridge.application.java import prepare_java
+    from spark_bridge.session.session import start_session, stop_session
     from spark_bridge.session.settings import SparkSettings
 
     prepare_java()
-    # Ten seconds by default: what is published is looked at by a test.
+    # A test reads the published metrics; the default is 10 s.
     os.environ.setdefault("RAY_metrics_report_interval_ms", "500")
     connect_ray(address=None, num_cpus=2, namespace="slackwater")
     spark = start_session(SparkSettings(), "slackwater-tests")
     yield spark
     stop_session()
     disconnect_ray()
+
+
+@pytest.fixture(scope="session")
+def local_spark() -> Iterator[SparkSession]:
+    """A Spark session of this process, without Ray."""
+    from spark_bridge.session.local_session import start_local_session
+    from spark_bridge.session.settings import SparkSettings
+
+    spark = start_local_session(SparkSettings(), "slackwater-tests")
+    yield spark
+    spark.stop()

@@ -25,6 +25,7 @@ _QUEUE = "https://sqs.eu-central-1.amazonaws.com/111122223333/raw-events"
         (BarrierSettings, "interval_s", 0),
         (BarrierSettings, "interval_s", float("nan")),
         (BarrierSettings, "max_in_flight", -1),
+        (BarrierSettings, "stalled_epoch_s", 0),
         (BarrierSettings, "max_epoch_bytes", "128 MiB"),
         (BarrierSettings, "idle_interval_s", 2.0),
         (FetchSettings, "num_fetchers", 0),
@@ -108,7 +109,7 @@ def test_only_a_bucket_of_s3_has_notifications() -> None:
 def test_a_queue_has_one_source() -> None:
     pipeline = sw.Pipeline("p", "/root")
     pipeline.source("a", "s3://raw/a", format="json", discovery=Notifications(queue_url=_QUEUE))
-    with pytest.raises(SettingsError, match="source b: source a reads the queue"):
+    with pytest.raises(SettingsError, match="source b: source a already reads the queue"):
         pipeline.source("b", "s3://raw/b", format="json", discovery=Notifications(queue_url=_QUEUE))
     pipeline.source("b", "s3://raw/b", format="json", discovery=Notifications(queue_url=_QUEUE + "-b"))
 

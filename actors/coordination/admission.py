@@ -1,9 +1,10 @@
-"""After an epoch that killed: few files at a time, until they have proven harmless.
+"""Files that may be read after an epoch that killed: few at a time, until they have proven harmless.
 
-The fetch actors hold every version of a file back until a barrier admits it, which is when it is known to be queued: a
-version that comes in the attempt itself, and kills, must not undo what becomes of the one before.  When all that is
-admitted is finished and committed, twice as many paths are next; an attempt that dies leaves half as many to the next
-one.  So the number falls to one before a file that kills, which is then known, and grows to no limit behind it.
+The fetch actors hold every version of a file back until a barrier admits it.  A version is admitted only when it is
+committed as queued: otherwise one that arrives during the attempt, and kills, would take the blame off the one before.
+When everything admitted is finished and committed, twice as many paths are next; an attempt that dies leaves half as
+many to the next one.  So the number falls to one before a file that kills, which is then known, and grows without
+limit behind it.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ _LIFTED_ABOVE = 512
 
 
 class Admission:
-    """Which files may be read: the queued versions of some paths.
+    """The files that may be read: the queued versions of some paths.
 
     Args:
-        files_at_once: how many paths at the start; None admits every path, for good.
-        unfinished: the files that were not finished at the last commit, in the order in which they are read.
+        files_at_once: number of paths at the start; None admits every path, for good.
+        unfinished: the files that were not finished at the last commit, in the order of reading.
         closed: see `close`.
     """
 
@@ -48,21 +49,28 @@ class Admission:
 
     @property
     def suspects(self) -> frozenset[FileKey]:
-        """The versions of which one is to blame if this attempt dies; none if all may be read."""
+        """The versions one of which is to blame if this attempt dies; empty if all may be read."""
         return self.admitted or frozenset()
 
     def close(self, sources: Set[str]) -> None:
-        """The files of these sources wait for another source's schema: they must not hold back the files of that."""
+        """Takes the files of closed sources out: they wait for another source's schema and must not hold its files up.
+
+        Args:
+            sources: all closed sources.
+        """
         self._closed = sources
         self._admitted = {path for path in self._admitted if path[0] not in sources}
         if not self._admitted:
             self._admit_next()
 
     def on_committed(self, delta: Delta) -> bool:
-        """Learns from an epoch what was queued and what is finished.
+        """Notes the files that an epoch has queued and finished.
+
+        Args:
+            delta: the changes of the epoch.
 
         Returns:
-            Whether files are admitted that were not before, which a barrier must say.
+            Whether further files are admitted: a barrier must say so.
         """
         if self.files_at_once is None or "queue" not in delta.tables:
             return False

@@ -1,4 +1,4 @@
-"""How many fetch actors the work needs, by what they report."""
+"""The number of fetch actors that the work needs, decided by their reports."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _SPARE = 0.5
 
 @dataclass(frozen=True)
 class Workload:
-    """What there is to do, at a moment.
+    """The work of the fetch actors at a moment.
 
     Args:
-        num_fetchers: how many fetch actors there are.
-        waiting: files that are listed, and that nobody has begun to read.
+        num_fetchers: the number of fetch actors.
+        waiting: files that are listed and not begun.
         finished: files that have ended so far.
-        is_held_back: whether it is not for the fetch actors to read faster: the run is paused or throttled, Spark
-            takes no more, or vnodes are moving.
+        is_held_back: whether something else limits the fetch actors: the run is paused or throttled, Spark takes no
+            more, or vnodes are moving.
     """
 
     num_fetchers: int
@@ -40,22 +40,21 @@ class _Look:
 
 @dataclass(frozen=True)
 class ScalingDecision:
-    """There should be another number of fetch actors."""
+    """Another number of fetch actors, with the reason in words."""
 
     num_fetchers: int
     reason: str
 
 
 class Autoscaler:
-    """Doubles the fetch actors when what waits would take them long, and halves them after a quiet time.
+    """Doubles the fetch actors when the waiting files would take them long, and halves them after a quiet time.
 
-    Twice as many are asked for when for 15 seconds more has waited than is read in 30, and nothing but the fetch actors
-    has been the reason.  Half as many are when for 5 minutes next to nothing has waited, and half as many would have
-    had time to spare at any moment of these, by what each of them could read when it was last busy.  After a decision
-    both times begin anew.
+    It doubles when, for 15 seconds, more files have waited than are read in 30, and only the fetch actors were the
+    reason.  It halves when, for 5 minutes, hardly a file has waited, and half as many fetch actors would have had time
+    to spare throughout, by the rate of each when it was last busy.  After a decision both times begin anew.
 
     Args:
-        fewest, most: fetch actors.
+        fewest, most: bounds of the number of fetch actors.
     """
 
     def __init__(self, fewest: int, most: int) -> None:
@@ -66,19 +65,23 @@ class Autoscaler:
 
     @property
     def is_on(self) -> bool:
-        """Whether there is anything to decide."""
+        """Whether the bounds leave a choice."""
         return self._fewest < self._most
 
     def wake_s(self, now_s: float) -> float | None:
-        """When it should look again."""
+        """The time of the next look; None if it is off.
+
+        Args:
+            now_s: time of the monotonic clock.
+        """
         return max(now_s, self._looked_s + _LOOK_S) if self.is_on else None
 
     def on_workload(self, now_s: float, workload: Workload) -> ScalingDecision | None:
-        """Looks at the work; a look within five seconds of the last one is none.
+        """Looks at the work, at most every five seconds.
 
         Args:
-            now_s: of the monotonic clock.
-            workload: as of now.
+            now_s: time of the monotonic clock.
+            workload: the work as of now.
         """
         if not self.is_on or now_s < self._looked_s + _LOOK_S:
             return None

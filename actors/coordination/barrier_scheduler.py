@@ -1,4 +1,4 @@
-"""Decides when a barrier is injected, and what it carries.  No barrier while there is nothing to commit."""
+"""The schedule of the barriers: the time of each, and its load.  No barrier while there is nothing to commit."""
 
 from __future__ import annotations
 
@@ -11,24 +11,22 @@ from actors.protocol.barrier import Barrier, BarrierKind, Mutation, Stop
 from actors.protocol.reports import CollectReport, FetchProgress, ListProgress, Progress
 from actors.settings import BarrierSettings
 from state.epoch import EpochPair
+from state.errors import ProtocolError
 
 
 class BarrierScheduler:
-    """The coordinator's sense of time.
+    """Decides when the next barrier is injected, and what it carries.
 
-    An actor's `activity` counts everything it ever did.  What it reported beyond what the last barrier covered is
-    something to commit.
+    The `activity` of an actor counts everything it ever did.  Activity beyond that of the last barrier is something to
+    commit.  Fetch actors that have left are kept as one, `retired`, as their counts stay in the totals.  Sources that
+    are `closed` get no list budget.
 
     Args:
         settings: intervals and limits.
-        max_files_waiting: the list actors may have so many files waiting at the fetch actors.
+        max_files_waiting: the most files that wait at the fetch actors; the list actors send no more.
         committed: the last committed epoch.
         lists: name of each list actor → its source.
         fetchers: names of the fetch actors at the start.
-
-    Fetch actors that have left are kept as one, `retired`: what they did is done.
-
-    Sources that are `closed` get no list budget.
     """
 
     def __init__(
@@ -65,22 +63,23 @@ class BarrierScheduler:
 
     @property
     def epoch(self) -> int:
-        """The epoch that is open."""
+        """The open epoch: the next barrier ends it."""
         return self._epoch
 
     def on_progress(self, progress: Progress, number: int) -> None:
-        """An actor is further.  Its reports are numbered from 1, and may come out of order."""
+        """An actor reports its progress.  Its reports are numbered from 1, and may come out of order."""
         if number <= self._reports.get(progress.actor, number):
             return
         self._reports[progress.actor] = number
-        if isinstance(progress, ListProgress):
-            self._lists[progress.actor] = progress
-        else:
-            self._fetchers[progress.actor] = progress
+        match progress:
+            case ListProgress():
+                self._lists[progress.actor] = progress
+            case FetchProgress():
+                self._fetchers[progress.actor] = progress
 
     def on_collect(self, report: CollectReport) -> None:
-        """An actor has sealed an epoch: what it did until then is covered."""
-        # Reports come in any order: one from before may come behind that with which its actor has left.
+        """An actor has sealed an epoch, which covers its activity until then."""
+        # Reports come in any order: an earlier one may come behind the one with which its actor has left.
         self._vanished += report.vanished
         if report.actor in self._covered:
             self._covered[report.actor] = max(self._covered[report.actor], report.activity)
@@ -88,7 +87,7 @@ class BarrierScheduler:
                 self._retire(report.last_progress)
 
     def _retire(self, last: FetchProgress) -> None:
-        """A fetch actor has left.  What is heard of it late is known already."""
+        """A fetch actor has left.  Later reports of it bring nothing new."""
         for known in (self._fetchers, self._covered, self._reports):
             del known[last.actor]
         self._retired = self._retired.with_counts_of(last)
@@ -100,12 +99,18 @@ class BarrierScheduler:
             self._covered[name] = self._reports[name] = 0
 
     def on_declared(self) -> None:
-        """The catalog has changed, or a view is to be created: that is something to commit, once."""
+        """The catalog has changed, or a view is new: that is something to commit, once."""
         self._declared = True
 
     def on_epoch_over(self, epoch: int) -> None:
-        """The oldest epoch in flight was committed, or had nothing to commit."""
-        assert self._in_flight.popleft() == epoch
+        """The oldest epoch in flight was committed, or had nothing to commit.
+
+        Raises:
+            ProtocolError: an older epoch is still in flight.
+        """
+        oldest = self._in_flight.popleft()
+        if oldest != epoch:
+            raise ProtocolError(f"epoch {epoch} is over before epoch {oldest}")
 
     def request(self, mutation: Mutation) -> None:
         """Puts a mutation on the next barrier."""
@@ -118,28 +123,28 @@ class BarrierScheduler:
 
     @property
     def is_quiet(self) -> bool:
-        """Everything that was listed has been read and emitted."""
+        """Whether everything that was listed has been read and emitted."""
         sent = sum(each.sent for each in self._lists.values())
         received = sum(each.received for each in self.fetchers)
         return sent == received and not self._in_transit and not any(each.backlog for each in self.fetchers)
 
     @property
     def _in_transit(self) -> int:
-        """Files that one fetch actor has handed over, and that the next one has not told of."""
+        """Files that one fetch actor has handed over, and that the next one has not reported."""
         return -sum(each.moved for each in self.fetchers)
 
     @property
     def is_dirty(self) -> bool:
-        """There is something that no barrier covers yet."""
+        """Whether there is something that no barrier covers yet."""
         news = self._declared or bool(self._vanished)
         return news or any(each.activity > self._covered[each.actor] for each in self._latest())
 
     def workload(self, num_fetchers: int, *, is_held_back: bool) -> Workload:
-        """What there is to do.
+        """The work of the fetch actors.
 
         Args:
-            num_fetchers: how many fetch actors there are.
-            is_held_back: whether anything but the fetch actors is known to hold them back.
+            num_fetchers: the number of fetch actors.
+            is_held_back: whether something else than the fetch actors is known to limit them.
         """
         sources = [source for each in self.fetchers for source in each.sources.values()]
         return Workload(
@@ -153,8 +158,8 @@ class BarrierScheduler:
         """The barrier to inject now, if it is time.
 
         Args:
-            now_s: of the monotonic clock.
-            epoch: the one that begins after the barrier.
+            now_s: time of the monotonic clock.
+            epoch: the epoch that the barrier begins.
             admitted: see `Barrier`.
         """
         if self.stopping or self.wait_s(now_s) > 0:
@@ -172,7 +177,11 @@ class BarrierScheduler:
         return Barrier(pair, kind, mutation, self._list_budget(), self._backlog(), vanished, admitted)
 
     def wait_s(self, now_s: float) -> float:
-        """Seconds until the next barrier as things stand; infinity when something has to happen first."""
+        """Seconds until the next barrier; infinity if something has to happen first.
+
+        Args:
+            now_s: time of the monotonic clock.
+        """
         if self._last_injection_s == float("-inf"):
             return 0.0
         if len(self._in_flight) >= self._settings.max_in_flight:
@@ -192,9 +201,9 @@ class BarrierScheduler:
         return (*self._lists.values(), *self._fetchers.values())
 
     def _is_full(self) -> bool:
-        """Whether so many bytes were emitted since the last barrier, or so many files ended, as an epoch may have.
+        """Whether the open epoch has its limit of bytes emitted or of files ended.
 
-        A report from before it may still stand; one barrier too early costs a small epoch, no more.
+        The latest report may be older than the last barrier; one barrier too early costs a small epoch, no more.
         """
         fresh = [each for each in self._fetchers.values() if each.activity > self._covered[each.actor]]
         unsealed_bytes = sum(each.unsealed_bytes for each in fresh)

@@ -1,8 +1,8 @@
-"""Knows whether everything that was in the buckets at some moment is finished and committed.
+"""The marks that a run has reached: everything that was in the buckets at a mark is finished and committed.
 
-A *mark* is such a moment, numbered from 1, which is the start of the run.  It is judged on epochs that are over, never
-on what actors say in between: in one epoch every list actor has handed on what it found; in that one or a later one no
-fetch actor has anything unfinished that was listed up to the first.
+A *mark* is a moment, numbered from 1, the start of the run.  It is judged on epochs that are over, never on progress
+between barriers.  It is reached when, in one epoch, every list actor has handed on everything up to it, and in that
+epoch or a later one no fetch actor has an unfinished file that was listed up to the first.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from actors.protocol.reports import CollectReport
 
 
 class CaughtUp:
-    """The highest mark that is reached.
+    """The highest mark that is reached, and the number of marks.
 
     Args:
         lists: name of each list actor → its source.
@@ -24,19 +24,25 @@ class CaughtUp:
         self._listed_mark = 0
         self._listed_epoch = 0
         self.reached = 0
+        self.marks = 1
+
+    def make_mark(self) -> int:
+        """Makes a mark and returns its number."""
+        self.marks += 1
+        return self.marks
 
     def on_epoch_over(self, epoch: int, reports: Mapping[str, CollectReport], closed: Set[str]) -> None:
         """An epoch was committed, or had nothing to commit.
 
         Args:
-            epoch: which one.
-            reports: those of every actor.
-            closed: sources that wait for another source's schema; nobody waits for their files.
+            epoch: the epoch.
+            reports: actor → its report.
+            closed: sources that wait for the schema of another source; their files do not count.
         """
         marks = [reports[actor].complete_mark for actor, source in self._lists.items() if source not in closed]
         listed_mark = min(marks, default=self._listed_mark)
         if listed_mark != self._listed_mark:
-            # It falls when a source is opened: then that one's listing counts, too.
+            # It falls when a source is opened, whose listing counts from then on.
             self._listed_mark, self._listed_epoch = listed_mark, epoch
         since = [
             listed
@@ -46,3 +52,36 @@ class CaughtUp:
         ]
         if min(since, default=self._listed_epoch + 1) > self._listed_epoch:
             self.reached = max(self.reached, self._listed_mark)
+
+
+class DeclaredViews:
+    """The views that the materializer has analysed; until all of them are there, no mark is published."""
+
+    def __init__(self) -> None:
+        self._sources: frozenset[str] | None = None
+        self._due_epoch = 0
+        self._backfilling = False
+        self._last_over = 0
+
+    def on_declared(self, sources: frozenset[str], new_in_epoch: int | None, *, backfilling: bool) -> None:
+        """The materializer has analysed every view that the schemas of these sources allow.
+
+        Args:
+            sources: the sources.
+            new_in_epoch: the epoch that creates new views; None if no view is new.
+            backfilling: whether a view lacks rows that were ingested before it was declared.
+        """
+        self._sources, self._backfilling = sources, backfilling
+        self._due_epoch = self._due_epoch if new_in_epoch is None else new_in_epoch
+
+    def on_epoch_over(self, epoch: int) -> None:
+        """An epoch was committed, or had nothing to commit."""
+        self._last_over = epoch
+
+    def are_complete(self, decided: Set[str]) -> bool:
+        """Whether every view is created, and none is backfilling.
+
+        Args:
+            decided: the sources that have a schema.
+        """
+        return self._sources == decided and self._last_over >= self._due_epoch and not self._backfilling

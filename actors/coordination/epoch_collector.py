@@ -1,4 +1,4 @@
-"""Knows which actors have collected which epoch, and gives out complete epochs strictly in order."""
+"""The epochs in flight with the reports of their actors; complete epochs leave strictly in order."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from actors.coordination.epoch_times import EpochTimes
 from actors.protocol.barrier import Barrier, Update
 from actors.protocol.reports import CollectReport
-from actors.protocol.run_state import EpochInFlight
+from actors.protocol.run_state import EpochInFlight, EpochPhase
 from state.errors import ProtocolError
 from state.tables.delta import Delta
 from state.tables.records import CatalogView, EpochCounts, EpochSeconds, ViewVersion
@@ -17,7 +17,14 @@ from state.tables.records import CatalogView, EpochCounts, EpochSeconds, ViewVer
 
 @dataclass(frozen=True)
 class CollectedEpoch:
-    """Everything that is committed with one epoch."""
+    """A complete epoch: the merged reports of all its actors.
+
+    Args:
+        barrier: the barrier that ends the epoch.
+        views: the views that the materializer has written, with their new versions.
+        created, dropped: the views that begin, and the names of those that end, with the epoch.
+        reports: actor → its report.
+    """
 
     barrier: Barrier
     delta: Delta
@@ -34,14 +41,32 @@ class CollectedEpoch:
         return self.barrier.epoch.prev
 
     def views_after(self, before: Mapping[str, ViewVersion]) -> dict[str, ViewVersion]:
-        """Every view's version from this epoch on."""
+        """The version of every view from this epoch on.
+
+        Args:
+            before: the versions as of the epoch before.
+        """
         return {name: view for name, view in before.items() if name not in self.dropped} | dict(self.views)
+
+
+@dataclass(frozen=True)
+class Outstanding:
+    """Reports that have not come for an epoch.
+
+    Args:
+        actors: the actors that have not reported, in the order of the flow.
+        injected_s: the time of its barrier, by the monotonic clock.
+    """
+
+    epoch: int
+    actors: tuple[str, ...]
+    injected_s: float
 
 
 @dataclass
 class _Open:
     barrier: Barrier
-    actors: frozenset[str]
+    actors: tuple[str, ...]
     reports: dict[str, CollectReport]
     opened_s: float
     injected_s: float
@@ -50,7 +75,7 @@ class _Open:
     materialized_s: float = 0.0
 
     @property
-    def phase(self) -> str:
+    def phase(self) -> EpochPhase:
         if not self.aligned_s:
             return "align"
         return "collect" if self.materialized_s else "spark"
@@ -60,12 +85,13 @@ class EpochCollector:
     """The barriers in flight and the reports that came for them.
 
     Args:
-        actors: everybody who must report; fetch actors can be others from a barrier on.
+        actors: the actors that report, in the order of the flow; a barrier can replace the fetch actors.
         merger, materializer: the two among them whose reports end a phase.
+        now_s: time of the monotonic clock.
     """
 
     def __init__(self, *, actors: Iterable[str], merger: str, materializer: str, now_s: float) -> None:
-        self._actors = frozenset(actors)
+        self._actors = tuple(actors)
         self._merger, self._materializer = merger, materializer
         self._open: deque[_Open] = deque()
         self._opened_s = now_s
@@ -75,14 +101,16 @@ class EpochCollector:
         self._open.append(_Open(barrier, self._actors, {}, self._opened_s, injected_s=now_s, collected_s={}))
         self._opened_s = now_s
         if isinstance(barrier.mutation, Update):
-            # Those that begin here seal nothing at this barrier.
-            self._actors = self._actors.difference(barrier.mutation.before.owners).union(barrier.mutation.after.owners)
+            # Fetch actors that begin here seal nothing at this barrier.
+            others = [name for name in self._actors if name not in barrier.mutation.before.owners]
+            behind = others.index(self._merger)
+            self._actors = (*others[:behind], *barrier.mutation.after.owners, *others[behind:])
 
     def on_collect(self, report: CollectReport, now_s: float) -> None:
         """An actor has finished an epoch.
 
         Raises:
-            ProtocolError: nobody expects this report.
+            ProtocolError: the report is not expected.
         """
         epoch = next((each for each in self._open if each.barrier.epoch.prev == report.epoch), None)
         if epoch is None or report.actor not in epoch.actors or report.actor in epoch.reports:
@@ -96,11 +124,19 @@ class EpochCollector:
         epoch.collected_s[report.actor] = now_s - epoch.injected_s
 
     def in_flight(self) -> list[EpochInFlight]:
-        """The epochs that somebody has not collected, and what each waits for."""
+        """The epochs that are not complete, the oldest first, each with its phase."""
         return [EpochInFlight(each.barrier.epoch.prev, each.phase) for each in self._open]
 
+    def outstanding(self) -> Outstanding | None:
+        """The oldest epoch for which a report other than the materializer's has not come."""
+        for epoch in self._open:
+            missing = tuple(name for name in epoch.actors if name not in epoch.reports and name != self._materializer)
+            if missing:
+                return Outstanding(epoch.barrier.epoch.prev, missing, epoch.injected_s)
+        return None
+
     def take_complete(self, now_s: float) -> CollectedEpoch | None:
-        """The oldest epoch, if everybody has collected it."""
+        """The oldest epoch, if all its reports have come."""
         if not self._open or len(self._open[0].reports) < len(self._open[0].actors):
             return None
         epoch = self._open.popleft()

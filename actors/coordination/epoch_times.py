@@ -10,26 +10,26 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from state.tables.delta import Delta
-from state.tables.epoch_trace import Span
+from state.tables.epoch_trace import Phase, Span
 
 WAITING = "waiting for its turn"
-"""The step between two phases: what comes next is busy with the epoch before."""
+"""The step between two phases: the next phase is busy with the epoch before."""
 
 _NOTICED_S = 0.001
 
 
 @dataclass(frozen=True)
 class EpochTimes:
-    """When the phases of an epoch ended, in seconds from the injection of its barrier.
+    """Ends of the phases of one epoch, in seconds from the injection of its barrier.
 
     Args:
-        opened_s: when the epoch was opened: 0 or below.
-        aligned_s: when every fetch actor had passed the barrier.
-        materialized_s: when every view was written.
-        collected_s: actor → when it had finished the epoch, without the materializer.
-        complete_s: when the turn of its commit had come.
-        work_s: for how long the materializer had the epoch, by its own clock.
-        work: what it did in that time; `start_s` counts from its begin.
+        opened_s: the opening of the epoch: 0 or below.
+        aligned_s: every fetch actor had passed the barrier.
+        materialized_s: every view was written.
+        collected_s: actor → its report, without the materializer.
+        complete_s: the turn of its commit had come.
+        work_s: the materializer's time with the epoch, by its own clock.
+        work: its spans in that time; `start_s` counts from its begin.
     """
 
     opened_s: float
@@ -41,7 +41,7 @@ class EpochTimes:
     work: Sequence[Span] = ()
 
     def spans(self) -> list[Span]:
-        """The phases up to the commit, and what each consists of."""
+        """The phases up to the commit, and the parts of each."""
         # Reports of several actors may arrive in another order than they were sent.
         materialized_s = max(self.materialized_s, self.aligned_s)
         last_s = max([materialized_s, *self.collected_s.values()])
@@ -58,7 +58,7 @@ class EpochTimes:
         ]
 
 
-def _waiting(phase: str, start_s: float, end_s: float) -> list[Span]:
+def _waiting(phase: Phase, start_s: float, end_s: float) -> list[Span]:
     return [Span(phase, WAITING, start_s, end_s - start_s)] if end_s - start_s >= _NOTICED_S else []
 
 
@@ -67,9 +67,10 @@ _DONE = "done"
 
 
 def youngest_files(delta: Delta) -> dict[str, datetime]:
-    """Source → when the youngest of the files was written that the epoch finished.
+    """Source → the time of its youngest file that an epoch has finished.
 
-    What was staged is not looked at: so many files are no news.
+    Args:
+        delta: the changes of the epoch.  Staged ones do not count: an epoch of so many files is not fresh.
     """
     part = delta.parts.get(_LEDGER)
     if part is None or not len(part):

@@ -25,7 +25,7 @@ class Inject(Instruction):
 
 @dataclass(frozen=True)
 class Commit(Instruction):
-    """Commits an epoch.  Only one is asked for at a time; what it became is told by `on_committed`, or recovery."""
+    """Commits an epoch, one at a time; the answer is `on_committed`, or a recovery."""
 
     epoch: int
     delta: Delta
@@ -45,14 +45,14 @@ class TellCommitted(Instruction):
 
 @dataclass(frozen=True)
 class MoveTags(Instruction):
-    """Moves the tag `committed` of these views, when there is time."""
+    """Moves the tag `committed` of these views, beside everything else."""
 
     views: Mapping[str, ViewVersion]
 
 
 @dataclass(frozen=True)
 class DecideSchema(Instruction):
-    """Tells everybody whom it concerns what a source looks like."""
+    """Tells the schema of a source to its list actor and to the fetch actors."""
 
     source: str
     schema: pa.Schema
@@ -60,21 +60,21 @@ class DecideSchema(Instruction):
 
 @dataclass(frozen=True)
 class TellLeftOut(Instruction):
-    """Says that a source's files have a column that the source does not."""
+    """Reports a column of a source's files that the source does not have."""
 
     column: LeftOutColumn
 
 
 @dataclass(frozen=True)
 class TryNextFile(Instruction):
-    """None of the files that were to show a source's schema could be read: the next ones go ahead."""
+    """Sends further files of a source ahead: none of those sent so far has shown a schema."""
 
     source: str
 
 
 @dataclass(frozen=True)
 class MarkListings(Instruction):
-    """Asks every list actor for word of when it has handed on what is there now."""
+    """Asks every list actor to report when everything that is in its bucket now has been handed on."""
 
     mark: int
 
@@ -84,7 +84,7 @@ class Connect(Instruction):
     """Makes fetch actors and opens their edges, before vnodes move to them; `on_connected` is the answer.
 
     Args:
-        before, after: who owns which vnodes, and who will.
+        before, after: the owners of the vnodes.
     """
 
     before: VnodeMapping
@@ -93,7 +93,13 @@ class Connect(Instruction):
 
 @dataclass(frozen=True)
 class PrepareMove(Instruction):
-    """Tells the owners that vnodes are about to move, see `FetchExecutor.on_moving`."""
+    """Tells the owners that vnodes are about to move, see `FetchExecutor.on_moving`.
+
+    Args:
+        number: the number of the move, from 1.
+        before, after: the owners of the vnodes.
+        rest: whether open files stop at the end of their piece.
+    """
 
     number: int
     before: VnodeMapping
@@ -103,7 +109,7 @@ class PrepareMove(Instruction):
 
 @dataclass(frozen=True)
 class TellScaling(Instruction):
-    """Says that there are to be more fetch actors, or fewer, by the workload."""
+    """Reports that the workload asks for another number of fetch actors than `before`."""
 
     before: int
     decision: ScalingDecision
@@ -111,6 +117,6 @@ class TellScaling(Instruction):
 
 @dataclass(frozen=True)
 class EndFetchers(Instruction):
-    """Ends fetch actors whose vnodes have others, when they have handed them over; nobody needs their blocks."""
+    """Ends fetch actors that own no vnode any more, when they have handed theirs over; their blocks are committed."""
 
     names: tuple[str, ...]

@@ -1,7 +1,7 @@
-"""What the ledger says of files whose rows were taken out: found and noted by the commit that shows the correction.
+"""Ledger rows of files whose rows leave the views: changed by the commit that carries the correction.
 
-A fetch actor does not know which versions of an object the views hold rows of; at its commit the ledger does, since
-every epoch before is committed.
+A fetch actor does not know of which versions of an object the views hold rows.  At the commit the ledger does, since
+every earlier epoch is committed.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _Rows = Mapping[bytes, Mapping[str, Any]]
 
 
 def corrected_delta(store: StateStore, commit: Commit) -> Delta:
-    """The changes of an epoch, with what its corrections mean for the ledger and the quarantine.
+    """The changes of an epoch, with those of its corrections to the ledger and the quarantine.
 
     Args:
-        store: as of the epoch before.
-        commit: of the epoch.
+        store: the store as of the epoch before.
+        commit: the commit of the epoch.
     """
     if not commit.corrected:
         return commit.delta
@@ -49,7 +49,7 @@ def _correct_ledger(each: CorrectedFile, epoch: int, stored: _Rows, new: _Rows, 
         row = new.get(key, stored.get(key, {}))
         before = stored.get(key)
         if each.outcome != "replaced" and before is not None and _holds_rows(before) and not row["rows_read"]:
-            # It was being read once more: what was read of it before is what counts.
+            # It was being read once more, in vain: the rows of the earlier reading count.
             row = {**before, "error": row.get("error"), "gone_epoch": row.get("gone_epoch")}
             delta.put("ledger", key, vnode, **row)
         is_removed = row["status"] in REMOVED_STATUSES and row.get("removed_epoch") is not None
@@ -59,7 +59,7 @@ def _correct_ledger(each: CorrectedFile, epoch: int, stored: _Rows, new: _Rows, 
 
 
 def _correct_quarantine(each: CorrectedFile, stored: _Rows, new: _Rows, delta: DeltaBuilder) -> None:
-    """The bad records of a version that is read again are those of now; of a file that is forgotten none is kept."""
+    """A version that is read again keeps only its new bad records; a forgotten file keeps none."""
     for key, row in (stored if each.outcome == "replaced" else {**stored, **new}).items():
         if each.outcome == "forgotten" or (row["version"] == each.version and key not in new):
             delta.delete("quarantine", key, vnode_of(each.path))
@@ -70,7 +70,7 @@ def _holds_rows(row: Mapping[str, Any]) -> bool:
 
 
 def _stored(store: StateStore, table: str, paths: Set[PathKey]) -> dict[PathKey, _Rows]:
-    """The rows of a table that are about some objects: for each of these by their keys."""
+    """Object → the committed rows of a table about it, by their keys."""
     if len(paths) <= _LOOKED_UP_ALONE:
         starts = [encode_key(*path) for path in paths]
     else:
@@ -84,7 +84,7 @@ def _stored(store: StateStore, table: str, paths: Set[PathKey]) -> dict[PathKey,
 
 
 def _new(delta: Delta, table: str, paths: Set[PathKey]) -> dict[PathKey, _Rows]:
-    """The same of the rows that an epoch writes."""
+    """Object → the rows about it that an epoch writes, by their keys."""
     found: dict[PathKey, dict[bytes, Mapping[str, Any]]] = {path: {} for path in paths}
     for key, change in delta.changes.get(table, {}).items():
         if change.op == PUT and (path := (change.fields["source"], change.fields["path"])) in paths:

@@ -1,9 +1,9 @@
-"""How vnodes come from some fetch actors to others while a pipeline runs.
+"""The move of vnodes from some fetch actors to others while a pipeline runs.
 
-First the new fetch actors are made.  Then those who have the vnodes that will move open no more files of them, and
-say so when nothing of them is under way.  The barrier that moves the vnodes comes when all have, so that no file is
-read twice.  Where that takes too long, open files stop at the end of their piece; where even that does, the barrier
-comes all the same, and what was read and not emitted is read again by the next owner.
+First the new fetch actors are made.  Then the owners open no more files of the vnodes that will move, and report when
+none of these files is open.  The barrier that moves the vnodes follows the last report, so that no file is read twice.
+After half of the patience open files stop at the end of their piece; after all of it the barrier comes in any case, and
+the next owner reads again what was read and not emitted.
 """
 
 from __future__ import annotations
@@ -22,7 +22,11 @@ _REST_AFTER = 0.5
 
 @dataclass
 class _Move:
-    """One change of ownership.  `since_s` is None until the new fetch actors are there."""
+    """One change of ownership.
+
+    `asked` is the rescaling that it answers, `since_s` the time from which the new fetch actors are there, `rests`
+    whether open files have to stop, and `epoch` the epoch that its barrier ends.
+    """
 
     number: int
     after: VnodeMapping
@@ -34,16 +38,16 @@ class _Move:
 
 
 class Rescaling:
-    """Takes the fetch actors of an attempt from one number to another, one change after the other.
+    """Takes the fetch actors of an attempt from one number to another, one move after the other.
 
-    Names are never used twice: what is heard late of one who has left is about nobody else.
+    A name is never used twice: late reports of a fetch actor that has left concern no other one.
+
+    `asked` is the number of rescalings asked for, `over` the last of them that is done; the latest one decides.
 
     Args:
-        num_fetchers: how many there are at the start.
-        patience_s: for so long a barrier waits for what is being read, and half of it before open files have to rest.
+        num_fetchers: the number of fetch actors at the start.
+        patience_s: seconds that a barrier waits for open files; after half of them these have to rest.
         ordered: see `VnodeMapping`.
-
-    `asked` counts what was asked for, `over` what of that is done: whoever asked later has the last word.
     """
 
     def __init__(self, num_fetchers: int, patience_s: float = PATIENCE_S, ordered: Iterable[str] = ()) -> None:
@@ -57,12 +61,12 @@ class Rescaling:
 
     @property
     def num_fetchers(self) -> int:
-        """How many own vnodes from the last barrier on."""
+        """The number of fetch actors that own vnodes, from the last barrier on."""
         return len(self.mapping.owners)
 
     @property
     def wanted(self) -> int:
-        """How many were asked for last."""
+        """The number of fetch actors that was asked for last."""
         return self._wanted
 
     @property
@@ -71,19 +75,28 @@ class Rescaling:
         return self._move is not None
 
     def ask(self, num_fetchers: int) -> list[Instruction]:
-        """There are to be so many."""
+        """Asks for a number of fetch actors."""
         self._wanted = num_fetchers
         self.asked += 1
         return self._begin()
 
     def on_connected(self, now_s: float) -> list[Instruction]:
-        """The new fetch actors are there."""
-        assert self._move is not None, "they were asked for"
+        """The new fetch actors are there.
+
+        Args:
+            now_s: time of the monotonic clock.
+        """
+        assert self._move is not None, "the fetch actors were asked for"
         self._move.since_s = now_s
         return [self._prepare(self._move)]
 
-    def go_on(self, now_s: float, fetchers: Iterable[FetchProgress]) -> list[Instruction]:
-        """Looks how far the owners are; `is_due` tells whether the barrier is."""
+    def advance(self, now_s: float, fetchers: Iterable[FetchProgress]) -> list[Instruction]:
+        """Looks at the owners of the vnodes that will move: `due` is set when they are ready, or when time is up.
+
+        Args:
+            now_s: time of the monotonic clock.
+            fetchers: the latest progress of the fetch actors.
+        """
         move = self._move
         if move is None or move.since_s is None or move.is_due:
             return []
@@ -98,12 +111,12 @@ class Rescaling:
 
     @property
     def due(self) -> VnodeMapping | None:
-        """Who shall own which vnodes from the next barrier on, if it is time."""
+        """The owners of the vnodes from the next barrier on, if it is time to move them."""
         move = self._move
         return move.after if move is not None and move.is_due and move.epoch is None else None
 
     def wake_s(self) -> float | None:
-        """When `go_on` should be called at the latest."""
+        """The latest time of the next call of `advance`; None if time decides nothing."""
         move = self._move
         if move is None or move.since_s is None or move.is_due:
             return None

@@ -1,6 +1,6 @@
 """Chandy-Lamport alignment: an input that delivered the barrier is blocked until all have.
 
-Blocked and active inputs are the whole of it, as in RisingWave's `DynamicReceivers`.
+Inputs are blocked or active, as in RisingWave's `DynamicReceivers`.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from state.errors import ProtocolError
 class BarrierAligner:
     """Merges the messages of several edges so that no data crosses a barrier.
 
-    The inputs can be others from a barrier on: new ones are held until it has passed, and begin behind it.
+    A barrier can change the inputs: messages of new ones are held until it has passed, and come behind it.
 
     Args:
         edges: names of the inputs, at least one.
-        edges_after: the inputs from a barrier on; None if they stay.
+        edges_after: barrier → names of the inputs behind it; None if they stay.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class BarrierAligner:
             self._held[edge] = before.pop(edge) if edge in before else self._early.pop(edge, deque())
         for edge, held in before.items():
             if held:
-                raise ProtocolError(f"edge {edge} delivered more after its last barrier {barrier.epoch}")
+                raise ProtocolError(f"edge {edge} has delivered messages behind its last barrier {barrier.epoch}")
 
     def _drain(self, edge: str, passed: list[Message]) -> None:
         """Passes what `edge` holds, up to and excluding its next barrier, which blocks the edge."""

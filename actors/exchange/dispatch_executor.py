@@ -1,4 +1,4 @@
-"""Sends each file to the fetch actor that owns the vnode of its path; broadcasts barriers."""
+"""The dispatch step without Ray: each file goes to the fetch actor that owns its vnode, each barrier to all."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _File = TypeVar("_File", FileVersion, ChangedFile, GoneFile, RetriedFile, Forgot
 
 
 class DispatchExecutor:
-    """The step between list and fetch.  It has no state.
+    """The step between list and fetch.  It has no state to seal.
 
     Args:
         actor: this actor's name in reports.
         edges: names of the edges from the list actors.
-        mapping: who owns which vnode, until a barrier changes it.
+        mapping: owners of the vnodes, until a barrier changes them.
     """
 
     def __init__(self, *, actor: str, edges: Sequence[str], mapping: VnodeMapping) -> None:
@@ -40,33 +40,41 @@ class DispatchExecutor:
         self._aligner = BarrierAligner(edges)
 
     def on_message(self, edge: str, message: Message) -> list[Instruction]:
-        """Routes a message, or holds it until the barriers of all edges are there."""
+        """Routes a message, or holds it until the barriers of all edges are here."""
         return [step for passed in self._aligner.on_message(edge, message) for step in self._route(passed)]
 
     def _route(self, message: Message) -> list[Instruction]:
-        if isinstance(message, Barrier):
-            receivers = self._mapping.owners
-            if isinstance(message.mutation, Update):
-                # Fetch actors that begin here get it as their first.
-                self._mapping = message.mutation.after
-                receivers = tuple(dict.fromkeys([*receivers, *self._mapping.owners]))
-            instructions = pass_on(message, CollectReport(self._actor, message.epoch.prev), receivers)
-            if isinstance(message.mutation, Retry):
-                instructions += self._scatter(message.mutation.files, RetriedFiles)
-            elif isinstance(message.mutation, Forget):
-                instructions += self._scatter(message.mutation.files, ForgottenFiles)
-            elif isinstance(message.mutation, Reread):
-                instructions += self._scatter(message.mutation.files, RereadFiles)
-            return [*instructions, End()] if message.is_stop else instructions
-        if isinstance(message, NewFiles):
-            return self._scatter(message.files, partial(NewFiles, sample=message.sample))
-        if isinstance(message, ChangedFiles):
-            return self._scatter(message.files, ChangedFiles)
-        if isinstance(message, GoneFiles):
-            return self._scatter(message.files, GoneFiles)
-        raise ProtocolError(f"{self._actor}: {type(message).__name__} does not pass here")
+        match message:
+            case Barrier():
+                return self._on_barrier(message)
+            case NewFiles():
+                return self._scatter(message.files, partial(NewFiles, sample=message.sample))
+            case ChangedFiles():
+                return self._scatter(message.files, ChangedFiles)
+            case GoneFiles():
+                return self._scatter(message.files, GoneFiles)
+            case _:
+                raise ProtocolError(f"{self._actor}: the dispatch step takes no {type(message).__name__}")
+
+    def _on_barrier(self, barrier: Barrier) -> list[Instruction]:
+        """Sends a barrier to all owners, and behind it to each its share of the files that the mutation names."""
+        receivers = self._mapping.owners
+        if isinstance(barrier.mutation, Update):
+            # For fetch actors that begin here it is the first message.
+            self._mapping = barrier.mutation.after
+            receivers = tuple(dict.fromkeys([*receivers, *self._mapping.owners]))
+        instructions = pass_on(barrier, CollectReport(self._actor, barrier.epoch.prev), receivers)
+        match barrier.mutation:
+            case Retry(files):
+                instructions += self._scatter(files, RetriedFiles)
+            case Forget(forgotten):
+                instructions += self._scatter(forgotten, ForgottenFiles)
+            case Reread(versions):
+                instructions += self._scatter(versions, RereadFiles)
+        return [*instructions, End()] if barrier.is_stop else instructions
 
     def _scatter(self, files: Sequence[_File], message: Callable[[tuple[_File, ...]], Message]) -> list[Instruction]:
+        """One message for each owner, with its share of the files, in their order."""
         shares: dict[str, list[_File]] = {}
         for file in files:
             shares.setdefault(self._mapping.owner_of(file.source, file.path), []).append(file)

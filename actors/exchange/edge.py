@@ -1,8 +1,9 @@
 """The two ends of an edge between two actors.
 
 Ray does not promise that calls to an asynchronous actor start in the order they were made, so the sender numbers its
-messages and the receiver puts them in order.  Data is limited by credits in bytes, one account per edge (a shared pool
-would deadlock alignment); barriers need none.  Two kinds of permit as in RisingWave's `exchange/permit.rs`.
+messages and the receiver puts them in order.  Credits in bytes limit data, with one account for each edge (a shared
+pool would deadlock alignment); barriers need no credit.  RisingWave has the same two kinds of permit, in
+`exchange/permit.rs`.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from state.errors import ProtocolError
 
 
 class Outlet:
-    """The sending end: numbers messages and keeps the account of credits.
+    """The sending end: numbers messages and counts the credit that is in use.
 
     Args:
         edge: name of the edge, unique at its receiver.
-        credit_bytes: how many bytes may be on the way, or None where something else limits the data.
+        credit_bytes: bytes that may be in flight; None where something else limits the data.
     """
 
     def __init__(self, edge: str, credit_bytes: int | None = None) -> None:
@@ -29,17 +30,17 @@ class Outlet:
 
     @property
     def in_flight_bytes(self) -> int:
-        """How many bytes have credit that did not come back yet."""
+        """Bytes whose credit has not come back yet."""
         return self._in_flight_bytes
 
     def may_send(self, nbytes: int) -> bool:
-        """Whether `nbytes` have credit.  A message larger than the whole credit passes when the edge is empty."""
+        """True if the credit is enough.  A message larger than the whole credit passes when the edge is empty."""
         if self._credit_bytes is None or self._in_flight_bytes == 0:
             return True
         return self._in_flight_bytes + nbytes <= self._credit_bytes
 
     def reserve(self, nbytes: int) -> None:
-        """Takes credit for a message that will be sent."""
+        """Takes credit for a message that is about to be sent."""
         self._in_flight_bytes += nbytes
 
     def send(self, message: Message) -> Envelope:
@@ -52,26 +53,26 @@ class Outlet:
         """Gives back the credit of bytes that were released."""
         self._in_flight_bytes -= nbytes
         if self._in_flight_bytes < 0:
-            raise ProtocolError(f"edge {self._edge}: more credit came back than was taken")
+            raise ProtocolError(f"edge {self._edge}: more credit has come back than was taken")
 
 
 class Inlet:
-    """The receiving end of one or more edges: gives out each edge's messages in the order they were numbered."""
+    """The receiving end of one or more edges: puts the messages of each edge in the order of their numbers."""
 
     def __init__(self, edges: Iterable[str]) -> None:
         self._next = dict.fromkeys(edges, 0)
         self._early: dict[str, dict[int, Message]] = {edge: {} for edge in self._next}
 
     def add(self, edge: str) -> None:
-        """One more edge, unless it is there."""
+        """Adds an edge, unless it is here already."""
         self._next.setdefault(edge, 0)
         self._early.setdefault(edge, {})
 
     def receive(self, envelope: Envelope) -> list[Message]:
-        """The messages that are now in order: none, this one, or this one and those that waited for it."""
+        """The messages that are in order now: none, this one, or this one and those that waited for it."""
         edge, sequence = envelope.edge, envelope.sequence
         if edge not in self._next:
-            raise ProtocolError(f"message on unknown edge {edge}")
+            raise ProtocolError(f"a message has come on the unknown edge {edge}")
         early = self._early[edge]
         if sequence < self._next[edge] or sequence in early:
             raise ProtocolError(f"edge {edge}: message {sequence} came twice")
@@ -83,5 +84,5 @@ class Inlet:
         return ready
 
     def gaps(self) -> dict[str, int]:
-        """Edge → the number that later messages are waiting for.  A gap that lasts is an error."""
+        """Edge → the number that later messages wait for.  A gap that lasts is an error."""
         return {edge: self._next[edge] for edge, early in self._early.items() if early}

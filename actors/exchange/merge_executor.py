@@ -1,4 +1,4 @@
-"""Aligns the barriers of all fetch actors and gathers the blocks of one epoch."""
+"""The merge step without Ray: blocks of all fetch actors are gathered by epoch, and their credit is given back."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from state.errors import ProtocolError
 class MergeExecutor:
     """The step between fetch and the materializer.
 
-    It keeps the account of the bytes that each epoch holds in the object store, and gives the credit back when Spark
-    has released them.
+    It counts the bytes that each epoch holds in the object store, and gives the credit back when Spark has released
+    them.
 
     Args:
         actor: this actor's name in reports.
@@ -33,24 +33,25 @@ class MergeExecutor:
         self._delivered: dict[int, dict[str, int]] = {}
 
     def on_message(self, edge: str, message: Message) -> list[Instruction]:
-        """Keeps a block; delivers the epoch when the last barrier is there."""
+        """Keeps a block or a correction; delivers the epoch when its barrier has come on all edges."""
         instructions: list[Instruction] = []
         for passed in self._aligner.on_message(edge, message):
-            if isinstance(passed, Block):
-                self._blocks.setdefault(passed.source, []).append(passed)
-            elif isinstance(passed, Correction):
-                self._corrections.append(passed)
-            elif isinstance(passed, Barrier):
-                instructions += self._on_barrier(passed)
-            else:
-                raise ProtocolError(f"{self._actor}: {type(passed).__name__} does not pass here")
+            match passed:
+                case Block():
+                    self._blocks.setdefault(passed.source, []).append(passed)
+                case Correction():
+                    self._corrections.append(passed)
+                case Barrier():
+                    instructions += self._on_barrier(passed)
+                case _:
+                    raise ProtocolError(f"{self._actor}: the merge step takes no {type(passed).__name__}")
         return instructions
 
     def on_release(self, epoch: int) -> list[Instruction]:
-        """Spark has read the epoch's blocks."""
+        """Gives back the credit of an epoch whose blocks Spark has read."""
         held = self._delivered.pop(epoch, None)
         if held is None:
-            raise ProtocolError(f"{self._actor}: epoch {epoch} was released but is not held")
+            raise ProtocolError(f"{self._actor}: epoch {epoch} was released twice, or before its delivery")
         return [Grant(edge, nbytes) for edge, nbytes in held.items()]
 
     def _on_barrier(self, barrier: Barrier) -> list[Instruction]:
@@ -68,7 +69,7 @@ class MergeExecutor:
 
 
 def _owners_after(barrier: Barrier) -> tuple[str, ...] | None:
-    """The fetch actors from a barrier on, if they change; those that begin with it do not pass it on."""
+    """The edges behind a barrier that changes the fetch actors; None if they stay."""
     return barrier.mutation.after.owners if isinstance(barrier.mutation, Update) else None
 
 
@@ -81,7 +82,7 @@ class Deliver(Instruction):
 
 @dataclass(frozen=True)
 class Grant(Instruction):
-    """Gives credit back to the sender of an edge."""
+    """Gives credit back to the fetch actor at the other end of an edge."""
 
     edge: str
     nbytes: int

@@ -1,9 +1,10 @@
-"""How far one file version is."""
+"""Progress of one file version, and the way it ends."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Literal, TypeAlias
 
 from actors.files import FileKey, FileVersion, PathKey, RetriedFile
 from actors.protocol.blocks import StoredBlock
@@ -11,15 +12,21 @@ from actors.rows import BadRecord, Offset
 from state.tables.keys import encode_key
 from state.vnode import vnode_of
 
+FileStatus: TypeAlias = Literal["done", "quarantined", "vanished", "forgotten"]
+"""The `status` of a file version in the ledger, as the fetch step writes it."""
+
 
 @dataclass(frozen=True)
 class Ending:
-    """How a file version ends: `status` (done, quarantined, vanished, forgotten) and `error` as in the ledger.
+    """The end of a file version.
 
-    `is_gone` if the object is not there any more.
+    Args:
+        status: its status in the ledger.
+        error: the reason in one line; None for a file that was read.
+        is_gone: whether the object does not exist any more.
     """
 
-    status: str
+    status: FileStatus
     error: str | None = None
     is_gone: bool = False
 
@@ -29,16 +36,24 @@ class FileProgress:
     """One file version between its listing and its end.
 
     Args:
+        listed_epoch: the epoch in which a listing handed it on.
+        first_epoch: the epoch of its first row.
         row_offset: records emitted: the position of the next one to emit.
-        rows_bad: how many of them are quarantined.
-        anchor: a place at or before it where reading can begin.
-        read_to: where reading goes on: the position of the next record to read.
-        requests, bytes_read: what reading cost so far.
-        attempts: tries that ended without what was asked for, those before a retry too.
-        unanswered: those of this actor that the store did not answer.
-        gone_epoch: when a listing did not show the object any more.
-        replaces: whether its rows come in place of all that the views hold of the object: at its end, in one epoch.
+        rows_bad: quarantined ones among them.
+        anchor: a place at or before that position where reading can begin.
+        attempts: reads that failed, those before a retry too.
+        unanswered: those of them that this actor has seen without an answer of the store.
+        requests, bytes_read: cost of reading so far.
+        gone_epoch: the epoch in which a listing first lacked the object.
+        replaces: whether its rows, at its end and in one epoch, come in place of all that the views hold of the object.
         stored: whether a `queue` row exists in the store, or in a delta that was sealed.
+
+    Attributes:
+        read_to: where reading continues: the position of the next record to read.
+        has_proposed: whether it has proposed a schema for its source.
+        staged, bad: of a file that replaces: its staged blocks and bad records so far.
+        ending: of a file that replaces: its end, when all of it was read.
+        kept_row: the ledger row of this very version while it is read again and its earlier rows are in the views.
     """
 
     file: FileVersion
@@ -58,18 +73,15 @@ class FileProgress:
     def __post_init__(self) -> None:
         self.read_to = self._emitted_to
         self.is_reading = False
-        # Whether it has answered for what its source looks like.
-        self.has_shown = False
-        # Of a file that replaces: what was staged of it so far, and how it ends.
+        self.has_proposed = False
         self.staged: list[StoredBlock] = []
         self.bad: list[BadRecord] = []
         self.ending: Ending | None = None
-        # What the ledger says of this very version, of which rows are in the views while it is read again.
         self.kept_row: dict[str, object] | None = None
 
     @classmethod
     def of_retried(cls, retried: RetriedFile) -> FileProgress:
-        """A quarantined version that is in the queue again; the try that quarantined it counts."""
+        """A quarantined version that is queued again; the read that quarantined it counts as a failed one."""
         return cls(
             retried.file,
             listed_epoch=retried.listed_epoch,
@@ -88,22 +100,22 @@ class FileProgress:
 
     @property
     def has_begun(self) -> bool:
-        """Whether something of it has been read that counts."""
+        """True if some of its rows are emitted or staged."""
         return bool(self.row_offset or self.staged)
 
     @property
     def is_unread(self) -> bool:
-        """Whether it is in the queue as it was listed, and nothing else is known of it."""
+        """True if its `queue` row is as the listing made it."""
         touched = (
             self.requests or self.attempts or self.unanswered or self.row_offset or self.first_epoch or self.gone_epoch
         )
-        return self.stored and not (touched or self.replaces or self.has_shown or self.staged)
+        return self.stored and not (touched or self.replaces or self.has_proposed or self.staged)
 
     def settle(self, *, is_interrupted: bool) -> None:
-        """Forgets what was read and will not be emitted, so that another fetch actor can go on.
+        """Forgets rows that were read and will not be emitted, so that another fetch actor can continue.
 
         Args:
-            is_interrupted: whether something is being read or stored: of a file that replaces all is lost with that.
+            is_interrupted: whether a piece is being read or staged: with it a file that replaces loses all its pieces.
         """
         self.is_reading = False
         if is_interrupted or not self.replaces:
@@ -124,7 +136,7 @@ class FileProgress:
         return encode_key(*self.key)
 
     def reading_order(self) -> tuple[bool, int, datetime, str]:
-        """Of several versions of a path the one with rows is being read, or else the first that was listed."""
+        """Sort key for versions of one path: the one with rows is read first, then the first that was listed."""
         return self.row_offset == 0, self.listed_epoch, self.file.last_modified, self.file.path
 
     @property
@@ -136,7 +148,7 @@ class FileProgress:
         return encode_key(*self.key, bad.row)
 
     def quarantine_row(self, bad: BadRecord) -> dict[str, object]:
-        """A bad record, as it is kept."""
+        """A bad record's row in `quarantine`."""
         source, path, version = self.key
         return {
             "source": source,
@@ -148,7 +160,7 @@ class FileProgress:
         }
 
     def queue_row(self) -> dict[str, object]:
-        """What a restart must know to go on."""
+        """Its row in `queue`, from which a restart continues."""
         return self._row() | {
             "row_offset": self.row_offset,
             "anchor_row": self.anchor.anchor_row,
@@ -157,7 +169,7 @@ class FileProgress:
         }
 
     def ledger_row(self, ending: Ending, *, done_epoch: int, changed_epoch: int | None) -> dict[str, object]:
-        """The file's story, for ever."""
+        """Its row in `ledger`, which stays for ever."""
         return self._row() | {
             "status": ending.status,
             "rows_read": self.row_offset,

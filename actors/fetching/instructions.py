@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from actors.fetching.handover import Handover
 from actors.fetching.read_buffers import Piece
-from actors.fetching.vnode_moves import Handover
 from actors.files import FileVersion
 from actors.protocol.instructions import Instruction
 from actors.rows import Offset
@@ -15,7 +15,7 @@ from actors.rows import Offset
 
 @dataclass(frozen=True)
 class HandOver(Instruction):
-    """Sends what belongs to vnodes to the fetch actor that owns them from now on."""
+    """Sends the state of vnodes to the fetch actor that owns them from now on."""
 
     to: str
     handover: Handover
@@ -23,7 +23,7 @@ class HandOver(Instruction):
 
 @dataclass(frozen=True)
 class ReadPiece(Instruction):
-    """Reads on in a file, from an offset if it is not open yet."""
+    """Reads the next piece of a file, from an offset if it is not open yet."""
 
     file: FileVersion
     offset: Offset
@@ -38,7 +38,7 @@ class InferSchema(Instruction):
 
 @dataclass(frozen=True)
 class StagePiece(Instruction):
-    """Stores rows of a file that replaces, which are shown when all of them are there; `on_staged` is the answer."""
+    """Stages a piece of a file that replaces, whose rows are shown at its end; the answer is `on_staged`."""
 
     piece: Piece
     epoch: int
@@ -46,14 +46,14 @@ class StagePiece(Instruction):
 
 @dataclass(frozen=True)
 class CloseFile(Instruction):
-    """Drops an open file: it is read from another place, or no more."""
+    """Closes a file: it is read from another place, or not at all."""
 
     file: FileVersion
 
 
 @dataclass(frozen=True)
 class CloseFiles(Instruction):
-    """Drops every open file."""
+    """Closes every open file."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class EmitBlock(Instruction):
     """Puts rows of one source into the object store as one block of an epoch and sends its reference on.
 
     Attributes:
-        pieces: what the rows are of; each has some.
+        pieces: the rows by file; each has at least one row.
     """
 
     source: str

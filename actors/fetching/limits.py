@@ -9,17 +9,17 @@ from actors.settings import FetchSettings
 
 _BURST_S = 1.0
 _NOW_S = 1e-6
-"""Less than what a clock shows: a rounding error would otherwise be waited for."""
+"""Waits below the precision of a clock are rounding errors, and count as none."""
 
 
 class TokenBucket:
-    """Lets things happen at a rate.  What is taken may exceed what is there: then the debt is waited for.
+    """A token bucket that may go into debt: after a `take` beyond its level, the next one waits for the rest.
 
-    So the size of a thing may be larger than what a second allows, and may be known only when it is done.
+    So one take may be larger than the rate of a second, and its size may be known only afterwards.
 
     Args:
         per_second: the rate; None for no limit.
-        now_s: of the monotonic clock.
+        now_s: time of the monotonic clock.
     """
 
     def __init__(self, per_second: float | None, now_s: float) -> None:
@@ -28,7 +28,7 @@ class TokenBucket:
         self._filled_s = now_s
 
     def wait_s(self, now_s: float) -> float:
-        """Seconds until something may be taken; 0 for now."""
+        """Seconds until the next take; 0 for now."""
         if self._per_second is None:
             return 0.0
         filled = self._level + (now_s - self._filled_s) * self._per_second
@@ -37,18 +37,20 @@ class TokenBucket:
         return wait_s if wait_s > _NOW_S else 0.0
 
     def take(self, amount: float) -> None:
-        """Something happens; a negative amount is given back."""
+        """Takes an amount; a negative one is given back."""
         self._level -= amount
 
 
 class FetchLimits:
-    """An equal share of every limit: each fetch actor has as many vnodes as another.
+    """One fetch actor's share of every limit: an equal one, as each has equally many vnodes.
 
-    `opened`, `read` and `emitted` let files, bytes and rows pass; `most_files` may end in one epoch.
+    Attributes:
+        opened, read, emitted: rates of files, bytes and rows.
+        most_files: number of files that may end in one epoch.
 
     Args:
-        settings: the limits where no throttle says otherwise.
-        num_fetchers: how many there are.
+        settings: the limits while no throttle is in force.
+        num_fetchers: number of fetch actors.
     """
 
     def __init__(self, settings: FetchSettings, num_fetchers: int) -> None:
@@ -57,14 +59,14 @@ class FetchLimits:
         self.share(num_fetchers, 0.0)
 
     def share(self, num_fetchers: int, now_s: float) -> None:
-        """There are so many from now on."""
+        """Shares the limits among another number of fetch actors."""
         self._num_fetchers = num_fetchers
         limit = self._settings.max_files_per_epoch
         self.most_files = sys.maxsize if limit is None else max(1, limit // num_fetchers)
         self.throttle(self._throttle, now_s)
 
     def throttle(self, throttle: Throttle, now_s: float) -> None:
-        """This is in force from now on."""
+        """Puts a throttle in force, in place of the one before."""
         self._throttle = throttle
         most_rows = throttle.rows_per_second or self._settings.max_rows_per_second
         rates = (throttle.files_per_second, throttle.bytes_per_second, most_rows)
@@ -72,10 +74,10 @@ class FetchLimits:
         self.opened, self.read, self.emitted = (TokenBucket(share, now_s) for share in shares)
 
     def times_s(self, now_s: float, *, reads: bool, emits: bool) -> list[float]:
-        """When what is waited for may happen, as far as a limit is the reason.
+        """Times of the monotonic clock at which a limit lets the next thing pass; empty if no limit is in the way.
 
         Args:
-            now_s: of the monotonic clock.
+            now_s: time of the monotonic clock.
             reads: whether there is something to read.
             emits: whether there is something to emit.
         """

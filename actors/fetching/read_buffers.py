@@ -1,4 +1,4 @@
-"""Rows that were read and not emitted yet."""
+"""Buffers of rows that were read and not emitted yet, one for each source."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from actors.rows import Rows
 
 @dataclass(frozen=True)
 class Piece:
-    """Some rows of one file, and its ending if these are the last."""
+    """Consecutive rows of one file, and the end of the file if they are the last."""
 
     progress: FileProgress
     rows: Rows | None
@@ -24,7 +24,7 @@ class Piece:
 
     @property
     def table(self) -> pa.Table | None:
-        """The rows that fit; None if there are none."""
+        """The rows that fit the schema; None if no row does."""
         return self.rows.table if self.rows is not None and self.rows.table.num_rows else None
 
     @property
@@ -33,7 +33,7 @@ class Piece:
 
 
 class ReadBuffer:
-    """The pieces of one source.  Small pieces leave together as one block, in `take`."""
+    """Pieces of one source.  `take` puts small ones together into one block."""
 
     def __init__(self) -> None:
         self._pieces: deque[Piece] = deque()
@@ -47,12 +47,12 @@ class ReadBuffer:
         self.nbytes += piece.nbytes
 
     def drop(self, files: Set[FileProgress]) -> None:
-        """Takes the pieces of some files out again."""
+        """Removes the pieces of some files."""
         self._pieces = deque(piece for piece in self._pieces if piece.progress not in files)
         self.nbytes = sum(piece.nbytes for piece in self._pieces)
 
     def next_bytes(self, block_bytes: int) -> int:
-        """The bytes that `take(block_bytes)` would give."""
+        """Bytes of the pieces that `take(block_bytes)` would return."""
         total = 0
         for piece in self._pieces:
             if (total and total + piece.nbytes > block_bytes) or not self._goes_with_first(piece):
@@ -76,7 +76,7 @@ class ReadBuffer:
         return taken
 
     def _goes_with_first(self, piece: Piece) -> bool:
-        """Whether the piece has the columns of the first one that has rows."""
+        """True if a piece has the columns of the first piece with rows, so that both fit one block."""
         if piece.table is None:
             return True
         first = next(each.table for each in self._pieces if each.table is not None)
@@ -84,12 +84,12 @@ class ReadBuffer:
 
 
 class ReadBuffers:
-    """One buffer for each source.
+    """The buffers of all sources of one fetch actor.
 
     Args:
-        block_bytes: rows leave in blocks of about this size.
-        limits: how many rows may leave in a second.
-        outlet: its credit decides what may leave.
+        block_bytes: approximate size of a block.
+        limits: limits the rows that leave in a second.
+        outlet: its credit limits the bytes that leave.
     """
 
     def __init__(self, block_bytes: int, limits: FetchLimits, outlet: Outlet) -> None:
@@ -105,14 +105,14 @@ class ReadBuffers:
 
     @property
     def has_full_block(self) -> bool:
-        """Whether rows wait that would be a block."""
+        """True if the rows of a source fill a block."""
         return any(buffer.nbytes >= self._block_bytes for buffer in self._buffers.values())
 
     def add(self, piece: Piece) -> None:
         self._buffers.setdefault(piece.progress.file.source, ReadBuffer()).add(piece)
 
     def drop(self, files: Set[FileProgress]) -> None:
-        """Takes the pieces of some files out again."""
+        """Removes the pieces of some files."""
         for buffer in self._buffers.values():
             buffer.drop(files)
 
@@ -122,12 +122,12 @@ class ReadBuffers:
         """Full blocks, and with `flush` also the rest.
 
         Args:
-            now_s: of the monotonic clock.
-            files_left: how many more files may end; is asked for each block.
-            flush: whether nothing more will join.
+            now_s: time of the monotonic clock.
+            files_left: number of files that may still end; called for each block.
+            flush: whether no further rows will join.
 
         Yields:
-            Source, pieces, and their bytes, for which credit is taken.
+            Source, pieces, and their bytes, for which credit has been taken.
         """
         for source, buffer in self._buffers.items():
             while buffer and (flush or buffer.nbytes >= self._block_bytes):

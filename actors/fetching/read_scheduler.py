@@ -1,4 +1,4 @@
-"""Which files a fetch actor is reading, and which it reads on or opens next: open ones before those that are not."""
+"""Scheduler of reads: open files first, then pending ones, while there is room and the limits allow."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from actors.fetching.file_progress import FileProgress
 from actors.fetching.file_queue import FileQueue
 from actors.fetching.instructions import InferSchema, ReadPiece
 from actors.fetching.limits import FetchLimits
-from actors.files import FileKey, PathKey
+from actors.fetching.open_epoch import OpenEpoch
+from actors.files import FileKey
 from actors.protocol.instructions import Instruction
 from actors.settings import FetchSettings
 
@@ -17,32 +18,24 @@ _BUFFERED_PIECES = 4
 
 
 class ReadScheduler:
-    """The files that are being read, those that are begun and are not just now, and behind them the queue.
+    """The files of one fetch actor that are being read, and behind them those to read next.
 
-    Files of vnodes that are about to move are not opened.  What is open of them is read to its end, or with
-    `rest_moving` only to the end of its piece, and then stays where it is.
+    Files of vnodes that are about to move are not opened.  Open files of them are read to their end, or with `rest`
+    (see `move`) only to the end of their piece.
 
     Args:
-        settings: how much is read at once.
-        limits: how much in a second.
-        queue: the files of this fetch actor.
-        decided: the sources whose schema is decided; those of others are opened wherever they go.
-        corrected: objects that are held back until the next epoch.
-
-    Only `admitted` versions are read; None for all.
+        settings: limits on reads at the same time.
+        limits: limits on reads in a second.
+        queue: the files.
+        decided: sources whose schema is decided; files of others are opened wherever their vnodes go.
+        epoch: the open epoch: its corrected objects are read again from the next one on.
     """
 
     def __init__(
-        self,
-        *,
-        settings: FetchSettings,
-        limits: FetchLimits,
-        queue: FileQueue,
-        decided: Set[str],
-        corrected: Set[PathKey],
+        self, *, settings: FetchSettings, limits: FetchLimits, queue: FileQueue, decided: Set[str], epoch: OpenEpoch
     ) -> None:
         self._settings, self._limits = settings, limits
-        self._queue, self._decided, self._corrected = queue, decided, corrected
+        self._queue, self._decided, self._epoch = queue, decided, epoch
         self._active: dict[FileKey, int] = {}
         self._open: deque[FileProgress] = deque()
         self._delayed: list[tuple[float, FileProgress]] = []
@@ -50,20 +43,24 @@ class ReadScheduler:
         self._moving: Set[int] = frozenset()
         self._rest_moving = False
         self._abandoned: set[FileKey] = set()
-        self.admitted: Container[FileKey] | None = frozenset()
 
     @property
     def is_active(self) -> bool:
-        """Whether anything is being read or stored."""
+        """True while a piece is being read or staged."""
         return bool(self._active)
 
     @property
     def is_waiting(self) -> bool:
-        """Whether there are files that could be read on or opened."""
-        return bool(self._open or self._queue.waiting)
+        """True if a file could be read on or opened, but for room and limits."""
+        return bool(self._open or self._queue.pending)
 
     def start(self, now_s: float, buffered_bytes: int) -> list[Instruction]:
-        """Starts reads while there is room."""
+        """Starts reads while there is room.
+
+        Args:
+            now_s: time of the monotonic clock.
+            buffered_bytes: bytes that were read and not emitted.
+        """
         instructions: list[Instruction] = []
         piece_bytes = self._settings.piece_bytes
         room = _BUFFERED_PIECES * piece_bytes - buffered_bytes - sum(self._active.values())
@@ -80,31 +77,31 @@ class ReadScheduler:
         return instructions
 
     def store(self, progress: FileProgress, nbytes: int) -> None:
-        """What was read of a file is being stored: it has its place."""
+        """Notes that a piece is being staged: its bytes take room until `stored`."""
         self._active[progress.key] = nbytes
 
     def end(self, progress: FileProgress, bytes_read: int) -> None:
-        """A piece has been read, at this cost."""
+        """Notes that a read has ended, well or not, at this cost."""
         self._limits.read.take(bytes_read - self._active.pop(progress.key))
 
     def stored(self, progress: FileProgress) -> None:
-        """What was being stored is."""
+        """Notes that a piece is staged."""
         del self._active[progress.key]
 
     def read_on(self, progress: FileProgress) -> None:
-        """A file is not at its end."""
+        """Reads the next piece of a file, in its turn."""
         self._open.append(progress)
 
     def retry_at(self, progress: FileProgress, at_s: float) -> None:
-        """A file is read on from a time on."""
+        """Reads a file on at a time of the monotonic clock."""
         self._delayed.append((at_s, progress))
 
     def await_schema(self, progress: FileProgress) -> None:
-        """A file is read on when the schema of its source is decided, or has got its columns."""
+        """Reads a file on when the schema of its source is decided, or has its columns."""
         self._undecided[progress.key] = progress
 
     def on_schema(self, source: str) -> None:
-        """A schema is decided, or has got columns."""
+        """Reads on the files that wait for the schema of a source."""
         for key in [key for key in self._undecided if key[0] == source]:
             progress = self._undecided.pop(key)
             if not self._queue.put_back(progress):
@@ -112,17 +109,17 @@ class ReadScheduler:
         self._set_aside()
 
     def on_time(self, now_s: float) -> None:
-        """Those whose time has come are read on."""
+        """Reads on the files whose time has come."""
         self._open.extend(progress for at_s, progress in self._delayed if at_s <= now_s)
         self._delayed = [each for each in self._delayed if each[0] > now_s]
 
     @property
     def times_s(self) -> list[float]:
-        """When files are to be read on."""
+        """Times at which files are read on."""
         return [at_s for at_s, _ in self._delayed]
 
     def drop(self, progress: FileProgress) -> bool:
-        """Nothing comes of a file.  Returns whether an answer about it is still to come."""
+        """Gives a file up.  Returns whether an answer about it is still to come."""
         if progress in self._open:
             self._open.remove(progress)
         self._delayed = [each for each in self._delayed if each[1] is not progress]
@@ -132,7 +129,7 @@ class ReadScheduler:
         return progress.key in self._active
 
     def is_dropped(self, key: FileKey) -> bool:
-        """Whether an answer is about what was dropped; with that it has come."""
+        """True if an answer is about a file that was given up; it is the last one, and frees its room."""
         if key not in self._abandoned:
             return False
         self._abandoned.discard(key)
@@ -142,18 +139,23 @@ class ReadScheduler:
     # -- vnodes that move ------------------------------------------------------------------------------------------
 
     def move(self, vnodes: Set[int], *, rest: bool) -> None:
-        """These vnodes are about to move; no vnodes: those that were have moved."""
+        """Opens no further file of vnodes that are about to move; no vnodes: the move is over.
+
+        Args:
+            vnodes: the vnodes.
+            rest: whether open files of them stop at the end of their piece.
+        """
         self._moving, self._rest_moving = vnodes, rest
         self._set_aside()
 
     @property
     def active(self) -> Container[FileKey]:
-        """The files of which something is being read or stored."""
+        """The files of which a piece is being read or staged."""
         return self._active.keys()
 
     @property
     def may_move(self) -> bool:
-        """Whether no file of a moving vnode would have to be read again somewhere else."""
+        """True if every row that was read of the moving vnodes is emitted or staged."""
         begun = self._queue.begun.values()
         return all(not self._moves(each) or self._is_at_rest(each) for each in begun)
 
@@ -165,7 +167,7 @@ class ReadScheduler:
         return self._rest_moving and progress.is_reading and progress.read_to.row == progress.row_offset
 
     def _set_aside(self) -> None:
-        self._queue.set_aside(self._stays if self._moving else None)
+        self._queue.pending.set_aside(self._stays if self._moving else None)
 
     def _stays(self, progress: FileProgress) -> bool:
         return not self._moves(progress) or progress.file.source not in self._decided
@@ -173,16 +175,16 @@ class ReadScheduler:
     def _moves(self, progress: FileProgress) -> bool:
         return self._queue.vnode_of(progress.path_key) in self._moving
 
-    # -- inside ----------------------------------------------------------------------------------------------------
+    # -- the next file ---------------------------------------------------------------------------------------------
 
     def _next(self, now_s: float) -> FileProgress | None:
-        """The file that is read on or opened next."""
+        """The file to read on or to open; None if no file may be read now."""
         if (progress := self._pop_open()) is not None:
             return progress
         if self._limits.opened.wait_s(now_s):
             return None
         may_be_read = None if self._may_all_be_read else self._may_be_read
-        if (progress := self._queue.waiting.pop(self._decided, may_be_read)) is not None:
+        if (progress := self._queue.pending.pop(self._decided, may_be_read)) is not None:
             self._limits.opened.take(1)
             self._queue.begin(progress)
         return progress
@@ -197,11 +199,12 @@ class ReadScheduler:
 
     @property
     def _may_all_be_read(self) -> bool:
-        return self.admitted is None and not self._corrected and not self._abandoned and not self._rest_moving
+        may_all = self._epoch.admitted is None and not self._epoch.corrected
+        return may_all and not self._abandoned and not self._rest_moving
 
     def _may_be_read(self, progress: FileProgress) -> bool:
-        if progress.path_key in self._corrected or progress.key in self._abandoned:
+        if progress.path_key in self._epoch.corrected or progress.key in self._abandoned:
             return False
         if self._rest_moving and not self._stays(progress):
             return False
-        return self.admitted is None or progress.key in self.admitted
+        return self._epoch.admitted is None or progress.key in self._epoch.admitted

@@ -1,52 +1,91 @@
-"""Files whose rows come in place of others: stored piece by piece, whatever epochs pass, and shown in one."""
+"""Replacements: files whose rows come in place of earlier ones, stored piece by piece and shown in one epoch."""
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Collection
 
-from actors.fetching.file_progress import Ending, FileProgress
+from actors.fetching.file_progress import FileProgress
+from actors.fetching.file_versions import FileVersions
+from actors.fetching.instructions import StagePiece
+from actors.fetching.open_epoch import OpenEpoch
 from actors.fetching.read_buffers import Piece
-from actors.files import PathKey
+from actors.fetching.read_scheduler import ReadScheduler
+from actors.fetching.schema_reports import ExtraColumns
+from actors.files import ForgottenFile
+from actors.protocol.blocks import Correction, StoredBlock
+from actors.protocol.instructions import Instruction, Send
 
 
 class Replacements:
-    """Those of one fetch actor that are being stored or have come to their end.
+    """The replacing files of one fetch actor: a piece is read, staged, and only then the next one is read.
 
-    `corrected` has the objects that are corrected in the open epoch.  No other row of them comes in it: the rows of an
-    epoch are in the views before its corrections.
+    Args:
+        epoch: the open epoch, whose corrections begin here.
+        files: the versions, of which these end here.
+        reads: reads a file on when its last piece is staged.
+        extra_columns: columns outside of the schema.
     """
 
-    def __init__(self) -> None:
-        self.corrected: set[PathKey] = set()
+    def __init__(
+        self, *, epoch: OpenEpoch, files: FileVersions, reads: ReadScheduler, extra_columns: ExtraColumns
+    ) -> None:
+        self._epoch, self._files, self._reads, self._extra_columns = epoch, files, reads, extra_columns
         self._at_end: deque[FileProgress] = deque()
 
-    def __bool__(self) -> bool:
-        return bool(self._at_end)
-
-    def add(self, piece: Piece) -> bool:
-        """Takes a piece that was read.  Returns whether it has rows to store before the file goes on."""
+    def add(self, piece: Piece) -> list[Instruction]:
+        """Takes a piece, or the end, of a file; rows are staged before the file is read on."""
         progress = piece.progress
         if piece.rows is not None:
+            self._extra_columns.note(progress.file, piece.rows, self._epoch.number)
             progress.bad += piece.rows.bad
         progress.ending = piece.ending
-        return piece.table is not None
+        if piece.ending is not None:
+            self._files.queue.end_reading(progress)
+        if piece.table is None:
+            self._continue(progress)
+            return []
+        self._reads.store(progress, piece.nbytes)
+        return [StagePiece(piece, self._epoch.number)]
 
-    def goes_on(self, progress: FileProgress) -> bool:
-        """Everything that was read is stored.  Returns whether there is more to read."""
-        if progress.ending is None:
-            return True
+    def on_staged(self, progress: FileProgress, stored: StoredBlock) -> None:
+        """Notes that the rows of the last piece are durable."""
+        self._reads.stored(progress)
+        progress.staged.append(stored)
+        self._continue(progress)
+
+    def take_over(self, progress: FileProgress) -> None:
+        """Takes a file that another fetch actor has read and stored to its end."""
         self._at_end.append(progress)
-        return False
+
+    def correct(self) -> list[Instruction]:
+        """Brings the files that are stored to their end into the open epoch, as far as files may end in it."""
+        instructions: list[Instruction] = []
+        while self._at_end and self._epoch.files_left():
+            progress = self._at_end.popleft()
+            assert progress.ending is not None, "it is at its end"
+            if progress.ending.status == "done":
+                self._epoch.corrected.add(progress.path_key)
+                self._epoch.rows += self._files.queue.advance_whole(progress, self._epoch.number)
+                instructions.append(Send(Correction(*progress.key, tuple(progress.staged))))
+            self._files.finish(progress, progress.ending, self._epoch.number)
+            self._epoch.files += 1
+            self._epoch.activity += 1
+        return instructions
+
+    def forget(self, files: Collection[ForgottenFile]) -> list[Instruction]:
+        """Takes the rows of objects out of the views in the open epoch."""
+        self._epoch.corrected.update((file.source, file.path) for file in files)
+        return [Send(Correction(file.source, file.path)) for file in files]
 
     def drop(self, progress: FileProgress) -> None:
-        """Nothing comes of a file, if it is here."""
+        """Removes a file, if it is here."""
         if progress in self._at_end:
             self._at_end.remove(progress)
 
-    def take(self) -> tuple[FileProgress, Ending]:
-        """The file that came to its end first, and how it ended; one that is done is corrected in this epoch."""
-        progress = self._at_end.popleft()
-        assert progress.ending is not None, "it has come to its end"
-        if progress.ending.status == "done":
-            self.corrected.add(progress.path_key)
-        return progress, progress.ending
+    def _continue(self, progress: FileProgress) -> None:
+        """Reads a file on, all of whose rows so far are staged, or lets it come into an epoch at its end."""
+        if progress.ending is None:
+            self._reads.read_on(progress)
+        else:
+            self._at_end.append(progress)

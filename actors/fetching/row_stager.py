@@ -1,4 +1,4 @@
-"""Stages the rows of a materialized source for its dataset, each with the file and the position that it is from."""
+"""Stager of a materialized source: its rows go to its dataset, each with its file and its position there."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 class RowStager:
-    """Writes the stored rows of one source.  Any thread.
+    """Writes rows of one source as fragments of its dataset.  Any thread.
 
     Args:
-        root: where the pipeline writes.
-        path: of the dataset, relative to the root.
+        root: the root of the pipeline.
+        path: path of the dataset, relative to the root.
     """
 
     def __init__(self, root: Location, path: str) -> None:
@@ -35,7 +35,7 @@ class RowStager:
 
         Args:
             rows: all columns of the source.
-            pieces: what they are of, in the same order.
+            pieces: their files and positions, in the same order.
 
         Raises:
             StorageError: the root cannot be written.
@@ -45,14 +45,14 @@ class RowStager:
 
     @cached_property
     def _stager(self) -> FragmentStager:
-        # Lance takes half a second to load, and an actor has other things to do when it starts.
+        # Lance takes half a second to load: not while the actor starts.
         from state.lance.fragment_stager import FragmentStager
 
         return FragmentStager(self._root.child(self._path))
 
 
 def with_lineage(rows: pa.Table, pieces: Sequence[Piece]) -> pa.Table:
-    """The rows with the columns of `LINEAGE` before their own."""
+    """Adds the columns of `LINEAGE` before those of the rows."""
     filled = [(piece.progress.file, piece.rows) for piece in pieces if piece.rows is not None]
     which = np.repeat(np.arange(len(filled)), [read.table.num_rows for _, read in filled])
     columns = [
@@ -60,13 +60,13 @@ def with_lineage(rows: pa.Table, pieces: Sequence[Piece]) -> pa.Table:
         pa.array([version_number(file.version) for file, _ in filled], pa.int64()).take(pa.array(which)),
         pa.concat_arrays([row_positions(read) for _, read in filled]),
     ]
-    # In one piece each: of many small ones Lance takes twice as long.
+    # One chunk for each column: Lance takes twice as long for many small ones.
     schema = pa.schema([*LINEAGE, *rows.schema])
     return pa.Table.from_arrays([*columns, *rows.columns], schema=schema).combine_chunks()
 
 
 def with_files(rows: pa.Table, pieces: Sequence[Piece]) -> pa.Table:
-    """The rows with the number of their file at their end."""
+    """Adds the number of its file to each row, as the last column."""
     filled = [(piece.progress.path_key, piece.rows) for piece in pieces if piece.rows is not None]
     numbers = np.array([file_number(*key) for key, _ in filled], dtype=np.int64)
     counts = [read.table.num_rows for _, read in filled]

@@ -1,4 +1,4 @@
-"""Reports of the columns that files show."""
+"""Reports on schemas: proposals for sources without one, and columns outside of a schema."""
 
 from __future__ import annotations
 
@@ -15,44 +15,45 @@ from state.tables.records import LeftOutColumn
 
 
 class SchemaProposals:
-    """The files of one fetch actor that are sent ahead to show the schema of their source.
+    """Schemas of files that were sent ahead, for the coordinator to decide the schema of their source.
 
-    `samples` has source → how many were sent ahead so far, as far as is known here.
+    Attributes:
+        samples: source → number of files sent ahead so far, to all fetch actors, as far as this one has heard.
     """
 
     def __init__(self) -> None:
         self.samples: dict[str, int] = {}
 
     def learn(self, samples: Mapping[str, int]) -> None:
-        """Another fetch actor knows this."""
+        """Takes the larger numbers of another fetch actor."""
         for source, sample in samples.items():
             self.samples[source] = max(sample, self.samples.get(source, 0))
 
-    def show(self, progress: FileProgress, schema: pa.Schema | SchemaError | None) -> list[ProposeSchema]:
-        """Proposes what a file shows, unless it has done so somewhere else already."""
-        if progress.has_shown:
+    def propose(self, progress: FileProgress, schema: pa.Schema | SchemaError | None) -> list[ProposeSchema]:
+        """Proposes the schema of a file, once, wherever it is read; None for a file that has ended without one."""
+        if progress.has_proposed:
             return []
-        progress.has_shown = True
+        progress.has_proposed = True
         file = progress.file
         return [ProposeSchema(file.source, file.path, schema, self.samples.get(file.source, 0))]
 
 
 class ExtraColumns:
-    """What one fetch actor has seen of them."""
+    """Columns of files that the schema of their source does not have, each reported once."""
 
     def __init__(self) -> None:
         self._new: dict[tuple[str, str], LeftOutColumn] = {}
-        self._told: set[tuple[str, str]] = set()
+        self._reported: set[tuple[str, str]] = set()
 
     def note(self, file: FileVersion, rows: Rows, epoch: int) -> None:
-        """Rows of a file come in an epoch."""
+        """Notes the extra columns of rows that come in an epoch."""
         for column in rows.others:
             key = file.source, column.name
-            if key not in self._told:
-                self._told.add(key)
+            if key not in self._reported:
+                self._reported.add(key)
                 self._new[key] = LeftOutColumn(file.source, column.name, file.path, epoch)
 
     def take(self) -> tuple[LeftOutColumn, ...]:
-        """Those that were not told yet."""
+        """The columns that were not reported yet."""
         new, self._new = tuple(self._new.values()), {}
         return new

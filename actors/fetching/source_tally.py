@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from actors.fetching.file_progress import FileProgress
+from actors.fetching.file_progress import FileStatus
 from actors.protocol.reports import SourceProgress
 
 
 @dataclass
 class SourceTally:
-    """What happened to a source's files since the actor's start; `unfinished` and `reading` are as of now."""
+    """Counts of a source's files since the start of the actor; `unfinished` and `reading` are as of now."""
 
     unfinished: int = 0
     reading: int = 0
@@ -23,20 +23,21 @@ class SourceTally:
     requests: int = 0
     changes_ignored: int = 0
 
-    def finish(self, status: str) -> None:
-        """One file has ended with the ledger's `status`."""
+    def finish(self, status: FileStatus) -> None:
+        """Counts the end of one file."""
         self.unfinished -= 1
-        if status == "forgotten":
-            return
-        setattr(self, status, getattr(self, status) + 1)
-
-    def leave(self, progress: FileProgress) -> None:
-        """One unfinished file goes to another fetch actor."""
-        self.unfinished -= 1
-        self.reading -= progress.is_reading
+        match status:
+            case "done":
+                self.done += 1
+            case "quarantined":
+                self.quarantined += 1
+            case "vanished":
+                self.vanished += 1
+            case "forgotten":
+                pass
 
     def as_progress(self) -> SourceProgress:
-        """The counts as they are reported."""
+        """The counts, as the fetch actor reports them."""
         return SourceProgress(
             waiting=self.unfinished - self.reading,
             reading=self.reading,

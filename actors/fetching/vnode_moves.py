@@ -1,94 +1,135 @@
-"""Vnodes on their way to another fetch actor."""
+"""Moves of vnodes between fetch actors: getting ready, handing files over, taking files over."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Mapping, Set
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Set
+from typing import TypeVar
 
 from actors.fetching.file_progress import FileProgress
-from actors.files import FileKey, FileVersion, PathKey
-from actors.protocol.messages import Message
-from state.errors import ProtocolError
+from actors.fetching.file_versions import FileVersions
+from actors.fetching.handover import Handover
+from actors.fetching.instructions import HandOver
+from actors.fetching.read_scheduler import ReadScheduler
+from actors.fetching.replacements import Replacements
+from actors.fetching.schema_reports import SchemaProposals
+from actors.files import PathKey
+from actors.protocol.barrier import Update
 
-_FILE = tuple(FileVersion.__dataclass_fields__)
+_Item = TypeVar("_Item")
 
 
-@dataclass(frozen=True)
-class Handover(Message):
-    """Everything that one fetch actor knows of vnodes that another one owns from a barrier on.
+class VnodeMoves:
+    """The moves of one fetch actor's vnodes.
+
+    Attributes:
+        moved: files that came from other fetch actors, less those that went to them.
 
     Args:
-        giver: the name of the one before.
-        epoch: that begins with the barrier.
-        files: those that are not finished; each goes on at its row.
-        successors: later versions of some of them.
-        without_rows, held: see `FileQueue`.
-        samples: source → how many files were sent ahead to show its schema.
+        actor: the name of this fetch actor.
+        files, reads, replacements, proposals: the state that moves with the vnodes.
     """
 
-    giver: str
-    epoch: int
-    files: tuple[FileProgress, ...] = ()
-    successors: tuple[FileProgress, ...] = ()
-    without_rows: frozenset[FileKey] = frozenset()
-    held: frozenset[PathKey] = frozenset()
-    samples: Mapping[str, int] = field(default_factory=dict)
+    def __init__(
+        self,
+        *,
+        actor: str,
+        files: FileVersions,
+        reads: ReadScheduler,
+        replacements: Replacements,
+        proposals: SchemaProposals,
+    ) -> None:
+        self._actor, self._files, self._reads = actor, files, reads
+        self._replacements, self._proposals = replacements, proposals
+        self._announced = self._ready = 0
+        self.moved = 0
 
-    def __getstate__(self) -> dict[str, Any]:
-        """For the way: of files that nobody has read, which can be very many, their columns are enough."""
-        unread = [each for each in self.files if each.is_unread]
-        columns = [[getattr(each.file, name) for each in unread] for name in _FILE]
-        return self.__dict__ | {
-            "files": tuple(each for each in self.files if not each.is_unread),
-            "unread": (columns, [each.listed_epoch for each in unread]),
-        }
+    def prepare(self, number: int, vnodes: Set[int], *, rest: bool) -> None:
+        """Opens no further file of vnodes that are about to move.
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        columns, listed = state.pop("unread")
-        files = map(FileVersion, *columns)
-        unread = (FileProgress(file, epoch, stored=True) for file, epoch in zip(files, listed, strict=True))
-        self.__dict__.update(state | {"files": (*state["files"], *unread)})
+        Args:
+            number: number of the rescaling.
+            vnodes: the vnodes that go to others.
+            rest: whether open files stop at the end of their piece, too.
+        """
+        self._announced = number
+        self._reads.move(vnodes, rest=rest)
 
+    def ready(self) -> int:
+        """The last rescaling for which no file has to be read again by its next owner."""
+        if self._ready < self._announced and self._reads.may_move:
+            self._ready = self._announced
+        return self._ready
 
-class VnodeArrivals:
-    """The handovers to one fetch actor, which may come before or behind the barrier that announces them."""
+    def leaving(self, update: Update) -> list[FileProgress]:
+        """The begun files whose vnodes go to others."""
+        queue, receivers = self._files.queue, update.before.moves_from(self._actor, update.after)
+        return [each for each in queue.begun.values() if queue.vnode_of(each.path_key) in receivers]
 
-    def __init__(self) -> None:
-        self._epoch = 0
-        self._missing: Set[str] = frozenset()
-        self._here: dict[tuple[int, str], Handover] = {}
-        self._waiting: deque[Message] = deque()
+    def hand_over(self, update: Update, epoch: int) -> list[HandOver]:
+        """Removes the state of the vnodes that go to others, just after a seal.
 
-    @property
-    def is_waiting(self) -> bool:
-        """Whether messages have to wait."""
-        return bool(self._missing)
+        Args:
+            update: owners before and after.
+            epoch: the epoch that begins.
 
-    def expect(self, epoch: int, givers: Set[str]) -> None:
-        """Vnodes come from these with the barrier that begins an epoch."""
-        self._epoch, self._missing = epoch, givers
+        Returns:
+            One handover for each next owner.
+        """
+        versions, queue = self._files, self._files.queue
+        assert versions.state.is_sealed, "the next owner takes files as they are stored"
+        receivers = update.before.moves_from(self._actor, update.after)
+        files = self._grouped(queue, receivers, lambda each: each.path_key)
+        successors = self._grouped(versions.successors.values(), receivers, lambda each: each.path_key)
+        without_rows = self._grouped(versions.without_rows, receivers, lambda key: key[:2])
+        held = self._grouped(versions.held, receivers, lambda path: path)
+        for each in (each for group in files.values() for each in group):
+            has_begun = each.key in queue.begun
+            queue.leave(each)
+            if has_begun:
+                each.settle(is_interrupted=each.key in self._reads.active)
+            self.moved -= 1
+        queue.pending.retain(lambda each: each.key in queue)
+        for path in [each.path_key for group in successors.values() for each in group]:
+            del versions.successors[path]
+        versions.without_rows.difference_update(*without_rows.values())
+        versions.held.difference_update(*held.values())
+        samples = dict(self._proposals.samples)
+        return [
+            HandOver(
+                name,
+                Handover(
+                    giver=self._actor,
+                    epoch=epoch,
+                    files=tuple(files.get(name, ())),
+                    successors=tuple(successors.get(name, ())),
+                    without_rows=frozenset(without_rows.get(name, ())),
+                    held=frozenset(held.get(name, ())),
+                    samples=samples,
+                ),
+            )
+            for name in sorted(set(receivers.values()))
+        ]
 
-    def add(self, handover: Handover) -> None:
-        """Something has come."""
-        key = handover.epoch, handover.giver
-        if key in self._here:
-            raise ProtocolError(f"{handover.giver} has handed its vnodes of epoch {handover.epoch} over twice")
-        self._here[key] = handover
+    def take_over(self, handover: Handover) -> None:
+        """Continues the files of another fetch actor."""
+        versions = self._files
+        for each in handover.files:
+            versions.queue.take_over(each)
+            if each.ending is not None:
+                self._replacements.take_over(each)
+        self.moved += len(handover.files)
+        versions.successors |= {each.path_key: each for each in handover.successors}
+        versions.without_rows |= handover.without_rows
+        versions.held |= handover.held
+        self._proposals.learn(handover.samples)
 
-    def take(self) -> list[Handover]:
-        """What was expected, once, when all of it is there; nothing before."""
-        keys = [(self._epoch, giver) for giver in sorted(self._missing)]
-        if not all(key in self._here for key in keys):
-            return []
-        self._missing = frozenset()
-        return [self._here.pop(key) for key in keys]
-
-    def hold(self, message: Message) -> None:
-        """A message comes behind the barrier, and may be about what has not come."""
-        self._waiting.append(message)
-
-    def next_held(self) -> Message | None:
-        """The next message that waits no more."""
-        return None if self._missing or not self._waiting else self._waiting.popleft()
+    def _grouped(
+        self, items: Iterable[_Item], receivers: Mapping[int, str], path_of: Callable[[_Item], PathKey]
+    ) -> dict[str, list[_Item]]:
+        """Next owner → the items whose vnode it gets."""
+        groups: dict[str, list[_Item]] = {}
+        for item in items:
+            receiver = receivers.get(self._files.queue.vnode_of(path_of(item)))
+            if receiver is not None:
+                groups.setdefault(receiver, []).append(item)
+        return groups

@@ -15,12 +15,12 @@ _FREE_BYTES = 256 * MIB
 
 
 class Expansion:
-    """Counts what comes out of one file.
+    """Counts the bytes that one file unfolds to.
 
     Args:
-        stored_bytes: the size of the file.
-        limits: `max_expansion` counts.
-        free_bytes: what any file may become.
+        stored_bytes: the size of the file, in bytes.
+        limits: the limits of the reader; `max_expansion` counts.
+        free_bytes: the bytes that any file may unfold to.
     """
 
     def __init__(self, stored_bytes: int, limits: ReadLimits, free_bytes: int = _FREE_BYTES) -> None:
@@ -42,7 +42,7 @@ class Expansion:
 
 
 def row_bytes(fields: Iterable[pa.Field]) -> int:
-    """Bytes that Arrow takes for one row of these columns even if all of it is null."""
+    """The bytes that Arrow takes for one row of these columns, even if all values are null."""
     return sum(map(_value_bytes, (field.type for field in fields)))
 
 

@@ -1,4 +1,4 @@
-"""The options of the formats that are built in."""
+"""Options of the built-in formats."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Csv:
     """CSV files.
 
     Args:
-        delimiter: one character between fields.
+        delimiter: the character between fields.
         quote: the character around fields that contain a delimiter.
-        header: whether the first line names the columns; without it the schema's names count, in order.
-        null_values: the texts that mean null.
-        encoding: of the text, a name that Python knows; a byte order mark is left out.
+        header: True if the first line names the columns; otherwise the names of the schema count, in order.
+        null_values: the texts that stand for null.
+        encoding: the encoding of the text, by its name in Python; a byte order mark is skipped.
     """
 
     name: str = field(default="csv", init=False)
@@ -45,10 +45,10 @@ class Json:
 
 @dataclass(frozen=True, kw_only=True)
 class Text:
-    """Text files: a row a line, with one column.
+    """Text files: one row a line, with one column.
 
     Args:
-        encoding: of the text, a name that Python knows; a byte order mark is left out.
+        encoding: the encoding of the text, by its name in Python; a byte order mark is skipped.
     """
 
     name: str = field(default="text", init=False)

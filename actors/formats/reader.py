@@ -1,4 +1,4 @@
-"""What every format's reader does."""
+"""The protocols of a format: its options, and the reader of its files."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from actors.settings import MIB, ReadLimits
 
 
 class FileReader(Protocol):
-    """Reads the files of one format.  Has no state: one reader serves many files and threads."""
+    """Reader of the files of one format.  It has no state: one reader serves many files and threads."""
 
     def infer_schema(self, file: ObjectFile) -> pa.Schema:
-        """The safe schema that the file suggests for its source; text is judged by its first block.
+        """The safe schema that the file suggests for its source; of a text file, its first block decides.
 
-        A column is of type null if no value of it is seen.
+        A column without a value has type null.
 
         Raises:
-            EmptyFile: it is empty and suggests nothing.
-            UnreadableFile: it cannot be read, or asks for more than the reader's limits.
-            SchemaError: a column cannot be carried to Spark.
+            EmptyFile: the file is empty.
+            UnreadableFile: the file cannot be read, or exceeds the limits of the reader.
+            SchemaError: a column has a type without a form in Spark.
         """
         ...
 
@@ -36,26 +36,26 @@ class FileReader(Protocol):
         columns: Collection[str] | None = None,
         every_column: bool = False,
     ) -> Iterator[Rows]:
-        """Yields the rows from an offset on, in file order, with exactly the columns of the schema.
+        """Yields the rows from an offset, in file order, with exactly the columns of the schema.
 
         Args:
-            file: stays usable afterwards; what it has fetched is not fetched again.
+            file: the object; it stays usable afterwards, and fetched bytes are not fetched again.
             schema: the safe schema of the source.
-            offset: how many rows of the file to leave out, and what is known of where they end.
-            piece_bytes: about how large a piece becomes; a file up to this size is one piece, an empty one none.
-            columns: at least one of the schema's; only these are in the tables, and as far as the format allows only
-                these are fetched.  None for all.
-            every_column: whether `Rows.others` must have every column of the records, with its type; otherwise it has
-                what a cheap look shows.
+            offset: the first wanted row, and a place at or before it.
+            piece_bytes: the wanted size of a piece, in bytes; a smaller file is one piece, an empty file none.
+            columns: the columns in the tables, at least one of the schema; as far as the format allows, only these
+                are fetched.  None for all.
+            every_column: True if `Rows.others` must have every extra column of the records, with its type; otherwise
+                it has the columns that are cheap to find.
 
         Raises:
-            UnreadableFile: at the piece that cannot be read within the reader's limits; the pieces before are valid.
+            UnreadableFile: the next piece cannot be read within the limits of the reader; earlier pieces are valid.
         """
         ...
 
 
 class CustomFormat(Protocol):
-    """A format of somebody else's: a frozen dataclass whose fields are its options, and go to JSON and back.
+    """A format of a third party: a frozen dataclass whose fields are its options, and survive JSON.
 
     With an entry point of the group `slackwater.formats`, named as the format and leading to the class, a source can be
     declared by that name, and the files that were read by it can be verified.
@@ -63,9 +63,9 @@ class CustomFormat(Protocol):
 
     @property
     def name(self) -> str:
-        """As in the entry point."""
+        """The name of the entry point."""
         ...
 
     def reader(self, limits: ReadLimits) -> FileReader:
-        """What reads its files."""
+        """The reader of its files."""
         ...

@@ -1,7 +1,8 @@
-"""The formats by name, and their readers."""
+"""Registry of the formats: by name, and the reader of each."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from importlib.metadata import entry_points
 from typing import Any
 
@@ -21,31 +22,35 @@ FORMATS: dict[str, type[Parquet] | type[Csv] | type[Json] | type[Text]] = {
     "json": Json,
     "text": Text,
 }
+_READERS: Mapping[type, Callable[[Any, ReadLimits], FileReader]] = {
+    Parquet: lambda _, limits: ParquetReader(limits),
+    Csv: CsvReader,
+    Json: lambda _, limits: JsonReader(limits),
+    Text: TextReader,
+}
 _ENTRY_POINTS = "slackwater.formats"
 
 
 def format_type(name: str) -> Any:
-    """The class of the format of a name, ours or an entry point's.
+    """The options class of a format, built in or of an entry point.
 
     Raises:
-        SettingsError: nobody knows it.
+        SettingsError: no format has this name.
     """
     if name in FORMATS:
         return FORMATS[name]
     others = {each.name: each for each in entry_points(group=_ENTRY_POINTS)}
     if name not in others:
-        raise SettingsError(f"format {name!r} is not known; there are {', '.join([*FORMATS, *others])}")
+        raise SettingsError(f"format {name!r} is not known; the known formats are {', '.join([*FORMATS, *others])}")
     return others[name].load()
 
 
 def reader_for(format: Format, limits: ReadLimits = ReadLimits()) -> FileReader:
-    """The reader of a format."""
-    if isinstance(format, Parquet):
-        return ParquetReader(limits)
-    if isinstance(format, Csv):
-        return CsvReader(format, limits)
-    if isinstance(format, Text):
-        return TextReader(format, limits)
-    if isinstance(format, Json):
-        return JsonReader(limits)
-    return format.reader(limits)
+    """The reader of a format.
+
+    Args:
+        format: the options of the format.
+        limits: the limits of one file.
+    """
+    make = _READERS.get(type(format))
+    return format.reader(limits) if make is None else make(format, limits)  # type: ignore[union-attr]

@@ -1,4 +1,4 @@
-"""Some records of a file of which not all fit: those that do, and why the others do not."""
+"""Salvage of a block with bad records: its good rows, and the reason for each bad record."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ _RAW_BYTES = 64 * 1024
 
 
 class Records(Protocol):
-    """Records one behind the other, none of them parsed yet."""
+    """Consecutive records of a file, not parsed yet."""
 
     def __len__(self) -> int: ...
 
     def parse(self, start: int, end: int) -> pa.Table:
-        """Rows of those from `start` (inclusive) to `end` (exclusive); an error of `WRONG` if one does not fit."""
+        """The rows of the records from `start` (inclusive) to `end` (exclusive); raises `WRONG` for a bad record."""
         ...
 
     def raw(self, index: int) -> bytes:
-        """One record, as people may look at it."""
+        """The raw bytes of one record."""
         ...
 
 
 WRONG = (pa.ArrowException, UnreadableFile)
-"""What parsing raises about a record."""
+"""The errors of a parser about a record."""
 
 
 def salvaged(
     records: Records, first_row: int, reason_of: Callable[[Exception], str], bad_before: int, limits: ReadLimits
 ) -> Rows:
-    """Parses records, by halves where they do not fit.
+    """Parses records, and finds the bad ones by binary search.
 
     Args:
-        records: of which at least one does not fit.
-        first_row: the row of the first.
-        reason_of: what to say of an error.
-        bad_before: how many records of the file were bad before them.
-        limits: `max_bad_records` counts.
+        records: records with at least one bad one.
+        first_row: the position of the first record in the file, from 0.
+        reason_of: the reason of an error, in one line.
+        bad_before: the number of earlier bad records of the file.
+        limits: the limits of the reader; `max_bad_records` counts.
 
     Raises:
         UnreadableFile: more are bad.
@@ -58,7 +58,7 @@ def salvaged(
                 raise UnreadableFile(f"{end - start} records are {table.num_rows} rows")
             good.append(table)
         except pa.ArrowMemoryError:
-            raise  # says nothing about the file
+            raise  # not an error of the file
         except WRONG as error:
             if end - start > 1:
                 middle = (start + end) // 2

@@ -16,7 +16,7 @@ import ray
 from actors.exchange.edge import Outlet
 from actors.fetching.fetch_executor import FetchExecutor
 from actors.fetching.file_progress import Ending, FileProgress
-from actors.fetching.file_queue import FileQueue
+from actors.fetching.file_versions import FileVersions
 from actors.fetching.instructions import CloseFile, CloseFiles, EmitBlock, HandOver, InferSchema, ReadPiece, StagePiece
 from actors.fetching.read_buffers import Piece
 from actors.fetching.row_stager import RowStager, with_files
@@ -50,7 +50,7 @@ class FetchActor(ActorShell):
         num_fetchers: how many fetch actors there are.
         sources: every source of the pipeline.
         schemas: source → schema, as far as they are decided.
-        unfinished, without_rows, held: see `FileQueue`.
+        unfinished, without_rows, held: see `FileVersions`.
         poisoned: see `FetchExecutor`.
         stored: materialized source → where its rows are kept, relative to the root.
     """
@@ -91,7 +91,7 @@ class FetchActor(ActorShell):
             settings=settings,
             num_fetchers=num_fetchers,
             outlet=self._edge,
-            queue=FileQueue(unfinished, without_rows, appending(sources), replacing(sources), held, orders(sources)),
+            files=FileVersions(unfinished, without_rows, appending(sources), replacing(sources), held, orders(sources)),
             known_schemas=schemas,
             poisoned=poisoned,
             policies={source.name: source.policy for source in sources},

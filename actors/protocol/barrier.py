@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
 from actors.files import FileKey, FileVersion, ForgottenFile, RetriedFile, Vanished
-from actors.protocol.messages import (
-    Message,
-)
+from actors.protocol.messages import Message
 from actors.protocol.vnode_mapping import VnodeMapping
 from state.epoch import EpochPair
+from state.errors import UsageError
+from state.ownership.command import Command
 
 
 class Mutation:
-    """A change that takes effect exactly at a barrier, at all actors; an executor passes on also those it ignores."""
+    """A change that takes effect exactly at a barrier, at all actors; an executor also passes on those it ignores."""
 
 
 class BarrierKind(Enum):
@@ -27,56 +28,86 @@ class BarrierKind(Enum):
 
 @dataclass(frozen=True)
 class Stop(Mutation):
-    """Every actor ends after passing the barrier."""
+    """Every actor ends when it has passed the barrier on."""
+
+
+class FlowCommand(Mutation, Command):
+    """A mutation that is a command too: the run remembers it, and begins every later attempt with it."""
+
+    @property
+    def outcome(self) -> str:
+        """The state of the flow behind the barrier, for the answer to the command."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
-class Pause(Mutation):
-    """Sources send nothing more; barriers go on."""
+class Pause(FlowCommand, kind="pause"):
+    """Sources send nothing more; barriers continue."""
+
+    outcome = "paused"
 
 
 @dataclass(frozen=True)
-class Resume(Mutation):
-    """Takes a `Pause` back."""
+class Resume(FlowCommand, kind="resume"):
+    """Sources send again after a `Pause`."""
+
+    outcome = "resumed"
 
 
 @dataclass(frozen=True)
-class Throttle(Mutation):
-    """All fetch actors together open, read and emit no more than this each second; None for what the settings say."""
+class Throttle(FlowCommand, kind="throttle"):
+    """Upper limits for all fetch actors together: they open, read and emit no more each second.
+
+    Args:
+        files_per_second, bytes_per_second, rows_per_second: above zero; None for the limit of the settings.
+
+    Raises:
+        UsageError: a limit is not above zero.
+    """
 
     files_per_second: float | None = None
     bytes_per_second: float | None = None
     rows_per_second: float | None = None
 
+    def __post_init__(self) -> None:
+        for name, rate in vars(self).items():
+            if rate is not None and not (math.isfinite(rate) and rate > 0):
+                raise UsageError(f"throttle: {name}={rate}: give a number above zero")
+
+    @property
+    def outcome(self) -> str:
+        limits = [f"{rate:,g} {name.split('_')[0]}" for name, rate in vars(self).items() if rate is not None]
+        return f"at most {' and '.join(limits)} a second" if limits else "not throttled"
+
 
 @dataclass(frozen=True)
 class Retry(Mutation):
-    """Quarantined versions go back into the queue."""
+    """Puts quarantined versions back into the queue."""
 
     files: tuple[RetriedFile, ...]
 
 
 @dataclass(frozen=True)
 class Forget(Mutation):
-    """The rows of objects leave the views."""
+    """Takes the rows of objects out of the views."""
 
     files: tuple[ForgottenFile, ...]
 
 
 @dataclass(frozen=True)
 class Reread(Mutation):
-    """These versions are read, in place of all that the views hold of their objects."""
+    """Reads versions anew, in place of all rows that the views hold of their objects."""
 
     files: tuple[FileVersion, ...]
 
 
 @dataclass(frozen=True)
 class Update(Mutation):
-    """The vnodes are owned otherwise.
+    """Moves vnodes from one owner to another.
 
     Args:
-        before, after: who has owned which, and who does.
-        paused, throttle: what is in force, for fetch actors that begin here.
+        before, after: the owners of the vnodes.
+        paused, throttle: the requests in force, for fetch actors that begin here.
     """
 
     before: VnodeMapping
@@ -90,9 +121,10 @@ class Barrier(Message):
     """The border between two epochs.
 
     Args:
-        list_budget: source → how many new files its list actor may send until the next barrier.
+        epoch: the epoch that it ends, and the one that it begins.
+        list_budget: source → number of new files that its list actor may send until the next barrier.
         backlog: files that are listed and not finished.
-        vanished: versions that are new files if they are listed again.
+        vanished: versions that count as new files if they are listed again.
         admitted: the versions that may be read until the next barrier; None for all.
     """
 

@@ -1,4 +1,4 @@
-"""Blocks of rows on their way to the materializer, by reference."""
+"""Blocks of rows, and corrections of earlier ones, on their way to the materializer by reference."""
 
 from __future__ import annotations
 
@@ -7,19 +7,17 @@ from typing import Any
 
 import pyarrow as pa
 
-from actors.protocol.messages import (
-    Message,
-)
+from actors.protocol.messages import Message
 
 
 @dataclass(frozen=True)
 class StoredBlock:
-    """The rows of a block as they were staged for the dataset of their source.
+    """The rows of a block, staged for the dataset of their source.
 
     Args:
-        path: of the dataset, relative to the root.
-        schema: of what was staged: the lineage, and all columns that the source had.
-        fragments: Lance's, as JSON.
+        path: path of the dataset, relative to the root.
+        schema: schema of the staged rows: the lineage, and all columns that the source had.
+        fragments: Lance fragments as JSON.
     """
 
     path: str
@@ -31,8 +29,12 @@ class StoredBlock:
 class Block(Message):
     """Rows of one source as one object: Arrow IPC stream bytes.
 
-    `ref` is held until Spark has read it; `origin` is the edge whose credit the bytes have taken; `columns` are those
-    of the source that the rows have, in its order; `stored` is None if the source is not materialized.
+    Args:
+        origin: the edge whose credit the bytes have taken.
+        ref: reference to the object; it is held until Spark has read it.
+        nbytes: size of the object in bytes.
+        columns: columns of the source that the rows have, in its order.
+        stored: the same rows as they were staged; None if the source is not materialized.
     """
 
     origin: str
@@ -46,10 +48,10 @@ class Block(Message):
 
 @dataclass(frozen=True)
 class Correction(Message):
-    """The rows that the views hold of an object go, and those of one version of it come in their place.
+    """Takes all rows of an object out of the views, and puts those of one version in their place.
 
     Args:
-        version: that one; None if no rows come.
+        version: the version; None if no rows come.
         stored: its rows, as they were staged.
     """
 

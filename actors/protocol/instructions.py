@@ -1,4 +1,4 @@
-"""What an executor asks of its shell.  Executors decide; shells do, in the order of the list."""
+"""Instructions of an executor to its shell.  Executors decide; shells perform, in the order of the list."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from state.errors import SchemaError
 
 
 class Instruction:
-    """One thing that an executor asks of its shell; each step declares its own beside its executor."""
+    """One action that an executor asks of its shell; each step declares its own beside its executor."""
 
 
 @dataclass(frozen=True)
 class Send(Instruction):
-    """Sends a message to some receivers, by name, or to all (`to` is None)."""
+    """Sends a message to the receivers named in `to`, or to all if it is None."""
 
     message: Message
     to: tuple[str, ...] | None = None
@@ -33,35 +33,36 @@ class Collect(Instruction):
 
 @dataclass(frozen=True)
 class End(Instruction):
-    """The actor's work is over: a `Stop` has passed, or it owns no vnode any more."""
+    """Ends the actor: a `Stop` has passed, or it owns no vnode any more."""
 
 
 @dataclass(frozen=True)
 class WakeAt(Instruction):
-    """Calls the executor again at a time of the monotonic clock."""
+    """Calls the executor again at a time of the monotonic clock; the latest `WakeAt` replaces an earlier one."""
 
     monotonic_s: float
 
 
 @dataclass(frozen=True)
 class Fail(Instruction):
-    """The run cannot go on."""
+    """Fails the attempt."""
 
     error: Exception
 
 
 def pass_on(barrier: Barrier, report: CollectReport, to: tuple[str, ...] | None = None) -> list[Instruction]:
-    """Seal, report, pass on: what every executor does with a barrier, in this order."""
+    """The end of an epoch at every executor: it reports what it has sealed, and passes the barrier on."""
     return [Collect(report), Send(barrier, to)]
 
 
 @dataclass(frozen=True)
 class ProposeSchema(Instruction):
-    """Tells the coordinator what a file of a source without schema looks like.
+    """Proposes the schema of a file to the coordinator, for a source without one.
 
-    Attributes:
+    Args:
+        path: path of the file, relative to the source.
         schema: None if the file is empty or cannot be read; an error if it has a column that no source can have.
-        sample: how many files of the source were sent ahead so far, as far as is known.
+        sample: number of files of the source that were sent ahead so far, as far as the actor knows.
     """
 
     source: str
@@ -72,7 +73,7 @@ class ProposeSchema(Instruction):
 
 @dataclass(frozen=True)
 class ProposeColumns(Instruction):
-    """Tells the coordinator what columns a file has that its source lacks; the answer is a `DecideSchema`."""
+    """Proposes columns of a file that its source lacks to the coordinator; the answer is a `DecideSchema`."""
 
     source: str
     columns: pa.Schema

@@ -1,4 +1,4 @@
-"""What travels between actors.  Barriers and file names travel whole; rows travel as references."""
+"""Messages between actors.  Barriers and file names travel whole; rows travel as references."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from actors.files import ChangedFile, FileVersion, ForgottenFile, GoneFile, Retr
 
 
 class Message:
-    """One thing that travels from actor to actor."""
+    """A message from actor to actor."""
 
 
 @dataclass(frozen=True)
 class RetriedFiles(Message):
-    """What a `Retry` has for one fetch actor; it follows the barrier."""
+    """The files of a `Retry` for one fetch actor; they follow the barrier."""
 
     files: tuple[RetriedFile, ...]
 
 
 @dataclass(frozen=True)
 class ForgottenFiles(Message):
-    """What a `Forget` has for one fetch actor; it follows the barrier."""
+    """The files of a `Forget` for one fetch actor; they follow the barrier."""
 
     files: tuple[ForgottenFile, ...]
 
 
 @dataclass(frozen=True)
 class RereadFiles(Message):
-    """What a `Reread` has for one fetch actor; it follows the barrier."""
+    """The files of a `Reread` for one fetch actor; they follow the barrier."""
 
     files: tuple[FileVersion, ...]
 
@@ -36,7 +36,8 @@ class RereadFiles(Message):
 class NewFiles(Message):
     """Versions to read, in the order of the listing.
 
-    `sample` is how many of their source have been sent ahead so far to show its schema; 0 when it has one.
+    Args:
+        sample: number of files of their source that were sent ahead so far to show its schema; 0 if it has one.
     """
 
     files: tuple[FileVersion, ...]
@@ -45,14 +46,14 @@ class NewFiles(Message):
 
 @dataclass(frozen=True)
 class ChangedFiles(Message):
-    """Noted in the ledger, and read only if no row of the earlier version was."""
+    """Changed versions: noted in the ledger, and read only if no row of the earlier version was read."""
 
     files: tuple[ChangedFile, ...]
 
 
 @dataclass(frozen=True)
 class GoneFiles(Message):
-    """Noted in the ledger; where changed files replace, their rows leave the views."""
+    """Files that are gone: noted in the ledger; if changed files replace, the rows leave the views."""
 
     files: tuple[GoneFile, ...]
 

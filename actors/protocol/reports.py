@@ -1,10 +1,11 @@
-"""What actors tell the coordinator: at a barrier what they sealed, between barriers how far they are."""
+"""Reports of the actors to the coordinator: at a barrier their sealed changes, between barriers their progress."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
+from typing import Literal
 
 from actors.files import Vanished
 from actors.protocol.barrier import Barrier
@@ -13,10 +14,12 @@ from state.tables.delta import Delta
 from state.tables.epoch_trace import Span
 from state.tables.records import CatalogView, EpochCounts, LeftOutColumn, ViewVersion
 
+CorrectionOutcome = Literal["replaced", "forgotten", "kept"]
+
 
 @dataclass(frozen=True)
 class CorrectedFile:
-    """What becomes of the versions of an object of which the views held rows; only the ledger knows which those are.
+    """The outcome for the versions of an object of which the views held rows; only the ledger knows these versions.
 
     Args:
         outcome: `replaced` (by `version`), `forgotten`, or `kept`: `version` was to replace them and could not be read.
@@ -25,7 +28,7 @@ class CorrectedFile:
     source: str
     path: str
     version: bytes | None
-    outcome: str
+    outcome: CorrectionOutcome
 
 
 @dataclass(frozen=True)
@@ -33,18 +36,19 @@ class CollectReport:
     """An actor has finished an epoch.
 
     Args:
-        activity: how many things the actor had done, ever, when it sealed; what it does later is another epoch's.
+        delta: the actor's changes of the tables in this epoch.
+        activity: number of actions of the actor, ever, when it sealed; later ones belong to another epoch.
         vanished: a fetch actor's, see `Barrier.vanished`.
         corrected: a fetch actor's, in the order in which it happened.
         left_out: a fetch actor's: columns of the epoch's files that their sources do not have.
-        unfinished_since: a fetch actor's: source → the epoch in which the oldest unfinished file was listed.
+        unfinished_since: a fetch actor's: source → the epoch in which its oldest unfinished file was listed.
         complete_mark: a list actor's: everything that was there at this mark has been handed on.
-        last_progress: a fetch actor's that leaves with this barrier: how far it was in the end.
-        views: the materializer's: every view's version as of this epoch.
+        last_progress: a fetch actor's that leaves with this barrier: its final progress.
+        views: the materializer's: name → version of every view as of this epoch.
         created: the materializer's: views that begin with this epoch.
         dropped: the materializer's: names of views that end with it.
-        work_s: the materializer's: for how many seconds it had the epoch.
-        work: the materializer's: what it did in them; `start_s` counts from their begin.
+        work_s: the materializer's: seconds that it had the epoch.
+        work: the materializer's: its spans in these seconds; `start_s` counts from their begin.
     """
 
     actor: str
@@ -67,15 +71,15 @@ class CollectReport:
 
 @dataclass(frozen=True)
 class MessageProgress:
-    """What became of the messages of a queue of events.  Counts run from the actor's start.
+    """Counts of the messages of a queue of events, from the actor's start.
 
     Args:
         received: messages, each counted once.
-        redelivered: deliveries of messages that had been received before, by whomever.
-        poison: messages that say nothing of the source's bucket; they are in quarantine.
-        deleted: messages that are done with.
+        redelivered: deliveries of messages that this or another actor had received before.
+        poison: messages that say nothing about the source's bucket; they are in quarantine.
+        deleted: messages that are finished.
         tracked: messages that are being worked on.
-        oldest_sent_s: when the oldest message was sent that is being worked on, in seconds since 1970.
+        oldest_sent_s: time at which the oldest tracked message was sent, in seconds since 1970.
     """
 
     received: int = 0
@@ -88,7 +92,7 @@ class MessageProgress:
 
 @dataclass(frozen=True)
 class ListProgress:
-    """How far a list actor is.  Counts run from the actor's start.
+    """Progress of a list actor.  Counts run from the actor's start.
 
     Args:
         sent: files handed on.
@@ -98,10 +102,10 @@ class ListProgress:
         listed: objects in the last complete listing that the pattern takes.
         spent: LIST requests of the last hour by the minute, see `RequestBudget`.
         period_s: seconds from the beginning of one listing to that of the next.
-        stretched_by: what makes that longer than the source asks for, see `ListingPace`.
+        stretched_by: the reason why that is longer than the source asks for, see `ListingPace`.
         found: new and changed files that the last complete listing has found.
-        listed_at: when that ended.
-        messages: of the queue of events; None if there is none.
+        listed_at: time at which it ended.
+        messages: counts of the queue of events; None if the source has no queue.
     """
 
     actor: str
@@ -123,10 +127,10 @@ class ListProgress:
 
 @dataclass(frozen=True)
 class SourceProgress:
-    """How far a fetch actor is with one source.  Counts run from the actor's start; bytes are bytes read.
+    """Progress of a fetch actor with one source.  Counts run from the actor's start; bytes are bytes read.
 
     Args:
-        changes_ignored: changes of files that are noted, and not read.
+        changes_ignored: changes of files that are noted and not read.
     """
 
     waiting: int = 0
@@ -141,7 +145,7 @@ class SourceProgress:
     changes_ignored: int = 0
 
     def plus(self, other: SourceProgress) -> SourceProgress:
-        """The sums."""
+        """The sums of two."""
         return SourceProgress(
             *(getattr(self, each.name) + getattr(other, each.name) for each in fields(SourceProgress))
         )
@@ -149,16 +153,17 @@ class SourceProgress:
 
 @dataclass(frozen=True)
 class FetchProgress:
-    """How far a fetch actor is.
+    """Progress of a fetch actor.
 
     Args:
+        activity: number of actions, ever.
         received: files that came from the list actors since the start.
         unsealed_bytes: Arrow bytes emitted since the last barrier.
-        in_flight_bytes: those emitted that Spark has not released yet.
-        is_full: whether no more files may end before the next one.
-        is_held_back: whether it could do more than a limit, or Spark, lets it.
-        moved: how many more files have come from other fetch actors than went to them.
-        ready: the last rescaling for which no file would have to be read again.
+        in_flight_bytes: bytes emitted that Spark has not released yet.
+        is_full: whether no more files may end before the next barrier.
+        is_held_back: whether a limit, or Spark, keeps it from doing more.
+        moved: files that came from other fetch actors, less those that went to them.
+        ready: the last move of vnodes for which no file would have to be read again.
     """
 
     actor: str
@@ -178,11 +183,11 @@ class FetchProgress:
         return self.backlog_without(frozenset())
 
     def backlog_without(self, closed: Set[str]) -> int:
-        """Files that are not finished, of all other sources."""
+        """Files that are not finished, without those of closed sources."""
         return sum(each.waiting + each.reading for name, each in self.sources.items() if name not in closed)
 
     def with_counts_of(self, other: FetchProgress) -> FetchProgress:
-        """The two as one: files, rows and what they cost, all in all."""
+        """The sums of two: files, rows, bytes and requests."""
         sources = {
             name: self.sources.get(name, SourceProgress()).plus(other.sources.get(name, SourceProgress()))
             for name in {**self.sources, **other.sources}
@@ -195,7 +200,7 @@ Progress = ListProgress | FetchProgress
 
 @dataclass(frozen=True)
 class EpochBlocks:
-    """The rows of one epoch, by source, in the hands of the materializer; the corrections come behind all of them."""
+    """The rows of one epoch for the materializer: source → blocks; the corrections come behind all blocks."""
 
     barrier: Barrier
     blocks: Mapping[str, tuple[Block, ...]]

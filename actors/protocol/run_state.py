@@ -1,11 +1,11 @@
-"""What the coordinator tells the process that runs the pipeline."""
+"""The state of a run, as the coordinator reports it to the process that runs the pipeline."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -13,19 +13,24 @@ from actors.files import FileKey
 from actors.protocol.reports import FetchProgress, ListProgress, SourceProgress
 from state.tables.records import CatalogView, EpochCounts, EpochSeconds, ViewVersion
 
+RunPhase = Literal["starting", "running", "paused", "stopping", "stopped"]
+EpochPhase = Literal["align", "spark", "collect", "commit"]
+
 _RECENT_EPOCHS = 32
 _RECENT_TRACES = 16
 
 
 @dataclass(frozen=True)
 class Recovered:
-    """Where an attempt begins.
+    """The recovered state that the process needs to begin an attempt.
 
     Args:
-        merger: the actor that the materializer takes its epochs from.
-        views: view → its version, restored under the new term.
+        term: the head's term, won by this attempt.
+        epoch: the last committed epoch.
+        merger: handle of the actor that gives the materializer its epochs.
+        views: name → version, restored under the new term.
         ingested: the sources of which rows were ingested before.
-        finished: source → what the ledger and the queue say of it; `waiting`, `reading` and `requests` are 0.
+        finished: source → its counts in the ledger and the queue; `waiting`, `reading` and `requests` are 0.
     """
 
     term: int
@@ -40,7 +45,7 @@ class Recovered:
 
 @dataclass(frozen=True)
 class Unfinished:
-    """The oldest unfinished file of a source: the epoch that listed it, and how many were committed since."""
+    """The oldest unfinished file of a source: the epoch that listed it, and the number of epochs committed since."""
 
     listed_epoch: int
     epochs: int
@@ -56,7 +61,7 @@ class EpochInFlight:
     """
 
     epoch: int
-    phase: str
+    phase: EpochPhase
 
 
 @dataclass(frozen=True)
@@ -64,10 +69,10 @@ class CommittedEpoch:
     """An epoch that this attempt has committed.
 
     Args:
-        commit_s: how long the commit itself took, in seconds.
-        freshness_s: source → how old its youngest file was by then that the epoch finished: seconds from the time that
-            the object store has for the file to the commit, so that both clocks count.  Sources of which the epoch
-            finished no file, or more than fit into a report, are missing.
+        commit_s: duration of the commit itself, in seconds.
+        freshness_s: source → age of the youngest file that the epoch finished: seconds from the object store's time of
+            the file to the commit, so that both clocks count.  Sources of which the epoch finished no file, or more
+            than fit into a report, are missing.
     """
 
     epoch: int
@@ -80,28 +85,31 @@ class CommittedEpoch:
 
 @dataclass(frozen=True)
 class RunState:
-    """How far a run is.  `version` grows with every change; `totals` are those of the epochs that this run committed.
+    """The state of a run.
 
     Args:
-        reached_mark: the highest `CaughtUp` that is reached, 0 before the first.
+        version: grows with every change.
+        totals: counts of the epochs that this run committed.
+        reached_mark: the highest mark that is reached, see `CaughtUp`; 0 before the first.
         closed: sources whose files wait for the schema of another source.
-        phase: `running`, `paused`, `stopping` or `stopped`.
-        epoch: the last committed one.
+        phase: `starting`, `running`, `paused`, `stopping` or `stopped`.
+        epoch: the last committed epoch.
         in_flight: the epochs whose barrier was injected, the oldest first.
         recent: the last epochs that this attempt committed, the oldest first.
-        traces: where the time of the very last of them went: epoch → `EpochTrace` as JSON.
+        traces: epoch → its `EpochTrace` as JSON, of the last ones among them.
         files_in_flight: files that are listed and not finished in a committed epoch.
         unfinished: source → its oldest unfinished file, as of the last epoch that is over.
-        files_at_once, suspects: how many paths may be read at a time when few may, and which versions, see `Admission`.
-        requests_over: how many requests are: the epoch that a mutation ends is over, and that which a `Retry` begins.
-        num_fetchers: how many fetch actors own vnodes, from the last barrier on.
-        scaling: why there are so many, if that was decided by the workload.
-        rescalings_over: how many rescalings are: the epoch of the barrier that moves vnodes is over.
-        failure: what ended the attempt.
+        files_at_once, suspects: number of paths that may be read at a time after an epoch that killed, and their
+            versions, see `Admission`.
+        requests_over: number of requests that are over: the epoch that a mutation ends, or that a `Retry` begins, is.
+        num_fetchers: number of fetch actors that own vnodes, from the last barrier on.
+        scaling: reason of that number, if the workload decided it.
+        rescalings_over: number of rescalings that are over: the epoch of the barrier that moves vnodes is.
+        failure: the error that ended the attempt.
     """
 
     version: int
-    phase: str
+    phase: RunPhase
     term: int
     epoch: int
     epochs: int = 0
@@ -125,13 +133,13 @@ class RunState:
     failure: Exception | None = None
 
     def since(self, epoch: int) -> RunState:
-        """The same for somebody who knows the epochs up to this one: they would be most of what is sent."""
+        """The state without the epochs up to `epoch`, which the reader has: they are most of the message."""
         recent = tuple(each for each in self.recent if each.epoch > epoch)
         traces = {each: trace for each, trace in self.traces.items() if each > epoch}
         return replace(self, recent=recent, traces=traces)
 
     def after(self, before: RunState) -> RunState:
-        """The same with the epochs that an earlier state of the attempt had."""
+        """The state with the epochs of an earlier state of the attempt."""
         recent = (*before.recent, *self.recent)[-_RECENT_EPOCHS:]
         traces = dict([*before.traces.items(), *self.traces.items()][-_RECENT_TRACES:])
         return replace(self, recent=recent, traces=traces)

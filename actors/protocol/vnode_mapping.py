@@ -1,4 +1,4 @@
-"""Which fetch actor owns which vnodes."""
+"""The mapping of vnodes to the fetch actors that own them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class VnodeMapping:
     """An even split of the vnodes: no owner has more than one vnode more than another.
 
     Args:
-        owner: of each vnode, by name.
-        ordered: the sources all of whose files are read by one owner.
+        owner: vnode → name of its owner.
+        ordered: the sources with an order: one owner reads all their files.
     """
 
     owner: tuple[str, ...]
@@ -44,9 +44,9 @@ class VnodeMapping:
         return frozenset(vnode for vnode, each in enumerate(self.owner) if each == owner)
 
     def rescaled(self, owners: Sequence[str]) -> VnodeMapping:
-        """An even split among other owners for which as few vnodes move as for any.
+        """The even split among other owners that moves the fewest vnodes.
 
-        Those who stay keep all that an even split lets them have; who has most may have one more than the others.
+        Owners that stay keep as many as an even split allows; those with the most may have one more than the others.
 
         Args:
             owners: 1 to 256 names.
@@ -61,11 +61,11 @@ class VnodeMapping:
         return replace(self, owner=tuple(after[vnode] for vnode in range(VNODES)))
 
     def moves_from(self, owner: str, after: VnodeMapping) -> dict[int, str]:
-        """Vnode → its next owner, of what one owner has and loses."""
+        """Vnode → its next owner, for the vnodes that one owner loses."""
         return {vnode: after.owner[vnode] for vnode in self.vnodes_of(owner) if after.owner[vnode] != owner}
 
     def givers_to(self, owner: str, after: VnodeMapping) -> frozenset[str]:
-        """From whom one owner gets vnodes."""
+        """The owners from which one owner gets vnodes."""
         return frozenset(self.owner[vnode] for vnode in after.vnodes_of(owner)) - {owner}
 
 

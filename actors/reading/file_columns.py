@@ -1,4 +1,4 @@
-"""What is put together to the rows of one file: its content, its path, and what is known of it."""
+"""Columns of one file: from its content, its path and its metadata."""
 
 from __future__ import annotations
 
@@ -17,18 +17,16 @@ from actors.sources.source import SourceDefinition
 
 
 class FileColumns:
-    """Where each column of a source comes from, for one of its files.
-
-    The path wins over a column of the same name in the content.
+    """The origin of each column of a source, for one file.  The path wins over a content column of the same name.
 
     Args:
-        source: with its own schema only if that was declared.
-        schema: the kept schema of the source.
-        file: the file.
-        columns: those that are of use; None for all.
+        source: the source; it has a schema of its own only if that was declared.
+        schema: the schema of the source in the catalog.
+        file: the file version.
+        columns: the columns that the views use; None for all.
 
     Raises:
-        UnreadableFile: a value of the path does not fit, or no column is left for the content.
+        UnreadableFile: a value of the path does not fit its type, or the path has every column of the source.
     """
 
     def __init__(
@@ -49,15 +47,15 @@ class FileColumns:
         self._scalars = {**(file_scalars(file, source.location.url) if metadata else {}), **from_path}
         self._schema = schema if columns is None else pa.schema([each for each in schema if each.name in columns])
         self.columns = None if columns is None else self._of_content(frozenset(columns))
-        """Those columns of the content that are read."""
+        """The columns of the content that are read; None for all."""
         is_complete = source.schema is not None or path_values(file.path).keys() <= {*schema.names}
         self._of_path = [] if is_complete else [f for f in path_fields([file.path]) if f.name not in schema.names]
 
     def complete(self, rows: Rows) -> Rows:
-        """Rows of the content with all columns, in the order of the source; the epoch is null until it is known.
+        """The rows of the content with all columns, in the order of the source; `_epoch` is null.
 
         Raises:
-            UnreadableFile: the content has a column of the name of one that is made.
+            UnreadableFile: the content has a column with the name of a metadata column.
         """
         others = self._others(rows)
         if rows.table.schema.equals(self._schema):
@@ -70,7 +68,7 @@ class FileColumns:
         for name in (field.name for field in of_content):
             if name in self._metadata:
                 raise UnreadableFile(
-                    f"column {name} is in the file and also among what the source tells of its files; "
+                    f"column {name} is in the file and is a metadata column of the source; "
                     f"declare the source without metadata {name[1:]!r}, or rename the column"
                 )
         return tuple({field.name: field for field in (*of_content, *self._of_path)}.values())
@@ -86,6 +84,6 @@ class FileColumns:
         return pa.repeat(self._scalars[field.name], num_rows)
 
     def _of_content(self, columns: frozenset[str]) -> frozenset[str]:
-        """The columns of the content that are of use; one that costs little if only its rows are."""
+        """The used columns of the content; the cheapest column if only the number of rows is used."""
         used = columns.intersection(self.content.names)
         return used or frozenset({min(self.content, key=lambda field: row_bytes([field])).name})

@@ -1,4 +1,4 @@
-"""One file that is being read, piece by piece."""
+"""A file version that is being read, piece by piece."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from state.errors import SchemaError
 
 
 class NewColumns(Exception):
-    """The next records have columns that their source gets first; reading goes on when it has them.
+    """The next records have columns that the source lacks; reading continues when the source has them.
 
     Args:
-        columns: what the source lacks.
+        columns: the columns that the source lacks.
     """
 
     def __init__(self, columns: pa.Schema) -> None:
@@ -31,14 +31,14 @@ class NewColumns(Exception):
 
 
 class OpenFile:
-    """A file between its first piece and its last.  One thread at a time.
+    """A file between its first piece and its last.  One thread uses it at a time.
 
     Args:
         content: the object.
-        file: which version of what it is.
-        source: that it is of.
-        reader: of the source's format.
-        piece_bytes: about how large a piece is.
+        file: its version.
+        source: its source.
+        reader: the reader of the source's format.
+        piece_bytes: the wanted size of a piece, in bytes.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class OpenFile:
         self._told_requests = self._told_bytes = 0
 
     def infer_schema(self) -> pa.Schema:
-        """The schema that the file shows; what was read for it is not read again.  Errors as `FileReader`."""
+        """The schema that the file suggests; its bytes are not fetched again.  Errors as `FileReader.infer_schema`."""
         try:
             return self._reader.infer_schema(self._content)
         except SchemaError as error:
@@ -62,18 +62,16 @@ class OpenFile:
     def next_piece(
         self, schema: pa.Schema, offset: Offset, columns: Collection[str] | None = None
     ) -> tuple[Rows, bool]:
-        """The next records, at the first call those from an offset on, and whether they are the last.
-
-        One piece is read ahead, so that the last one is known as such.
+        """The next records, and True if they are the last.  The first call begins at the offset.
 
         Args:
-            schema: of the source.
-            offset: where the first piece begins.
-            columns: those that are of use; None for all.
+            schema: the schema of the source.
+            offset: the begin of the first piece.
+            columns: the columns that the views use; None for all.
 
         Raises:
             UnreadableFile: the file cannot be read further; the pieces before are valid.
-            NewColumns: the source must have them first; the next call begins anew.
+            NewColumns: the source lacks columns; the next call begins at its offset again.
         """
         if self._pieces is None:
             self._pieces = self._read(schema, offset, columns)
@@ -90,18 +88,18 @@ class OpenFile:
         return piece, self._is_over()
 
     def settle(self) -> None:
-        """Waits for the requests that nobody waits for any more: then the cost is what it is."""
+        """Waits for abandoned requests, so that the cost is final."""
         self._content.settle()
 
     def take_cost(self) -> tuple[int, int]:
-        """The requests and bytes since the last call."""
+        """The requests and bytes since the last call of this method."""
         requests, bytes_read = self._content.requests, self._content.bytes_read
         cost = requests - self._told_requests, bytes_read - self._told_bytes
         self._told_requests, self._told_bytes = requests, bytes_read
         return cost
 
     def _read(self, schema: pa.Schema, offset: Offset, columns: Collection[str] | None) -> Iterator[Rows]:
-        """Yields the records from an offset on, with all columns of the source."""
+        """Yields the records from an offset, with all columns of the source."""
         made = FileColumns(self._source, schema, self._file, columns)
         pieces = self._reader.read(
             self._content, made.content, offset, self._piece_bytes, made.columns, self._adds_columns
@@ -112,7 +110,7 @@ class OpenFile:
                 new = addable_columns(schema, rows.others)
                 if new.names:
                     raise NewColumns(new)
-                # A column that is nothing but null is no loss.
+                # A column of nulls alone carries nothing.
                 rows = replace(rows, others=tuple(each for each in rows.others if not pa.types.is_null(each.type)))
             yield rows
 

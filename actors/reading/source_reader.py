@@ -1,4 +1,4 @@
-"""How one source's files are opened and read."""
+"""Reader of the files of one source: its store, its format and its settings."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class SourceReader:
     """Opens the files of a source.
 
     Args:
-        source: where they are and in which format.
-        schema: None until it is decided.
-        settings: sizes of requests and pieces.
-        cache: of what was read before; a local source needs none.
+        source: the source.
+        schema: its schema; None until it is decided.
+        settings: the sizes of requests and pieces.
+        cache: ranges that were read before; a local source does not use it.
     """
 
     def __init__(
@@ -44,9 +44,9 @@ class SourceReader:
         self._piece_bytes = settings.piece_bytes
 
     def check(self) -> None:
-        """Whether the source can be used at all.  Errors as `ObjectStore.check`."""
+        """Checks the access to the source.  Errors as `ObjectStore.check`."""
         self._store.check()
 
     def open(self, file: FileVersion) -> OpenFile:
-        """A file, at its start; nothing is requested yet."""
+        """The file at its start; no request is made yet."""
         return OpenFile(self._store.open(file), file, self._source, self._reader, self._piece_bytes)

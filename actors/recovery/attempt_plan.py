@@ -1,4 +1,4 @@
-"""What an attempt takes over from those before it in the same run."""
+"""The plan of an attempt: its knowledge from the earlier attempts of the same run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from state.tables.records import EpochCounts
 
 @dataclass(frozen=True)
 class RunTotals:
-    """What a run has committed: its last epoch, how many, and what they brought."""
+    """The commits of a run: its last epoch, the number of epochs, and their counts."""
 
     epoch: int = 0
     epochs: int = 0
@@ -22,23 +22,23 @@ class RunTotals:
 
 @dataclass(frozen=True)
 class AttemptPlan:
-    """How an attempt begins.
+    """The beginning of an attempt.
 
     Args:
-        run: which run this is; the head names it from the take-over on.
+        run: name of the run; the head carries it from the take-over on.
         number: 1 for the first attempt of a run.
-        held_root: whether an earlier attempt of this run has won the head; if another run is in it now, this one is
+        held_root: whether an earlier attempt of this run has won the head; if another run holds it now, this one is
             fenced.
-        replaces_term: the head's term when the run began; None to take the root from whoever has it.  A higher term of
+        replaces_term: the head's term when the run began; None to take the root from any owner.  A higher term of
             another run fences this one.
-        replaces: runs whose place this one takes: their terms do not fence it, however late they are.
-        so_far: what the earlier attempts have committed.
-        files_at_once: how many files may be read at a time after an epoch that killed; None for no limit.
-        poisoned: versions that are given up, with the reason.
+        replaces: runs that this one replaces: their terms do not fence it, however late they come.
+        so_far: commits of the earlier attempts.
+        files_at_once: number of files that may be read at a time after an epoch that killed; None for no limit.
+        poisoned: version that is given up → the reason.
         spent: source → LIST requests of the last hour, see `RequestBudget`.
-        num_fetchers: how many fetch actors the last attempt had; None for the fewest.
-        fetcher_bounds: the fewest and the most there may be; None for what the settings say.
-        began_at: when the run began; sources that it declares are declared since then.
+        num_fetchers: number of fetch actors of the last attempt; None for the fewest.
+        fetcher_bounds: the fewest and the most fetch actors; None for those of the settings.
+        began_at: time at which the run began; the sources that it adds are declared since then.
     """
 
     run: str
@@ -55,6 +55,6 @@ class AttemptPlan:
     began_at: datetime | None = None
 
     def fetchers(self, settings: FetchSettings) -> tuple[int, int, int]:
-        """How many fetch actors there are at first, the fewest, and the most."""
+        """Numbers of fetch actors: at first, the fewest, and the most."""
         fewest, most = self.fetcher_bounds or settings.fetcher_bounds
         return min(most, max(fewest, self.num_fetchers or fewest)), fewest, most

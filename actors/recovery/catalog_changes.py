@@ -1,4 +1,4 @@
-"""What a declaration, a schema or a view changes in the catalog, and what it may not change."""
+"""Changes of the catalog by a declaration, a schema or a view; a change that is not allowed is refused."""
 
 from __future__ import annotations
 
@@ -31,6 +31,8 @@ class CatalogChanges:
 
     Args:
         committed: the catalog as of the last commit.
+
+    `is_changed` says whether the next commit has anything to carry.
     """
 
     def __init__(self, committed: Catalog) -> None:
@@ -49,16 +51,18 @@ class CatalogChanges:
     def declare(
         self, definition: PipelineDefinition, committed_epoch: int, declared_at: datetime | None = None
     ) -> None:
-        """Compares a declaration with what is known, and notes what is new.
+        """Compares a declaration with the catalog, and adds its new parts.
 
-        Views that are not declared any more are frozen as of `committed_epoch`.  Sources that are new were declared at
-        `declared_at`.
+        Args:
+            definition: the declaration.
+            committed_epoch: the last commit: views that are not declared any more are frozen as of it.
+            declared_at: time since which new sources are declared; None if it is not kept.
 
         Raises:
             RootMismatchError: the root belongs to another pipeline.
             DefinitionChangedError: a source has another URL, format, pattern or schema than before, or the ANSI mode
                 is another one.
-            SchemaError: a declared column has the name of one that is made.
+            SchemaError: a declared column has the name of a metadata column.
         """
         self._declare_pipeline(definition)
         for source in definition.sources:
@@ -68,17 +72,17 @@ class CatalogChanges:
                 self.put_view(replace(view, frozen_epoch=committed_epoch))
 
     def set_schema(self, source: str, schema: pa.Schema) -> None:
-        """The schema of a source is decided for ever, but for columns that come to its end."""
+        """Decides the schema of a source for ever; later ones only add columns to its end."""
         self.schemas[source] = schema
         self._put_source(replace(self._sources[source], schema=schema.serialize().to_pybytes()))
 
     @property
     def not_before(self) -> dict[str, datetime | None]:
-        """Source → the time before which objects must not have been written."""
+        """Source → the earliest time at which its objects may have been written; None for no limit."""
         return {name: source.not_before for name, source in self._sources.items()}
 
     def leave_out(self, columns: Iterable[LeftOutColumn]) -> list[LeftOutColumn]:
-        """Files have columns that their sources do not.  Returns those that nobody knew of."""
+        """Notes columns of files that their sources do not have.  Returns those that are not in the catalog yet."""
         new = []
         for column in columns:
             if (column.source, column.column) not in self._left_out:
@@ -89,13 +93,18 @@ class CatalogChanges:
         return new
 
     def put_view(self, view: CatalogView) -> None:
-        """A view begins, or is frozen."""
+        """Adds a view, or freezes it."""
         self.views[view.name] = view
         put_view(self._delta, view)
         self.is_changed = True
 
     def take_delta(self, created: Iterable[CatalogView], dropped: Iterable[str] = ()) -> Delta:
-        """What has changed since the last call, with the views that begin and those that end with this epoch."""
+        """Changes since the last call, with those of the epoch that takes them.
+
+        Args:
+            created: views that begin with the epoch.
+            dropped: names of views that end with it.
+        """
         for name in dropped:
             if self.views.pop(name, None) is not None:
                 delete_view(self._delta, name)
@@ -145,10 +154,10 @@ class CatalogChanges:
             )
 
     def _limit(self, source: SourceDefinition, declared_at: datetime | None) -> None:
-        """Notes what is left out, and since when the source has been declared."""
+        """Notes the time since which a source has been declared, and the age limit of its objects."""
         known = self._sources[source.name]
         if known.declared_at is None and declared_at is not None:
-            # S3 tells times in whole seconds: what is written in this one is taken.
+            # S3 gives times in whole seconds: an object of this second is taken.
             known = replace(known, declared_at=declared_at.replace(microsecond=0))
         known = replace(known, not_before=source.discovery.not_before(known.declared_at))
         if known != self._sources[source.name]:

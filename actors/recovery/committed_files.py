@@ -1,4 +1,4 @@
-"""What the store says of the files of a pipeline, as of its last commit."""
+"""The files of a pipeline as of the last commit: handed on, unfinished, finished."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from state.tables.tables import REMOVED_STATUSES
 
 @dataclass(frozen=True, kw_only=True)
 class CommittedFiles:
-    """The files that were handed on, and how far each is.
+    """The files that were handed on, with their progress.
 
     Args:
-        seen: source → what was handed on.
-        unfinished: what the queue holds, in the order in which it is read.
+        seen: source → the versions that were handed on.
+        unfinished: the files of the queue, in the order of reading.
         without_rows: versions in the ledger of which no row was ingested.
         held: objects of which a version was to replace others, and could not be read.
         ingested: the sources of which rows were ingested.
-        finished: source → what the ledger and the queue say of it.
+        finished: source → its counts in the ledger and the queue.
     """
 
     seen: Mapping[str, SeenIndex]
@@ -48,15 +48,15 @@ class CommittedFiles:
 
         Args:
             store: a handle on the store.
-            definition: whose sources count.
+            definition: the pipeline; only its sources count.
 
         Raises:
             StorageError: the store cannot be read.
         """
         queue, ledger = store.scan("queue"), store.scan("ledger")
         declared = [source.name for source in definition.sources]
-        # Filters by a mask: by an expression each would start a query engine of its own.
-        # A version that had vanished and was handed on again is in the queue; its old row in the ledger says nothing.
+        # Filters by a mask: each filter by an expression would start a query engine of its own.
+        # A version that had vanished and was handed on again is in the queue; its old row in the ledger does not count.
         queued = set(_file_keys(queue))
         has_no_rows = pc.and_(_is_of(declared, ledger), pc.equal(ledger["rows_read"], 0))
         without_rows = [key for key in _file_keys(ledger.filter(has_no_rows)) if key not in queued]
@@ -79,7 +79,7 @@ class CommittedFiles:
 
     @classmethod
     def nothing(cls, definition: PipelineDefinition) -> CommittedFiles:
-        """Of a root without a store."""
+        """The files of a root without a store: none."""
         return cls(
             seen={source.name: SeenIndex() for source in definition.sources},
             unfinished=(),
@@ -119,7 +119,7 @@ def _file_keys(rows: pa.Table) -> list[FileKey]:
 
 
 def _gone(ledger: pa.Table, queue: pa.Table) -> pa.Table:
-    """The files that are not there any more; what is in the queue is back."""
+    """Ledger rows of the files that are not there any more; those in the queue are back."""
     gone = ledger.filter(pc.is_valid(ledger["gone_epoch"]))
     return gone.filter(pc.invert(pc.is_in(gone["key"], value_set=queue["key"].combine_chunks())))
 
@@ -127,9 +127,13 @@ def _gone(ledger: pa.Table, queue: pa.Table) -> pa.Table:
 def _seen(
     rows: pa.Table, definition: PipelineDefinition, vanished: Iterable[FileKey], gone: pa.Table
 ) -> dict[str, SeenIndex]:
-    """What was handed on, by source; a version that had vanished before a row of it was read is new if it is back.
+    """Source → the versions that were handed on.
 
-    Of the files that are `gone` nobody needs to be told again.
+    Args:
+        rows: the table `seen`.
+        definition: the pipeline.
+        vanished: versions that had vanished before a row of them was read: they are new if they are back.
+        gone: ledger rows of files that are known to be gone: they are not reported again.
     """
     indexes = {}
     for source in definition.sources:
@@ -171,7 +175,12 @@ def _progress(row: Mapping[str, object]) -> FileProgress:
 
 
 def num_ignored(ledger: pa.Table, queue: pa.Table) -> int:
-    """How many of these files of one source have changed, and were not read again."""
+    """The number of files of one source that have changed, and were not read again.
+
+    Args:
+        ledger: its rows of the source.
+        queue: its rows of the source.
+    """
     noted = ledger.filter(pc.is_valid(ledger["changed_epoch"]))
     if not noted.num_rows:
         return 0

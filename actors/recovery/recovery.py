@@ -1,4 +1,4 @@
-"""Reads what is committed, takes the root over, and fences whoever wrote before.  A cold start is the same."""
+"""Recovery: takes a root over, fences its earlier writers, and reads the committed state, also of a cold start."""
 
 from __future__ import annotations
 
@@ -24,13 +24,15 @@ _TAKE_OVER_TRIES = 10
 
 @dataclass(frozen=True, kw_only=True)
 class RecoveredState(CommittedFiles):
-    """What an attempt begins with.
+    """The committed state that an attempt begins with.
 
     Args:
-        head: as this attempt has won it.
-        views: the views' versions, restored under the new term.
-        listed: source → its last listing, as far as one is known.
-        unacknowledged: epochs that an earlier attempt of the run committed and did not live to tell.
+        store: a handle on the store, under the new term.
+        head: the head that this attempt has won.
+        catalog: the catalog, with the changes of the declaration.
+        views: name → version, restored under the new term.
+        listed: source → its last listing, if one is known.
+        unacknowledged: epochs that an earlier attempt of the run committed and died before reporting.
     """
 
     store: StateStore
@@ -41,7 +43,12 @@ class RecoveredState(CommittedFiles):
     unacknowledged: Sequence[EpochRecord]
 
     def num_waiting(self, source: str, poisoned: Container[FileKey]) -> int:
-        """How many objects of a source are to be read on or are waiting, without those that are given up."""
+        """The number of unfinished objects of a source.
+
+        Args:
+            source: name of the source.
+            poisoned: versions that are given up: they do not count.
+        """
         left = [each.key for each in self.unfinished if each.key not in poisoned]
         return len({path for of, path, _ in left if of == source})
 
@@ -50,7 +57,7 @@ def check(definition: PipelineDefinition, root: Root) -> Mapping[str, pa.Schema]
     """Compares a declaration with the root, without changing anything.
 
     Returns:
-        The schemas of the sources, as far as they are decided or declared.
+        Source → schema, of the sources whose schema is decided or declared.
 
     Raises:
         UsageError: the root and the declaration do not go together.
@@ -68,7 +75,7 @@ def check(definition: PipelineDefinition, root: Root) -> Mapping[str, pa.Schema]
 
 
 def current_head(root: Root) -> Head:
-    """What whoever has written to the root last has left; of term 0 if nobody has."""
+    """The head that the last writer of the root has left; of term 0 if the root has no store."""
     try:
         return root.open(read_only=True).head
     except StoreNotFoundError:
@@ -78,7 +85,7 @@ def current_head(root: Root) -> Head:
 def recover(definition: PipelineDefinition, plan: AttemptPlan, root: Root) -> RecoveredState:
     """Opens the store of a pipeline as its only writer.
 
-    The declaration is checked first: a pipeline that does not belong to the root fences nobody.
+    The declaration is checked first: a pipeline that does not belong to the root fences no writer.
 
     Raises:
         UsageError: the root and the declaration do not go together.

@@ -1,4 +1,4 @@
-"""Decides what follows a failed attempt: how soon the next one begins, how careful it is, or that the run is over."""
+"""The policy after a failed attempt: the pause before the next one and its caution, or the end of the run."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ _OFTEN = 5
 
 @dataclass(frozen=True)
 class NextAttempt:
-    """What comes after a failure.
+    """The attempt after a failure.
 
     Args:
-        pause_s: seconds to wait before it.
+        pause_s: seconds before it begins.
         files_at_once, poisoned: see `AttemptPlan`.
     """
 
@@ -55,12 +55,12 @@ class NextAttempt:
 
 
 class RecoveryPolicy:
-    """The memory of one run's failures.
+    """The failures of one run, and the decisions that follow them.
 
-    An epoch that killed twice is tried with half of its files, down to one; a version of a file that was there alone
-    three times is poisoned, and one that comes in its place later is not.  When three files in a row are, no file is to
-    blame and the run is over, as it is when tries of one kind are used up.  Every committed file makes the count begin
-    again, unless failures come often all the same.
+    An epoch that killed twice is tried with half of its files, down to one.  A version that was alone in three epochs
+    that killed is poisoned; a later version of the file is not.  When three files in a row are poisoned, no file is to
+    blame, and the run is over; it is also over when its tries are used up.  Every committed file resets the count,
+    unless failures are frequent.
 
     Args:
         settings: pauses and tries.
@@ -77,15 +77,15 @@ class RecoveryPolicy:
         self._poisoned_in_a_row = 0
 
     def on_failure(self, error: Exception, state: RunState, now_s: float) -> NextAttempt | None:
-        """What to do after an attempt has failed.
+        """Decides on the next attempt.
 
         Args:
-            error: what ended it.
-            state: the last that was heard of it.
-            now_s: of the monotonic clock.
+            error: the error that ended the attempt.
+            state: its last known state.
+            now_s: time of the monotonic clock.
 
         Returns:
-            How the next attempt begins; None if there is to be none.
+            The next attempt; None if the run is over.
         """
         if isinstance(error, _FINAL):
             return None
@@ -103,13 +103,13 @@ class RecoveryPolicy:
         return NextAttempt(pause_s, self._files_at_once, dict(self._poisoned))
 
     def forgive(self, paths: Iterable[PathKey]) -> None:
-        """These are to be read again: what is known against them counts no more."""
+        """Clears the record of objects that are to be read again."""
         retried = set(paths)
         self._alone = {file: count for file, count in self._alone.items() if file[:2] not in retried}
         self._poisoned = {file: reason for file, reason in self._poisoned.items() if file[:2] not in retried}
 
     def _suspect(self, error: Exception, state: RunState, now_s: float) -> None:
-        """Makes the next attempt smaller, or finds the file that is to blame."""
+        """Makes the next attempt smaller, or blames a file."""
         paths = {file[:2] for file in state.suspects}
         if len(paths) == 1:
             self._files_at_once = 1

@@ -1,4 +1,4 @@
-"""Rows of a file, brought to the schema of their source without losing anything in silence."""
+"""Conversion of the rows of a file to the schema of their source; a value that does not fit is an error."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _HAS_ZONE = r"\d:?\d\d(:\d\d(\.\d+)?)?\s?(Z|[+-]\d\d(:?\d\d)?)$"
 def conform(table: pa.Table, schema: pa.Schema, *, first_row: int = 0, parse_text: bool = False) -> pa.Table:
     """The table with exactly the columns of the schema, in its order and types.
 
-    A missing column is null, one that the schema does not have is left out.  A value may become one of a wider type
-    (int32 → int64, float → double, date → timestamp) that can hold it exactly; a time without a zone counts as UTC.
+    A missing column is null; an extra column is left out.  A value is converted to a wider type (int32 → int64,
+    float → double, date → timestamp) if that holds it exactly; a time without a zone counts as UTC.
 
     Args:
         table: rows of one file.
         schema: the safe schema of the source.
-        first_row: how many rows of the file come before the table's.
-        parse_text: whether strings may become dates and instants: for text formats.
+        first_row: the position in the file of the table's first row, from 0.
+        parse_text: True to parse strings as dates and timestamps, for text formats.
 
     Raises:
-        UnreadableFile: a column is of another kind, or a value does not fit; column, types and row are named.
+        UnreadableFile: a column is of another kind, or a value does not fit; the message names column, types and row.
     """
     columns = []
     for field in schema:
@@ -51,10 +51,10 @@ def conform(table: pa.Table, schema: pa.Schema, *, first_row: int = 0, parse_tex
 
 
 def require_common_column(names: list[str], schema: pa.Schema) -> None:
-    """Refuses a file that has none of the columns of its source: its rows would be nothing but nulls.
+    """Refuses a file without any column of its source: all its values would be null.
 
     Raises:
-        UnreadableFile: naming what the file has instead.
+        UnreadableFile: the message names the columns of the file.
     """
     if not set(names) & set(schema.names):
         raise UnreadableFile(
@@ -63,10 +63,10 @@ def require_common_column(names: list[str], schema: pa.Schema) -> None:
 
 
 def require_fitting_columns(found: pa.Schema, schema: pa.Schema) -> None:
-    """Refuses a file of which a column is of another kind than the source's, whether its values are read or not.
+    """Refuses a file with a column of another kind than the source's, also if its values are not read.
 
     Raises:
-        UnreadableFile: naming the column and both types.
+        UnreadableFile: the message names the column and both types.
     """
     for field in schema:
         for index in found.get_all_field_indices(field.name):
@@ -86,7 +86,7 @@ def _few(names: list[str]) -> str:
 
 
 def _fits(found: pa.DataType, wanted: pa.DataType, parse_text: bool) -> bool:
-    """Whether values of one type can become values of the other, as far as types can tell."""
+    """True if values of one type may be converted to the other, judged by the types alone."""
     try:
         found = safe_type(found, "", null=pa.null())
     except SchemaError:
@@ -133,7 +133,7 @@ def _checked(array: pa.Array, wanted: pa.DataType) -> pa.Array:
 
 
 def _first_bad(chunk: pa.Array, wanted: pa.DataType) -> int:
-    """The index of the first value that cannot be converted, by halving."""
+    """The index of the first value that cannot be converted, by binary search."""
     low, high = 0, len(chunk)
     while high - low > 1:
         middle = (low + high) // 2
@@ -178,21 +178,21 @@ def _convert(array: pa.Array, wanted: pa.DataType) -> pa.Array:
     if kinds.is_timestamp(wanted):
         return _convert_time(array, wanted)
     if kinds.is_decimal(wanted) and kinds.is_integer(array.type):
-        # Arrow wants room for every value of the integer type; only those that are there must fit.
+        # Arrow asks for room for every value of the integer type; only the present values must fit.
         array = array.cast(pa.decimal128(_MAX_PRECISION, wanted.scale))
     return array.cast(wanted)
 
 
 def _without_view(array: pa.Array) -> pa.Array:
-    """The same values; Arrow cannot take single ones out of views."""
+    """The same values without views, of which Arrow cannot `take` single values."""
     plain = {pa.binary_view(): pa.large_binary(), pa.string_view(): pa.large_string()}.get(array.type)
     return array if plain is None else array.cast(plain)
 
 
 def _elements(array: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """The offsets of a list array of any kind from 0 on, and its elements.
+    """The offsets of a list array of any kind, from 0, and its elements.
 
-    Arrow's own casts abort the process at some lists of lists of a fixed size.
+    Arrow's own casts abort the process for some nested lists of a fixed size.
     """
     if kinds.is_fixed_size_list(array.type):
         lengths = pc.if_else(array.is_null(), 0, array.type.list_size).cast(pa.int32())
@@ -202,7 +202,7 @@ def _elements(array: pa.Array) -> tuple[pa.Array, pa.Array]:
 
 
 def _own_elements(array: pa.Array) -> tuple[pa.Array, slice]:
-    """The offsets of a list or map array from 0 on, and where its elements are: a slice shares those of the whole."""
+    """The offsets of a list or map array, from 0, and the range of its elements in the shared array."""
     first, last = array.offsets[0].as_py(), array.offsets[-1].as_py()
     return pc.subtract(array.offsets, first), slice(first, last)
 

@@ -1,7 +1,7 @@
 """Schemas as text: Spark's DDL (`"id bigint, at timestamp"`) to Arrow and back, without Spark.
 
-A source's schema is needed before any Java runs, so this is a parser of its own for the types that survive the way to
-Spark.  `timestamp` is an instant (microseconds, UTC), `timestamp_ntz` a wall-clock time.
+The schema of a source is needed before any Java runs, so this parser is independent of Spark.  It knows the safe
+types.  `timestamp` is an instant (microseconds, UTC), `timestamp_ntz` a wall-clock time.
 
 Grammar:
     schema := field (',' field)*            field  := name [':'] type ['not' 'null'] ['comment' text]
@@ -57,7 +57,7 @@ _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 
 
 def parse_schema(text: str) -> pa.Schema:
-    """The Arrow schema that a DDL text describes.
+    """The Arrow schema of a DDL text.
 
     Args:
         text: columns separated by commas, as in `"id bigint, at timestamp, tags array<string>"`.
@@ -73,27 +73,27 @@ def parse_schema(text: str) -> pa.Schema:
     names = [field.name for field in fields]
     for name in names:
         if names.count(name) > 1:
-            raise SchemaError(f"schema {text!r}: column {name!r} is there twice; rename one of them")
+            raise SchemaError(f"schema {text!r}: column {name!r} appears twice; rename one of them")
     return pa.schema(fields)
 
 
 def format_schema(schema: pa.Schema) -> str:
-    """The DDL text of an Arrow schema, such that `parse_schema` gives the schema back.
+    """The DDL text of an Arrow schema; `parse_schema` gives the schema back.
 
     Raises:
-        SchemaError: a column has a type that does not survive the way to Spark.
+        SchemaError: a column has a type that is not safe.
     """
     return ", ".join(_format_field(field, " ", field.name) for field in schema)
 
 
 class _Parser:
-    """A descent over the grammar above, one method per rule."""
+    """A recursive-descent parser of the grammar above, one method a rule."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._column = ""
         self._at = 0
-        # One token: what kind it is ("name", "quoted", "text", "number", "sign" or "end") and its text.
+        # The current token: its kind ("name", "quoted", "text", "number", "sign" or "end") and its text.
         self._kind = "end"
         self._token = ""
         self._advance()

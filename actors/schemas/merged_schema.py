@@ -1,4 +1,4 @@
-"""One schema out of those of several files."""
+"""Merge of the schemas of several files into one."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ _DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
 
 
 def merged_schema(shown: Iterable[pa.Schema]) -> pa.Schema:
-    """The columns of all files by name, in the order in which they appear, each with a type that holds most files'.
+    """The columns of all files by name, in the order of their appearance, each with a type that holds most files'.
 
-    Types are promoted within their kind: integers, floats, decimals, a date to a time, and null to anything.  Of a
-    column of several kinds the one that most files have is taken, the first of those that equally many have: one bad
-    file does not decide, and is read by the schema like any later one.
+    Types are promoted within their kind: integers, floats, decimals, a date to a time, and null to anything.  For a
+    column of several kinds the kind of most files wins, the first one in a tie: one bad file does not decide, and is
+    read by the schema like any later file.
 
-    A name that differs from another one by its case alone, as no name does in Spark, is left out.
+    A name that differs from an earlier one only in case is left out, since Spark does not tell them apart.
 
     Args:
-        shown: the schema of each file, of safe types, and null where the file has no value; in the order of the files.
+        shown: the schema of each file in the order of the files, of safe types; null for a column without a value.
     """
     columns: dict[str, list[pa.DataType]] = {}
     spellings: dict[str, str] = {}
@@ -33,7 +33,7 @@ def merged_schema(shown: Iterable[pa.Schema]) -> pa.Schema:
 
 
 def _type_of_most(types: Iterable[pa.DataType]) -> pa.DataType:
-    """The type that holds as many of these as any type does."""
+    """The type that holds the values of the most files."""
     found: list[tuple[pa.DataType, int]] = []
     for kind in types:
         if kinds.is_null(kind):
@@ -49,7 +49,7 @@ def _type_of_most(types: Iterable[pa.DataType]) -> pa.DataType:
 
 
 def common_type(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
-    """The narrowest safe type that holds the values of two, which may be or contain null; None if there is none."""
+    """The narrowest safe type that holds the values of both types; None without such a type.  Both may be null."""
     if one == other or kinds.is_null(other):
         return one
     if kinds.is_null(one):
@@ -64,7 +64,7 @@ def common_type(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
         return None if key is None or item is None else pa.map_(key, item)
     if kinds.is_temporal(one) and kinds.is_temporal(other):
         zones = {kind.tz for kind in (one, other) if kinds.is_timestamp(kind)}
-        # As when a file is read: a time without a zone counts as UTC.
+        # A time without a zone counts as UTC, as in `conform`.
         return pa.timestamp("us", "UTC" if "UTC" in zones else None)
     return _common_number(one, other)
 

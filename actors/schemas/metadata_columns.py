@@ -1,4 +1,4 @@
-"""Columns that tell where a row is from."""
+"""Metadata columns: the file of a row, its position in it, and the epoch that ingested it."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _TYPES: Mapping[str, pa.DataType] = {
 
 
 def metadata_fields(names: Iterable[str]) -> list[pa.Field]:
-    """The columns for some of `METADATA`."""
+    """The columns of the given names of `METADATA`."""
     return [pa.field(f"_{name}", _TYPES[f"_{name}"]) for name in names]
 
 
 def file_scalars(file: FileVersion, url: str) -> Mapping[str, pa.Scalar]:
-    """Column → its value, for what all rows of a file share.
+    """Column → its value, for the columns that are equal in all rows of a file.
 
     Args:
-        file: the version.
-        url: of its source.
+        file: the file version.
+        url: the URL of its source.
     """
     values = (f"{url}/{file.path}", file.size, file.last_modified, file.etag)
     return {
@@ -41,14 +41,14 @@ def file_scalars(file: FileVersion, url: str) -> Mapping[str, pa.Scalar]:
 
 
 def row_positions(rows: Rows) -> pa.Array:
-    """The position in the file of each row that fits; those of bad records are left out."""
+    """The position in the file of each good row."""
     positions = np.arange(rows.first_row, rows.end_row, dtype=np.int64)
     bad = [each.row - rows.first_row for each in rows.bad]
     return pa.array(np.delete(positions, bad) if bad else positions)
 
 
 def with_epoch(table: pa.Table, epoch: int) -> pa.Table:
-    """The rows with the epoch that ingests them, if they have a column for it: it is known when they are emitted."""
+    """The rows with the epoch that ingests them, if they have the column `_epoch`."""
     at = table.schema.get_field_index(EPOCH)
     if at < 0:
         return table

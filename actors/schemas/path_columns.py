@@ -1,4 +1,4 @@
-"""Columns that a file has by its path: `dt=2026-01-01/hour=5/part-0.parquet`, as Hive and Spark write them."""
+"""Columns from the path of a file, as Hive and Spark write them: `dt=2026-01-01/hour=5/part-0.parquet`."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _ISO_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 def path_values(path: str) -> dict[str, str | None]:
-    """Column → its text, out of the directories of a path relative to its source; None for null.
+    """Column → its text, from the directories of a path relative to its source; None for null.
 
-    Of two segments with one key the later one counts.
+    The last of several segments with one key counts.
 
     Example:
         >>> path_values("dt=2026-01-01/city=S%C3%A3o%20Paulo/part-0.parquet")
@@ -35,7 +35,7 @@ def path_values(path: str) -> dict[str, str | None]:
 
 
 def path_fields(paths: Iterable[str]) -> list[pa.Field]:
-    """The columns that some paths have, in the order in which they appear, with the types that their values suggest."""
+    """The columns in paths, in the order of their appearance, with the types that their values suggest."""
     texts: dict[str, list[str]] = {}
     for path in paths:
         for name, text in path_values(path).items():
@@ -44,14 +44,14 @@ def path_fields(paths: Iterable[str]) -> list[pa.Field]:
 
 
 def path_scalars(path: str, schema: pa.Schema) -> Mapping[str, pa.Scalar]:
-    """Column → its value, for those columns of a schema that a path has.
+    """Column → its value, for the columns of a schema that a path has.
 
     Args:
-        path: relative to the source.
-        schema: of the source.
+        path: the path, relative to the source.
+        schema: the schema of the source.
 
     Raises:
-        UnreadableFile: a value does not fit; the segment is named.
+        UnreadableFile: a value does not fit its type; the message names the segment.
     """
     return {
         name: _scalar(name, text, schema.field(name))

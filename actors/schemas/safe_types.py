@@ -1,6 +1,6 @@
-"""Arrow types that arrive in Spark as what they were, and the one that stands in for each of the others.
+"""Safe types: Arrow types that arrive in Spark unchanged, and a replacement for each other type.
 
-Some types are corrupted on the way without an error (`large_string`, `timestamp[ns]`), others crash a Spark task
+Some types are corrupted by the hand-over without an error (`large_string`, `timestamp[ns]`), others crash a Spark task
 (dictionary, unsigned 64-bit): every column is brought to a safe type before it leaves its reader.
 
     null, string_view, large_string            string
@@ -28,14 +28,14 @@ _MAX_PRECISION = 38
 
 
 def safe_schema(schema: pa.Schema, null: pa.DataType = pa.string()) -> pa.Schema:
-    """The schema that the rows of a source have in Spark; a safe schema is left as it is.
+    """The schema of the rows of a source in Spark; a safe schema is returned unchanged.
 
     Args:
         schema: any Arrow schema.
-        null: what stands in for the type of columns without any value; `pa.null()` leaves it open.
+        null: the type of columns without any value; `pa.null()` leaves it open.
 
     Raises:
-        SchemaError: a column's type cannot be carried to Spark, or two columns have one name; the column is named.
+        SchemaError: a column's type has no form in Spark, or two columns have one name; the message names the column.
     """
     names = list(schema.names)
     if not names:
@@ -49,15 +49,15 @@ def safe_schema(schema: pa.Schema, null: pa.DataType = pa.string()) -> pa.Schema
 
 
 def safe_type(kind: pa.DataType, column: str, null: pa.DataType = pa.string()) -> pa.DataType:
-    """The safe type for a type.
+    """The safe type of a type.
 
     Args:
         kind: any Arrow type.
-        column: named in the error, with dots into nested types.
+        column: the name of the column for the message, with dots into nested types.
         null: see `safe_schema`.
 
     Raises:
-        SchemaError: there is none.
+        SchemaError: the type has no safe type.
     """
     if isinstance(kind, pa.BaseExtensionType):
         return safe_type(kind.storage_type, column, null)

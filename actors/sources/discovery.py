@@ -4,28 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from actors.settings import require_positive
 from state.errors import SettingsError
 
-if TYPE_CHECKING:
-    pass
 _LONGEST_VISIBILITY_S = 43_200
 
 
 @dataclass(frozen=True, kw_only=True)
 class Listing:
-    """Discovery by listing the prefix again and again.
+    """Discovery by repeated listings of the prefix.
+
+    A file that was read once stays in the views, and its changes are noted, even if later options leave it out.
 
     Args:
-        interval_s: seconds from the end of one listing to the start of the next, at least.
-        max_requests_per_hour: LIST requests; the interval becomes longer where it would take more.
-        modified_after: objects that were written earlier are left out; without a zone it is UTC.
-        include_existing: whether objects count that were written before the run that first declared the source.
-
-    What was read once stays, and its changes are noted, whatever is left out later.
+        interval_s: the least time from the end of one listing to the start of the next, in seconds.
+        max_requests_per_hour: the limit of LIST requests; the interval grows to stay below it.
+        modified_after: the earliest modification time of an object that is read; a time without a zone is UTC.
+        include_existing: True to read also objects that were written before the first run with this source.
     """
 
     interval_s: float = 10.0
@@ -39,39 +36,38 @@ class Listing:
 
     @property
     def relist_s(self) -> float:
-        """Seconds between two listings, at least."""
+        """The least time between two listings, in seconds."""
         return self.interval_s
 
     def not_before(self, declared_at: datetime | None) -> datetime | None:
-        """Objects that were written earlier are left out; None if none are.
+        """The earliest modification time of an object that is read; None without a limit.
 
         Args:
-            declared_at: when the source was first declared, if that is known.
+            declared_at: the time of the first run with this source; None if it is not known.
         """
         return _not_before(self, declared_at)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Notifications:
-    """Discovery by the events that a bucket sends to a queue of SQS, and now and then by a listing.
+    """Discovery by the events that a bucket sends to an SQS queue, and by an occasional listing.
 
-    The queue belongs to one source of one pipeline.  An event is a hint: the object that it names is looked at, and
-    what is there counts.  The listing finds what no event has told of.
+    The queue belongs to one source of one pipeline.  An event is a hint: one HEAD of the object decides.  The listing
+    finds objects without an event.  A file that was read once stays in the views, and its changes are noted, even if
+    later options leave it out.
 
     Args:
-        queue_url: of the queue, as SQS gives it; it holds no credentials.
-        region: of the queue; None takes that of its URL, of the source's storage options or of the environment.
-        endpoint: where SQS answers; None takes the host of the queue's URL.
-        relist_interval_s: seconds from the end of one listing to the start of the next, at least; less than the queue
-            keeps its messages.
-        max_requests_per_hour: LIST requests; the interval becomes longer where it would take more.
-        visibility_s: a message that was received comes again after so many seconds unless they are extended, which is
-            done while its files are worked on: after a crash, events wait for so long.
-        pollers: requests that wait for messages, side by side.
-        modified_after: objects that were written earlier are left out; without a zone it is UTC.
-        include_existing: whether objects count that were written before the run that first declared the source.
-
-    What was read once stays, and its changes are noted, whatever is left out later.
+        queue_url: the URL of the queue, as SQS prints it, without credentials.
+        region: the region of the queue; None takes it from the URL, the storage options or the environment.
+        endpoint: the URL of the SQS server; None takes the host of the queue's URL.
+        relist_interval_s: the least time from the end of one listing to the start of the next, in seconds; shorter
+            than the retention of the queue.
+        max_requests_per_hour: the limit of LIST requests; the interval grows to stay below it.
+        visibility_s: the time in seconds after which SQS delivers a received message again.  It is extended while the
+            message's files are worked on; after a crash, events wait for this long.
+        pollers: the number of concurrent requests that wait for messages.
+        modified_after: the earliest modification time of an object that is read; a time without a zone is UTC.
+        include_existing: True to read also objects that were written before the first run with this source.
     """
 
     queue_url: str
@@ -96,26 +92,26 @@ class Notifications:
             _require_web_url("endpoint", self.endpoint)
         if urlsplit(self.queue_url).path.strip("/") == "":
             raise SettingsError(
-                f"Notifications(queue_url={self.queue_url!r}): the URL names no queue; take what "
+                f"Notifications(queue_url={self.queue_url!r}): the URL does not name a queue; give the URL that "
                 "`aws sqs get-queue-url --queue-name ...` prints"
             )
         if self.queue_url.endswith(".fifo"):
             raise SettingsError(
                 f"Notifications(queue_url={self.queue_url!r}): S3 sends no events to FIFO queues, and their "
-                "order is of no use here; take a standard one"
+                "order is not used here; create a standard queue"
             )
         _require_zone(self)
 
     @property
     def relist_s(self) -> float:
-        """Seconds between two listings, at least."""
+        """The least time between two listings, in seconds."""
         return self.relist_interval_s
 
     def not_before(self, declared_at: datetime | None) -> datetime | None:
-        """Objects that were written earlier are left out; None if none are.
+        """The earliest modification time of an object that is read; None without a limit.
 
         Args:
-            declared_at: when the source was first declared, if that is known.
+            declared_at: the time of the first run with this source; None if it is not known.
         """
         return _not_before(self, declared_at)
 
@@ -134,16 +130,16 @@ def _not_before(discovery: Discovery, declared_at: datetime | None) -> datetime 
 
 
 def _require_web_url(option: str, url: str) -> None:
-    """Refuses what is no plain URL of a web server; a URL with credentials in it is not repeated."""
+    """Refuses all but a plain URL of a web server; the message does not repeat credentials."""
     try:
         parts = urlsplit(url)
         plain = parts.username is None and not parts.query and not parts.fragment
     except (AttributeError, TypeError, ValueError):
-        raise SettingsError(f"Notifications({option}=...): it is no URL") from None
+        raise SettingsError(f"Notifications({option}=...): it is not a valid URL") from None
     if not plain:
         raise SettingsError(
-            f"Notifications({option}=...): a URL without user, query or fragment is wanted; credentials belong into "
-            "storage_options or into the environment"
+            f"Notifications({option}=...): give a URL without user, query or fragment; credentials belong in "
+            "storage_options or in the environment"
         )
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise SettingsError(f"Notifications({option}={url!r}): give a URL that begins with https://, as SQS writes it")
+        raise SettingsError(f"Notifications({option}={url!r}): give a URL that begins with https://, as SQS prints it")

@@ -11,16 +11,18 @@ from actors.sources.source import SourceDefinition
 from state.location import Location
 from state.upkeep.retention import RetentionSettings
 
+COORDINATOR, DISPATCHER, MERGER = "coordinator", "dispatcher", "merger"
+MATERIALIZER = "materializer"
 _CAUTION = 8
 
 
 @dataclass(frozen=True, kw_only=True)
 class PipelineDefinition:
-    """Everything the coordinator needs.
+    """A declared pipeline, as the coordinator gets it.
 
     Args:
-        views: name of each declared view → the sources that it may read.
-        ansi: whether Spark runs in ANSI mode; kept in the catalog.
+        views: view → the names of the sources that it may read.
+        ansi: True if Spark runs in ANSI mode; the catalog keeps it.
     """
 
     name: str
@@ -34,7 +36,7 @@ class PipelineDefinition:
     placement: PlacementSettings = field(default_factory=PlacementSettings)
 
     def cautious(self) -> PipelineDefinition:
-        """The same with less of everything at once, for an attempt after an epoch that killed."""
+        """The definition with an eighth of the bytes and files at once, for an attempt after an epoch that killed."""
         return replace(
             self,
             barrier=replace(self.barrier, max_epoch_bytes=max(1, self.barrier.max_epoch_bytes // _CAUTION)),
@@ -46,25 +48,23 @@ class PipelineDefinition:
         )
 
     def closed_sources(self, decided: Set[str]) -> frozenset[str]:
-        """Sources that have a schema and must wait for another one's.
+        """Sources with a schema that must wait for the schema of another source.
 
-        A view over several sources begins with the first row of any of them, and can be analysed only when all of
-        their schemas are decided.
+        A view over several sources begins with the first row of any of them, and its analysis needs all schemas.
+
+        Args:
+            decided: the sources whose schema is decided.
         """
         undecided = {source.name for source in self.sources} - decided
         return frozenset(name for read in self.views.values() if read & undecided for name in read - undecided)
 
 
-COORDINATOR, DISPATCHER, MERGER = "coordinator", "dispatcher", "merger"
-MATERIALIZER = "materializer"
-
-
 class Topology:
-    """The names of all actors of a pipeline; an actor's edges out are named after it.
+    """The names of all actors of a pipeline.  The edges out of an actor have its name.
 
     Args:
         definition: the pipeline.
-        fetchers: the fetch actors at the start.
+        fetchers: the names of the fetch actors at the start.
     """
 
     def __init__(self, definition: PipelineDefinition, fetchers: Sequence[str]) -> None:
@@ -73,10 +73,10 @@ class Topology:
 
     @property
     def actors(self) -> tuple[str, ...]:
-        """Everybody whom a barrier passes, in its order."""
+        """The actors that a barrier passes, in its order."""
         return (*self.lists, DISPATCHER, *self.fetchers, MERGER)
 
     @property
     def collectors(self) -> tuple[str, ...]:
-        """Everybody who collects epochs."""
+        """The actors that collect epochs, and the materializer."""
         return (*self.actors, MATERIALIZER)

@@ -1,4 +1,4 @@
-"""On which nodes of a cluster the actors of a run are: what each asks for, and whether there is room."""
+"""Placement of the actors of a run on the nodes of a Ray cluster: the resources of each, and room for all."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _CPU, _MEMORY = "CPU", "memory"
 
 @dataclass(frozen=True, kw_only=True)
 class ActorResources:
-    """What one actor asks of its node.  Ray gives no node more than it has; what is asked for is not measured.
+    """The resources that one actor requests of its node.  Ray counts requests; it does not measure use.
 
     Args:
-        num_cpus: logical CPUs; 0 takes a place anywhere.
-        memory_bytes: of the node's memory for processes.
-        resources: custom resources, which only some nodes have.
+        num_cpus: the number of logical CPUs; 0 fits any node.
+        memory_bytes: the memory for the process, in bytes.
+        resources: custom resource → amount; only nodes that declare it have it.
     """
 
     num_cpus: float = 0
@@ -38,12 +38,12 @@ class ActorResources:
                 raise SettingsError(f"ActorResources(resources={{{name!r}: {amount!r}}}): give a number above 0")
 
     def options(self) -> dict[str, Any]:
-        """As Ray takes them."""
+        """The options of `ray.remote`."""
         memory = {_MEMORY: self.memory_bytes} if self.memory_bytes else {}
         return {"num_cpus": self.num_cpus, "resources": dict(self.resources), **memory}
 
     def places_on(self, node: Mapping[str, float]) -> float:
-        """How many such actors a node with these resources has room for."""
+        """The number of such actors that fit on a node with these resources."""
         asked = {_CPU: self.num_cpus, _MEMORY: self.memory_bytes, **self.resources}
         return min((node.get(name, 0) // amount for name, amount in asked.items() if amount), default=float("inf"))
 
@@ -54,12 +54,12 @@ class ActorResources:
 
 @dataclass(frozen=True, kw_only=True)
 class PlacementSettings:
-    """Which nodes of a Ray cluster the actors of a run take.
+    """The nodes of a Ray cluster on which the actors of a run are placed.
 
     Args:
-        fetch: of each fetch actor; they are spread over the nodes.
-        control: of the coordinator, and of each list, dispatcher and merger actor, which compute little; they are on
-            the driver's node if it has what they ask for, since a run does not outlive that node anyway.
+        fetch: the resources of each fetch actor; fetch actors are spread over the nodes.
+        control: the resources of the coordinator and of each list, dispatcher and merger actor.  They compute little
+            and stand on the driver's node if they fit there: a run does not outlive that node in any case.
     """
 
     fetch: ActorResources = field(default_factory=ActorResources)
@@ -69,18 +69,18 @@ class PlacementSettings:
 def without_room(
     placement: PlacementSettings, *, fetchers: int, controls: int, nodes: Iterable[Mapping[str, float]]
 ) -> str:
-    """What to say of actors that the cluster has no room for; nothing if it has.
+    """A text about the actors that do not fit into the cluster; empty if all fit.
 
     Args:
-        placement: what they ask for.
-        fetchers: how many fetch actors there are to be.
-        controls: and how many others.
-        nodes: all resources of each living node, as Ray names them.
+        placement: the resources of the actors.
+        fetchers: the number of fetch actors.
+        controls: the number of all other actors.
+        nodes: the resources of each living node, by Ray's names.
     """
     there = list(nodes)
     wanted = (("fetch", placement.fetch, fetchers), ("control", placement.control, controls))
     short = [
-        f"{count} {kind} actors ask for {asked} each, and the {len(there)} nodes have room for {int(room)}"
+        f"{count} {kind} actors request {asked} each, and the {len(there)} nodes have room for {int(room)}"
         for kind, asked, count in wanted
         if (room := sum(asked.places_on(node) for node in there)) < count
     ]

@@ -1,36 +1,33 @@
-"""What a source is: where its files are, how they are named, found and read."""
+"""The definition of a source: its place, format, pattern, schema, discovery and policies."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
+from actors.formats.registry import Format, format_type
 from actors.settings import require_one_of
+from actors.sources.discovery import Discovery, Listing, Notifications
 from state.errors import SettingsError
 from state.location import Location
 
-if TYPE_CHECKING:
-    pass
-from actors.formats.registry import Format, format_type
-from actors.sources.discovery import Discovery, Listing, Notifications
-
 METADATA = ("path", "size", "last_modified", "etag", "row", "epoch")
-"""What a source may tell of each row, in columns named `_path`, `_size` and so on: its file's whole URL, size in bytes,
-time and etag, the row's position in the file (from 0), and the epoch that ingested it."""
+"""Metadata of a row, in columns `_path`, `_size` and so on: the URL, size in bytes, modification time and etag of its
+file, its position in the file (from 0), and the epoch that ingested it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FilePolicy:
-    """What becomes of files that are not as they should be.
+    """The treatment of changed files and of bad records.
 
     Args:
-        on_change: when a file of which rows were ingested is another one now: `ignore` (it is noted), `fail`,
-            `append` (the new version is read as a new file), or `replace` (its rows come in place of the old ones).
-        on_bad_record: `quarantine`, or `fail`.
+        on_change: the treatment of a new version of a file that has rows in the views: `ignore` (the change is noted),
+            `fail`, `append` (the new version is read as a new file), or `replace` (its rows replace the old ones).
+        on_bad_record: `quarantine` or `fail`.
     """
 
     on_change: str = "ignore"
@@ -46,18 +43,18 @@ class SourceDefinition:
     """One source of a pipeline.
 
     Args:
-        name: what views call it.
-        location: where its files are.
-        format: how they are read.
-        pattern: which names are taken.
-        schema: None until it is given or taken from the first files.
-        discovery: how new files are found.
-        policy: what becomes of files that are not as they should be.
-        schema_evolution: what becomes of columns that the schema does not have: `strict`, `add_columns` or `widen`.
-        metadata: columns that tell where a row is from, see `METADATA`.
-        order: in which its files are read, one after the other: by `name`, or by `last_modified` and then name; None
-            for many at a time, in any order.
-        materialize: whether its rows are kept in a dataset of their own.
+        name: the name of the source in views.
+        location: the URL below which its files are, and the storage options.
+        format: the format of the files, with its options.
+        pattern: the glob pattern of the files' names, relative to the URL.
+        schema: the declared schema; None to take it from the first files.
+        discovery: the way to find new files.
+        policy: the treatment of changed files and bad records.
+        schema_evolution: the treatment of columns that the schema lacks: `strict`, `add_columns` or `widen`.
+        metadata: the metadata columns of each row, see `METADATA`.
+        order: the order in which files are read one after the other: `name`, or `last_modified` and then name; None
+            to read many files at a time, in any order.
+        materialize: True to keep the rows in a dataset of their own.
     """
 
     name: str
@@ -80,17 +77,17 @@ class SourceDefinition:
             require_one_of("metadata", name, METADATA)
         if self.policy.on_change == "replace" and not self.materialize:
             raise SettingsError(
-                f'source {self.name}: on_change="replace" takes rows out again, for which they must be stored: declare '
+                f'source {self.name}: on_change="replace" removes rows again and needs them stored: declare '
                 "it with materialize=True"
             )
         if isinstance(self.discovery, Notifications) and self.location.scheme != "s3":
             raise SettingsError(
-                f"source {self.name}: only a bucket of s3:// sends notifications, and {self.location} is none: declare "
-                "it with discovery=Listing(...)"
+                f"source {self.name}: only an s3:// bucket sends notifications, {self.location} does not: declare "
+                "the source with discovery=Listing(...)"
             )
 
     def to_json(self) -> str:
-        """What must stay equal over the life of a root, without secrets."""
+        """The options that must stay equal over the life of a root, as JSON without secrets."""
         format: Any = self.format
         options = asdict(format) | {"name": format.name}
         definition: dict[str, Any] = {"url": self.location.url, "format": options, "pattern": self.pattern}
@@ -102,7 +99,7 @@ class SourceDefinition:
 
     @classmethod
     def of_json(cls, name: str, text: str) -> SourceDefinition:
-        """What `to_json` has written, of this version or an earlier one; without storage options."""
+        """The definition that `to_json` wrote, without storage options."""
         recorded = json.loads(text)
         options: dict[str, Any] = {}
         for key, value in recorded["format"].items():
@@ -118,15 +115,15 @@ class SourceDefinition:
 
 
 def orders(sources: Iterable[SourceDefinition]) -> dict[str, str]:
-    """Source → the order in which its files are read, of those that have one."""
+    """Source → its reading order, for the sources that declare one."""
     return {source.name: source.order for source in sources if source.order is not None}
 
 
 def appending(sources: Iterable[SourceDefinition]) -> frozenset[str]:
-    """The sources whose changed files are read again, beside what was read of them."""
+    """The sources with `on_change="append"`."""
     return frozenset(source.name for source in sources if source.policy.on_change == "append")
 
 
 def replacing(sources: Iterable[SourceDefinition]) -> frozenset[str]:
-    """The sources whose changed files are read again, in place of what was read of them."""
+    """The sources with `on_change="replace"`."""
     return frozenset(source.name for source in sources if source.policy.on_change == "replace")

@@ -13,14 +13,17 @@ from actors.schemas.safe_types import safe_schema, widest_type
 from actors.sources.source import SourceDefinition
 from state.errors import SchemaError
 
+SAMPLE_FILES = 8
+"""The largest number of files that are sent ahead to show a schema."""
+
 
 def kept_schema(source: SourceDefinition, schema: pa.Schema, paths: Iterable[str] = ()) -> pa.Schema:
-    """The columns of the files, then those of their paths, then those that tell where a row is from.
+    """The schema of a source in the catalog: columns of the files, of their paths, then metadata columns.
 
     Args:
-        source: its `schema_evolution` and `metadata` count.
-        schema: declared, or what the files show.
-        paths: files whose paths have columns, if the schema is not declared.
+        source: the source; its `schema_evolution` and `metadata` count.
+        schema: the declared schema, or the schema of the first files.
+        paths: the paths of those files, whose parts may be columns; empty if the schema is declared.
 
     Raises:
         SchemaError: a column cannot be carried to Spark, or has the name of a metadata column.
@@ -43,11 +46,11 @@ def kept_schema(source: SourceDefinition, schema: pa.Schema, paths: Iterable[str
 
 
 def addable_columns(kept: pa.Schema, others: Iterable[pa.Field]) -> pa.Schema:
-    """Those of some columns that can become columns of a source: of a type that is known and survives the way to Spark.
+    """The columns that can be added to a source: of a known type that survives the hand-over to Spark.
 
     Args:
-        kept: the schema of the source; its names count without their case, as they do in Spark.
-        others: columns that it does not have.
+        kept: the schema of the source; names are compared without case, as in Spark.
+        others: columns of a file that the schema lacks.
     """
     taken = {name.lower() for name in kept.names}
     fields = []
@@ -62,17 +65,13 @@ def addable_columns(kept: pa.Schema, others: Iterable[pa.Field]) -> pa.Schema:
     return pa.schema(fields)
 
 
-SAMPLE_FILES = 8
-"""How many files are sent ahead at most."""
-
-
 class SchemaSample:
-    """Collects a proposal of each file that was sent ahead.
+    """Collects the schemas of the files that were sent ahead.
 
     Args:
-        source: whose files they are.
-        expected: how many files are out already.
-        is_hasty: the first schema decides: after an epoch that killed few files are read at a time.
+        source: the source of the files.
+        expected: the number of files that were sent ahead so far.
+        is_hasty: True if the first schema decides: after an epoch that killed, few files are read at a time.
     """
 
     def __init__(self, source: SourceDefinition, expected: int, is_hasty: bool = False) -> None:
@@ -81,33 +80,34 @@ class SchemaSample:
         self._answers = 0
 
     def add(self, path: str, schema: pa.Schema | SchemaError | None, expected: int = 0) -> None:
-        """A file shows a schema, or none that can be used.
+        """Adds the answer of one file.
 
         Args:
-            path: of the file, relative to the source.
-            schema: None if it is empty or cannot be read; an error if no source can have one of its columns.
-            expected: how many files have been sent ahead so far, as far as its reader knows.
+            path: the path of the file, relative to the source.
+            schema: its schema; None for a file that is empty or unreadable; an error for a column of a type that no
+                source can have.
+            expected: the number of files that were sent ahead so far, as far as the fetch actor knows.
         """
         self._expected = max(self._expected, expected)
         self._shown[path] = schema
-        # A path that was sent again, since it had vanished, answers twice.
+        # A path that vanished and was sent again answers twice.
         self._answers += 1
 
     @property
     def is_complete(self) -> bool:
-        """Whether every file that is out has shown what it has."""
+        """True if every file that was sent ahead has answered."""
         return self._answers >= self._expected or (self._is_hasty and bool(self._schemas()))
 
     @property
     def shows_something(self) -> bool:
-        """Whether any of them has columns."""
+        """True if any file has a schema, or an error in it."""
         return any(shown is not None for shown in self._shown.values())
 
     def schema(self) -> pa.Schema:
         """The schema of the source.
 
         Raises:
-            SchemaError: none of the files has one that can be used.
+            SchemaError: no file has a usable schema.
         """
         schemas = self._schemas()
         if not schemas:

@@ -1,7 +1,7 @@
 """Structured logs: lines for people or JSON on stderr, with the actor and the epoch, and without secrets.
 
-Every logger is made with its `actor`, or bound to it.  Who has an epoch binds, or gives, `epoch`: an actor the one that
-is open for it, the coordinator and the run the one that they speak of, else the last that was committed.
+Every logger is made with its `actor`, or bound to it.  Lines have an `epoch`: an actor's its open epoch, those of the
+coordinator and the run the epoch that they are about, or the last committed one.
 Slackwater logs through structlog.  A program that has configured structlog itself keeps its configuration.
 """
 
@@ -36,31 +36,33 @@ _SIGNATURE = re.compile(r"(?P<name>X-Amz-(?:Signature|Credential|Security-Token)
 
 
 class _StandardError:
-    """Writes to what `sys.stderr` is at that moment, so that lines pass above a progress display."""
+    """Writes to the `sys.stderr` of that moment, so that lines pass above a progress display."""
 
     def msg(self, message: str) -> None:
         try:
             sys.stderr.write(message + "\n")
             sys.stderr.flush()
         except OSError:
-            # Where the disk of the logs is full, the line is lost; what was being told of must go on.
+            # If the disk of the logs is full, the line is lost, and the work continues.
             pass
 
     log = debug = info = warning = warn = error = critical = exception = fatal = failure = msg
 
 
 def redact(value: Any) -> Any:
-    """The value with every secret in it replaced: by the name of its key, and inside of texts and URLs."""
-    if isinstance(value, str):
-        text = _IN_TEXT.sub(rf"\g<name>\g<between>{REDACTED}", value)
-        return _SIGNATURE.sub(rf"\g<name>={REDACTED}", _IN_URL.sub(f"{REDACTED}@", text))
-    if isinstance(value, Mapping):
-        return {k: REDACTED if is_secret(str(k)) else redact(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [redact(item) for item in value]
-    if isinstance(value, BaseException):
-        return redact(f"{type(value).__name__}: {value}")
-    return value
+    """The value with every secret in it replaced: those that a key names, and those inside of texts and URLs."""
+    match value:
+        case str():
+            text = _IN_TEXT.sub(rf"\g<name>\g<between>{REDACTED}", value)
+            return _SIGNATURE.sub(rf"\g<name>={REDACTED}", _IN_URL.sub(f"{REDACTED}@", text))
+        case Mapping():
+            return {key: REDACTED if is_secret(str(key)) else redact(each) for key, each in value.items()}
+        case list() | tuple():
+            return [redact(each) for each in value]
+        case BaseException():
+            return redact(f"{type(value).__name__}: {value}")
+        case _:
+            return value
 
 
 def _redact_event(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
@@ -75,7 +77,7 @@ def _visible_event(_logger: Any, _method: str, event: MutableMapping[str, Any]) 
 
 
 def _epoch_as_text(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """In JSON: not every reader's numbers hold an epoch."""
+    """The epoch as a text, for JSON: numbers of some readers are too small for it."""
     return {key: str(value) if key == "epoch" and isinstance(value, int) else value for key, value in event.items()}
 
 
@@ -84,7 +86,7 @@ def configure(level: str = "info", json: bool = False) -> None:
 
     Args:
         level: one of `LEVELS`.
-        json: one JSON object a line, instead of lines for people.
+        json: whether each line is a JSON object, instead of text for people.
 
     Raises:
         SettingsError: the level is unknown.
@@ -117,6 +119,6 @@ def configure(level: str = "info", json: bool = False) -> None:
 
 
 def configure_default() -> None:
-    """For a run that a program started: as its environment says, else warnings; never over its own configuration."""
+    """Logs of a run that a program started: by its environment, else warnings; its own configuration stays."""
     if not structlog.is_configured():
         configure(os.environ.get(_LEVEL_VARIABLE) or "warning", bool(os.environ.get(_JSON_VARIABLE)))

@@ -1,4 +1,4 @@
-"""Where the history of a backfill comes from: from stored rows if all of its sources have them, or from the files."""
+"""The choice of a backfill's history: stored rows if all its sources have them, else the files."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ def view_history(
     epoch: int,
     progress: str | None,
 ) -> History:
-    """What was ingested of a view's sources up to an epoch, by the last record that is not after it.
+    """The rows of a view's sources that were ingested up to an epoch, by the last record up to that epoch.
 
     Args:
         definition: the pipeline.
         clock: for the handle on the store.
-        schemas: of the sources, as of now.
+        schemas: source → its present schema.
         plan: of the view.
-        epoch: the last one that counts.
-        progress: where to go on; None for the start.
+        epoch: the last epoch of the history.
+        progress: the position to continue from; None for the start.
 
     Raises:
-        NotFoundError: no such record is kept.
+        NotFoundError: the store keeps no such record.
         StorageError: the store cannot be read.
     """
     store = LanceRoot(definition.root, clock).open(read_only=True)
     record = max((each for each in store.epochs() if each.epoch <= epoch), key=lambda each: each.epoch, default=None)
     if record is None:
         raise NotFoundError(
-            f"view {plan.name!r} catches up to epoch {epoch} of {definition.root}, which is kept no longer: "
+            f"view {plan.name!r}: its backfill needs epoch {epoch} of {definition.root}, which is not kept any longer: "
             "drop the view, and declare it again"
         )
     sources = [replace(each, schema=schemas[each.name]) for each in definition.sources if each.name in plan.sources]
@@ -56,6 +56,6 @@ def view_history(
         known = {name: schema for name, schema in schemas.items() if schema is not None}
         return StoredHistory(definition.root, stored, known, plan.columns, progress)
     recorded = recorded_sources(sources, store, record.state_version)
-    # How many records of a file may be bad was decided when it was ingested.
+    # The limit of bad records was applied at ingestion.
     limits = replace(definition.fetch.limits, max_bad_records=sys.maxsize)
     return LedgerHistory(list(recorded.values()), plan.columns, replace(definition.fetch, limits=limits), progress)

@@ -1,4 +1,4 @@
-"""What was ingested before a view was declared, read from the files again as the ledger says."""
+"""The history of a backfill, read from the files again: the ledger has the ingested files and their records."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LOST = (ObjectVanished, ObjectChanged, UnreadableFile)
 
 
 class _Opened(NamedTuple):
-    """A file whose first piece is being read."""
+    """A file whose first piece is read in a thread."""
 
     source: RecordedSource
     file: IngestedFile
@@ -36,13 +36,13 @@ class _Opened(NamedTuple):
 
 
 class LedgerHistory:
-    """Exactly the rows that the views hold: of each file as many records as were read, less the bad ones.
+    """Exactly the ingested rows: of each file the number of records in the ledger, without the bad ones.
 
     Args:
-        sources: with their files as of one epoch; the order of both is that of the history.
-        columns: source → the columns that are of use.
-        settings: how much is read at once.
-        progress: where to go on; None for the start.
+        sources: the sources with their files at one epoch, in the order of the history.
+        columns: source → its used columns.
+        settings: sizes of reads.
+        progress: the position to continue from; None for the start.
     """
 
     def __init__(
@@ -63,26 +63,26 @@ class LedgerHistory:
 
     @property
     def fraction(self) -> float:
-        """How much has been taken, from 0 to 1."""
+        """The share of the rows already taken, from 0 to 1."""
         return self._at.fraction
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """The URLs of the files that are gone, have changed, or cannot be read any more."""
+        """URLs of the files that are gone, have changed, or cannot be read."""
         return tuple(self._missing)
 
     def take(self, nbytes: int) -> HistoryPiece | None:
-        """See `History.take`; a file that is lost is passed over, and is in `missing`."""
+        """See `History.take`.  It skips a lost file and adds it to `missing`."""
         tables = gathered(self._pieces, nbytes)
         return HistoryPiece(tables, self._at.to_json()) if tables else None
 
     def close(self) -> None:
-        """Reads nothing more."""
+        """Stops reading."""
         self._pieces.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _read(self) -> Generator[tuple[str, pa.Table]]:
-        """Yields source and rows, and is behind what it has yielded."""
+        """Yields source and rows; the position is then after these rows."""
         ahead: deque[_Opened] = deque()
         begun = self._at.part
         while not self._at.is_at_end:
@@ -128,5 +128,5 @@ class LedgerHistory:
         if EPOCH not in table.column_names:
             return table
         if opened.file.epoch is None:
-            raise UnreadableFile("its rows came in several epochs, and only stored rows tell which came when")
+            raise UnreadableFile("its rows came in several epochs, and only stored rows have the epoch of each row")
         return with_epoch(table, opened.file.epoch)

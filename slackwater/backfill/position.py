@@ -1,4 +1,4 @@
-"""How far a history has been read."""
+"""The position in a history: part, and row in it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from itertools import accumulate
 
 
 class HistoryPosition:
-    """A part of the history, and a row in it; the parts come one after the other.
+    """The next row to read; the parts of the history, files or fragments, follow one another.
 
     Args:
-        sizes: rows of each part.
-        progress: a position as `to_json` gave it; None for the start.
+        sizes: number of rows of each part.
+        progress: a position from `to_json`; None for the start.
     """
 
     def __init__(self, sizes: Iterable[int], progress: str | None) -> None:
@@ -27,17 +27,17 @@ class HistoryPosition:
 
     @property
     def fraction(self) -> float:
-        """How much of all rows lies before, from 0 to 1."""
+        """The share of the rows before the position, from 0 to 1."""
         return (self._ends[self.part] + self.row) / self._ends[-1] if self._ends[-1] else 1.0
 
     def go_to(self, row: int) -> None:
-        """The rows before `row` of this part are read."""
+        """Moves to a row of this part."""
         self.row = row
 
     def go_to_next_part(self) -> None:
-        """Nothing more comes of this part."""
+        """Moves to the first row of the next part."""
         self.part, self.row = self.part + 1, 0
 
     def to_json(self) -> str:
-        """The position as a record keeps it."""
+        """The position as a text for an epoch record."""
         return json.dumps((self.part, self.row))

@@ -1,4 +1,4 @@
-"""What was ingested before a view was declared, out of the stored rows of its sources."""
+"""The history of a backfill, read from the stored rows of its sources."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _BATCH_ROWS = 65_536
 
 
 class StoredHistory:
-    """The rows of some sources as one epoch's record names them, fragment by fragment.
+    """The stored rows of some sources at one epoch, fragment by fragment.
 
     Args:
-        root: where the pipeline writes.
-        stored: source → the version of its rows; a source without rows is missing.
-        schemas: of the sources.
-        columns: source → the columns that are of use.
-        progress: where to go on; None for the start.
+        root: the directory of the pipeline.
+        stored: source → the version of its stored rows; a source without rows is missing.
+        schemas: source → its schema.
+        columns: source → its used columns.
+        progress: the position to continue from; None for the start.
     """
 
     def __init__(
@@ -47,12 +47,12 @@ class StoredHistory:
 
     @property
     def fraction(self) -> float:
-        """How much has been taken, from 0 to 1."""
+        """The share of the rows already taken, from 0 to 1."""
         return self._at.fraction
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Nothing ever is."""
+        """Empty: stored rows are never lost."""
         return ()
 
     def take(self, nbytes: int) -> HistoryPiece | None:
@@ -61,11 +61,11 @@ class StoredHistory:
         return HistoryPiece(tables, self._at.to_json()) if tables else None
 
     def close(self) -> None:
-        """Reads nothing more."""
+        """Stops reading."""
         self._pieces.close()
 
     def _read(self) -> Generator[tuple[str, pa.Table]]:
-        """Yields source and rows, and is behind what it has yielded."""
+        """Yields source and rows; the position is then after these rows."""
         while not self._at.is_at_end:
             source, fragment = self._fragments[self._at.part]
             for batch in self._batches(source, fragment):
@@ -85,7 +85,7 @@ class StoredHistory:
         yield from scanner.to_batches()
 
     def _with_all_columns(self, source: str, rows: pa.Table) -> pa.Table:
-        """Columns come to a dataset with the first rows that have them; the number of the file is made of its path."""
+        """The rows with all used columns: a missing column is null, and the path of a file gives its number."""
         columns = []
         for field in self._fields[source]:
             if field == FILE_FIELD:

@@ -1,4 +1,4 @@
-"""The command `slackwater`: what runs, explains, checks and keeps a root; the other commands are added to it."""
+"""The command `slackwater`: run, explain, verify and demo; the other commands are in `slackwater/cli/commands`."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from slackwater.cli.commands.doctor import diagnosis
 from slackwater.cli.commands.observing import observing
 from slackwater.cli.commands.reading import reading
 from slackwater.cli.commands.steering import steering
+from slackwater.cli.commands.upkeep import upkeep
 from slackwater.cli.options import (
     AtEpoch,
     Debug,
@@ -22,8 +23,8 @@ from slackwater.cli.options import (
     LogLevel,
     Root,
     StorageOptions,
+    Takeover,
     opened_store,
-    storage_options,
 )
 from slackwater.terminal.edge import reports_errors
 from slackwater.terminal.output import Output
@@ -40,20 +41,20 @@ app = typer.Typer(
 app.add_typer(observing)
 app.add_typer(reading)
 app.add_typer(steering)
+app.add_typer(upkeep)
 app.add_typer(diagnosis)
 
 Target = Annotated[str, typer.Argument(metavar="APP:PIPELINE", help="e.g. app.py:pipeline or package.module:pipeline")]
-Takeover = Annotated[bool, typer.Option("--takeover", help="take the root over from a living process")]
 
 
 class Until(StrEnum):
-    """When `run` ends by itself."""
+    """A condition that ends `run`."""
 
     CAUGHT_UP = "caught_up"
 
 
 class Engine(StrEnum):
-    """What `verify` computes views with."""
+    """The engine that computes the views for `verify`."""
 
     AUTO = "auto"
     DUCKDB = "duckdb"
@@ -61,7 +62,7 @@ class Engine(StrEnum):
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """The console script: parses `arguments` (by default the process's), runs the command, and exits."""
+    """The console script: parses the arguments, by default those of the process, runs the command, and exits."""
     app(args=list(arguments) if arguments is not None else None, prog_name="slackwater")
 
 
@@ -88,11 +89,11 @@ def run(
     target: Target,
     until: Annotated[
         Until | None,
-        typer.Option("--until", help="end when everything that was listed is committed; by default run for ever"),
+        typer.Option("--until", help="end when all listed files are committed; by default run forever"),
     ] = None,
     takeover: Takeover = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="only say what would be read, what it costs, and what would be refused")
+        bool, typer.Option("--dry-run", help="only print the files to read, the cost, and errors in the declaration")
     ] = False,
     list_price: Annotated[
         float | None,
@@ -103,16 +104,16 @@ def run(
         typer.Option("--get-price", min=0, help="for --dry-run: dollars for 1,000 GET requests; by default 0.0004"),
     ] = None,
     json: Annotated[
-        bool, typer.Option("--json", help="events, one JSON document a line; the last is the report")
+        bool, typer.Option("--json", help="print events, one JSON document per line; the last is the report")
     ] = False,
     log_level: Annotated[
         str | None,
-        typer.Option("--log-level", help="debug, info, warning or error; by default info, with a live display warning"),
+        typer.Option("--log-level", help="debug, info, warning or error; by default info, or warning on a terminal"),
     ] = None,
     log_json: LogJson = False,
     debug: Debug = False,
 ) -> None:
-    """Run a pipeline.  Ctrl-C ends it after a last epoch; a new start goes on where it stopped."""
+    """Run a pipeline.  Ctrl-C ends it after a last epoch; the next start continues there."""
     from actors.telemetry.logging import configure
     from slackwater.cli.commands.dry_run import parsed_prices, print_dry_run
     from slackwater.cli.display.session import has_display, print_report, show_run
@@ -125,7 +126,7 @@ def run(
         if print_dry_run(load_pipeline(target), prices, output).is_refused:
             sys.exit(1)
         return
-    report = show_run(load_pipeline(target), until.value if until else None, takeover, output)
+    report = show_run(load_pipeline(target), "caught_up" if until else None, takeover, output)
     if not json:
         print_report(report, output)
 
@@ -133,13 +134,13 @@ def run(
 @app.command()
 @reports_errors
 def explain(
-    target: Annotated[str, typer.Argument(metavar="APP:PIPELINE|ROOT", help="a pipeline, or where one has run")],
+    target: Annotated[str, typer.Argument(metavar="APP:PIPELINE|ROOT", help="a pipeline, or a root")],
     option: StorageOptions = None,
     json: Json = False,
     log_level: LogLevel = "warning",
     debug: Debug = False,
 ) -> None:
-    """The class of each view: how it is kept up to date, or the operator that prevents it."""
+    """Print the class of each view: how it is kept up to date, or the operator that prevents it."""
     from actors.telemetry.logging import configure
     from slackwater.cli.commands.explain import print_catalog, print_explanations
     from slackwater.cli.target import load_pipeline
@@ -153,72 +154,12 @@ def explain(
 
 @app.command()
 @reports_errors
-def vacuum(
-    root: Root,
-    keep_s: Annotated[
-        float | None,
-        typer.Option("--keep-s", min=0, help="every epoch of the last so many seconds stays; by default 3,600"),
-    ] = None,
-    keep_epochs: Annotated[
-        int | None,
-        typer.Option("--keep-epochs", min=1, help="and the last so many, whatever their age; by default 100"),
-    ] = None,
-    takeover: Takeover = False,
-    option: StorageOptions = None,
-    json: Json = False,
-    debug: Debug = False,
-) -> None:
-    """Let go of older epochs and of the files that only they use.  A tagged or pinned epoch stays.
-
-    A running pipeline does this by itself, as its settings say, and at once when it is asked; what is to be kept can be
-    said for a root that nobody runs on.
-    """
-    options = storage_options(option)
-    from slackwater.cli.commands.upkeep import vacuum_root
-    from state.ownership.command import VacuumCommand
-
-    command = VacuumCommand(keep_s=keep_s, keep_epochs=keep_epochs)
-    vacuum_root(root, options, command, Output(json), takeover=takeover)
-
-
-@app.command()
-@reports_errors
-def tag(
-    root: Root,
-    name: Annotated[str | None, typer.Argument(help="a letter, then letters, digits, '.', '_', '-'")] = None,
-    epoch: AtEpoch = None,
-    delete: Annotated[bool, typer.Option("--delete", help="take the name away")] = False,
-    list_all: Annotated[bool, typer.Option("--list", help="print all tags; so does no name")] = False,
-    takeover: Takeover = False,
-    option: StorageOptions = None,
-    json: Json = False,
-    debug: Debug = False,
-) -> None:
-    """Give an epoch a name, by which it is kept and read.  A name that is there already moves."""
-    options = storage_options(option)
-    from slackwater.cli.commands import upkeep
-    from state.errors import UsageError
-
-    if name is None or list_all:
-        if name is not None or epoch is not None or delete:
-            raise UsageError("--list takes no name, and nothing else: give one or the other")
-        upkeep.list_tags(root, options, Output(json))
-    elif delete:
-        if epoch is not None:
-            raise UsageError("--delete takes no --epoch: a name is taken away from whatever epoch it has")
-        upkeep.remove_tag(root, options, name, Output(json), takeover=takeover)
-    else:
-        upkeep.set_tag(root, options, name, epoch, Output(json), takeover=takeover)
-
-
-@app.command()
-@reports_errors
 def verify(
     root: Root,
     epoch: AtEpoch = None,
     target: Annotated[
         str | None,
-        typer.Option("--app", metavar="APP:PIPELINE", help="the pipeline, for views that are functions"),
+        typer.Option("--app", metavar="APP:PIPELINE", help="the pipeline, if a view is a function"),
     ] = None,
     engine: Annotated[
         Engine, typer.Option("--engine", help="auto: DuckDB, and Spark where DuckDB differs")
@@ -228,7 +169,7 @@ def verify(
     log_level: LogLevel = "warning",
     debug: Debug = False,
 ) -> None:
-    """Compute every view again from the files that the ledger names, and compare.  Exit code 0: all are equal."""
+    """Compute every view again from the files in the ledger, and compare.  Exit code 0: all views are equal."""
     from actors.telemetry.logging import configure
     from slackwater.cli.commands.verify import print_verification
     from slackwater.cli.target import load_pipeline
@@ -243,14 +184,14 @@ def verify(
 @app.command()
 @reports_errors
 def demo(
-    local: Annotated[bool, typer.Option("--local", help="a directory instead of the embedded S3 server")] = False,
+    local: Annotated[bool, typer.Option("--local", help="use a directory instead of the embedded S3 server")] = False,
     directory: Annotated[
         Path | None,
-        typer.Option("--directory", help="an empty or new directory to keep everything in; by default a temporary one"),
+        typer.Option("--directory", help="an empty or new directory for all files; by default a temporary one"),
     ] = None,
     debug: Debug = False,
 ) -> None:
-    """Flights into S3, through a crash, compared with DuckDB."""
+    """Demonstrate a pipeline: flights arrive in S3, the run crashes, and the views equal those of DuckDB."""
     from slackwater.demo.scenario import run_demo
 
     if not run_demo(local=local, directory=directory):

@@ -1,4 +1,4 @@
-"""The options that several commands share."""
+"""The options and arguments that several CLI commands share."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from state.location import SECRET_OPTIONS
 if TYPE_CHECKING:
     from slackwater.reading.store import Store
 
-# The variables that obstore and Lance read by themselves.
+# The environment variables that obstore and Lance read.
 _VARIABLES = {
     "access_key_id": "AWS_ACCESS_KEY_ID",
     "secret_access_key": "AWS_SECRET_ACCESS_KEY",
@@ -25,33 +25,35 @@ _VARIABLES = {
 }
 _PREFIX = re.compile(r"^(aws|azure_storage|azure|google)_")
 
-Root = Annotated[str, typer.Argument(help="where the pipeline keeps its state: a directory or an URL")]
+Root = Annotated[str, typer.Argument(help="the root of the pipeline: a directory or a URL")]
 Source = Annotated[str | None, typer.Option("--source", help="only files of this source")]
-Timeout = Annotated[float, typer.Option("--timeout", min=0, help="seconds to wait for the running pipeline's answer")]
+Timeout = Annotated[float, typer.Option("--timeout", min=0, help="seconds to wait for an answer of the pipeline")]
 StorageOptions = Annotated[
     list[str] | None,
     typer.Option(
         "-o",
         "--storage-option",
         metavar="KEY=VALUE",
-        help="how to reach the root, e.g. -o endpoint=http://127.0.0.1:8333 -o allow_http=true; repeatable",
+        help="access to the root, e.g. -o endpoint=http://127.0.0.1:8333 -o allow_http=true; repeatable",
     ),
 ]
 AtEpoch = Annotated[
     str | None,
     typer.Option("--epoch", help="an epoch, `latest`, a tag, or an ISO time; by default the latest"),
 ]
-Json = Annotated[bool, typer.Option("--json", help="one JSON document, for programs")]
+Json = Annotated[bool, typer.Option("--json", help="print one JSON document, for programs")]
+Takeover = Annotated[bool, typer.Option("--takeover", help="take the root over from a living process")]
 Debug = Annotated[bool, typer.Option("--debug", help="show the traceback of an error")]
 LogLevel = Annotated[str, typer.Option("--log-level", help="debug, info, warning or error")]
-LogJson = Annotated[bool, typer.Option("--log-json", help="logs as JSON lines")]
+LogJson = Annotated[bool, typer.Option("--log-json", help="write logs as JSON lines")]
 
 
 def storage_options(pairs: Sequence[str] | None) -> dict[str, str]:
-    """What `-o key=value -o ...` says.
+    """The storage options in `-o key=value -o ...`.
 
     Raises:
-        UsageError: not of this form, given twice, or a secret: those come from the environment only.
+        UsageError: a pair is not `key=value`, a key is given twice, or a key is a secret, which only the environment
+            may hold.
     """
     options: dict[str, str] = {}
     for pair in pairs or ():
@@ -60,7 +62,7 @@ def storage_options(pairs: Sequence[str] | None) -> dict[str, str]:
         bare = _PREFIX.sub("", key)
         secret = next((name for name in (key, bare) if name in SECRET_OPTIONS or name in _VARIABLES), None)
         if secret is not None:
-            # The value is not repeated: errors end up in logs.
+            # Without the value: errors end up in logs.
             raise UsageError(
                 f"-o {key} is refused: secrets are not taken from the command line, where every user of the machine "
                 f"can read them; set the environment variable {_VARIABLES.get(secret, secret.upper())} instead"
@@ -74,13 +76,13 @@ def storage_options(pairs: Sequence[str] | None) -> dict[str, str]:
 
 
 def opened_store(root: str, option: Sequence[str] | None) -> Store:
-    """The store at a root, for reading.
+    """Opens the store of a root, for reading.
 
     Raises:
         UsageError: as `storage_options`.
         StoreNotFoundError, StorageError: as `slackwater.open`.
     """
-    options = storage_options(option)  # first: a secret on the command line is refused whatever else is wrong
+    options = storage_options(option)  # first: a secret on the command line is refused before any other error
     from slackwater.reading.store import open as open_store
 
     return open_store(root, storage_options=options or None)

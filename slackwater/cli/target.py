@@ -1,4 +1,4 @@
-"""`app.py:pipeline` or `package.module:pipeline` → the pipeline."""
+"""Loads the pipeline that a command line names: `app.py:pipeline` or `package.module:pipeline`."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 def load_pipeline(target: str) -> Pipeline:
-    """Imports the module that `target` names, and returns the pipeline in it.
+    """Imports the module in `target`, and returns its pipeline.
 
     Args:
-        target: a Python file or a module, a colon, and the name of a variable that holds a `Pipeline`, or of a function
-            without parameters that makes one.
+        target: a Python file or a module, a colon, and the name of a `Pipeline`, or of a function without parameters
+            that returns one.
 
     Raises:
-        UsageError: there is no such file, module or name, or it is not a pipeline.
+        UsageError: the file, module or name does not exist, or is not a pipeline.
     """
     place, colon, name = target.rpartition(":")
     if not colon or not place or not name:
@@ -56,12 +56,12 @@ def _from_module(name: str) -> ModuleType:
         if name != missing and not name.startswith(missing + "."):
             raise
         raise UsageError(
-            f"there is no module {name}: give a file (app.py:pipeline), or start where it is found"
+            f"there is no module {name}: give a file (app.py:pipeline), or start in the directory of the module"
         ) from None
 
 
 def _make_importable(directory: Path) -> None:
-    """Here, and in the processes that run the user's functions: they import the module by its name."""
+    """Makes modules importable here, and in the processes that run the user's functions."""
     text = str(directory)
     if text not in sys.path:
         sys.path.insert(0, text)

@@ -1,37 +1,20 @@
-"""Asks the owner of a root for something; what can be done without a run is done here when nobody owns it."""
+"""A command from the process that asks to the owner of the root; without an owner, this process carries it out."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from slackwater.commands.answers import cleared, retried, tagged, vacuumed
-from slackwater.commands.maintenance import run_as_owner, vacuum
-from slackwater.commands.retry import requeue
+from slackwater.commands.maintenance import run_as_owner
+from slackwater.commands.operations import RootOperation
 from state.clock import Clock
 from state.errors import CommandRefusedError, CommandUnansweredError
 from state.location import Location
-from state.ownership.command import (
-    ClearQuarantineCommand,
-    Command,
-    ForgetCommand,
-    ReingestCommand,
-    RetryCommand,
-    TagCommand,
-    VacuumCommand,
-    kind_of,
-)
-from state.ownership.command_inbox import Answer, CommandInbox
+from state.ownership.command import Answer, Command
+from state.ownership.command_inbox import CommandInbox
 from state.ownership.owner import Owner, read_owner
-from state.upkeep.quarantine import clear_quarantine
-from state.upkeep.retention import RetentionSettings
-from state.upkeep.tags import delete_tag, put_tag
 
 if TYPE_CHECKING:
     from random import Random  # noqa: TID251 - as an argument
-
-    from state.lance.lance_root import LanceRoot
-    from state.store.store import StateStore
 
 TIMEOUT_S = 60.0
 _POLL_S = 0.5
@@ -47,21 +30,21 @@ def ask(
     timeout_s: float = TIMEOUT_S,
     takeover: bool = False,
 ) -> Answer:
-    """Has a command done by the run that owns the root, or else by this process.
+    """Has a command carried out by the run that owns the root, or else by this process.
 
     Args:
-        root: where a pipeline runs, or has run.
-        command: what is asked.
+        root: the root of a pipeline.
+        command: the command.
         clock: paces the waiting.
-        random: tells commands of one moment apart.
+        random: distinguishes commands of one millisecond.
         timeout_s: seconds to wait for the owner's answer.
-        takeover: do not ask the owner; take the root from it.
+        takeover: take the root over from a living owner instead of asking it.
 
     Returns:
-        What was done.
+        The answer of a command that is done.
 
     Raises:
-        CommandRefusedError: the owner refuses it, or nothing runs that could do it.
+        CommandRefusedError: the owner refuses the command, or nothing runs and the command needs a run.
         CommandUnansweredError: the owner lives, and has not answered in time.
         StoreNotFoundError: no pipeline has written there.
         OwnedError: another process took the root meanwhile.
@@ -72,7 +55,7 @@ def ask(
     while True:
         owner = read_owner(root)
         if takeover or owner is None or _is_gone(owner) or owner == silent:
-            return _do_alone(root, command, clock, takeover)
+            return _carry_out_alone(root, command, clock, takeover)
         outcome = _ask_owner(root, command, owner, clock, random, deadline_s)
         if isinstance(outcome, Owner):
             silent = outcome
@@ -85,14 +68,14 @@ def ask(
 def _ask_owner(
     root: Location, command: Command, owner: Owner, clock: Clock, random: Random, deadline_s: float
 ) -> Answer | Owner:
-    """The owner's answer; or the owner as it was last heard of, if it is gone, replaced or silent."""
+    """The owner's answer; or the last state of the owner, if it is gone, replaced or silent."""
     inbox = CommandInbox(root, clock)
     name = inbox.ask(command, owner.run_id, random)
     answer: Answer | None = None
     heard_s = clock.monotonic()
     try:
         while True:
-            now = read_owner(root)  # before the answer: an owner answers first and lets go then
+            now = read_owner(root)  # before the answer: an owner answers first, and releases the root then
             answer = inbox.answer_to(name)
             if answer is not None:
                 return answer
@@ -105,8 +88,8 @@ def _ask_owner(
             if clock.monotonic() >= deadline_s:
                 raise CommandUnansweredError(
                     f"the owner of {root}, pid {owner.pid} on {owner.host} ({owner.phase}), has not answered in time: "
-                    f"`{kind_of(command)}` is withdrawn, unless it is being done just now; look at `status`, and ask "
-                    "again with more time"
+                    f"`{command.kind}` is withdrawn, unless the owner is carrying it out; look at `status`, and ask "
+                    "again with a longer --timeout"
                 )
             clock.sleep(_POLL_S)
     finally:
@@ -118,33 +101,7 @@ def _is_gone(owner: Owner) -> bool:
     return owner.released or owner.is_dead()
 
 
-def _do_alone(root: Location, command: Command, clock: Clock, takeover: bool) -> Answer:
-    """Does what needs no run, as the owner for a moment."""
-
-    def action(store: StateStore, place: LanceRoot) -> Answer:
-        if isinstance(command, RetryCommand):
-            return retried(requeue(store, place.clock, command.source, command.file))
-        if isinstance(command, ClearQuarantineCommand):
-            return cleared(clear_quarantine(store, command.source, command.epoch))
-        if isinstance(command, TagCommand):
-            if command.epoch is None:
-                delete_tag(store, command.name)
-            else:
-                put_tag(store, command.name, command.epoch)
-            return tagged(command)
-        assert isinstance(command, VacuumCommand)
-        retention = RetentionSettings()
-        if command.keep_s is not None:
-            retention = replace(retention, keep_s=command.keep_s)
-        if command.keep_epochs is not None:
-            retention = replace(retention, keep_epochs=command.keep_epochs)
-        return vacuumed(vacuum(store, place, retention))
-
-    if not isinstance(command, (RetryCommand, ClearQuarantineCommand, TagCommand, VacuumCommand)):
-        if isinstance(command, (ReingestCommand, ForgetCommand)):
-            raise CommandRefusedError(
-                f"nothing runs at {root}: `{kind_of(command)}` needs a run, which computes the views; start the "
-                "pipeline, and ask again"
-            )
-        raise CommandRefusedError(f"nothing runs at {root}: there is nothing to {kind_of(command)}")
-    return run_as_owner(root.url, root.storage_options, action, takeover=takeover, clock=clock)
+def _carry_out_alone(root: Location, command: Command, clock: Clock, takeover: bool) -> Answer:
+    if not isinstance(command, RootOperation):
+        raise CommandRefusedError(f"nothing runs at {root}: {command.why_run}")
+    return run_as_owner(root.url, root.storage_options, command.on_root, takeover=takeover, clock=clock)

@@ -1,4 +1,4 @@
-"""What may be done to a root that nobody runs on: as its owner, for as long as it takes."""
+"""Work on a root without a run, as its owner for the time of the work."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def run_as_owner(
     takeover: bool = False,
     clock: Clock | None = None,
 ) -> Result:
-    """Takes a root over, does one thing, and lets go of it.  A run that was frozen meanwhile is fenced by it.
+    """Takes a root over, does one action, and releases the root.  A run that was frozen meanwhile is fenced.
 
     Args:
-        root: where a pipeline has written.
+        root: the root of a pipeline.
         storage_options: as for `open`.
-        action: is given the owner's handle on the store, and the root.
-        takeover: do not ask whether an owner lives.
-        clock: paces the watching of another owner.
+        action: gets the owner's handle on the store, and the root.
+        takeover: take the root even from a living owner.
+        clock: paces the observation of another owner.
 
     Raises:
         StoreNotFoundError: no pipeline has written there.
@@ -61,12 +61,12 @@ def run_as_owner(
 
 
 def vacuum(store: StateStore, root: LanceRoot, retention: RetentionSettings) -> Vacuumed:
-    """Lets go of all that need not be kept, now.
+    """Deletes expired epochs, and the files that only they use.
 
     Args:
         store: the owner's handle.
-        root: where it is.
-        retention: which epochs stay.
+        root: the place of the store.
+        retention: selects the epochs to keep.
 
     Raises:
         FencedError, CommitRefusedError, CommitUnknownError: as `StateStore.commit`.

@@ -1,4 +1,4 @@
-"""Which quarantined files may be read again, and how they go back into the queue of a root that nobody runs on."""
+"""Quarantined files that may be read again, and their return into the queue of a root without a run."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from state.tables.tables import REMOVED_STATUSES
 
 
 def quarantined_files(store: StateStore, source: str | None = None, file: str | None = None) -> list[RetriedFile]:
-    """The quarantined files that may be read again: the last version of each path, unless another one was read.
+    """The quarantined files that may be read again: the last version of each path, unless another version was read.
 
-    Single bad records of a file are no matter of a retry: the views hold the rows around them.
+    Files with single bad records are not retried: the views hold the rows around the records.
 
     Args:
         store: a handle on the store.
-        source: only this source's.
-        file: only those that this names: a whole URL, an absolute path, or a glob over the paths below a source, as in
-            a source's pattern; a path itself names its file whatever it would mean as a glob.
+        source: only files of this source.
+        file: only files with this name: a whole URL, an absolute path, or a glob over the paths below a source, as in
+            the pattern of a source; an exact path matches its file, also if it has characters of a glob.
 
     Raises:
         NotFoundError: there is no such source, or no such quarantined file.
@@ -63,16 +63,16 @@ def quarantined_files(store: StateStore, source: str | None = None, file: str | 
 
 
 def requeue(store: StateStore, clock: Clock, source: str | None = None, file: str | None = None) -> int:
-    """Puts quarantined files back into the queue, in an epoch of its own.  The next run reads them.
+    """Puts quarantined files back into the queue, in an epoch of their own.  The next run reads them.
 
     Args:
         store: the owner's handle.
         clock: makes the epoch.
         source: see `quarantined_files`.
-        file: likewise.
+        file: see `quarantined_files`.
 
     Returns:
-        How many files.
+        The number of files.
 
     Raises:
         NotFoundError: as `quarantined_files`.
@@ -95,11 +95,11 @@ def requeue(store: StateStore, clock: Clock, source: str | None = None, file: st
 
 
 def naming(file: str, urls: Mapping[str, str]) -> Callable[[Mapping[str, Any]], bool]:
-    """Whether a file is named, by a row that has its source and its path; see `quarantined_files`.
+    """A test whether a row, by its source and its path, has a name; see `quarantined_files`.
 
     Args:
-        file: as there.
-        urls: of the sources.
+        file: the name, as there.
+        urls: the URLs of the sources.
     """
     if "://" in file or file.startswith("/"):
         url = Location(file).url

@@ -17,10 +17,11 @@ from actors.sources.pipeline_definition import PipelineDefinition
 from actors.sources.source import SourceDefinition
 from slackwater.planning.shown_schema import shown_schema
 from slackwater.reading.view import View
-from spark_bridge.analysis.analysis import SourceWithoutSchemaError, analyse
+from spark_bridge.analysis.analysis import analyse
+from spark_bridge.analysis.spark_analysis import SourceWithoutSchemaError
 from spark_bridge.analysis.view_definition import ViewDefinition
-from spark_bridge.analysis.view_plan import APPEND, FULL, ViewPlan
-from spark_bridge.session.session import session_at_hand
+from spark_bridge.analysis.view_plan import ViewPlan
+from spark_bridge.session.local_session import session_at_hand
 from spark_bridge.session.settings import SparkSettings
 from state.clock import Clock
 from state.errors import NotFoundError, NotIncrementalError, StoreNotFoundError
@@ -52,7 +53,7 @@ class RowsTouched:
 
     def text(self, plan: ViewPlan) -> str:
         """What an epoch touches of a view, for people."""
-        if plan.view_class == FULL:
+        if plan.view_class == "full":
             stored = [self._rows(stored_rows_name(source)) for source in plan.sources]
             if None in stored:
                 return "all stored rows of its sources, when some are new; how many is known when they are stored"
@@ -63,7 +64,7 @@ class RowsTouched:
         new = round(median(with_rows))
         seen = f"an epoch had {new:,} new rows, by the median of the last {len(with_rows)}"
         held = self._rows(plan.name)
-        if plan.view_class == APPEND:
+        if plan.view_class == "append":
             return f"about {new:,} rows or what the query makes of them: {seen}"
         if held is None:
             return f"at most {new:,} groups: {seen}"

@@ -1,4 +1,4 @@
-"""A source as the catalog has it, with the rows that one epoch's ledger says were ingested."""
+"""A source as the catalog records it, with the rows that were ingested by one epoch."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from state.upkeep.quarantine import bad_records, is_message
 
 @dataclass(frozen=True)
 class IngestedFile:
-    """The first records of one version of a file.
+    """The ingested records of one file version: its first `rows`.
 
     Args:
-        file: the version.
-        rows: how many, good and bad.
-        bad: the positions of those that are quarantined, in order.
-        rows_bad: how many the ledger says those are.
-        is_whole: whether there are no more in the file.
-        epoch: the one that ingested all of them; None if there were several.
+        file: the file version.
+        rows: the number of records, good and bad.
+        bad: the positions of the quarantined records, in order.
+        rows_bad: the number of quarantined records by the ledger.
+        is_whole: True if the file has no more records.
+        epoch: the epoch that ingested all of them; None for several epochs.
     """
 
     file: FileVersion
@@ -42,17 +42,17 @@ class IngestedFile:
 
     @property
     def good(self) -> int:
-        """How many rows of it the views hold."""
+        """The number of its rows in the views."""
         return self.rows - len(self.bad)
 
 
 @dataclass(frozen=True)
 class RecordedSource:
-    """Where a source is, how it is read, and what was read of it.
+    """A source, and the files of it that were ingested.
 
     Args:
-        definition: with its schema.
-        files: those of which at least one record was read, in the order of their paths.
+        definition: the definition, with its schema.
+        files: the files with at least one ingested record, by path.
     """
 
     definition: SourceDefinition
@@ -69,12 +69,12 @@ class RecordedSource:
 
 
 def recorded_definition(source: CatalogSource, known: Iterable[Location], root: Location) -> SourceDefinition:
-    """The definition that a source was read by.
+    """The definition of a source, with storage options.
 
     Args:
-        source: the catalog's.
-        known: places with the options that open them.
-        root: its options open the sources on the same kind of store, as in a pipeline.
+        source: the source in the catalog.
+        known: locations with their storage options.
+        root: the root; its options count for sources on the same kind of store, as in a pipeline.
     """
     recorded = SourceDefinition.of_json(source.name, source.definition)
     location = recorded.location
@@ -88,7 +88,7 @@ def recorded_definition(source: CatalogSource, known: Iterable[Location], root: 
 def recorded_sources(
     definitions: Iterable[SourceDefinition], store: StateStore, state_version: int
 ) -> dict[str, RecordedSource]:
-    """The sources with the files that the ledger and the queues of one version of the store say were read."""
+    """The sources with their ingested files, by ledger and queue of one version of the store."""
     files = read_files(store, state_version)
     is_removed = pc.is_in(files["status"], value_set=pa.array(REMOVED_STATUSES))
     was_read = pc.greater(pc.fill_null(files["rows_read"], 0), 0)

@@ -1,4 +1,4 @@
-"""Which columns and rows of a view are asked for: what Lance reads, so that the rest is not read."""
+"""Selection of columns and rows of a view; Lance reads nothing else."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import lance
 from state.errors import UsageError
 
 HIDDEN_PREFIX = "__sw_"
-"""What the names of columns begin with that Slackwater keeps beside the result."""
+"""The prefix of the columns that Slackwater keeps beside the result."""
 
 _TEXT_LITERAL = re.compile(r"'(?:[^']|'')*'")
 _UNKNOWN_COLUMN = re.compile(r"No field named (.+?)\.(?:[\s,]|$)")
@@ -21,17 +21,17 @@ _BAD_ON_A_ROW = ("Arrow error", "applying filter expression")
 
 
 def hidden(column: str) -> bool:
-    """Whether a column is Slackwater's own."""
+    """True for a column of Slackwater's own."""
     return column.startswith(HIDDEN_PREFIX)
 
 
 @dataclass(frozen=True)
 class Selection:
-    """What of a view is read.
+    """Columns and rows of a view.
 
     Args:
-        columns: of the result, in this order.
-        filter: what the rows fulfil, in Lance's SQL; None for all rows.
+        columns: columns of the result, in this order.
+        filter: the condition of the rows, in Lance's SQL; None for all rows.
     """
 
     columns: tuple[str, ...]
@@ -39,23 +39,23 @@ class Selection:
 
     @property
     def condition(self) -> str | None:
-        """The filter for Lance, which takes no notice of what stands behind a condition, such as a LIMIT."""
+        """The filter for Lance; in brackets, since Lance ignores text behind a condition, such as a LIMIT."""
         return None if self.filter is None else f"({self.filter}\n)"
 
     @classmethod
     def checked(
         cls, view: str, dataset: lance.LanceDataset, columns: Sequence[str] | None, filter: str | None
     ) -> Selection:
-        """A selection that Lance understands; nothing is read for that.
+        """A selection that was checked against the view; no rows are read.
 
         Args:
-            view: its name, for messages.
+            view: the name of the view, for messages.
             dataset: its dataset.
-            columns: the names of columns of the result; None for all of them.
+            columns: columns of the result; None for all.
             filter: a condition on columns of the result.
 
         Raises:
-            UsageError: there is no such column, one is named twice or hidden, or the condition is not understood.
+            UsageError: a column does not exist, is named twice or is hidden, or the condition is not valid.
         """
         known = [name for name in dataset.schema.names if not hidden(name)]
         there_are = f"the columns of view {view!r} are: {', '.join(known)}"
@@ -75,12 +75,12 @@ class Selection:
             unknown = _UNKNOWN_COLUMN.search(str(error))
             if unknown:
                 name = unknown.group(1).strip('"`')
-                raise UsageError(f"filter {filter!r} names {name!r}, which there is not; {there_are}") from None
+                raise UsageError(f"filter {filter!r} names {name!r}, which does not exist; {there_are}") from None
             raise UsageError(f"filter {filter!r} on view {view!r} is not understood: {_reason(error)}") from None
         return selection
 
     def refused(self, view: str, error: Exception) -> UsageError | None:
-        """What to say when the condition cannot be computed for a row; None if that is not what is wrong."""
+        """The error for a condition that cannot be computed for a row; None for another error."""
         if self.filter is None or not any(mark in str(error) for mark in _BAD_ON_A_ROW):
             return None
         return UsageError(f"filter {self.filter!r} fails on a row of view {view!r}: {_reason(error)}")
@@ -95,12 +95,12 @@ def _columns(view: str, columns: Sequence[str] | None, known: list[str], there_a
         if name not in known:
             raise UsageError(f"view {view!r} has no column {name!r}; {there_are}")
         if name in columns[:at]:
-            raise UsageError(f"column {name!r} of view {view!r} is asked for twice: name it once")
+            raise UsageError(f"column {name!r} of view {view!r} is named twice: name it once")
     return tuple(columns)
 
 
 def _reason(error: Exception) -> str:
-    """The last part of what Lance says, in one line, without the place in its source."""
+    """The last part of an error of Lance, in one line, without the position in its source."""
     text = " ".join(_PLACE_IN_LANCE.sub("", str(error)).split())
     for beginning in (*_BAD_CONDITION, "Arrow error"):
         text = text.rpartition(f"{beginning}: ")[2]

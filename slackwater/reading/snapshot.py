@@ -1,4 +1,4 @@
-"""One committed epoch: ledger, queues and all views at the same moment."""
+"""Snapshot of one committed epoch: ledger, queues and all views at the same moment."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from state.tables.stored_rows import is_view, stored_rows_name
 
 
 class Snapshot:
-    """Everything as it stood at one epoch; it stays so whatever is committed later.
+    """The root as of one epoch; later commits do not change it.
 
     Args:
         root: the root of the pipeline.
         store: a handle on its store.
-        record: the epoch.
+        record: the record of the epoch.
     """
 
     def __init__(self, root: Location, store: StateStore, record: EpochRecord) -> None:
@@ -43,19 +43,19 @@ class Snapshot:
 
     @property
     def committed_at(self) -> datetime:
-        """In UTC."""
+        """The time of the commit, in UTC."""
         return self._record.committed_at
 
     @property
     def views(self) -> tuple[str, ...]:
-        """The names of the views that there were."""
+        """The names of the views at this epoch."""
         return tuple(filter(is_view, self._record.views))
 
     def view(self, name: str) -> View:
-        """A view as it stood at this epoch.
+        """A view as of this epoch.
 
         Raises:
-            ViewNotFoundError: there was no such view; the message lists those that there were.
+            ViewNotFoundError: the epoch has no such view; the message lists its views.
         """
         version = self._record.views.get(name) if is_view(name) else None
         if version is None:
@@ -73,8 +73,8 @@ class Snapshot:
         """The rows of a materialized source that were ingested by this epoch, in any order.
 
         Raises:
-            NotFoundError: there was no such source.
-            ViewNotFoundError: its rows are not kept, or there was none yet.
+            NotFoundError: the epoch has no such source.
+            ViewNotFoundError: the source is not materialized, or no row was ingested yet.
         """
         require_source(source, self._definitions())
         version = self._record.views.get(stored_rows_name(source))
@@ -86,19 +86,18 @@ class Snapshot:
         return View(self._root, version, (), self.epoch)
 
     def sql(self, query: str) -> pa.Table:
-        """The answer to a SELECT over the views of this epoch, computed by DuckDB in this process.
+        """The result of a SELECT over the views of this epoch, computed by DuckDB in this process.
 
-        Every view is a relation by its name, with the columns of its result, and so is the ledger, as `files()` gives
-        it, by the name `files` unless a view is called so.  Of a view only what the query needs is read: the columns
-        that it names, and where they are compared with constants, the rows that pass.  Names are the same in upper and
-        lower case.  The query reads nothing else, no file and no network, and writes nothing.
+        Every view is a relation by its name, with the columns of its result.  The ledger, as `files()` returns it, is
+        the relation `files`, unless a view has this name.  Only the columns that the query names are read, and of
+        columns that it compares with constants only the rows that pass.  Names ignore case.  The query reads no other
+        file and no network, and writes nothing.
 
         Args:
-            query: one SELECT (also WITH, FROM, VALUES, DESCRIBE) in DuckDB's SQL; times are in UTC.
+            query: one SELECT (or WITH, FROM, VALUES, DESCRIBE) in DuckDB's SQL; times are in UTC.
 
         Raises:
-            UsageError: DuckDB is not installed, does not understand the query or cannot compute it; or it is something
-                else than one SELECT.
+            UsageError: DuckDB is not installed or refuses the query, or the query is not one SELECT.
             EpochExpiredError: the epoch is no longer retained.
             StorageError: the root cannot be read.
 
@@ -109,20 +108,20 @@ class Snapshot:
         return run_query(query, views, self.files, f"epoch {self.epoch} of {self._root}")
 
     def files(self, source: str | None = None, status: str | None = None) -> pa.Table:
-        """The ledger and the queues as they stood at this epoch; columns as `Store.files`.
+        """The ledger and the queues as of this epoch; columns as `Store.files`.
 
         Raises:
-            NotFoundError: there was no such source.
-            UsageError: there is no such status.
+            NotFoundError: the epoch has no such source.
+            UsageError: the status is not valid.
         """
         version = self._record.state_version
         return file_table(self._store, self._definitions(), version, source=source, status=status)
 
     def quarantine(self, source: str | None = None) -> pa.Table:
-        """The bad records that were known at this epoch; columns as `Store.quarantine`.
+        """The bad records as of this epoch; columns as `Store.quarantine`.
 
         Raises:
-            NotFoundError: there was no such source.
+            NotFoundError: the epoch has no such source.
         """
         return quarantine_table(self._store, self._definitions(), self._record.state_version, source)
 

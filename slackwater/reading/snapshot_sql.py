@@ -1,4 +1,4 @@
-"""SQL over the views of one epoch, by DuckDB inside this process."""
+"""SQL over the views of one epoch, computed by DuckDB in this process."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _CONFINED = (
 
 
 def run_query(text: str, views: Mapping[str, ViewReader], files: Callable[[], pa.Table], place: str) -> pa.Table:
-    """The answer to one SELECT, see `Snapshot.sql`.
+    """The result of one SELECT, see `Snapshot.sql`.
 
     Args:
         text: the query.
-        views: what it may name.
-        files: gives the ledger.
+        views: the views that it may name.
+        files: returns the ledger.
         place: the epoch and the root, for messages.
 
     Raises:
-        UsageError: DuckDB is not installed, or cannot understand or compute the query; or it is not one SELECT.
+        UsageError: DuckDB is not installed or refuses the query, or the query is not one SELECT.
         EpochExpiredError, StorageError: a view or the ledger cannot be read.
     """
     try:
@@ -55,10 +55,10 @@ def run_query(text: str, views: Mapping[str, ViewReader], files: Callable[[], pa
 
 
 def _named(text: str, views: Mapping[str, ViewReader]) -> dict[str, ViewReader]:
-    """The views whose names occur in a query: only they are opened.
+    """The views whose names occur in a query; only they are opened.
 
     Raises:
-        UsageError: DuckDB, to which upper and lower case are the same, cannot tell two of them apart.
+        UsageError: two of them differ only in case, which DuckDB ignores.
     """
     named = {name: reader for name, reader in views.items() if name.casefold() in text.casefold()}
     alike = {name.casefold(): name for name in named}
@@ -71,5 +71,5 @@ def _named(text: str, views: Mapping[str, ViewReader]) -> dict[str, ViewReader]:
 
 
 def _reason(error: Exception) -> str:
-    """What DuckDB says, in one line, without its picture of the place."""
+    """An error of DuckDB in one line, without its drawing of the position."""
     return " ".join(str(error).partition("\n\nLINE ")[0].split())

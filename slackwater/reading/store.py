@@ -1,4 +1,4 @@
-"""Reading a root: epochs, files, views and their story.  Needs neither Ray nor Spark nor a server."""
+"""Store: the reading face of a root.  It needs no Ray, Spark or server."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ def open(root: str | os.PathLike[str], storage_options: Mapping[str, str] | None
 
     Args:
         root: the URL or directory that a pipeline writes to.
-        storage_options: as for the pipeline; without them the usual environment variables count.
+        storage_options: as for the pipeline; without them the environment variables of the provider count.
 
     Raises:
-        StoreNotFoundError: no pipeline has written there.
+        StoreNotFoundError: no pipeline has written to the root.
         StorageError: the root cannot be read.
 
     Examples:
@@ -55,11 +55,11 @@ def open(root: str | os.PathLike[str], storage_options: Mapping[str, str] | None
 
 
 class Store:
-    """What a pipeline has committed at a root.  Every call sees the latest epoch.
+    """The committed state of a root.  Every call sees the latest epoch.
 
     Args:
         root: the root.
-        clock: for the store's handle, and for the pauses of `watch`.
+        clock: the clock of the handle, and of the pauses of `watch`.
     """
 
     def __init__(self, root: Location, clock: Clock) -> None:
@@ -72,7 +72,7 @@ class Store:
 
     @property
     def root(self) -> str:
-        """Its URL, without user information."""
+        """The URL of the root, without user information."""
         return self._root.url
 
     def epochs(self) -> pa.Table:
@@ -80,7 +80,7 @@ class Store:
         return epoch_table(self._latest())
 
     def latest_epoch(self) -> int:
-        """The last epoch that was committed, 0 before the first; the cheapest question that there is."""
+        """The last committed epoch; 0 before the first.  This is the cheapest call."""
         return self._latest().head.epoch
 
     def tags(self) -> dict[str, int]:
@@ -88,19 +88,19 @@ class Store:
         return dict(sorted(self._latest().head.tags.items()))
 
     def files(self, source: str | None = None, status: str | None = None) -> pa.Table:
-        """One row for every version of every file that was listed.
+        """One row for every version of every listed file.
 
-        The views hold exactly the first `rows_read` records of each, in file order, less the `rows_bad` of them that
-        are quarantined; of those that are `replaced` or `forgotten` they have held these records up to
-        `removed_epoch`, and hold none.
+        The views hold exactly the first `rows_read` records of each version, in file order, less its `rows_bad`
+        quarantined ones.  Of a version that is `replaced` or `forgotten` they held these records before
+        `removed_epoch`, and hold none now.
 
         Args:
-            source: only this source's.
-            status: only `waiting`, `reading`, `done`, `quarantined`, `vanished`, `replaced` or `forgotten`.
+            source: the name of a source; None for all.
+            status: one of `waiting`, `reading`, `done`, `quarantined`, `vanished`, `replaced` or `forgotten`.
 
         Raises:
-            NotFoundError: there is no such source.
-            UsageError: there is no such status.
+            NotFoundError: the source does not exist.
+            UsageError: the status is not valid.
         """
         state = self._latest()
         return file_table(state, _catalog(state), None, source=source, status=status)
@@ -114,20 +114,20 @@ class Store:
         after: str | None = None,
         limit: int = 100,
     ) -> Page:
-        """A page of the files whose URL has this text in it: rows as `files` has them, ordered by source and path.
+        """A page of the files whose URL contains a text: columns as `files`, ordered by source and path.
 
-        For ledgers that are too long for `files`: of a million rows only a page is read.
+        For a ledger that is too long for `files`: of a million rows only a page is read.
 
         Args:
-            text: a part of the path, in any case of letters; or a whole URL, or one that the URL begins with.
-            source: only this source's.
-            status: only in this status, as for `files`.
-            after: what the page before this one says; None for the first.
-            limit: rows of a page.
+            text: a part of the path, ignoring case; or a whole URL, or the beginning of one.
+            source: the name of a source; None for all.
+            status: a status, as for `files`; None for all.
+            after: `Page.after` of the previous page; None for the first page.
+            limit: the number of rows of a page.
 
         Raises:
-            NotFoundError: there is no such source.
-            UsageError: there is no such status, or `after` or `limit` is not understood.
+            NotFoundError: the source does not exist.
+            UsageError: `status`, `after` or `limit` is not valid.
 
         Example:
             >>> page = store.find_files("2013-02", status="quarantined")  # doctest: +SKIP
@@ -137,50 +137,50 @@ class Store:
         return find_files(state, _catalog(state), text, source=source, status=status, after=after, limit=limit)
 
     def count_files(self) -> pa.Table:
-        """How many `files` of each `source` there are in each `status`, and the sums of `rows_read` and `rows_bad`."""
+        """One row per `source` and `status`: the number of `files`, and the sums of `rows_read` and `rows_bad`."""
         return count_files(self._latest())
 
     def quarantine(self, source: str | None = None) -> pa.Table:
-        """One row for every record that does not fit its source: the views hold the rows around it.
+        """One row for every bad record; the views hold the rows around it.
 
-        A poison message of a queue of events has a row, too: its `path` is the queue's URL with `#` and the message's
-        id, its `row` is null, and `raw` is its body.
+        A poison message of a queue of events has a row, too: its `path` is the URL of the queue with `#` and the id of
+        the message, its `row` is null, and `raw` is its body.
 
-        The columns: `source`; `path`, the whole URL of the file as in `files`; `row`, the position in the file, counted
-        from 0 as in the metadata column `_row` (messages for people count from 1); `raw`, the bytes of the record, or
-        the first 64 KiB of them, for Parquet the row as JSON; `reason`; `epoch`, the one that quarantined it.
+        The columns: `source`; `path`, the whole URL of the file as in `files`; `row`, the position in the file from 0,
+        as in the metadata column `_row` (messages count from 1); `raw`, the first 64 KiB of the record, for Parquet the
+        row as JSON; `reason`; `epoch`, the epoch that quarantined it.
 
-        Records that were cleared are left out; `rows_bad` of `files` counts them still.
+        Cleared records are left out; `rows_bad` of `files` still counts them.
 
         Args:
-            source: only this source's.
+            source: the name of a source; None for all.
 
         Raises:
-            NotFoundError: there is no such source.
+            NotFoundError: the source does not exist.
         """
         state = self._latest()
         return quarantine_table(state, _catalog(state), None, source)
 
     def find_bad_records(self, source: str | None = None, *, after: str | None = None, limit: int = 100) -> Page:
-        """A page of what `quarantine` has, where that is too much to be read as a whole.
+        """A page of the bad records, ordered by source, path and row: columns as `quarantine`.
 
         Args:
-            source: only this source's.
-            after: what the page before this one says; None for the first.
-            limit: rows of a page.
+            source: the name of a source; None for all.
+            after: `Page.after` of the previous page; None for the first page.
+            limit: the number of rows of a page.
 
         Raises:
-            NotFoundError: there is no such source.
-            UsageError: `after` or `limit` is not understood.
+            NotFoundError: the source does not exist.
+            UsageError: `after` or `limit` is not valid.
         """
         state = self._latest()
         return find_bad_records(state, _catalog(state), source, after, limit)
 
     def trace(self, epoch: int | str | None = None) -> Trace:
-        """Where the time of one epoch went: the phases, and in each the actors, views and steps that took longest.
+        """The times of one epoch: its phases, and in each phase the slowest actors, views and steps.
 
         Args:
-            epoch: as for `snapshot`.
+            epoch: an epoch, as for `snapshot`.
 
         Raises:
             EpochNotFoundError, UsageError: as `snapshot`.
@@ -194,16 +194,16 @@ class Store:
         return trace_of(record, state.epochs(), self.owner())
 
     def why(self, path: str | os.PathLike[str]) -> Story:
-        """What happened to one object, and why its rows are in the views or not.
+        """The history of one object, and the reason why its rows are in the views or not.
 
         Args:
-            path: its whole URL, or its path below a source.
+            path: the whole URL of the object, or its path below a source.
         """
         state = self._latest()
         return tell(os.fspath(path), self._root, state, _catalog(state), self.owner(), self._clock.now())
 
     def owner(self) -> Owner | None:
-        """The process that runs on this root, or that ran last; None if there was none.
+        """The process that runs on this root or ran last; None before the first run.
 
         Raises:
             StorageError: the root cannot be read.
@@ -213,32 +213,32 @@ class Store:
     def sources(self) -> pa.Table:
         """One row per source.
 
-        `left_out` has the columns of files that it does not have, each with its first file; `changes_ignored` counts
-        the files that have changed since they were read, and were not read again; `listed_at` says when the last
-        listing ended, as far as that is known.
+        `left_out` has the extra columns of its files, each with its first file; `changes_ignored` counts the files that
+        changed after they were read and were not read again; `listed_at` is the end of the last listing, null if it is
+        not known.
 
-        `queue` is null unless events tell of the files.  It has the `url` of the queue; `in_flight`, the messages that
-        a run works on, and `oldest_s`, for how long the oldest of them has been in the queue; how many were `received`
-        and `redelivered` since the start of the run that is, or was last; `poison`, the messages in the quarantine; and
-        `found_by_listing`, the files that the last listing found and no event had told of.
+        `queue` is null for a source without notifications.  It has the `url` of the queue; `in_flight`, the messages
+        that a run works on, and `oldest_s`, the age of the oldest of them in seconds; the messages `received` and
+        `redelivered` since the start of the last run; `poison`, the messages in the quarantine; and `found_by_listing`,
+        the files of the last listing without an event.
         """
         state = self._latest()
         return source_table(state, _catalog(state), self.owner(), self._clock.now())
 
     def views(self) -> pa.Table:
-        """One row per view, with where its dataset is; a view without a version has not been committed yet.
+        """One row per view, with the path of its dataset; a view without a version was not committed yet.
 
-        `reflects_epoch` is the epoch whose rows it shows: the latest, unless it is recomputed as a whole or frozen.
-        `missing` are the files that were ingested, were gone when a backfill would have read them, and are not in it.
+        `reflects_epoch` is the epoch whose rows the view shows: the latest, unless the view is recomputed as a whole or
+        frozen.  `missing` lists ingested files that were gone at their turn in the backfill; the view lacks them.
         """
         state = self._latest()
         return view_table(state, _catalog(state), self._root)
 
     def backfills(self) -> pa.Table:
-        """One row per view that catches up and is not shown yet: `name`, `class`, and `fraction`.
+        """One row per view whose backfill is not complete: `name`, `class`, and `fraction`.
 
-        `fraction` is how much of what was ingested before the view it has, from 0 to 1; null for a view that is
-        computed as a whole.
+        `fraction` is the part of the earlier rows that the view has, from 0 to 1; null for a view that is computed as a
+        whole.
         """
         state = self._latest()
         return backfill_table(state, _catalog(state))
@@ -246,17 +246,17 @@ class Store:
     def snapshot(
         self, epoch: int | str | None = None, *, as_of: datetime | None = None, tag: str | None = None
     ) -> Snapshot:
-        """Everything at one epoch.
+        """The root as of one epoch; without arguments the latest.
 
         Args:
-            epoch: an epoch; as text also `latest`, a tag, or an ISO time.  Without any argument: the latest.
-            as_of: the last epoch that was committed up to this time; without a zone it is UTC.
-            tag: the epoch that has this name.
+            epoch: an epoch; as text also `latest`, a tag, or an ISO time.
+            as_of: a time: the last epoch that was committed up to it.  A time without a zone is UTC.
+            tag: the name of an epoch.
 
         Raises:
-            EpochNotFoundError: there is no such epoch; EpochExpiredError if it may have been retained before.
-            NotFoundError: there is no such tag.
-            UsageError: the epoch is not understood, or more than one argument is given.
+            EpochNotFoundError: the epoch does not exist; EpochExpiredError if it may have been retained before.
+            NotFoundError: the tag does not exist.
+            UsageError: the epoch is not valid, or more than one argument is given.
         """
         if sum(argument is not None for argument in (epoch, as_of, tag)) > 1:
             raise UsageError("a snapshot is chosen by epoch, as_of or tag: give one of them")
@@ -276,23 +276,24 @@ class Store:
         spark: SparkSession | None = None,
         on_step: OnStep = lambda step: None,
     ) -> Verification:
-        """Computes every view again from the files that the ledger names, and compares.
+        """Recomputes every view from the files of the ledger, and compares.
 
-        Reads every ingested file once per engine that is used.
+        Every ingested file is read once per engine.
 
         Args:
-            epoch: as for `snapshot`.
-            pipeline: the one that runs here: for the functions of its views, and for how its sources are opened.
-            engine: `duckdb`, `spark`, or `auto`: DuckDB, and Spark for what DuckDB cannot compute or sees differently.
-            duckdb_queries: view → what DuckDB is asked instead of the view's own text, as for a function.
-            spark: a session to use where Spark is needed; None starts a local one and ends it.
-            on_step: is told what happens meanwhile.
+            epoch: an epoch, as for `snapshot`.
+            pipeline: the pipeline of this root: it has the functions of the views, and opens the sources.
+            engine: `duckdb`, `spark`, or `auto`: DuckDB, and Spark for views that DuckDB cannot compute or computes
+                differently.
+            duckdb_queries: view → a query for DuckDB in place of the text of the view, for example for a function.
+            spark: the session where Spark is needed; None starts a local one and ends it.
+            on_step: called with each step.
 
         Raises:
-            EpochNotFoundError, UsageError: as `snapshot`; or the engine is not known or not installed.
+            EpochNotFoundError, UsageError: as `snapshot`; or the engine is not valid or not installed.
             StorageError: the root cannot be read.
         """
-        from slackwater.verification.verifier import Verifier  # here, since it imports Spark
+        from slackwater.verification.verifier import Verifier  # late: it imports Spark
 
         state = self._latest()
         return Verifier(
@@ -307,26 +308,25 @@ class Store:
         ).run()
 
     def watch(self, view: str, *, since: int | str | None = None, poll_s: float = 0.5) -> Iterator[ViewChange]:
-        """Follows a view: yields what each epoch changes in it, and waits for the next; it never ends by itself.
+        """Follows a view: yields the changes of each epoch, and waits for the next one without end.
 
-        Reading rights are enough, in any process.  An epoch that leaves the rows of the view as they were is passed
-        over.  What a change costs is that of the rows that were written in between, not that of the view.
+        The right to read is enough, in any process.  An epoch that does not change the rows of the view is skipped.
+        The cost of a change depends on the rows that were written, not on the size of the view.
 
-        A reader keeps no epoch: whoever is further behind than the retention gets an error, here or from the iterator.
-        Between two epochs that are retained, as thinning or a tag leave them, what changed in between is one change.
+        A reader does not keep epochs from expiring: a reader that falls behind the retention gets an error.  Between
+        two retained epochs, as thinning or a tag leave them, all changes are one change.
 
         Args:
-            view: its name.
-            since: begin after this epoch, which `snapshot` would find; for example the last one that was dealt with, so
-                that nothing is missed or seen twice.  None begins with a first change that has all rows of the latest
-                epoch.
-            poll_s: seconds between two looks at the store, each a few requests.
+            view: the name of the view.
+            since: the epoch to begin after, as for `snapshot`; with the last handled epoch no change is missed or
+                repeated.  None begins with a change that has all rows of the latest epoch.
+            poll_s: the time between two looks at the store, in seconds; a look is a few requests.
 
         Raises:
-            ViewNotFoundError: there is no such view.
-            EpochExpiredError: changes since then are no longer retained: begin again without `since`.
+            ViewNotFoundError: the view does not exist.
+            EpochExpiredError: the changes are no longer retained: begin again without `since`.
             EpochNotFoundError, UsageError: as `snapshot`; or `poll_s` is negative.
-            StorageError: the root cannot be read now; go on with the last epoch as `since`.
+            StorageError: the root cannot be read now; continue with the last epoch as `since`.
 
         Examples:
             >>> for change in store.watch("by_carrier"):  # doctest: +SKIP
@@ -395,8 +395,8 @@ def _parsed(epoch: int | str | None, tags: Mapping[str, int]) -> int | datetime 
         return datetime.fromisoformat(epoch[:-1] + "+00:00" if epoch.endswith(("Z", "z")) else epoch)
     except ValueError:
         raise UsageError(
-            f"{epoch!r} names no epoch: give its number, `latest`, a time like 2026-01-31T12:00:00Z, or a tag; the "
-            f"tags are: {', '.join(sorted(tags)) or 'none'}"
+            f"{epoch!r} is not a valid epoch: give its number, `latest`, a time like 2026-01-31T12:00:00Z, or a tag; "
+            f"the tags are: {', '.join(sorted(tags)) or 'none'}"
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""The story of one object: why its rows are in the views, or why not."""
+"""Story of one object: its history, and the reason why its rows are in the views or not."""
 
 from __future__ import annotations
 
@@ -37,21 +37,20 @@ _EPOCHS = ("listed_epoch", "first_epoch", "done_epoch", "changed_epoch", "gone_e
 
 @dataclass(frozen=True)
 class Story:
-    """What happened to one object.
+    """The history of one object.
 
     Args:
-        path: its whole URL, or what was asked for if no source has it.
-        source: the source it belongs to, or None.
+        path: the whole URL of the object; the given text if no source has it.
+        source: the name of its source, or None.
         status: `waiting`, `reading`, `done`, `quarantined`, `vanished`, `replaced` or `forgotten` as in the table of
-            files; `outside` (under no source's URL), `hidden`, `pattern` (the source's pattern leaves it out),
-            `too_old` (written before the time from which the source takes files), `not_listed` (it is there, and no
-            listing has found it yet), `absent` (it is not there), or `unknown` (nobody has listed it, and whether it is
-            there cannot be found out).
-        text: the story for people, one sentence a line.
-        epochs: `listed_epoch`, `first_epoch`, `done_epoch`, `changed_epoch`, `gone_epoch`,
-            `removed_epoch`, those that there are.
-        rows_bad: how many records of its latest version are quarantined.
-        first_bad: the first of these with its reason, for people; empty if there is none, or it was cleared.
+            files; `outside` (below the URL of no source), `hidden`, `pattern` (left out by the pattern of the source),
+            `too_old` (written before `modified_after`), `not_listed` (it exists, and no listing has found it yet),
+            `absent` (it does not exist), or `unknown` (it was not listed, and its existence cannot be checked).
+        text: the history in words, one sentence a line.
+        epochs: the known ones of `listed_epoch`, `first_epoch`, `done_epoch`, `changed_epoch`, `gone_epoch`,
+            `removed_epoch`.
+        rows_bad: the number of quarantined records of its latest version.
+        first_bad: the first of them with its reason, in words; empty without one, or if it was cleared.
     """
 
     path: str
@@ -65,7 +64,7 @@ class Story:
 
 @dataclass(frozen=True)
 class _Candidate:
-    """The object as one source would name it."""
+    """The object as one source names it."""
 
     source: CatalogSource
     relative: str
@@ -79,11 +78,11 @@ def tell(path: str, root: Location, store: StateStore, catalog: Catalog, owner: 
     """The story of one object.
 
     Args:
-        path: its whole URL, or its path below a source.
-        root: the root; its options reach the sources of the same scheme.
+        path: the whole URL of the object, or its path below a source.
+        root: the root; its storage options count for sources of the same scheme.
         store: a handle on the store.
         catalog: the sources.
-        owner: who runs on the root, or ran last: it says how files are found.
+        owner: the process that runs on the root or ran last; it tells the progress of discovery.
         now: the time of the wall clock.
     """
     candidates = _candidates(path, catalog)
@@ -105,7 +104,7 @@ def tell(path: str, root: Location, store: StateStore, catalog: Catalog, owner: 
 
 
 def _candidates(path: str, catalog: Catalog) -> list[_Candidate]:
-    """The sources that the path may belong to, the one with the longest URL first."""
+    """The sources that the path may belong to, by the length of their URL, longest first."""
     url = path if "://" in path else Location(path).url
     sources = sorted(catalog.sources.values(), key=lambda each: -len(source_url(each.definition)))
     whole = [
@@ -138,7 +137,7 @@ def _of_listed(candidate: _Candidate, versions: list[dict[str, Any]], store: Sta
 
 
 def _took_its_rows_along(version: Mapping[str, Any]) -> bool:
-    """Whether its rows left the views because the object was gone, as those of a source that replaces do."""
+    """True if its rows left the views with the object, as in a source with `on_change="replace"`."""
     return bool(version["status"] == "forgotten" and version["gone_epoch"] == version["removed_epoch"])
 
 
@@ -148,7 +147,7 @@ def _is_read_again(candidate: _Candidate, store: StateStore) -> bool:
 
 
 def _first_bad(candidate: _Candidate, version: Mapping[str, Any], store: StateStore) -> str:
-    """The first bad record of a file version and its reason; empty if there is none or it was cleared."""
+    """The first bad record of a file version and its reason; empty without one, or if it was cleared."""
     if not version["rows_bad"]:
         return ""
     records = bad_records(store, candidate.source.name, candidate.relative)
@@ -220,7 +219,7 @@ def _of_unlisted(candidate: _Candidate, root: Location, discovery: SourceDiscove
 
 
 def _modified_now(candidate: _Candidate, root: Location) -> tuple[datetime | None, str | None]:
-    """When the object was last written, None if there is none; or why that cannot be found out."""
+    """The modification time of the object, None if it does not exist; or the reason why that is unknown."""
     location = Location(source_url(candidate.source.definition))
     if location.scheme == root.scheme:
         location = Location(location.url, root.storage_options)

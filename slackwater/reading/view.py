@@ -1,4 +1,4 @@
-"""One view at one epoch, in the shape that the reader wants."""
+"""View at one epoch, as Arrow, pandas, polars, Spark, Ray or Lance."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ if TYPE_CHECKING:
 
 
 class View:
-    """The rows of a view at one epoch; nothing is read before it is asked for.
+    """The rows of a view at one epoch, read on demand.
 
-    Every `to_...` takes what is wanted of the view, and reads nothing else of the rows:
+    Every `to_...` reads only the selected columns and rows:
 
-    * `columns`: a list of names, in the order that is wanted; without it all.
-    * `filter`: a condition in SQL as Lance understands it (`"n > 100 AND carrier IN ('AA', 'UA')"`): comparisons, AND,
-      OR, NOT, IN, BETWEEN, LIKE, IS NULL, CAST, arithmetic and functions of one row.  Names with other characters than
-      letters, digits and `_` stand in backquotes; a date is `date '2013-01-01'`.
+    * `columns`: a list of names, in the wanted order; without it all columns.
+    * `filter`: a condition in Lance's SQL (`"n > 100 AND carrier IN ('AA', 'UA')"`): comparisons, AND, OR, NOT, IN,
+      BETWEEN, LIKE, IS NULL, CAST, arithmetic and functions of one row.  A name with other characters than letters,
+      digits and `_` stands in backquotes; a date is `date '2013-01-01'`.
 
-    Both are checked at once; a UsageError names the column that there is not, or what is not understood.
+    Both are checked at once; a UsageError names the unknown column or the fault of the condition.
 
-    Columns that Slackwater keeps beside the result (`__sw_...`) are hidden everywhere but in `lance()`.
+    The columns that Slackwater keeps beside the result (`__sw_...`) are hidden everywhere but in `lance()`.
 
     Args:
         root: the root of the pipeline.
-        version: which version of which dataset.
-        key: the columns of the result that a group is looked up by.
-        epoch: whose rows it shows, unless the version says otherwise.
+        version: the dataset and its version.
+        key: the columns of the result by which a group is looked up.
+        epoch: the epoch of the snapshot.
     """
 
     def __init__(self, root: Location, version: ViewVersion, key: tuple[str, ...], epoch: int = 0) -> None:
@@ -57,12 +57,12 @@ class View:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """The columns that `get` and `scan` take; none if the view has no groups."""
+        """The columns that `get` and `scan` take; empty for a view without groups."""
         return self._key
 
     @property
     def reflects_epoch(self) -> int:
-        """The epoch whose rows it shows: the snapshot's, but for a view that is recomputed as a whole or is frozen."""
+        """The epoch whose rows the view shows: the snapshot's, unless the view is recomputed as a whole or frozen."""
         reflects = self._reader.version.reflects_epoch
         return self._epoch if reflects is None else reflects
 
@@ -87,11 +87,11 @@ class View:
         """An Arrow table.
 
         Args:
-            columns: names of columns; None for all.
+            columns: the names of columns; None for all.
             filter: a condition in SQL, see `View`.
 
         Raises:
-            UsageError: there is no such column, or the condition is not understood or cannot be computed for a row.
+            UsageError: a column does not exist, or the condition is not valid or cannot be computed for a row.
             EpochExpiredError: the version is no longer retained.
             StorageError: the root cannot be read.
 
@@ -101,7 +101,7 @@ class View:
         return self._reader.selected(self._reader.selection(columns, filter))
 
     def head(self, limit: int = 20) -> pa.Table:
-        """Some rows, as an Arrow table: so many of those that Lance has first; the others are not read.
+        """The first `limit` rows in Lance's order, as an Arrow table; no others are read.
 
         Raises:
             EpochExpiredError: the version is no longer retained.
@@ -134,10 +134,10 @@ class View:
             storage_options=lance_options(self._reader.location),
             scanner_options={"columns": columns, "filter": selection.condition},
         )
-        rows = rows.select_columns(columns)  # Ray takes the schema from the dataset, whatever is read of it
+        rows = rows.select_columns(columns)  # Ray takes the schema of the whole dataset, also for a selection
         if selection.filter is None:
             return rows
-        # And the number of rows from the fragments, whatever the filter leaves of them, unless a function comes after.
+        # Ray takes the number of rows from the fragments, before the filter, unless a function follows.
         return rows.map_batches(lambda batch: batch, batch_format="pyarrow", batch_size=None, zero_copy_batch=True)
 
     def to_spark(
@@ -145,12 +145,12 @@ class View:
     ) -> DataFrame:
         """A Spark DataFrame, read when it is used: one partition per fragment.
 
-        Spark 3.5 lets no source that is written in Python see what a query needs of it: a `select` or `where` on it
-        comes after the reading.  Name here what is wanted.
+        Spark 3.5 pushes nothing down into a source that is written in Python: a `select` or `where` on the DataFrame
+        follows the reading.  Give columns and filter here.
 
         Args:
             spark: the session; its workers need `pylance`.
-            columns: names of columns; None for all.
+            columns: the names of columns; None for all.
             filter: a condition in SQL, see `View`; Lance's, not Spark's.
 
         Raises:
@@ -162,7 +162,7 @@ class View:
         selection = self._reader.selection(columns, filter)
         try:
             schema = from_arrow_schema(pa.schema([self.schema.field(name) for name in selection.columns]))
-        except Exception as error:  # Spark has several kinds of errors for one reason
+        except Exception as error:  # Spark raises several kinds of errors for one reason
             raise SchemaError(
                 f"view {self.name!r} cannot be read into Spark: {error}; leave the column out with `columns`, or read "
                 "the view with to_arrow()"
@@ -181,7 +181,7 @@ class View:
         columns, condition = list(selection.columns), selection.condition
 
         def read(positions: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            import lance  # in the worker, which was forked: Lance does not survive a fork
+            import lance  # late, in the forked worker: Lance does not survive a fork
 
             dataset = lance.dataset(uri, version=version, storage_options=options)
             for batch in positions:
@@ -192,13 +192,13 @@ class View:
         return read
 
     def get(self, /, **key: Any) -> dict[str, Any] | None:
-        """The row of one group, or None if the view has none.
+        """The row of one group; None if the view does not have it.
 
         Args:
             key: a value for every column of `key`; None finds the group of nulls.
 
         Raises:
-            UsageError: the view has no key, other columns are needed, or a value is not of its column's type.
+            UsageError: the view has no key, the columns are not its key, or a value has not the type of its column.
 
         Examples:
             >>> snapshot.view("by_carrier").get(carrier="AA")  # doctest: +SKIP
@@ -214,13 +214,13 @@ class View:
     def scan(self, /, **prefix: Any) -> pa.Table:
         """The rows of all groups with these values in the first columns of the key, as an Arrow table.
 
-        By the index of the view's keys: the cost is that of the rows that are found.
+        The index of the keys finds them: the cost depends on the rows found.
 
         Args:
             prefix: a value for the first column of `key`, or for the first two, and so on; None stands for null.
 
         Raises:
-            UsageError: the view has no key, the columns are not its first ones, or a value is not of its column's type.
+            UsageError: the view has no key, the columns are not its first ones, or a value is of another type.
 
         Examples:
             >>> snapshot.view("by_carrier_and_day").scan(carrier="AA")  # doctest: +SKIP
@@ -253,7 +253,7 @@ class View:
             return pa.array([value], data_type)
         except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, ValueError, OverflowError) as error:
             raise UsageError(
-                f"{column}={value!r} is no {data_type}, the type of that column in view {self.name!r}"
+                f"{column}={value!r} is not a valid {data_type}, the type of the column in view {self.name!r}"
             ) from error
 
 

@@ -1,4 +1,4 @@
-"""One version of a view's dataset: opened when it is needed, with what it raises in our words."""
+"""Reader of one version of the dataset of a view, opened on demand."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ViewReader:
 
     Args:
         root: the root of the pipeline.
-        version: which version of which dataset.
+        version: the dataset and its version.
     """
 
     def __init__(self, root: Location, version: ViewVersion) -> None:
@@ -50,11 +50,11 @@ class ViewReader:
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns of the result, without those that are hidden."""
+        """The columns of the result, without hidden ones."""
         return pa.schema([field for field in self.dataset.schema if not hidden(field.name)])
 
     def selection(self, columns: Sequence[str] | None = None, filter: str | None = None) -> Selection:
-        """What is asked of the view; see `Selection.checked`."""
+        """A checked selection; see `Selection.checked`."""
         with self.errors():
             return Selection.checked(self.name, self.dataset, columns, filter)
 
@@ -75,9 +75,9 @@ class ViewReader:
         """Rows of the dataset; hidden columns may be named.
 
         Args:
-            columns: of the dataset.
-            condition: what the rows fulfil, in Lance's SQL.
-            limit: no more rows than this.
+            columns: columns of the dataset.
+            condition: the condition of the rows, in Lance's SQL.
+            limit: the largest number of rows.
 
         Raises:
             EpochExpiredError, StorageError: as `dataset`.
@@ -87,7 +87,7 @@ class ViewReader:
 
     @contextmanager
     def errors(self) -> Iterator[None]:
-        """Raises what Lance raises inside as EpochExpiredError or StorageError."""
+        """Converts an error of Lance into EpochExpiredError or StorageError."""
         try:
             yield
         except (OSError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""A view as DuckDB scans it: through Arrow's protocol of datasets, with the columns and conditions that it asks for."""
+"""View as a relation of DuckDB, by Arrow's protocol of datasets: a scan names its columns and conditions."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from state.errors import SlackwaterError
 
 
 class ViewRelation(pyarrow.dataset.Dataset):  # type: ignore[misc]  # pyarrow has no types
-    """Has the columns of the result, and reads of them what a scan names.
+    """The columns of the result; a scan reads the ones that it names.
 
     Args:
-        reader: the version of the view; it is opened.
+        reader: the version of the view, which is opened here.
 
     Raises:
         EpochExpiredError: the version is no longer retained.
@@ -26,7 +26,7 @@ class ViewRelation(pyarrow.dataset.Dataset):  # type: ignore[misc]  # pyarrow ha
     """
 
     def __init__(self, reader: ViewReader) -> None:
-        # Without Arrow's own beginning, which is for datasets in C++, as Lance's dataset does it.
+        # Arrow's own constructor is for datasets in C++ and is not called; Lance's dataset does the same.
         self._reader = reader
         self._schema = reader.schema
         self.failure: SlackwaterError | None = None
@@ -38,7 +38,7 @@ class ViewRelation(pyarrow.dataset.Dataset):  # type: ignore[misc]  # pyarrow ha
     def scanner(
         self, columns: Sequence[str] | None = None, filter: pc.Expression | None = None, **_: Any
     ) -> pyarrow.dataset.Scanner:
-        """One reading.  What it raises is kept in `failure`: DuckDB makes errors of its own of it."""
+        """One scan.  Its error is kept in `failure`, since DuckDB replaces it by an error of its own."""
         names = self.schema.names if columns is None else list(columns)
         with self._kept_errors():
             if filter is None:
@@ -46,7 +46,7 @@ class ViewRelation(pyarrow.dataset.Dataset):  # type: ignore[misc]  # pyarrow ha
             try:
                 return self._scanner(names, filter)
             except (SlackwaterError, NotImplementedError):
-                # Lance does not take every condition of Arrow's, for one those on a field of a struct.
+                # Lance refuses some conditions of Arrow, for example on a field of a struct.
                 whole = self._batches(self.schema.names)
                 return pyarrow.dataset.Scanner.from_batches(whole, schema=self.schema, columns=names, filter=filter)
 

@@ -1,4 +1,4 @@
-"""One attempt of a run: a coordinator with its actors, and the thread that takes epochs to Spark."""
+"""One attempt of a run: a coordinator with its actors, and the thread that takes epochs to the views on Spark."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from state.clock import Clock
 
 
 class Attempt:
-    """From a recovery to a stop or a failure.  Its handles are its own: nothing of it can write into the next.
+    """An attempt lasts from a recovery to a stop or a failure.  Its handles cannot write into a later attempt.
 
     Args:
         definition: the pipeline.
-        plan: what the attempts before this one left.
+        plan: the result of the earlier attempts.
         views: the declared views.
-        spark: the application, which outlives the attempt.
+        spark: the Spark application, which outlives the attempt.
         clock: see `MaterializerLoop`.
     """
 
@@ -55,17 +55,17 @@ class Attempt:
 
     @property
     def is_running(self) -> bool:
-        """Whether mutations and marks are understood."""
+        """The attempt has recovered, and accepts mutations and marks."""
         return self._loop is not None
 
     @property
     def views(self) -> Mapping[str, ViewStatus]:
-        """The views that are maintained."""
+        """The maintained views."""
         return {} if self._loop is None else self._loop.views
 
     @property
     def backfills(self) -> Mapping[str, BackfillStatus]:
-        """The views that catch up."""
+        """The backfills."""
         return {} if self._loop is None else dict(self._loop.backfills)
 
     def add_view(self, definition: ViewDefinition) -> Future[None]:
@@ -79,7 +79,7 @@ class Attempt:
         return self._loop.drop_view(name)
 
     def start(self) -> Recovered:
-        """Takes the root over, recovers, and lets the flow begin.  Errors as `actors.recovery.recovery.recover`."""
+        """Takes the root over, recovers, and starts the flow.  Errors as `actors.recovery.recovery.recover`."""
         self.recovered = recovered = self._client.start()
         self.state = self._client.watch()
         self._loop = MaterializerLoop(
@@ -101,10 +101,10 @@ class Attempt:
         """Returns when the attempt has stopped gracefully.
 
         Args:
-            on_state: is told every state that differs from the last, at least once a second.
+            on_state: called with every state that differs from the last, at least once a second.
 
         Raises:
-            SlackwaterError: what the attempt failed with.
+            SlackwaterError: the failure of the attempt.
         """
         assert self._loop is not None
         while self.state.phase != "stopped":
@@ -117,7 +117,7 @@ class Attempt:
 
     @property
     def client(self) -> RunClient:
-        """The coordinator, for what is no matter of the attempt."""
+        """The client of the coordinator, for work on the root."""
         return self._client
 
     def request(self, mutation: Mutation) -> int:
@@ -125,7 +125,7 @@ class Attempt:
         return self._client.request(mutation)
 
     def rescale(self, fewest: int, most: int) -> int:
-        """Asks for another number of fetch actors.  Returns the number of that, see `RunState.rescalings_over`."""
+        """Requests a number of fetch actors.  Returns the number of the request, see `RunState.rescalings_over`."""
         return self._client.rescale(fewest, most)
 
     def mark(self) -> int:
@@ -133,7 +133,7 @@ class Attempt:
         return self._client.mark()
 
     def end(self) -> None:
-        """Ends whatever is left of the attempt; returns when nothing of it computes or writes any more."""
+        """Ends the attempt; returns when no part of it computes or writes any more."""
         if self._loop is not None:
             self._loop.begin_end()
             if self.state.phase != "stopped":
@@ -147,5 +147,5 @@ class Attempt:
         return view_history(self._definition, self._clock, self._schemas(), plan, epoch, progress)
 
     def _schemas(self) -> Mapping[str, pa.Schema | None]:
-        """Every source's schema, None while it is not decided."""
+        """Source → schema; None before it is decided."""
         return {source.name: self.state.schemas.get(source.name) for source in self._definition.sources}

@@ -1,4 +1,4 @@
-"""Files whose rows leave the views of a run, or are read once more: which those are, and what they ask of the run."""
+"""Corrections of files in a run: `forget` deletes their rows from the views, `reingest` reads them again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from actors.sources.source import SourceDefinition
 from slackwater.commands.retry import naming
 from slackwater.running.requests import RunRequests
 from spark_bridge.analysis.correctable import cannot_compute_again, cannot_follow, follows_files
-from spark_bridge.analysis.view_plan import AGGREGATE, APPEND, FULL
 from spark_bridge.catalyst.epoch_timestamps import uses_epoch_timestamps
 from state.errors import CommandRefusedError, NotFoundError
 from state.lance.lance_root import LanceRoot
@@ -23,7 +22,7 @@ from state.tables.records import CatalogView
 from state.tables.stored_rows import is_view
 
 _AT_ONCE = 10_000
-"""A barrier carries them to every actor."""
+"""Files in one mutation: a barrier carries them to every actor."""
 _LOOKED_FOR_AT_ONCE = 16
 _SHOWN = 3
 _File = TypeVar("_File")
@@ -33,8 +32,8 @@ class Corrections:
     """Carries out `forget` and `reingest` in a run.
 
     Args:
-        root: where the ledger is.
-        sources: the declared ones.
+        root: the root with the ledger.
+        sources: the declared sources.
         requests: of the run.
     """
 
@@ -43,33 +42,33 @@ class Corrections:
         self._sources = {source.name: source for source in sources}
 
     def forget(self, file: str, source: str | None = None) -> int:
-        """Takes files out of everything, see `Run.forget`."""
+        """Deletes the rows of files, see `Run.forget`."""
         files = [ForgottenFile(*path) for path in self._named(file, source)]
         self._carry_out(Forget(part) for part in _parts(files))
         return len(files)
 
     def reingest(self, file: str, source: str | None = None) -> int:
-        """Reads files once more in place of what was read of them, see `Run.reingest`."""
+        """Reads files again, see `Run.reingest`."""
         files = self._versions_of(self._named(file, source))
         self._carry_out(Reread(part) for part in _parts(files))
         return len(files)
 
     def _carry_out(self, mutations: Iterable[Mutation]) -> None:
         for mutation in mutations:
-            # Once more if an attempt ended before it could tell: a file that is forgotten twice is forgotten.
+            # Repeated if an attempt ends before its report; forgetting a file twice has the effect of once.
             while not self._requests.carry_out(self._requests.running_attempt(), mutation):
                 pass
 
     def _named(self, file: str, source: str | None) -> list[PathKey]:
-        """The objects that the ledger or a queue knows, and whose rows can be taken out.
+        """The objects of this name in the ledger or the queue, whose rows can be corrected.
 
         Raises:
-            NotFoundError: there are none, or there is no such source.
-            CommandRefusedError: their source is not materialized, or a view over it cannot follow.
+            NotFoundError: there is no such object or source.
+            CommandRefusedError: their source is not materialized, or a view over it cannot be corrected.
         """
         if source is not None and source not in self._sources:
             raise NotFoundError(
-                f"the pipeline that runs has no source {source!r}; its sources are: {', '.join(self._sources)}"
+                f"the running pipeline has no source {source!r}; its sources are: {', '.join(self._sources)}"
             )
         store = self._root.open(read_only=True)
         is_named = naming(file, {name: each.location.url for name, each in self._sources.items()})
@@ -83,8 +82,7 @@ class Corrections:
             }
         if not found:
             raise NotFoundError(
-                f"no file {file} was ever listed{f' in source {source}' if source else ''}; `files` shows those that "
-                "were"
+                f"no file {file} was listed{f' in source {source}' if source else ''}; `files` shows all listed files"
             )
         self._require_correctable(store, {name for name, _ in found})
         return sorted(found)
@@ -93,7 +91,7 @@ class Corrections:
         for name in sorted(sources):
             if not self._sources[name].materialize:
                 raise CommandRefusedError(
-                    f"source {name} is not materialized: its views can take rows in, and not out again; to correct "
+                    f"source {name} is not materialized: its views can add rows, but not remove them; to correct "
                     "files, declare a source of another name with materialize=True"
                 )
             for view in Catalog.of(store.scan("catalog")).views.values():
@@ -102,21 +100,21 @@ class Corrections:
 
     def _require_following(self, store: StateStore, view: CatalogView) -> None:
         apart = [each for each in view.sources if each not in self._sources or not self._sources[each].materialize]
-        if view.view_class != FULL and apart:
+        if view.view_class != "full" and apart:
             raise CommandRefusedError(
-                f"view {view.name!r} reads also {', '.join(apart)}, whose rows are not stored, so that it cannot be "
-                "corrected: only views whose sources are all declared with materialize=True can"
+                f"view {view.name!r} cannot be corrected: it also reads {', '.join(apart)}, whose rows are not stored; "
+                "declare all of its sources with materialize=True"
             )
-        if view.view_class == APPEND and not follows_files(self._root.location, store.head.views.get(view.name)):
+        if view.view_class == "append" and not follows_files(self._root.location, store.head.views.get(view.name)):
             raise CommandRefusedError(cannot_follow(view.name))
-        if view.view_class == AGGREGATE and uses_epoch_timestamps(view.identity):
+        if view.view_class == "aggregate" and uses_epoch_timestamps(view.identity):
             raise CommandRefusedError(cannot_compute_again(view.name))
 
     def _versions_of(self, paths: Sequence[PathKey]) -> list[FileVersion]:
-        """The versions of these objects that there are now.
+        """The present versions of these objects.
 
         Raises:
-            NotFoundError: an object is gone.
+            NotFoundError: an object does not exist any more.
         """
         stores: Mapping[str, ObjectStore] = {
             name: ObjectStore(self._sources[name].location) for name in {source for source, _ in paths}
@@ -127,8 +125,8 @@ class Corrections:
         if gone:
             more = f", and {len(gone) - _SHOWN:,} more" if len(gone) > _SHOWN else ""
             raise NotFoundError(
-                f"{', '.join(gone[:_SHOWN])}{more}: not there any more, so nothing is read again; put it back, leave "
-                "it out, or forget it"
+                f"{', '.join(gone[:_SHOWN])}{more}: deleted, so nothing is read again; restore the file, exclude it, "
+                "or forget it"
             )
         return [version for version in found if version is not None]
 

@@ -1,4 +1,4 @@
-"""How fast a run is, where it waits, and how fresh what it commits is."""
+"""The meter of a run: rates, units waiting between its actors, and freshness of the commits."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _MEASURED = ("done", "rows", "bytes", "requests")
 
 
 class FlowMeter:
-    """Looks at every state of a run, and tells the rates of the last seconds.
+    """Computes rates from the states of a run.
 
     Args:
         barrier, fetch: the limits of the run.
         clock: times the states.
-        window_s: rates are those of so many seconds.
+        window_s: the interval of the rates, in seconds.
     """
 
     def __init__(
@@ -36,11 +36,11 @@ class FlowMeter:
         self._last_epoch = 0
 
     def observe(self, state: RunState, sources: Mapping[str, SourceStatus]) -> None:
-        """The run is so far.
+        """Adds a state.
 
         Args:
             state: of the attempt.
-            sources: what that means for the whole run.
+            sources: the counts of the whole run in this state.
         """
         now_s = self._clock.monotonic()
         counts: dict[str, float] = {
@@ -72,7 +72,7 @@ class FlowMeter:
         )
 
     def in_flight(self, state: RunState) -> tuple[EpochStatus, ...]:
-        """The epochs between barrier and commit, and for how long each has been in its phase."""
+        """The epochs between barrier and commit, with the seconds since their phases began."""
         now_s = self._clock.monotonic()
         with self._lock:
             since_s = dict(self._since_s)
@@ -114,7 +114,7 @@ class FlowMeter:
         )
 
     def _per_s(self, count: str) -> float:
-        """How much more each second; an attempt that failed has taken back what it had not committed."""
+        """The rate of a count; not below zero, because a failed attempt loses counts that it had not committed."""
         with self._lock:
             if len(self._samples) < 2:
                 return 0.0

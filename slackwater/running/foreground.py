@@ -1,4 +1,4 @@
-"""A run that a process waits for, until it has caught up, it fails, or a signal asks for its end."""
+"""A run in the foreground: its process waits until it has caught up, fails, or receives a signal."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal
 
 import structlog
 
@@ -18,23 +18,25 @@ from slackwater.status.run_status import RunReport, RunStatus
 _INTERRUPTED = 130
 _POLL_S = 0.25
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-_ENDED_AT_ONCE = "error: interrupted; what was committed stays, and a new start goes on from there\n"
+_ENDED_AT_ONCE = "error: interrupted; committed epochs are kept, and the next start continues from the last\n"
 
 
 def run_in_foreground(
-    start: Callable[[], Run], until: str | None, show: Callable[[RunStatus], None] = lambda _status: None
+    start: Callable[[], Run],
+    until: Literal["caught_up"] | None,
+    show: Callable[[RunStatus], None] = lambda _status: None,
 ) -> RunReport:
     """Starts a run and waits for it; SIGINT (Ctrl-C) and SIGTERM end it after a last epoch.
 
-    Signals are for the main thread: elsewhere the run ends by itself or by a command.
+    Only the main thread receives signals; in another thread the run ends by itself or by a command.
 
     Args:
-        start: starts it.
+        start: starts the run.
         until: see `Run.wait`.
-        show: is told how far it is.
+        show: is called with the status, several times a second.
 
     Raises:
-        SlackwaterError: whatever ended the run.
+        SlackwaterError: the error that ended the run.
     """
     with _interruption() as interruption, start() as run:
         while not interruption.asked.is_set() and not run.wait(until=until, timeout_s=_POLL_S):
@@ -45,7 +47,7 @@ def run_in_foreground(
 
 
 class _Interruption:
-    """The first signal asks for a last epoch.  The second ends the process at once, which a root is built to bear."""
+    """The first signal requests a last epoch.  The second ends the process at once, which loses nothing committed."""
 
     def __init__(self) -> None:
         self.asked = threading.Event()
@@ -57,13 +59,13 @@ class _Interruption:
             os._exit(_INTERRUPTED)
         self.asked.set()
         structlog.get_logger(actor="run").warning(
-            "stopping after a last epoch; once more to stop now", signal=signal.Signals(number).name
+            "stopping after a last epoch; repeat the signal to stop now", signal=signal.Signals(number).name
         )
 
 
 @contextmanager
 def _interruption() -> Iterator[_Interruption]:
-    """Takes the signals for the length of a block."""
+    """Handles the signals for the time of a block."""
     interruption = _Interruption()
     if threading.current_thread() is not threading.main_thread():
         yield interruption
@@ -73,5 +75,5 @@ def _interruption() -> Iterator[_Interruption]:
         yield interruption
     finally:
         for number, handler in before.items():
-            # None stands for one that was not installed by Python, and cannot be put back.
+            # None: the handler was not installed by Python, and cannot be restored.
             signal.signal(number, signal.SIG_DFL if handler is None else handler)

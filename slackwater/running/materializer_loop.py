@@ -1,4 +1,4 @@
-"""Takes epochs from the merger to Spark, in the process that holds the Spark session."""
+"""The thread that takes epochs from the merger to the views, in the process with the Spark session."""
 
 from __future__ import annotations
 
@@ -33,29 +33,29 @@ if TYPE_CHECKING:
 
 _POLL_S = 0.05
 _RECORD_EVERY_S = 1.0
-"""What is written and not recorded is written again after a crash."""
+"""Rows of a backfill that no epoch records are written again after a crash."""
 _REFERENCE_FROM_BYTES = 1 << 20
-"""Fewer bytes reach Spark sooner without Ray."""
+"""A smaller block reaches Spark sooner without the object store of Ray."""
 _LOOK_EVERY_S = 0.5
 _STARTED, _WAITED, _DECLARED = "start of Spark", "news of a schema", "analysis of views"
 
 
 class MaterializerLoop:
-    """A thread of its own: what it raises ends the run.
+    """Materializes epochs in a thread of its own; an error there ends the run.
 
-    Between two epochs backfills get pieces of their history; then the next epoch records how far they are.
+    Between two epochs, backfills get pieces of their history; the next epoch records their progress.
 
     Args:
         client: of the coordinator.
-        root: where the views are.
+        root: the root with the views.
         definitions: the declared views.
-        spark: the session, as soon as it is up; until then epochs without rows pass.
-        recovered: where the attempt begins.
-        schemas: gives every source's schema as of now, None while it is not decided.
-        has_files: whether files are on their way, as far as this process has heard.
+        spark: the session, when it has started; until then, epochs without rows pass.
+        recovered: the state at the beginning of the attempt.
+        schemas: gives the present schema of every source; None before it is decided.
+        has_files: whether files are in flight, as far as this process knows.
         materialized, replacing: see `Materializer`.
-        open_history: gives a backfill what was ingested before it.
-        clock: tells when progress was recorded last.
+        open_history: gives a backfill the rows from before it.
+        clock: times the records of progress.
     """
 
     def __init__(
@@ -94,11 +94,11 @@ class MaterializerLoop:
         self._thread.start()
 
     def begin_end(self) -> None:
-        """No further epoch is taken."""
+        """Stops taking epochs."""
         self._ended.set()
 
     def join(self) -> None:
-        """Waits for the end of the thread, and with it of a Spark job that runs."""
+        """Waits for the end of the thread, and of its Spark job."""
         self._thread.join()
         for _, change in self._changes:
             change.set_exception(RunFailedError("the attempt ended before the views could change"))
@@ -106,11 +106,11 @@ class MaterializerLoop:
             self._materializer.close()
 
     def add_view(self, definition: ViewDefinition) -> Future[None]:
-        """Declares one more view, or with `replace` another one in its place; done when it is analysed."""
+        """Declares a view, or replaces one with `replace`; done when the view is analysed."""
         return self._change(partial(self._add, definition))
 
     def drop_view(self, name: str) -> Future[None]:
-        """Ends a view with the next epoch; done when that is sure."""
+        """Ends a view with the next epoch; done when the declaration has changed."""
         return self._change(partial(self._drop, name))
 
     def _change(self, change: Callable[[], None]) -> Future[None]:
@@ -151,7 +151,7 @@ class MaterializerLoop:
     # -- views -----------------------------------------------------------------------------------------------------
 
     def _declare(self) -> None:
-        """Analyses the views that the schemas decided so far allow, once for each set of schemas."""
+        """Analyses the views over the decided schemas, once for each set of schemas."""
         schemas = self._schemas()
         if schemas == self._declared:
             return
@@ -182,7 +182,7 @@ class MaterializerLoop:
             return
         if definition.name in self._definitions and not definition.replace:
             raise ViewError(
-                f"view {definition.name} is declared already: give the new one another name, or replace=True"
+                f"view {definition.name} is already declared: give the new view another name, or replace=True"
             )
         schemas = self._schemas()
         self._declare_all({**self._definitions, definition.name: definition}, schemas)
@@ -191,8 +191,8 @@ class MaterializerLoop:
 
     def _drop(self, name: str) -> None:
         if name not in self._definitions and name not in self._known:
-            there = ", ".join(sorted({*self._definitions, *filter(is_view, self._known)})) or "none"
-            raise ViewNotFoundError(f"there is no view {name!r} to drop; the views are: {there}")
+            names = ", ".join(sorted({*self._definitions, *filter(is_view, self._known)})) or "none"
+            raise ViewNotFoundError(f"there is no view {name!r} to drop; the views are: {names}")
         self._started().drop(name)
         self._declare_all({key: each for key, each in self._definitions.items() if key != name}, self._schemas())
         self._tell()
@@ -200,17 +200,17 @@ class MaterializerLoop:
     # -- history ---------------------------------------------------------------------------------------------------
 
     def _catch_up(self) -> bool:
-        """Brings a backfill a piece further.  Returns whether there was one."""
+        """Reads the next piece of a backfill.  Returns False without a backfill."""
         materializer = self._materializer
         if materializer is None:
             return False
         if self._has_files() and not self._is_record_due:
-            # Their epoch would wait for a piece that is begun now.
+            # A piece that begins now would delay the epoch of these files.
             return False
         is_busy = materializer.backfill()
         is_due = self._is_record_due
         if (is_busy and (is_due or materializer.has_news)) or (is_due and materializer.has_news):
-            # The epoch that is asked for comes in a moment.
+            # The requested epoch follows at once.
             self._recorded_s = self._clock.monotonic()
             self._tell(record=True)
         else:
@@ -219,7 +219,7 @@ class MaterializerLoop:
 
     @property
     def _is_record_due(self) -> bool:
-        """Whether the last epoch was too long ago."""
+        """The last epoch is older than the interval of records."""
         return self._clock.monotonic() >= self._recorded_s + _RECORD_EVERY_S
 
     def _block(self, source: str, table: pa.Table) -> Block:
@@ -235,7 +235,7 @@ class MaterializerLoop:
         }
 
     def _look_at_views(self) -> None:
-        """How far the views are, for those who watch."""
+        """Updates the status of the views."""
         self._must_look, self._looked_s = False, self._clock.monotonic()
         shown = [] if self._materializer is None else self._materializer.shown()
         declared = {name: ViewStatus(view_class) for name, view_class in self._view_classes.items()}
@@ -249,7 +249,7 @@ class MaterializerLoop:
     # -- the coordinator -------------------------------------------------------------------------------------------
 
     def _tell(self, *, record: bool = False) -> None:
-        """The coordinator hears what is declared, and makes an epoch if there is something to record."""
+        """Reports the declaration to the coordinator, which makes an epoch if there is progress to record."""
         materializer = self._materializer
         if materializer is not None:
             self.backfills = self._shown_backfills()
@@ -257,7 +257,7 @@ class MaterializerLoop:
         self._client.views_declared(
             sources={name for name, schema in (self._declared or {}).items() if schema is not None},
             new_views=record or (materializer is not None and materializer.has_news),
-            # A view that waits for a schema may use more of the others.
+            # A view that waits for a schema may use more columns of the other sources.
             columns={} if materializer is None or self._is_waiting else materializer.columns(),
             backfilling=self._told_catching_up,
         )
@@ -285,7 +285,7 @@ class MaterializerLoop:
         return self._materializer
 
     def _materialize(self, epoch: EpochBlocks) -> CollectReport | None:
-        """What became of an epoch; None if the run has ended before it could be."""
+        """Materializes an epoch; None if the attempt ends before."""
         if epoch.barrier.kind is BarrierKind.INITIAL or (
             self._materializer is None and not epoch.blocks and not epoch.corrections
         ):
@@ -312,7 +312,7 @@ class MaterializerLoop:
         )
 
     def _is_known(self, epoch: EpochBlocks) -> bool:
-        """Whether this process has heard of every column that the epoch's rows have."""
+        """Whether the schemas in this process have every column of the epoch."""
         schemas = self._schemas()
         stored = [(each.source, block.schema.names) for each in epoch.corrections for block in each.stored]
         blocks = [(source, block.columns) for source, each in epoch.blocks.items() for block in each]

@@ -1,4 +1,4 @@
-"""The progress of a run."""
+"""The progress of a run: the counts of all attempts together, for each source."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from state.tables.discovery_progress import DiscoveryProgress, QueueProgress
 
 
 class DiscoveryTotals:
-    """Adds what the list actors of this attempt say of messages to what those of the earlier ones have said.
+    """Sums the messages of event queues over all attempts.
 
-    Nothing is taken back: what an attempt had received when it failed comes again, and counts again.
+    Messages of a failed attempt are received again, and count again.
 
     Args:
-        queues: source → URL of its queue of events, if it has one.
+        queues: source → URL of its event queue, if it has one.
     """
 
     def __init__(self, queues: Mapping[str, str]) -> None:
@@ -28,11 +28,11 @@ class DiscoveryTotals:
         self._before: dict[str, ListProgress] = {}
 
     def begin(self, last: RunState) -> None:
-        """An attempt begins; `last` is how far the one before it came."""
+        """An attempt begins; `last` is the last state of the attempt before it."""
         self._before |= {lister.source: self.of(lister) for lister in last.lists}
 
     def of(self, lister: ListProgress) -> ListProgress:
-        """What a list actor says, with the messages of all attempts and the last listing of any."""
+        """The progress of a list actor, with the messages of all attempts and the last listing of any attempt."""
         before = self._before.get(lister.source)
         if before is None:
             return lister
@@ -41,12 +41,12 @@ class DiscoveryTotals:
         return replace(lister, messages=messages, listed_at=listed.listed_at, found=listed.found)
 
     def progress(self, state: RunState) -> dict[str, DiscoveryProgress]:
-        """Source → what there is to say of it, as of the state of the attempt that runs."""
-        # A list actor that has not said anything yet has no period.
+        """Source → progress of its discovery, in a state of the present attempt."""
+        # A list actor without a report has no period.
         return {each.source: self._progress(self.of(each)) for each in state.lists if each.period_s}
 
     def queue(self, source: str) -> str | None:
-        """The URL of its queue; None if it has none."""
+        """The URL of the queue of a source; None without a queue."""
         return self._queues.get(source)
 
     def _progress(self, lister: ListProgress) -> DiscoveryProgress:
@@ -87,15 +87,15 @@ _COUNTS = tuple(each.name for each in fields(SourceProgress))
 
 
 class RunProgress:
-    """Adds what the actors of this attempt say to what the earlier ones have committed.
+    """Sums the counts of the present attempt and the commits of the earlier ones.
 
-    An attempt that fails takes back what it had not committed: what the ledger says at the beginning of the next one
-    counts.  Requests are never taken back; they were made.
+    A failed attempt loses the counts that it had not committed: the next one begins with the ledger.  Requests are
+    never subtracted; they were made.
 
     Args:
         sources: the names of all sources.
-        clock: tells how old an epoch is.
-        queues: source → URL of its queue of events, if it has one.
+        clock: gives the age of an epoch.
+        queues: source → URL of its event queue, if it has one.
     """
 
     def __init__(self, sources: Iterable[str], clock: Clock, queues: Mapping[str, str]) -> None:
@@ -106,7 +106,7 @@ class RunProgress:
         self._requests: dict[str, int] = {}
 
     def begin(self, recovered: Recovered, last: RunState) -> None:
-        """An attempt begins; `last` is how far the one before it came."""
+        """An attempt begins; `last` is the last state of the attempt before it."""
         for source, counts in _sums(last).items():
             self._requests[source] = self._requests.get(source, 0) + counts["requests"]
         self._discovery.begin(last)
@@ -140,7 +140,7 @@ class RunProgress:
         return statuses
 
     def discovery(self, state: RunState) -> dict[str, DiscoveryProgress]:
-        """How files are found, of each source whose list actor has said something."""
+        """The discovery of files, for each source whose list actor has reported."""
         return self._discovery.progress(state)
 
     def _messages(self, lister: ListProgress) -> MessageStatus | None:

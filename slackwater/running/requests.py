@@ -1,4 +1,4 @@
-"""What is asked of a run, by its own process or through the store.  It outlives the attempts that carry it out."""
+"""The requests to a run, by its own process or by commands; they outlive the attempts that carry them out."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from actors.files import PathKey, RetriedFile
-from actors.protocol.barrier import Mutation, Pause, Resume, Retry, Stop, Throttle
+from actors.protocol.barrier import FlowCommand, Mutation, Pause, Retry, Stop, Throttle
 from slackwater.commands.retry import quarantined_files
 from state.errors import CommandRefusedError, NotFoundError, RunFailedError
 from state.store.root import Root
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from slackwater.running.attempt import Attempt
 
 _RETRIED_AT_ONCE = 10_000
-"""A barrier carries them to every actor."""
+"""Files in one mutation: a barrier carries them to every actor."""
 _NEVER = sys.maxsize
 
 
@@ -27,8 +27,8 @@ class RunRequests:
     A pause, a throttle and a number of fetch actors are remembered: every attempt begins with them.
 
     Args:
-        root: where the ledger is.
-        sources: the names of the declared ones.
+        root: the root with the ledger.
+        sources: the names of the declared sources.
         news: is notified of every change of the run.
     """
 
@@ -44,10 +44,10 @@ class RunRequests:
         self.stopping = False
         self.is_over = False
 
-    # -- the run says ----------------------------------------------------------------------------------------------
+    # -- for the run ----------------------------------------------------------------------------------------------
 
     def begin(self, attempt: Attempt) -> None:
-        """An attempt runs: it gets what was asked before it, or of an earlier one."""
+        """An attempt runs: it gets the requests that are remembered."""
         with self._asking:
             with self._news:
                 self._attempt, self._number = attempt, 0
@@ -63,38 +63,32 @@ class RunRequests:
                 self._request(Pause())
 
     def end(self, *, for_good: bool = False) -> None:
-        """The attempt runs no more, and with `for_good` none follows."""
+        """The attempt is over; with `for_good` no other follows."""
         with self._news:
             self._attempt = None
             self.is_over = self.is_over or for_good
             self._news.notify_all()
 
     def take_retried(self) -> set[PathKey]:
-        """The paths that were retried since the last call: what is known against them counts no more."""
+        """The paths that were retried since the last call; the recovery forgets their earlier failures."""
         with self._news:
             retried, self._retried = self._retried, set()
             return retried
 
-    # -- the user says ---------------------------------------------------------------------------------------------
+    # -- for the user --------------------------------------------------------------------------------------------
 
-    def pause(self) -> None:
+    def change_flow(self, command: FlowCommand) -> None:
+        """Pauses, resumes or throttles, with the next barrier and for every later attempt."""
         with self._asking:
-            self._paused = True
-            self._request(Pause())
-
-    def resume(self) -> None:
-        with self._asking:
-            self._paused = False
-            self._request(Resume())
-
-    def throttle(self, throttle: Throttle) -> None:
-        with self._asking:
-            self._throttle = throttle
-            self._request(throttle)
+            if isinstance(command, Throttle):
+                self._throttle = command
+            else:
+                self._paused = isinstance(command, Pause)
+            self._request(command)
 
     @property
     def fetcher_bounds(self) -> tuple[int, int] | None:
-        """The fewest and the most fetch actors that were asked for; None if none were."""
+        """The requested bounds of the number of fetch actors; None before a request."""
         return self._fetcher_bounds
 
     def rescale(self, fewest: int, most: int) -> None:
@@ -108,7 +102,7 @@ class RunRequests:
                 number = self._rescale(attempt, bounds)
             if self._await(attempt, lambda: attempt.state.rescalings_over >= number):  # noqa: B023
                 return
-            # The next attempt begins with what was asked for last.
+            # The next attempt begins with the last request.
             with self._asking:
                 if self._fetcher_bounds != bounds:
                     return
@@ -119,7 +113,7 @@ class RunRequests:
             self._request(Stop())
 
     def settle(self) -> bool:
-        """Waits until what was asked so far is in force.  Returns False if the next attempt begins with it instead."""
+        """Waits until the requests so far are in force.  Returns False if the next attempt begins with them instead."""
         with self._asking, self._news:
             attempt, number = self._attempt, self._number
         return attempt is not None and self._await_request(attempt, number)
@@ -128,13 +122,13 @@ class RunRequests:
         """Puts quarantined files back into the queue, see `Run.retry`."""
         if source is not None and source not in self._sources:
             raise NotFoundError(
-                f"the pipeline that runs has no source {source!r}; its sources are: {', '.join(self._sources)}"
+                f"the running pipeline has no source {source!r}; its sources are: {', '.join(self._sources)}"
             )
         with self._retrying:
             wanted = {_try_of(each) for each in self._quarantined(source, file)}
             total = len(wanted)
             while wanted:
-                # Read once an attempt runs: the one before it may have committed what it did not live to tell.
+                # Read in every attempt: the one before may have committed files, and died before its report.
                 attempt = self.running_attempt()
                 files = [each for each in self._quarantined(source) if _try_of(each) in wanted][:_RETRIED_AT_ONCE]
                 if not files:
@@ -146,12 +140,12 @@ class RunRequests:
             return total
 
     def wait_over(self, timeout_s: float | None = None) -> bool:
-        """Whether the run is over, as soon as it is, or after so many seconds."""
+        """Waits until the run is over, at most `timeout_s` seconds.  Returns whether it is over."""
         with self._news:
             return self._news.wait_for(lambda: self.is_over, timeout_s)
 
     def running_attempt(self) -> Attempt:
-        """The attempt that runs, as soon as one does.
+        """Waits for an attempt that runs, and returns it.
 
         Raises:
             CommandRefusedError: the run ends.
@@ -163,7 +157,7 @@ class RunRequests:
             return self._attempt
 
     def carry_out(self, attempt: Attempt, mutation: Mutation) -> bool:
-        """Whether a mutation was carried out, and that is committed; False if the attempt ended before."""
+        """Carries out a mutation; returns when that is committed, or False if the attempt ended before."""
         with self._asking:
             with self._news:
                 if self._attempt is not attempt:
@@ -187,7 +181,7 @@ class RunRequests:
         try:
             number = attempt.request(mutation)
         except RunFailedError:
-            number = _NEVER  # the run meets the same failure, and its next attempt begins with what is remembered
+            number = _NEVER  # the run sees the same failure, and its next attempt begins with the remembered requests
         with self._news:
             self._number = number
         return number
@@ -202,13 +196,13 @@ class RunRequests:
         return self._await(attempt, lambda: attempt.state.requests_over >= number)
 
     def _await(self, attempt: Attempt, is_carried_out: Callable[[], bool]) -> bool:
-        """Waits until something that was asked for is over, or the attempt.  Returns whether the former is."""
+        """Waits until a request is carried out, or the attempt is over.  Returns whether the request is carried out."""
         with self._news:
             self._news.wait_for(lambda: is_carried_out() or self._attempt is not attempt)
             return is_carried_out()
 
 
 def _try_of(retried: RetriedFile) -> tuple[str, str, bytes, int]:
-    """One try of one version: after a retry it is another one."""
+    """The key of one try of one version: the next try has another key."""
     file = retried.file
     return file.source, file.path, file.version, retried.attempts

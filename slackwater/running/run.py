@@ -1,14 +1,14 @@
-"""A pipeline that runs in the background of this process."""
+"""The handle of a pipeline that runs in the background of this process."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import Any, overload
+from typing import Any, Literal, overload
 
 from typing_extensions import Unpack
 
-from actors.protocol.barrier import Throttle
+from actors.protocol.barrier import Pause, Resume, Throttle
 from actors.protocol.run_state import RunState
 from actors.sources.pipeline_definition import PipelineDefinition
 from slackwater.running.run_control import RunControl
@@ -16,12 +16,11 @@ from slackwater.status.run_status import RunReport, RunStatus, SourceStatus
 from slackwater.status.text import counted
 from spark_bridge.analysis.view_definition import ViewDefinition, ViewOptions
 from state.errors import SettingsError
-from state.ownership.command import ThrottleCommand
 from state.vnode import fetcher_bounds
 
 __all__ = ["Run", "RunReport", "RunStatus", "SourceStatus"]
 
-CAUGHT_UP = "caught_up"
+CAUGHT_UP: Literal["caught_up"] = "caught_up"
 
 
 class Run:
@@ -43,7 +42,7 @@ class Run:
             self._stop_quietly()
 
     def status(self) -> RunStatus:
-        """How far the run is, as of a moment ago."""
+        """The status of the run, a moment ago."""
         with self._control.news:
             state, recovering, recoveries = self._control.state, self._control.recovering, self._control.recoveries
         phase = "recovering" if recovering and state.phase not in ("stopping", "stopped") else state.phase
@@ -70,23 +69,23 @@ class Run:
             startup=self._control.startup.all(),
         )
 
-    def wait(self, until: str | None = None, timeout_s: float | None = None) -> bool:
+    def wait(self, until: Literal["caught_up"] | None = None, timeout_s: float | None = None) -> bool:
         """Waits until the run is over, or has caught up.
 
         Args:
             until: `"caught_up"`: every object of a listing that began after the start is done, quarantined or
-                vanished, and committed; once that was so, the next call means a listing that begins after it.
-                None: only the end of the run.
-            timeout_s: seconds to wait at most; None for ever.
+                vanished, and committed; after a call that returned True, the next call needs a listing that begins
+                after it.  None: only the end of the run.
+            timeout_s: the longest wait in seconds; None waits forever.
 
         Returns:
-            Whether what was waited for has come.
+            True if the condition holds, False after the timeout.
 
         Raises:
-            SlackwaterError: what ended the run.
+            SlackwaterError: the error that ended the run.
         """
         if until not in (None, CAUGHT_UP):
-            raise SettingsError(f"until={until!r}: it is None or {CAUGHT_UP!r}")
+            raise SettingsError(f"until={until!r}: give None or {CAUGHT_UP!r}")
         if until == CAUGHT_UP and self._mark_was_reached and not self._control.is_over:
             self._control.renew_mark()
         with self._control.news:
@@ -101,12 +100,12 @@ class Run:
         return self._control.is_over or self._control.failure is not None or caught_up
 
     def pause(self) -> None:
-        """From the next barrier on nothing is listed or read; what was read is committed."""
-        self._control.requests.pause()
+        """Pauses listing and reading from the next barrier on; rows that are read are committed."""
+        self._control.requests.change_flow(Pause())
 
     def resume(self) -> None:
-        """Takes a `pause` back."""
-        self._control.requests.resume()
+        """Resumes after a `pause`."""
+        self._control.requests.change_flow(Resume())
 
     def throttle(
         self,
@@ -115,44 +114,39 @@ class Run:
         bytes_per_second: float | None = None,
         rows_per_second: float | None = None,
     ) -> None:
-        """From the next barrier on no more is opened, read and emitted each second; None for what the settings say.
+        """Limits the fetch actors from the next barrier on; None for the limit of the settings.
 
         Raises:
             UsageError: a limit is not above zero.
         """
-        limits = ThrottleCommand(
-            files_per_second=files_per_second, bytes_per_second=bytes_per_second, rows_per_second=rows_per_second
-        )
-        self._control.requests.throttle(
-            Throttle(limits.files_per_second, limits.bytes_per_second, limits.rows_per_second)
-        )
+        self._control.requests.change_flow(Throttle(files_per_second, bytes_per_second, rows_per_second))
 
     def rescale(self, *, fetchers: int | tuple[int, int]) -> None:
-        """Takes the run to another number of fetch actors, without stopping it.
+        """Changes the number of fetch actors, without a stop.
 
-        Returns when they share the work and the epoch of the barrier that made it so is over.  It stays so when the
-        run recovers from a failure; the next start begins with its settings.
+        Returns when they share the work, and the epoch of the barrier that changed the number is over.  A recovery
+        keeps the number; the next start begins with its settings.
 
         Args:
-            fetchers: 1 to 256; or the fewest and the most, between which the run chooses by how much there is to do.
+            fetchers: 1 to 256; or the fewest and the most, between which the run chooses by its backlog.
 
         Raises:
-            UsageError: there is no such number.
+            UsageError: the number is not valid.
             CommandRefusedError: the run ends.
         """
         self._control.requests.rescale(*fetcher_bounds(fetchers))
 
     def retry(self, source: str | None = None, file: str | None = None) -> int:
-        """Reads quarantined files again, each behind the rows that were read.
+        """Reads quarantined files again, each from the row where reading failed.
 
-        Returns when that is committed: they are in the queue.
+        Returns when the files are in the queue, and that is committed.
 
         Args:
-            source: only this source's.
-            file: only those that this names: a whole URL, or a glob over the paths below a source.
+            source: only files of this source.
+            file: only files with this name: a whole URL, or a glob over the paths below a source.
 
         Returns:
-            How many files.
+            The number of files.
 
         Raises:
             NotFoundError: there is no such source, or no such quarantined file.
@@ -161,28 +155,28 @@ class Run:
         return self._control.requests.retry(source, file)
 
     def reingest(self, file: str, source: str | None = None) -> int:
-        """Reads files of materialized sources once more, as they are now.
+        """Reads files of materialized sources again, in their present versions.
 
-        Their rows come in place of all that the views hold of them, in one epoch, when all of a file is read.  Returns
-        when they are in the queue, and that is committed.
+        When all of a file is read, its rows replace its earlier rows in all views, in one epoch.  Returns when the
+        files are in the queue, and that is committed.
 
         Args:
-            file: which: a whole URL, an absolute path, or a glob over the paths below a source.
-            source: only this source's.
+            file: a whole URL, an absolute path, or a glob over the paths below a source.
+            source: only files of this source.
 
         Returns:
-            How many files.
+            The number of files.
 
         Raises:
-            NotFoundError: there is no such source, no such file was ever listed, or one is gone.
-            CommandRefusedError: their source is not materialized, a view cannot follow, or the run ends.
+            NotFoundError: there is no such source, no such file was listed, or a file does not exist any more.
+            CommandRefusedError: their source is not materialized, a view cannot be corrected, or the run ends.
         """
         return self._control.corrections.reingest(file, source)
 
     def forget(self, file: str, source: str | None = None) -> int:
-        """Takes files of materialized sources out of everything, in one epoch; returns when that is committed.
+        """Deletes the rows of files of materialized sources from all views, in one epoch; returns when it is committed.
 
-        They are not read again by themselves, unless they change.  Arguments and errors as `reingest`.
+        The files are not read again unless they change.  Arguments and errors as `reingest`.
         """
         return self._control.corrections.forget(file, source)
 
@@ -201,21 +195,21 @@ class Run:
     ) -> None:
         """Adds a view to the pipeline while it runs; arguments as `Pipeline.view`.
 
-        Returns when it is analysed.  From the next epoch on it gets new rows; what was ingested before comes in pieces
-        between the epochs, and when all of it is there the view is shown, complete.  `status().backfills` tells how
-        far it is, and `wait(until="caught_up")` waits for it.  The next run keeps it only if it declares it too.
+        Returns when the view is analysed.  From the next epoch on, it gets new rows; a backfill adds the earlier rows
+        in pieces between the epochs, and the view is shown when it is complete.  `status().backfills` has the
+        progress, and `wait(until="caught_up")` waits for the view.  The next run keeps it only if it declares it too.
 
         Raises:
-            ViewError: it cannot be built, or there is a view of the name.
-            NotIncrementalError: it cannot be maintained epoch by epoch.
-            DefinitionChangedError: the root has another view of the name; `replace=True` takes its place.
+            ViewError: the view cannot be built, or its name is taken.
+            NotIncrementalError: the view cannot be maintained epoch by epoch.
+            DefinitionChangedError: the root has another view of this name; `replace=True` replaces it.
             CommandRefusedError: the run ends.
         """
         view = ViewDefinition.of(name_or_function, query, **options)
         self._control.add_view(view, view.may_read(source.name for source in self._definition.sources))
 
     def drop_view(self, name: str) -> None:
-        """Ends a view with the next epoch; its files go when no retained epoch names them.
+        """Ends a view with the next epoch; its files are deleted when no retained epoch uses them.
 
         Raises:
             ViewNotFoundError: there is no such view.
@@ -224,10 +218,10 @@ class Run:
         self._control.drop_view(name)
 
     def stop(self) -> RunReport:
-        """Ends the run after a last epoch; half-read files go on at their row in the next run.
+        """Ends the run after a last epoch; the next run continues half-read files at their rows.
 
         Raises:
-            SlackwaterError: what ended the run before it could stop.
+            SlackwaterError: the error that ended the run before it could stop.
         """
         self._stop_quietly()
         if self._control.failure is not None:
@@ -235,7 +229,7 @@ class Run:
         return self.report()
 
     def report(self) -> RunReport:
-        """What the run did so far."""
+        """The report of the run so far."""
         with self._control.news:
             state = self._control.state
         sources = self._control.progress.sources(state)
@@ -265,19 +259,19 @@ class Run:
 
     def _notes(self, state: RunState, sources: Mapping[str, SourceStatus]) -> list[str]:
         notes = [
-            f"source {source.name}: no file has shown a schema yet, so views over it do not exist yet"
+            f"source {source.name}: no file has given it a schema yet, so its views do not exist yet"
             for source in self._definition.sources
             if source.name not in state.schemas
         ]
         notes += [
-            f"source {name}: its files wait, since a view reads it with a source that has no schema yet; declare that"
+            f"source {name}: its files wait for the schema of another source of the same view; declare that schema"
             for name in sorted(state.closed)
         ]
         notes += [
-            f"view {name} is not shown: {counted(len(late.missing), 'file')} that it needs gone or changed, first "
-            f'{late.missing[0]}; bring them back and start again, or declare it with on_missing="allow"'
-            for name, late in self._control.backfills.items()
-            if late.missing
+            f"view {name} is not shown: {counted(len(backfill.missing), 'file')} that it needs deleted or changed, "
+            f'first {backfill.missing[0]}; restore them and start again, or declare the view with on_missing="allow"'
+            for name, backfill in self._control.backfills.items()
+            if backfill.missing
         ]
         notes += [
             f"source {name}: {counted(source.quarantined, 'file')} quarantined; see slackwater files ROOT "

@@ -1,4 +1,4 @@
-"""The control thread of a run: one attempt after the other, until one stops gracefully or none is to follow."""
+"""The control thread of a run: one attempt after the other, until one stops gracefully or no other may follow."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from actors.sources.pipeline_definition import PipelineDefinition
 from slackwater.observability.run_observer import RunObserver
 from slackwater.running.attempt import Attempt
 from slackwater.running.command_loop import CommandLoop
+from slackwater.running.commanded_run import CommandedRun
 from slackwater.running.corrections import Corrections
 from slackwater.running.flow_meter import FlowMeter
 from slackwater.running.progress import RunProgress
@@ -30,7 +31,7 @@ from slackwater.settings import Settings
 from slackwater.status.run_status import BackfillStatus, ViewStatus
 from slackwater.status.startup_steps import StartupSteps
 from spark_bridge.analysis.view_definition import ViewDefinition
-from spark_bridge.session.session import prepare_java
+from spark_bridge.application.java import prepare_java
 from state.clock import Clock
 from state.errors import FencedError, RunFailedError, SlackwaterError
 from state.lance.lance_root import LanceRoot
@@ -46,15 +47,15 @@ _log = structlog.get_logger(actor="run")
 
 
 class RunControl:
-    """Starts Ray and Spark if there is none, runs attempts, recovers between them, and ends what it started.
+    """Starts Ray and Spark if needed, runs attempts, recovers between them, and ends what it has started.
 
-    Everything public is as of a moment ago; `news` is notified of every change, and so is the `observer`, if any.
+    The public attributes lag by a moment; `news` and the `observer` are notified of every change.
 
     Args:
         definition: the pipeline.
         views: the declared views.
         settings: of Spark, Ray and the recovery.
-        ownership: of the root, held; it is released at the end.
+        ownership: of the root, acquired; released at the end.
         replaces: the head before this run.
         clock: gives times and durations.
     """
@@ -100,39 +101,40 @@ class RunControl:
         self._spark = SparkApplication(settings.spark, f"slackwater-{ownership.run_id}", self.startup)
         self._owns_ray = self._start_ray(settings)
         inbox = CommandInbox(definition.root, clock)
-        self._commands = CommandLoop(inbox, ownership, self.requests, self.corrections, lambda: self.failure)
+        commanded = CommandedRun(self.requests, self.corrections, lambda: self.failure)
+        self._commands = CommandLoop(inbox, ownership, commanded)
         self._thread = threading.Thread(target=self._control, name="run", daemon=True)
         self._thread.start()
 
     @property
     def seconds(self) -> float:
-        """Since the start, up to the end."""
+        """Seconds since the start, at most to the end."""
         return self._seconds if self._seconds is not None else self._clock.monotonic() - self._started_s
 
     @property
     def has_caught_up(self) -> bool:
-        """Whether the last mark is reached."""
+        """The last mark is reached."""
         return self.state.reached_mark >= self._mark
 
     @property
     def spark_is_ready(self) -> bool:
-        """Whether the session has started, or failed to."""
+        """The start of the session is over, with success or failure."""
         return self._spark.session.done()
 
     @property
     def views(self) -> Mapping[str, ViewStatus]:
-        """The views that are maintained, now or when the last attempt ended."""
+        """The maintained views, now or at the end of the last attempt."""
         with self.news:
             return self._views_seen if self._attempt is None else self._attempt.views
 
     @property
     def backfills(self) -> Mapping[str, BackfillStatus]:
-        """The views that catch up, now or when the last attempt ended."""
+        """The backfills, now or at the end of the last attempt."""
         with self.news:
             return self._backfills if self._attempt is None else self._attempt.backfills
 
     def add_view(self, view: ViewDefinition, reads: frozenset[str]) -> None:
-        """Declares one more view from now on, in this attempt and in those that follow.
+        """Adds a view, in this attempt and in the next ones.
 
         Args:
             view: the definition.
@@ -142,13 +144,13 @@ class RunControl:
         self._declare({**self._views, view.name: view}, {**self._definition.views, view.name: reads})
 
     def drop_view(self, name: str) -> None:
-        """Ends a view, in this attempt and for those that follow."""
+        """Ends a view, in this attempt and in the next ones."""
         self._change(lambda attempt: attempt.drop_view(name))
         views = {key: view for key, view in self._views.items() if key != name}
         self._declare(views, {key: reads for key, reads in self._definition.views.items() if key != name})
 
     def _change(self, change: Callable[[Attempt], Future[None]]) -> None:
-        """Changes the views of the attempt that runs; when it fails meanwhile, those of the next one.
+        """Changes the views of the running attempt; if it fails meanwhile, those of the next.
 
         Raises:
             CommandRefusedError: the run ends.
@@ -171,7 +173,7 @@ class RunControl:
         self._thread.join()
 
     def renew_mark(self) -> None:
-        """From here on `caught_up` means a listing that begins after this call."""
+        """From now on, `caught_up` needs a listing that begins after this call."""
         while not self.is_over:
             with self.news:
                 if (attempt := self._attempt) is None:
@@ -185,11 +187,11 @@ class RunControl:
                 if self._attempt is attempt and mark != _NEXT_ATTEMPT:
                     self._mark = mark
                     return
-                # It has died: the control thread is about to notice.
+                # The attempt has died: the control thread sees it soon.
                 self.news.wait_for(lambda: self._attempt is not attempt or self.is_over)
 
     def _control(self) -> None:
-        """One attempt after the other, until one stops gracefully or none is to follow."""
+        """Runs attempts until one stops gracefully or no other may follow."""
         plan = AttemptPlan(
             self._ownership.run_id,
             replaces_term=self._replaces.term,
@@ -205,9 +207,9 @@ class RunControl:
             self._clean_up()
 
     def _start_ray(self, settings: Settings) -> bool:
-        """Ray, while the JVM of Spark starts beside it.  Returns whether it is ours to end.
+        """Starts Ray, while the JVM of Spark starts beside it.  Returns whether this run must end Ray.
 
-        In the thread of the caller, whose SIGTERM Ray turns into a graceful end.
+        In the caller's thread: there Ray turns SIGTERM into a graceful end.
         """
         self._spark.start()
         ray, spark = settings.ray, settings.spark
@@ -232,7 +234,7 @@ class RunControl:
             self.news.notify_all()
 
     def _try(self, plan: AttemptPlan) -> Exception | None:
-        """Runs one attempt to its end.  Returns what it failed with; None if it stopped gracefully."""
+        """Runs one attempt to its end.  Returns its failure; None if it stopped gracefully."""
         attempt = Attempt(
             definition=self._definition,
             plan=plan,
@@ -263,21 +265,21 @@ class RunControl:
             attempt.end()
 
     def _plan_after(self, plan: AttemptPlan, error: Exception) -> AttemptPlan:
-        """How the next attempt begins; waits until it may.  Raises the error if there is to be none."""
+        """The plan of the next attempt, after its pause.  Raises the error if no other attempt may follow."""
         state = self.state
         self._policy.forgive(self.requests.take_retried())
         following = self._policy.on_failure(error, state, self._clock.monotonic())
         if following is None or self.requests.stopping:
             raise error
         lost = self._spark.replace_if_lost()
-        reason = f"{error}; {'a new Spark application starts; ' if lost else ''}going on from epoch {state.epoch}"
+        reason = f"{error}; {'a new Spark application starts; ' if lost else ''}continuing from epoch {state.epoch}"
         _log.warning(
             "recovering", epoch=state.epoch, attempt=plan.number + 1, pause_s=following.pause_s, error=str(error)
         )
         self._ownership.update(phase="recovering", last_error=str(error))
         with self.news:
             self.recovering, self.recoveries = reason, self.recoveries + 1
-            # The listing that the next attempt begins with is younger than every mark so far.
+            # The first listing of the next attempt begins after every mark so far.
             self._mark, self.state = 1, replace(state, reached_mark=0)
         self._observe(at_once=True)
         with self.news:
@@ -295,7 +297,7 @@ class RunControl:
         )
 
     def _clean_up(self) -> None:
-        """Ends whatever was started, in the reverse order; the run is over only then."""
+        """Ends Spark and Ray, and releases the root; only then is the run over."""
         self.requests.end(for_good=True)
         self._observe(at_once=True)
         steps: list[Callable[[], None]] = [self._spark.end]
@@ -306,7 +308,7 @@ class RunControl:
                 try:
                     step()
                 except Exception as error:
-                    # What is dead already cannot be ended; what comes after must be.
+                    # A dead part cannot be ended; the next parts must be.
                     _log.debug("could not be ended", epoch=self.state.epoch, step=step.__name__, error=str(error))
         finally:
             self._commands.join()
@@ -324,7 +326,9 @@ class RunControl:
 
     def _fail(self, error: Exception) -> None:
         if not isinstance(error, SlackwaterError):
-            error = RunFailedError(f"{type(error).__name__}: {error}; start the run again, it goes on where it stopped")
+            error = RunFailedError(
+                f"{type(error).__name__}: {error}; start the run again, it continues where it stopped"
+            )
         _log.debug("run failed", epoch=self.state.epoch, error=str(error))
         with self.news:
             self.failure = error

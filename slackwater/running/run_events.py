@@ -1,6 +1,6 @@
-"""What happens in a run, one event after the other: for programs that follow `slackwater run --json`.
+"""The events of a run, for programs that read `slackwater run --json`.
 
-Names and fields stay; new events and new fields may come.  As JSON an event has its name in `event`, the time of its
+Names and fields stay; new events and fields may be added.  In JSON, an event has its name in `event`, the time of its
 observation in `at`, and its fields beside them.
 """
 
@@ -17,13 +17,13 @@ from slackwater.status.run_status import RunReport, RunStatus
 
 @dataclass(frozen=True)
 class Started:
-    """The run holds its root.  The first event, unless it could not start.
+    """The run owns its root.  The first event, unless the run cannot start.
 
     Args:
-        pipeline: its name.
-        root: where it writes.
+        pipeline: the name of the pipeline.
+        root: its root.
         pid, host: the process.
-        version: of Slackwater.
+        version: the version of Slackwater.
     """
 
     event: ClassVar[str] = "started"
@@ -36,7 +36,7 @@ class Started:
 
 @dataclass(frozen=True)
 class PhaseChanged:
-    """`running`, `paused`, `stopping` or `stopped`; `running` also after a recovery."""
+    """A new phase: `running` (also after a recovery), `paused`, `stopping` or `stopped`."""
 
     event: ClassVar[str] = "phase"
     phase: str
@@ -44,7 +44,7 @@ class PhaseChanged:
 
 @dataclass(frozen=True)
 class SparkReady:
-    """The Spark application is there, `seconds` after the start of the run."""
+    """The Spark application has started, `seconds` after the start of the run."""
 
     event: ClassVar[str] = "spark_ready"
     seconds: float
@@ -52,15 +52,15 @@ class SparkReady:
 
 @dataclass(frozen=True)
 class EpochCommitted:
-    """An epoch is visible to everybody.
+    """An epoch is committed, and visible to all readers.
 
     Args:
-        epoch: which; text in JSON.
-        committed_at: by the clock of the machine that committed it.
-        files, rows, bytes, requests: what it brought, and what that took.
+        epoch: the epoch; text in JSON.
+        committed_at: time of the commit, by the clock of the machine of the coordinator.
+        files, rows, bytes, requests: the counts of the epoch.
         seconds: of each phase, as in `slackwater epochs`: `fetch`, `align`, `spark`; `collect`, which counts from the
             barrier; and `commit`.
-        freshness_s: source → from the time of its youngest file to the commit, for those that brought files.
+        freshness_s: source → seconds from the time of its youngest file to the commit, for sources with files in it.
     """
 
     event: ClassVar[str] = "epoch"
@@ -84,7 +84,7 @@ class CaughtUp:
 
 @dataclass(frozen=True)
 class Quarantined:
-    """Files or records of a source could not be read: how many, since the start of the run."""
+    """Files or records of a source are quarantined; both counts are since the start of the run."""
 
     event: ClassVar[str] = "quarantined"
     source: str
@@ -94,7 +94,7 @@ class Quarantined:
 
 @dataclass(frozen=True)
 class ViewShown:
-    """A view that came late has caught up; it was shown complete by an epoch before this event."""
+    """A backfill is complete; an epoch before this event shows the view."""
 
     event: ClassVar[str] = "view_shown"
     view: str
@@ -103,11 +103,11 @@ class ViewShown:
 
 @dataclass(frozen=True)
 class Recovering:
-    """A part of the run has died or failed; the run goes on by itself from the last committed epoch.
+    """A part of the run has failed; the run recovers from the last committed epoch.
 
     Args:
-        reason: what has failed; empty if the run went on before that was seen.
-        recoveries: how many failures the run has survived, with this one.
+        reason: the failure; empty if the run had recovered before the observation.
+        recoveries: number of failures that the run has survived, including this one.
     """
 
     event: ClassVar[str] = "recovering"
@@ -117,7 +117,7 @@ class Recovering:
 
 @dataclass(frozen=True)
 class Failed:
-    """The run ends with an error: its type, one of the tree of `state/errors.py`, and its line."""
+    """The run ends with an error: its type in `state/errors.py`, and its message in one line."""
 
     event: ClassVar[str] = "failed"
     error: str
@@ -126,7 +126,7 @@ class Failed:
 
 @dataclass(frozen=True)
 class Reported(RunReport):
-    """What the run did, however it ended.  The last event of a run that had started."""
+    """The report of the run.  The last event of a run that has started, also after a failure."""
 
     event: ClassVar[str] = "report"
 
@@ -156,7 +156,7 @@ _PHASES = ("running", "paused", *_LAST_PHASES)
 class RunEvents:
     """Finds the events between one status of a run and the next.
 
-    A status carries the last 32 epochs of the run, so that whoever looks several times a second misses none.
+    A status has the last 32 epochs of the run: several statuses a second miss no epoch.
     """
 
     def __init__(self) -> None:
@@ -165,7 +165,7 @@ class RunEvents:
         self._to_be_shown: dict[str, int] = {}
 
     def of(self, status: RunStatus) -> Iterator[RunEvent]:
-        """What has happened since the status before: first how it goes on, then what was committed, at last the end."""
+        """The events since the status before: recovery and phase, then commits, and last the end."""
         last, self._last = self._last, status
         if status.recoveries > last.recoveries:
             yield Recovering(status.message if status.phase == "recovering" else "", status.recoveries)
@@ -194,7 +194,7 @@ class RunEvents:
                 yield Quarantined(name, source.quarantined, source.rows_bad)
 
     def _shown(self, last: RunStatus, status: RunStatus) -> Iterator[RunEvent]:
-        """Views that are late no more: their epoch is one of those in flight, unless it is committed already."""
+        """Completed backfills, when the epoch that shows them is committed; it may still be in flight."""
         for name in last.backfills:
             if name not in status.backfills and name in status.views:
                 self._to_be_shown[name] = max((each.epoch for each in status.in_flight), default=status.epoch)

@@ -1,4 +1,4 @@
-"""What the workers of a Ray cluster import: the code of the process that runs the pipeline."""
+"""The runtime environment of Ray workers: it has the code of the process that runs the pipeline."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _JOB = "RAY_JOB_CONFIG_JSON_ENV_VAR"
 
 
 def runtime_environment(given: Mapping[str, Any], *, joins_cluster: bool) -> dict[str, Any]:
-    """The runtime environment of a run; in a cluster that was there before, with this project's packages in it.
+    """The runtime environment of a run; in an existing cluster, with the packages of this project.
 
-    So a cluster needs what they depend on, and no version of this project itself; where it has one, all processes of a
-    run use that of the driver all the same.  In a job Ray sets up the driver with the job's own runtime environment,
-    and the workers alike: there nothing is added.
+    So a cluster needs their dependencies, and not this project itself; if it has another version, all processes of a
+    run still use the version of the driver.  In a job, Ray gives the runtime environment of the job to the driver and
+    to the workers: nothing is added.
 
     Args:
-        given: what the user wants, as `ray.init` takes it.
-        joins_cluster: whether the workers are not those of a cluster that this process starts.
+        given: the user's runtime environment, as `ray.init` takes it.
+        joins_cluster: this process joins an existing cluster.
     """
     if not joins_cluster or _JOB in os.environ:
         return dict(given)

@@ -1,4 +1,4 @@
-"""The Spark application of a run: started beside Ray and the first listing, replaced when lost, ended at the end."""
+"""The Spark application of a run: it starts beside Ray and the first listing, and is replaced when it is lost."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 class SparkApplication:
-    """The application that one run uses.  A session that runs in this process already is borrowed, and left alone.
+    """The application of one run.  An existing session of this process is borrowed, and never ended.
 
     Args:
         settings: see `SparkSettings`.
         name: of the application; a new one after a loss gets a number behind it.
-        startup: is told the steps of the start.
+        startup: times the steps of the start.
 
     Raises:
         SettingsError: this process has a session that a run cannot use.
@@ -36,23 +36,23 @@ class SparkApplication:
         self.session: Future[Any] = Future()
 
     def start(self) -> None:
-        """Begins to start the session, in a thread: that takes longer than many buckets take to read."""
+        """Starts the session in a thread: reading many buckets takes less time than the start."""
         self.session = Future()
         threading.Thread(target=self._start, args=(self.session,), name="spark-start", daemon=True).start()
 
     def ray_is_up(self) -> None:
-        """From here on the start may use Ray."""
+        """Ray has started; the start of the session may use it."""
         self._ray_is_up = True
         self._ray_came.set()
 
     def replace_if_lost(self) -> bool:
-        """Starts a new application if this one does not live any more.  Returns whether that was so."""
+        """Starts a new application if this one has died.  Returns whether it has."""
         if not self.session.done() or (self.session.exception() is None and is_alive(self.session.result())):
             return False
         if self.session.exception() is None and is_users(self.session.result()):
             raise RunFailedError(
                 "the SparkSession of this process, which the run had borrowed, is dead: start another one with "
-                "raydp.init_spark, or none, and start the run again; it goes on where it stopped"
+                "raydp.init_spark, or none, and start the run again; it continues where it stopped"
             )
         stop_session()
         self._losses += 1
@@ -61,7 +61,7 @@ class SparkApplication:
         return True
 
     def cancel_jobs(self) -> None:
-        """Ends what the session computes: nobody waits for it any more.  A user's may compute more than that."""
+        """Cancels the jobs of the session.  A borrowed session may have other jobs, and is left alone."""
         if not self.session.done() or self.session.exception() is not None:
             return
         spark = self.session.result()
@@ -69,7 +69,7 @@ class SparkApplication:
             spark.sparkContext.cancelAllJobs()
 
     def end(self) -> None:
-        """Ends the session, unless it was borrowed.  One that waits for a Ray that never came gives up."""
+        """Ends the session unless it is borrowed.  A start that waits for Ray gives up."""
         self._ray_came.set()
         if self._find is None and self.session.exception() is None:
             stop_session()
@@ -91,5 +91,5 @@ class SparkApplication:
         self._ray_came.wait()
         if not self._ray_is_up:
             application.end()
-            raise RunFailedError("Spark cannot start: there is no Ray")
+            raise RunFailedError("Spark cannot start: Ray has not started")
         return finish_session(application, self._settings.start_timeout_s)

@@ -1,1 +1,12 @@
-"""Status."""
+"""The status of a run as values: shown by the CLI and the web page, stored in `owner.json`, exported as metrics.
+
+Data flow: `slackwater.running` makes a `RunStatus` from the states of an attempt → `RunStatus.to_json` → `owner.json` →
+`RunStatus.of_json` in other processes.
+
+    run_status.py     RunStatus and RunReport, with their parts: sources, views, backfills, epochs, edges
+    startup_steps.py  the duration of each step of a start
+    trace.py          the trace of one committed epoch
+    text.py           numbers in words, values of JSON
+
+Invariants: values only, without I/O; public names and fields stay; a document of another version may be refused.
+"""

@@ -1,4 +1,4 @@
-"""What a run says of itself: to its own process, and in `owner.json` to everybody who can read the root."""
+"""The status and the report of a run: for its own process, and in `owner.json` for all readers of the root."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from actors.protocol.run_state import CommittedEpoch
 
 @dataclass(frozen=True)
 class MessageStatus:
-    """The messages of a source's queue of events, over the life of the run.
+    """The messages of the event queue of a source, since the start of the run.
 
     Args:
-        queue: its URL.
-        in_flight: messages that are being worked on.
-        oldest_s: for how long the oldest of them has been in the queue; 0 if there is none.
-        received: messages; what comes again after a failure of the run counts again.
-        redelivered: deliveries of messages that had been received before, by whomever.
-        poison: messages that say nothing of the source's bucket; they are in quarantine.
-        deleted: messages that are done with.
+        queue: the URL of the queue.
+        in_flight: messages that are received and not finished.
+        oldest_s: age of the oldest message in flight, in seconds; 0 without one.
+        received: received messages; a message that is received again after a failure of the run counts again.
+        redelivered: deliveries of messages that any consumer had received before.
+        poison: messages that do not concern the bucket of the source; they are quarantined.
+        deleted: messages that are finished and deleted.
     """
 
     queue: str
@@ -36,25 +36,27 @@ class MessageStatus:
 
 @dataclass(frozen=True)
 class SourceStatus(SourceProgress):
-    """One source, all fetch actors together, with what its list actor says; `requests` are LIST and GET requests.
+    """Progress of one source: the counts of its list actor and of all fetch actors together.
+
+    `requests` are LIST and GET requests.
 
     Args:
-        listed: files that the last listing found.
+        listed: files in the last listing.
         listings: complete listings.
         requests_per_hour: LIST requests of the last hour.
-        listing_period_s: seconds from the beginning of one listing to that of the next.
-        stretched_by: what makes that longer than the source asks for: `max_requests_per_hour`, `listing takes longer`,
-            or None.
-        oldest_unfinished_s: for how long the oldest file that was listed has not been finished; 0 if all are.
-        oldest_unfinished_epochs: and how many epochs this attempt has committed meanwhile.
-        listed_at: when the last listing ended; None if none has.
-        found: new and changed files that it found; with a queue, those of which no event had told.
-        messages: of the queue of events; None if there is none, or before it was asked.
-        files_per_s: finished each second, over the last seconds.
-        rows_per_s: emitted, likewise.
-        bytes_per_s: read.
-        requests_per_s: made.
-        freshness_s: see `CommittedEpoch`, of the last epoch that tells it; None if none has.
+        listing_period_s: seconds from the beginning of one listing to the beginning of the next.
+        stretched_by: the reason why this period is longer than the source declares: `max_requests_per_hour` or
+            `listing takes longer`; else None.
+        oldest_unfinished_s: seconds since the oldest unfinished file was listed; 0 if all files are finished.
+        oldest_unfinished_epochs: epochs that this attempt has committed since then.
+        listed_at: end of the last listing; None before the first.
+        found: new and changed files in it; with a queue, those without an event.
+        messages: the event queue; None without a queue, and before its first request.
+        files_per_s: finished files each second, over the last seconds.
+        rows_per_s: emitted rows each second.
+        bytes_per_s: bytes read each second.
+        requests_per_s: requests each second.
+        freshness_s: see `CommittedEpoch`, of the last epoch with rows of the source; None before the first.
     """
 
     listed: int = 0
@@ -76,11 +78,11 @@ class SourceStatus(SourceProgress):
 
 @dataclass(frozen=True)
 class BackfillStatus:
-    """A view that lacks rows which were ingested before it was declared.
+    """Progress of a backfill: a view that does not yet have the rows from before its declaration.
 
     Args:
-        fraction: how many of them it has, from 0 to 1.
-        missing: the files that cannot be read again, when it cannot be shown because of them.
+        fraction: the part of these rows that it has, from 0 to 1.
+        missing: files that cannot be read again, if they keep the view from being shown.
     """
 
     fraction: float = 0.0
@@ -93,8 +95,8 @@ class ViewStatus:
 
     Args:
         view_class: `append`, `aggregate` or `full`.
-        rows: how many it has; None until this attempt has opened it.
-        behind_s: how much older than the latest rows those are that it shows: only a `full` view lags.
+        rows: its number of rows; None until this attempt has opened it.
+        behind_s: its delay behind the latest rows of its sources, in seconds: only a `full` view has one.
     """
 
     view_class: str
@@ -104,7 +106,7 @@ class ViewStatus:
 
 @dataclass(frozen=True)
 class EpochStatus:
-    """An epoch between its barrier and its commit, and for how many seconds it has been in its phase."""
+    """An epoch between its barrier and its commit: its phase, and the seconds since the phase began."""
 
     epoch: int
     phase: str
@@ -113,14 +115,14 @@ class EpochStatus:
 
 @dataclass(frozen=True)
 class EdgeStatus:
-    """An edge of the flow, all actors of a kind together.
+    """An edge of the flow, for all actors of a kind together.
 
     Args:
         sender, receiver: `list`, `dispatcher`, `fetch`, `merger`, `materializer` or `views`.
-        unit: what passes: `files`, `bytes`, `epochs` or `rows`.
-        per_s: how much of it in the last seconds.
-        waiting: how much of it is on its way, or waits at the receiver.
-        limit: how much may; beyond it the sender waits.  None: the sender waits for something else.
+        unit: `files`, `bytes`, `epochs` or `rows`.
+        per_s: units each second, over the last seconds.
+        waiting: units on the way, or waiting at the receiver.
+        limit: upper limit of `waiting`, above which the sender waits; None if the edge has no limit of its own.
     """
 
     sender: str
@@ -138,13 +140,13 @@ class EdgeStatus:
 
 @dataclass(frozen=True)
 class StartupStep:
-    """A step of the start of a run; several are taken side by side.
+    """A step of the start of a run; several run at the same time.
 
     Args:
-        name: what it waits for: `Ray`, `Java`, `coordinator and actors`, `Spark's master on Ray`, `Spark's session`,
-            `executor`, `first job`.
-        seconds: how long it took, or has been taking.
-        done: whether it is over.
+        name: `Ray`, `Java`, `coordinator and actors`, `Spark's master on Ray`, `Spark's session`, `executor` or
+            `first job`.
+        seconds: its duration so far.
+        done: it is complete.
     """
 
     name: str
@@ -154,26 +156,26 @@ class StartupStep:
 
 @dataclass(frozen=True)
 class RunStatus:
-    """How far a run is.
+    """The status of a run.
 
     Args:
         phase: `starting`, `running`, `paused`, `recovering`, `stopping`, `stopped` or `failed`.
-        epoch: the last committed one, 0 before the first.
-        epochs: committed by this run.
-        sources: by name.
-        views: by name: those that are being maintained.
-        backfills: name → how far it is, of the views that catch up and are not shown yet.
+        epoch: the last committed epoch; 0 before the first.
+        epochs: number of epochs that this run has committed.
+        sources: the sources by name.
+        views: the maintained views by name.
+        backfills: the views by name that are not complete, and not shown yet.
         spark: `starting` or `ready`.
-        message: what the run waits for or recovers from, if anything.
+        message: the present waiting or recovery, in words; empty without one.
         caught_up: every object of a listing that began after the start is finished and committed.
         recoveries: failures that the run has survived.
-        fetchers: how many fetch actors there are.
-        scaling: the last decision about that by the workload, with its reason; empty if there was none.
-        in_flight: the epochs between barrier and commit, the oldest first.
-        recent: the last epochs that were committed, the oldest first.
-        edges: how much passes between the actors, and where it waits.
-        seconds: since the start of the run.
-        startup: the steps of the start so far; a Spark application that is replaced takes its own again.
+        fetchers: number of fetch actors.
+        scaling: the last change of this number by the backlog, with its reason; empty without one.
+        in_flight: the epochs between barrier and commit, oldest first.
+        recent: the last committed epochs, oldest first.
+        edges: the edges of the flow, from the buckets to the views.
+        seconds: seconds since the start of the run.
+        startup: the steps of the start so far; a new Spark application repeats its steps.
     """
 
     phase: str = "starting"
@@ -195,14 +197,14 @@ class RunStatus:
     startup: tuple[StartupStep, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """The same as what `json.dumps` takes, with times as ISO text."""
+        """The status as values of JSON, with times as ISO text."""
         document: dict[str, Any] = _plain(asdict(self))
         return document
 
     @classmethod
     def of_json(cls, document: Mapping[str, Any]) -> RunStatus | None:
-        """What `to_json` has made, by this version or another; None if that is not understood."""
-        from pydantic import TypeAdapter, ValidationError  # 0.1 s, for those who read only
+        """Reads a document of `to_json`, of this version or another; None if it is not valid here."""
+        from pydantic import TypeAdapter, ValidationError  # takes 0.1 s to import
 
         try:
             return TypeAdapter(cls).validate_python(document)
@@ -212,7 +214,7 @@ class RunStatus:
 
 @dataclass(frozen=True)
 class RunReport:
-    """What a run did.  `files`, `rows` and `bytes` are those of committed epochs; `notes` say what is odd."""
+    """The report of a run.  `files`, `rows` and `bytes` count committed epochs; `notes` are warnings in words."""
 
     epochs: int
     files: int

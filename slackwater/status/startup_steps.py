@@ -1,4 +1,4 @@
-"""The steps of a start, as they begin and end, in whatever thread they are taken."""
+"""A clock for the steps of the start of a run; any thread may take a step."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from state.clock import Clock
 
 
 class StartupSteps:
-    """Times the steps of a start; several may be under way at once, and a step may come again after a failure.
+    """Times the steps of a start.  Several may run at once, and a step may be repeated after a failure.
 
     Args:
-        clock: measures them.
-        changed: is called whenever one has begun or ended.
+        clock: measures the steps.
+        changed: called when a step has begun or ended.
     """
 
     def __init__(self, clock: Clock, changed: Callable[[], None]) -> None:
         self._clock, self._changed = clock, changed
         self._lock = threading.Lock()
-        # Name → when it began, and how long it took, None while it is under way.
+        # Name → begin, and duration; None while the step runs.
         self._steps: dict[str, tuple[float, float | None]] = {}
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
-        """One step, as long as the context; one that fails is not done."""
+        """One step, for the time of the context; a step that fails is not done."""
         began_s = self._clock.monotonic()
         self._set(name, began_s, None)
         yield
@@ -42,7 +42,7 @@ class StartupSteps:
         )
 
     def waits_for(self) -> str:
-        """What the start waits for, in words; empty when no step is under way."""
+        """The running steps, in words; empty without one."""
         names = [step.name for step in self.all() if not step.done]
         return f"starting; waiting for {', '.join(names)}" if names else ""
 

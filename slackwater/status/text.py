@@ -1,4 +1,4 @@
-"""Values as words and as JSON."""
+"""Values as text: numbers of things in words, and values of JSON."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ def counted(number: int, thing: str) -> str:
     """`1 file`, `1,234 files`.
 
     Args:
-        number: how many.
-        thing: one of them; its plural ends in `s`.
+        number: the number of things.
+        thing: the name of one; its plural ends in `s`.
     """
     return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
 
 
-_LARGEST_EXACT = 2**53  # beyond it a program that reads JSON numbers as doubles is wrong in silence
+_LARGEST_EXACT = 2**53  # doubles, in which many programs read the numbers of JSON, lose digits above it
 
 
 def jsonable(value: Any) -> Any:
-    """The same as what `json.dumps` takes: epochs and integers beyond 2^53 as text, times as ISO text, bytes in hex."""
+    """A value as `json.dumps` takes it: epochs and integers above 2^53 as text, times as ISO text, bytes in hex."""
     if isinstance(value, Mapping):
         return {str(k): _epoch_text(v) if _is_epoch(str(k)) else jsonable(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):

@@ -1,4 +1,4 @@
-"""Where the time of one committed epoch went."""
+"""The trace of one committed epoch: the seconds of its phases, and of the work in each."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from state.tables.records import EpochCounts, EpochRecord, EpochSeconds
 
 @dataclass(frozen=True)
 class Trace:
-    """The phases of an epoch, and what took how long in each.
+    """The phases of an epoch, and the duration of the work in each.
 
     Args:
-        epoch: which.
-        committed_at: when.
-        files: that it finished.
-        rows: that it brought.
-        bytes: that were read for it.
-        requests: that were made for it.
-        spans: in the order of the phases, each phase before what it consists of; times are seconds from the injection
-            of the barrier, so that the fetch phase begins below 0.
-        left_out: phase → how many spans it had that were shorter than those.
-        commit_s: how long the commit took; None while that is not known: the record of the next epoch tells it, and
-            until then the process that runs the pipeline.
+        epoch: the epoch.
+        committed_at: time of the commit.
+        files: files that ended in the epoch.
+        rows: rows of the epoch.
+        bytes: bytes that were read for it.
+        requests: requests that were made for it.
+        spans: in the order of the phases, each phase before its parts; times are seconds from the injection of the
+            barrier, so the fetch phase begins below 0.
+        left_out: phase → number of its shorter spans that are not in `spans`.
+        commit_s: seconds of the commit; None if they are not known.  The record of the next epoch has them, and before
+            it the process that runs the pipeline.
     """
 
     epoch: int
@@ -42,7 +42,7 @@ class Trace:
 
     @property
     def seconds(self) -> float:
-        """From the opening of the epoch to the end of its commit, as far as that is known."""
+        """Seconds from the opening of the epoch to the end of its commit, or to the last span that is known."""
         if not self.spans:
             return 0.0
         return max(span.start_s + span.seconds for span in self.spans) - min(span.start_s for span in self.spans)
@@ -51,7 +51,7 @@ class Trace:
     def of(
         cls, epoch: int, committed_at: datetime, counts: EpochCounts, trace: EpochTrace, commit_s: float | None
     ) -> Trace:
-        """What was kept before the commit, with the commit behind it."""
+        """The trace that was stored with the commit, and the commit after it."""
         spans = trace.spans
         if commit_s is not None:
             end_s = max((span.start_s + span.seconds for span in spans), default=0.0)
@@ -70,7 +70,7 @@ class Trace:
 
 
 def trace_of(record: EpochRecord, records: Sequence[EpochRecord], owner: Owner | None) -> Trace:
-    """The trace of an epoch, by its record, those of others, and what its owner last said of itself."""
+    """The trace of an epoch, from its record, the other records and the last status of its owner."""
     kept = EpochTrace(phases(record.seconds)) if record.trace is None else EpochTrace.of_json(record.trace)
     commit_s = _told_by_the_next(record, records)
     if commit_s is None:
@@ -79,7 +79,7 @@ def trace_of(record: EpochRecord, records: Sequence[EpochRecord], owner: Owner |
 
 
 def phases(seconds: EpochSeconds) -> tuple[Span, ...]:
-    """The phases of an epoch of which no more is kept."""
+    """The phases of an epoch whose record has no trace."""
     materialized_s = seconds.align + seconds.spark
     return (
         Span("fetch", "", -seconds.fetch, seconds.fetch),

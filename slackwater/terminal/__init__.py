@@ -1,1 +1,11 @@
-"""Terminal."""
+"""Output of the command line that knows no pipeline: tables, numbers and errors, on stdout and stderr.
+
+    output.py       rows and texts: aligned on a terminal, tab-separated in a pipe, JSON with `--json`
+    fixed_table.py  tables whose columns keep their widths while numbers change
+    quantities.py   counts, rates, bytes and durations as short text
+    edge.py         an error as one line and an exit code
+
+Invariants: text from files and stores is printed without control characters; an error line has no secrets.
+
+Face: `Output`, `fixed_table`, `quantities`, and `reports_errors`, the decorator of every CLI command.
+"""

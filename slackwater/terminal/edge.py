@@ -1,4 +1,4 @@
-"""Where errors end: one line that says what is wrong and what next, and an exit code that programs can act on."""
+"""The edge of the CLI: turns an error into one line for people and an exit code for programs."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ def error_line(error: BaseException) -> str:
     if isinstance(error, SlackwaterError):
         return f"error: {message}"
     if isinstance(error, KeyboardInterrupt):
-        return "error: interrupted; what was committed stays, and a new start goes on from there"
-    return f"error: {type(error).__name__}: {message} (not expected here; --debug shows where it comes from)"
+        return "error: interrupted; committed epochs are kept, and the next start continues from the last"
+    return f"error: {type(error).__name__}: {message} (an unexpected error; --debug shows its traceback)"
 
 
 def reports_errors(command: Command) -> Command:
-    """Ends the process as this package promises when `command` fails.  The command has an option `debug`."""
+    """Ends the process with one line and an exit code when `command` fails.  The command has an option `debug`."""
 
     @functools.wraps(command)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         try:
             return command(*args, **kwargs)
         except BrokenPipeError:
-            # The reader of our output has seen enough (`| head`): not a failure.
+            # The reader has closed the pipe (`| head`): not a failure.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(0)
         except (Exception, KeyboardInterrupt) as error:

@@ -1,4 +1,4 @@
-"""Tables that do not move while their numbers change: the width of every column is fixed beforehand."""
+"""Tables with fixed column widths: they do not move when their numbers change."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Column(Generic[Row]):
     Args:
         title: at most as wide as the column.
         width: in characters.
-        rank: where there is no room for all, those of the lowest rank are shown.
-        cell: what it shows of a row.
-        justify: to which side.
+        rank: on a narrow terminal, columns with lower ranks are shown first.
+        cell: the content for a row.
+        justify: the alignment.
     """
 
     title: str
@@ -38,13 +38,13 @@ class Column(Generic[Row]):
 
 
 def name_width(names: Sequence[str], width: int) -> int:
-    """How wide the column of names is on a terminal of a width, where these are the names."""
+    """The width of the column for these names, on a terminal of a width."""
     longest = max((cell_len(visible(name)) for name in names), default=0)
     return max(_SHORTEST_NAME, min(longest, _LONGEST_NAME, width // 4))
 
 
 def fitting(columns: Sequence[Column[Row]], width: int) -> list[Column[Row]]:
-    """The columns that find room, as they are ordered: by rank, until one does not fit."""
+    """The columns that fit into a width, chosen by rank, in their order."""
     chosen: list[Column[Row]] = []
     for column in sorted(columns, key=lambda each: each.rank):
         width -= _GAP + column.width
@@ -60,11 +60,11 @@ def fixed_table(
     """A table of named rows.
 
     Args:
-        title: of the column of names.
-        rows: name and row; a name may be of any origin, a `Text` is shown as it is.
-        columns: of which there are as many as find room.
-        names: see `name_width`.
-        width: of the terminal.
+        title: title of the column of names.
+        rows: name and row; control characters in a `str` are made visible, a `Text` is printed unchanged.
+        columns: the columns; those that do not fit are left out.
+        names: width of the column of names, see `name_width`.
+        width: width of the terminal.
     """
     table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold", show_edge=False)
     table.add_column(title, width=names, no_wrap=True, overflow="ellipsis")

@@ -1,4 +1,4 @@
-"""Arrow tables on stdout: laid out on a terminal, tab-separated in a pipe, JSON for programs."""
+"""Tables and texts on stdout: aligned on a terminal, tab-separated in a pipe, JSON for programs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Output:
-    """How the tables and texts of one command are printed.
+    """Prints the tables and texts of one command.
 
     Args:
         json: print one JSON document; the command then prints once.
@@ -36,7 +36,7 @@ class Output:
         self.rows(table.to_pylist(), table.column_names, title)
 
     def rows(self, rows: Sequence[Mapping[str, Any]], columns: Sequence[str], title: str | None = None) -> None:
-        """Prints rows, as the columns order them."""
+        """Prints rows, with the columns in this order."""
         if self.json:
             self.document([{column: row[column] for column in columns} for row in rows])
         elif self.console.is_terminal:
@@ -48,23 +48,23 @@ class Output:
             sys.stdout.writelines("\t".join(line) + "\n" for line in lines)
 
     def document(self, value: Any) -> None:
-        """Prints one JSON document.  Epochs are text, since they do not fit the numbers of every reader."""
+        """Prints one JSON document.  Epochs are text: they do not fit the numbers of every reader."""
         document = json.dumps(jsonable(value), ensure_ascii=False, indent=2, allow_nan=False)
         sys.stdout.write(visible_json(document) + "\n")
 
     def line(self, value: Any) -> None:
-        """Prints one JSON document as a line, at once."""
+        """Prints one JSON document as a line, and flushes."""
         document = json.dumps(jsonable(value), ensure_ascii=False, allow_nan=False)
         sys.stdout.write(visible_json(document) + "\n")
         sys.stdout.flush()
 
     def lines(self, lines: Iterable[Sequence[Any]]) -> None:
-        """Prints tab-separated lines, at once."""
+        """Prints tab-separated lines, and flushes."""
         sys.stdout.writelines("\t".join(map(_plain, line)) + "\n" for line in lines)
         sys.stdout.flush()
 
     def text(self, text: str) -> None:
-        """Prints a line for people, or some."""
+        """Prints one line or more for people; nothing with `--json`."""
         if not self.json:
             self.console.print(Text(visible(text, keep="\n")), soft_wrap=True)
 
@@ -87,7 +87,7 @@ def _human(value: Any) -> str:
 
 
 def _plain(value: Any) -> str:
-    """One field of a line: no tab, line end or other control character in it."""
+    """One field of a line, without tabs, line ends and other control characters."""
     if value is None:
         return ""
     if isinstance(value, (dict, list)):

@@ -1,4 +1,4 @@
-"""Counts, rates, bytes and seconds for people, none wider than a column that is made for it."""
+"""Counts, rates, bytes and seconds as short text for people, of limited width."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ def human_bytes(count: float) -> str:
 
 
 def human_count(count: int, width: int = 7) -> str:
-    """A count in full if that fits into so many characters, otherwise in thousands, millions and so on."""
+    """A count in full if it fits into `width` characters, else in thousands, millions and so on."""
     text = f"{count:,}"
     return text if len(text) <= width else _scaled(float(count))
 
 
 def human_rate(per_s: float) -> str:
-    """How many each second, in at most seven characters."""
+    """A rate per second, in at most seven characters."""
     if per_s < 0.05:
         return "0"
     return f"{per_s:.1f}" if per_s < 10 else _scaled(per_s)
@@ -41,7 +41,7 @@ def human_seconds(seconds: float) -> str:
 
 
 def human_duration(seconds: float) -> str:
-    """How long something has run: `4 s`, `3 min 07 s`, `5 h 20 min`, `3 d 4 h`."""
+    """A long duration: `4 s`, `3 min 07 s`, `5 h 20 min`, `3 d 4 h`."""
     whole = int(seconds)
     if whole < 60:
         return f"{whole} s"

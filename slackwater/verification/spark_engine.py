@@ -29,7 +29,7 @@ from slackwater.verification.ingested_files import IngestedFiles
 from spark_bridge.analysis.columns import visible_schemas
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.catalyst.epoch_timestamps import uses_epoch_timestamps
-from spark_bridge.session.session import session_at_hand
+from spark_bridge.session.local_session import session_at_hand
 from spark_bridge.session.settings import SparkSettings
 from spark_bridge.views.recomputation import is_same_view, recompute
 from state.errors import SchemaError, ViewError

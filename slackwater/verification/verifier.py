@@ -23,7 +23,6 @@ from slackwater.verification.step import OnStep, Step
 from slackwater.verification.stored_rows import row_differences
 from slackwater.verification.verification import LEDGER, FileProblem, Outcome, Verification, ViewCheck
 from spark_bridge.analysis.view_definition import ViewDefinition
-from spark_bridge.analysis.view_plan import AGGREGATE
 from state.errors import StorageError, UsageError
 from state.location import Location
 from state.store.store import StateStore
@@ -171,7 +170,7 @@ class Verifier:
                     stored,
                     expected,
                     key=view.key,
-                    is_aggregate=view.view_class == AGGREGATE,
+                    is_aggregate=view.view_class == "aggregate",
                     collects=_COLLECTS.search(view.identity) is not None,
                 )
                 outcome = Outcome.EQUAL if found is None else Outcome.DIFFERENT

@@ -1,4 +1,4 @@
-"""Whether the run that a root names is alive, as far as somebody can tell who sees the root alone."""
+"""Watch of the owner of a root: alive, silent or gone, judged by the root alone."""
 
 from __future__ import annotations
 
@@ -16,14 +16,13 @@ _RUNS = frozenset({"living", "unheard"})
 
 @dataclass(frozen=True)
 class OwnerLife:
-    """What is known of an owner after a look at it.
+    """The state of an owner after a look.
 
     Args:
-        state: `none`: nobody has run here; `unheard`: somebody says to run, and has not been heard of since the
-            watching began; `living`: and has been; `silent`: but for 20 s no more; `gone`: its process is
-            dead; `ended`.
-        silent_s: for how long it has written nothing.
-        took_over: whether it has taken the root from a living one since the watching began.
+        state: `none`: no process ran here; `unheard`: the owner claims to run, without a sign since the watch began;
+            `living`: it gave a sign; `silent`: it gave none for 20 s; `gone`: its process is dead; `ended`.
+        silent_s: the time without a sign, in seconds.
+        took_over: True if it took the root from a living owner since the watch began.
     """
 
     state: str
@@ -32,18 +31,18 @@ class OwnerLife:
 
     @property
     def runs(self) -> bool:
-        """Whether there is no reason to think that it does not."""
+        """True if nothing speaks against a running owner."""
         return self.state in _RUNS
 
 
 class OwnerWatch:
-    """Looks at every owner that was read, and tells what has become of it.
+    """Judges the owner of a root from look to look.
 
-    An owner renews itself every 5 seconds.  That it does not any more is told by this machine's own clock, from one
-    look to the next; only at the first look the owner's time counts, with a minute for clocks that do not agree.
+    An owner renews itself every 5 seconds.  Silence is measured by the clock of this machine, from one look to the
+    next; only the first look uses the time that the owner wrote, with a minute of tolerance between clocks.
 
     Args:
-        clock: of this machine.
+        clock: the clock of this machine.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -54,7 +53,7 @@ class OwnerWatch:
         self._was_heard = self._took_over = False
 
     def look(self, owner: Owner | None) -> OwnerLife:
-        """What is known with this, which was just read; None if there is none."""
+        """The state with the owner that was just read; None for a root without one."""
         with self._lock:
             now_s = self._clock.monotonic()
             self._hear(owner, now_s)

@@ -1,4 +1,4 @@
-"""Whoever runs on a root, watched from any machine: by what it writes, and by what is committed."""
+"""Watcher of a root from any machine: by the file of its owner, and by the committed epochs."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from state.ownership.owner import Owner, read_owner
 
 @dataclass(frozen=True)
 class RootLook:
-    """What a look at a root has shown.
+    """The state of a root at one look.
 
     Args:
-        owner: who runs, or ran last.
-        life: what has become of it.
-        status: what a run says of itself; of one that is not heard of, what is committed.
-        warning: what is wrong, in a line; empty if nothing is.
+        owner: the process that runs on the root or ran last.
+        life: its state.
+        status: the status that a living run reports; otherwise the committed state.
+        warning: a fault, in one line; empty without one.
     """
 
     owner: Owner | None
@@ -32,7 +32,7 @@ class RootLook:
     warning: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """The same as what `json.dumps` takes, but for times."""
+        """The look as values for `json.dumps`, apart from times."""
         owner = self.owner
         names = ("run_id", "pipeline", "host", "pid", "since", "renewed_at", "phase", "term", "last_error")
         return {
@@ -47,8 +47,8 @@ class RootWatcher:
     """Looks at a root again and again.
 
     Args:
-        root: what is watched.
-        clock: counts the seconds of silence.
+        root: the root.
+        clock: the clock that measures silence.
     """
 
     def __init__(self, root: Location, clock: Clock) -> None:
@@ -58,10 +58,10 @@ class RootWatcher:
         self._stored: tuple[object, RunStatus] | None = None
 
     def look(self) -> RootLook:
-        """How it is now.
+        """The state of the root now.
 
         Raises:
-            StoreNotFoundError: nobody has ever run here, or the root is gone.
+            StoreNotFoundError: no pipeline ran here, or the root is gone.
             StorageError: the root cannot be read now.
         """
         owner = read_owner(self._root)
@@ -81,13 +81,13 @@ class RootWatcher:
             try:
                 self._store = Store(self._root, self._clock)
             except StoreNotFoundError:
-                # A run that starts for the first time says so before it has committed anything.
+                # A run reports its first start before its first commit.
                 if not may_be_missing:
                     raise
         return self._store
 
     def _committed(self, store: Store | None, owner: Owner | None, life: str) -> RunStatus:
-        """What the store says; read again only when there is another epoch, since the ledger may be long."""
+        """The committed state; it is read again only after another epoch, since the ledger may be long."""
         phase = life if owner is None or life in ("gone", "silent") else owner.phase
         if store is None:
             return RunStatus(phase=phase, message="nothing is committed yet")

@@ -1,4 +1,4 @@
-"""How far a root is as the store alone tells it, in the form in which a run tells it."""
+"""Status of a root by the store alone, in the form of a run's status."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _STATUSES = ("waiting", "reading", "done", "quarantined", "vanished")
 
 
 def stored_status(store: Store, phase: str = "stopped") -> RunStatus:
-    """What is committed: counts of files and rows since the beginning of the root, without rates.
+    """The committed counts of files and rows since the first run on the root, without rates.
 
     Args:
-        store: of the root.
-        phase: what whoever runs on it does, if that is known.
+        store: the store of the root.
+        phase: the phase of the run on it, if that is known.
 
     Raises:
         StorageError: the root cannot be read.
@@ -45,11 +45,11 @@ def stored_status(store: Store, phase: str = "stopped") -> RunStatus:
 
 
 def source_counts(files: pa.Table, source: str) -> SourceStatus:
-    """What the ledger says of the files of one source.
+    """The counts of the files of one source.
 
     Args:
-        files: see `Store.files`.
-        source: its name.
+        files: the table of `Store.files`.
+        source: the name of the source.
     """
     mine = files.filter(pc.equal(files["source"], source))
     in_views = mine.filter(pc.invert(pc.is_in(mine["status"], value_set=pa.array(REMOVED_STATUSES))))

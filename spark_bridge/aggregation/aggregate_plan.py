@@ -1,8 +1,8 @@
-"""The plans by which an aggregate view is maintained, made once from its analysed plan.
+"""The maintenance plan of an aggregate view, made once from its analysed plan.
 
 partials   Spark's Partial aggregation over the row-by-row part, run on an epoch's rows: one row per touched group
-distinct   for the calls with DISTINCT: the same over those values that were never seen in their group
-merge      those rows beside the stored ones -> merged buffers, and the result (see merge_plan)
+distinct   for calls with DISTINCT: the same over values that are new in their group
+merge      these rows and the stored ones -> merged buffers, and the result (see `merge_plan`)
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from spark_bridge.catalyst.leaves import Leaves, graft
 from state.tables.group_key import GLOBAL_KEY, KEY_COLUMN, group_keys
 
 Unseen = Callable[[pa.Array], pa.Array]
-"""Of texts that name a value within a group: for each whether it is not stored yet."""
+"""Texts of values within their groups -> for each whether it is not stored yet."""
 
 
 @dataclass(frozen=True)
 class Touched:
-    """What some rows are about.
+    """The groups and DISTINCT values of some rows.
 
     Args:
-        groups: `__sw_key` and the grouping of each of their groups.
-        distinct: texts of the values of DISTINCT calls, each within its group.
+        groups: `__sw_key` and the grouping of each group.
+        distinct: texts of the values of DISTINCT calls within their groups.
     """
 
     groups: pa.Table
@@ -55,11 +55,11 @@ class Touched:
 
 
 class AggregatePlan:
-    """How one aggregate view is maintained.
+    """The jobs and the merge of one aggregate view.
 
     Args:
         catalyst: of the session.
-        view: the analysed view.
+        view: the plan of the view.
     """
 
     def __init__(self, catalyst: Catalyst, view: ViewPlan) -> None:
@@ -79,12 +79,12 @@ class AggregatePlan:
 
     @property
     def has_distinct(self) -> bool:
-        """Whether it must be known which values were seen."""
+        """Whether the view has DISTINCT calls, so that seen values are stored."""
         return bool(self._sets)
 
     @property
     def has_filter(self) -> bool:
-        """Whether the result lacks groups."""
+        """Whether a filter stands above the grouping, so that the result may lack groups."""
         return self._merge.has_filter
 
     @property
@@ -93,7 +93,7 @@ class AggregatePlan:
         return self._merge.buffer_columns
 
     def touched_by(self, leaves: Leaves, one_partition: bool) -> Touched:
-        """The groups that have one of these rows, and the texts of the values that DISTINCT calls see in them."""
+        """The groups and DISTINCT values of these rows."""
         rows = graft(self._catalyst, self._rows, self._leaves, leaves)
         groups = _one_group()
         if self._grouping:
@@ -110,9 +110,9 @@ class AggregatePlan:
 
         Args:
             leaves: the new rows.
-            one_partition: whether one task does all.
-            unseen: asked once for each set.
-            only: the groups of which rows count, as `touched_by` has them; None for all.
+            one_partition: whether one task computes all.
+            unseen: called once for each set.
+            only: the groups whose rows count, as in `Touched.groups`; None for all.
         """
         rows = graft(self._catalyst, self._rows, self._leaves, leaves)
         if only is not None and self._grouping:
@@ -130,7 +130,7 @@ class AggregatePlan:
             distinct.append(keys.filter(is_new))
             parts.append(self._keyed(each.partials_of(pairs.filter(is_new))))
             if groups is None:
-                # Each row is in one of the pairs, so they have every group.
+                # Each row is in one of the pairs, so the pairs have every group.
                 groups = _once(self._keyed(each.grouping_of(pairs)))
         assert groups is not None, "without sets there are plain partials"
         if not self._grouping:
@@ -138,7 +138,7 @@ class AggregatePlan:
         return EpochPartials(groups.select(range(1 + len(self._grouping))), parts, pa.concat_arrays(distinct))
 
     def merge(self, partials: EpochPartials, stored: pa.Table | None) -> MergedGroups:
-        """The groups of an epoch as they are from now on; see `MergePlan.merge`."""
+        """See `MergePlan.merge`."""
         return self._merge.merge(partials, stored)
 
     def _of_groups(self, rows: Plan, groups: pa.Table) -> Plan:
@@ -154,7 +154,7 @@ class AggregatePlan:
     def _plain_partials(
         self, calls: Sequence[AggregateCall], names: Sequence[Sequence[str]]
     ) -> PartialAggregation | None:
-        """What runs over all rows; nothing if only DISTINCT is asked for and its values have every group."""
+        """The aggregation over all rows; None if all calls are DISTINCT, and their values have every group."""
         if self._sets and self._sets[0].has_all_rows and all(call.is_distinct for call in calls):
             return None
         plain = [
@@ -185,14 +185,14 @@ class AggregatePlan:
 
 
 def _column_names(index: int, call: AggregateCall) -> list[str]:
-    """Under which a call's buffer is stored."""
+    """The stored names of a call's buffer."""
     names = [f"__sw_{index}_{each.name().lower()}" for each in call.buffer.attributes]
-    # A regression has the buffers of several functions, which share names.
+    # A regression has the buffers of several functions, with equal names.
     return [name if names.index(name) == at else f"{name}_{at}" for at, name in enumerate(names)]
 
 
 def _one_group() -> pa.Table:
-    """What there is instead of groups when all rows are one."""
+    """The single group of a query without GROUP BY."""
     return pa.table([pa.array([GLOBAL_KEY], pa.string())], schema=pa.schema([KEY_FIELD]))
 
 

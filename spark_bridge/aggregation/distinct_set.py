@@ -1,4 +1,4 @@
-"""What a query's DISTINCT calls count once: values within a group that were never seen before."""
+"""A distinct set: the calls with DISTINCT over the same values, of which each counts once in its group."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from state.tables.group_key import group_keys
 class DistinctSet:
     """The calls with DISTINCT over the same values of the same rows.
 
-    An epoch's rows become pairs of group and value, each once.  Those that were not there before are the rows of the
-    functions without DISTINCT.
+    An epoch's rows become distinct pairs of group and value.  The new pairs are the input of the functions without
+    DISTINCT.
 
     Args:
         catalyst: of the session.
-        number: tells the view's sets apart, in what is stored.
+        number: of the set within the view; a part of the stored texts.
         call: the first of the calls.
     """
 
@@ -35,16 +35,16 @@ class DistinctSet:
 
     @property
     def has_all_rows(self) -> bool:
-        """Whether each row gives a pair: there is no FILTER."""
+        """Whether each row gives a pair: the calls have no FILTER."""
         return self._condition is None
 
     @property
     def schema(self) -> pa.Schema:
-        """Of the partials: the grouping, then the buffers."""
+        """The schema of the partials: the grouping, then the buffers."""
         return self._partials.schema
 
     def is_of(self, call: AggregateCall) -> bool:
-        """Whether another call takes the same values."""
+        """Whether another call takes the same values of the same rows."""
         if self._condition is None or call.filter is None:
             same_rows = self._condition is call.filter
         else:
@@ -56,14 +56,14 @@ class DistinctSet:
         )
 
     def add(self, call: AggregateCall, names: Sequence[str]) -> None:
-        """Adds a call, whose buffer has these columns; before `plan`."""
+        """Adds a call with the names of its buffer's columns; call it before `plan`."""
         self._calls.append((call, names))
 
     def plan(self, rows: Plan, grouping: Sequence[Expression]) -> None:
-        """Makes the plans over rows, with these expressions as their group."""
+        """Makes the plans over rows, grouped by these expressions."""
         catalyst = self._catalyst
         self._filtered = None if self._condition is None else catalyst.analyse(catalyst.filter(self._condition, rows))
-        # Tells the view's sets apart where their pairs are stored.
+        # The stored pairs of the view's sets differ by this number.
         name = catalyst.number(self._number)
         self._pairs = PartialAggregation(
             catalyst, rows if self._filtered is None else self._filtered, [name, *grouping, *self._values], []
@@ -80,7 +80,7 @@ class DistinctSet:
         )
 
     def pairs_of(self, rows: Plan, one_partition: bool) -> pa.Table:
-        """The group and value of new rows, each pair once: the number of the set, the grouping, the values."""
+        """The distinct pairs of new rows: the number of the set, the grouping, the values."""
         if self._filtered is not None:
             rows = self._catalyst.with_children(self._filtered, [rows])
         return self._pairs.run(rows, one_partition)
@@ -94,7 +94,7 @@ class DistinctSet:
         return pairs.select(range(1, 1 + self._groups))
 
     def partials_of(self, pairs: pa.Table) -> pa.Table:
-        """The grouping and the buffers of pairs that are new."""
+        """The grouping and the buffers of new pairs."""
         if pairs.num_rows == 0:
             return self._partials.schema.empty_table()
         leaf = self._catalyst.leaf(self._pair_output, frame_of_table(self._catalyst.spark, pairs))
@@ -104,12 +104,12 @@ class DistinctSet:
 def distinct_sets(
     catalyst: Catalyst, calls: Sequence[AggregateCall], names: Sequence[Sequence[str]]
 ) -> list[DistinctSet]:
-    """The sets of those of a query's calls that have DISTINCT.
+    """The sets of a query's calls with DISTINCT.
 
     Args:
         catalyst: of the session.
         calls: all calls.
-        names: of the columns of each call's buffer.
+        names: the names of the columns of each call's buffer.
     """
     sets: list[DistinctSet] = []
     for call, columns in zip(calls, names, strict=True):

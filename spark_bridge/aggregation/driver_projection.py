@@ -1,4 +1,4 @@
-"""A projection that is compiled once and computes over rows in the driver, without a plan or a job for each time."""
+"""A compiled projection over rows in the driver: no planning and no job at each run."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, simple_na
 
 
 class DriverProjection:
-    """What a query's projections, and filters, make of a few rows.
+    """Applies a query's projections and filters to a few rows.
 
-    Projections are compiled to Spark's own UnsafeProjection, which is a function of a row: planning a query of the same
-    expressions takes 30 ms each time.  A plan with anything else (a filter, a Python function) is run as a query.
+    Projections are compiled to Spark's own UnsafeProjection, a function of a row: planning the same query takes 30 ms
+    each time.  A plan with other operators (a filter, a Python function) runs as a query.
 
-    One thread at a time may run it: the compiled code writes every row into the same memory.
+    It is not thread-safe: the compiled code writes every row into the same memory.
 
     Args:
         catalyst: of the session.
-        plan: analysed; it gives the rows, over an empty leaf.
+        plan: the analysed query over one empty leaf.
         output: the leaf's attributes.
-        relation: what the leaf is, as Arrow has it.
-        schema: of what the plan gives.
+        relation: Arrow schema of the leaf.
+        schema: Arrow schema of the result.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class DriverProjection:
         self._steps = self._compiled()
 
     def run(self, rows: pa.Table) -> pa.Table:
-        """The rows that the plan makes of these."""
+        """The result of the plan over these rows."""
         spark = self._catalyst.spark
         if self._steps is None:
             leaf = self._catalyst.leaf(self._output, frame_of_table(spark, rows.cast(self._relation)))
@@ -50,8 +50,8 @@ class DriverProjection:
         return table_of_rows(spark, internal, self._struct, self._schema)
 
     def _compiled(self) -> list[Any] | None:
-        """The projections from the leaf upwards; None when there is something else among them."""
-        # Of rows that it knows the optimizer would make a result of no rows.
+        """The projections from the leaf upwards; None if the plan has other operators."""
+        # The optimizer would replace a plan over known empty rows by an empty result.
         empty = self._catalyst.unknown_rows(
             self._output, frame_of_table(self._catalyst.spark, self._relation.empty_table())
         )

@@ -1,9 +1,10 @@
-"""An epoch's groups beside the stored ones: their merged buffers, and the result.
+"""The merge of an epoch's groups with the stored ones: merged buffers, and the view's rows.
 
-    state      buffers of new rows beside stored ones (a LocalRelation) -> merged buffers
-    result     the same -> the query's own expressions over the merged buffers, and all that is above its Aggregate
+    state      new and stored buffers of each group -> merged buffers
+    result     new and stored buffers of each group -> the query's own expressions over the merged buffers, and all
+               operators above its Aggregate
 
-Both are projections over the rows of a small relation, which is in the driver.
+Both are projections over a small relation in the driver.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ class StateColumn:
     """One stored value of a group: a grouping column, or one value of an aggregate function's buffer.
 
     Args:
-        name: under which the partials have it, and the store unless the result has it already.
-        result_name: the column of the result that is the same value, if there is one.
-        field: as stored.
+        name: its name in the partials, and in the store unless the result has the value.
+        result_name: the column of the result with the same value, if any.
+        field: name and type as stored.
     """
 
     name: str
@@ -46,8 +47,8 @@ class CallBuffer:
 
     Args:
         call: the call.
-        part: which of the parts of an epoch's partials has it.
-        fields: its columns there.
+        part: index of the part of `EpochPartials` that has it.
+        fields: its columns in that part.
     """
 
     call: AggregateCall
@@ -57,12 +58,12 @@ class CallBuffer:
 
 @dataclass(frozen=True)
 class EpochPartials:
-    """What an epoch's rows bring to their groups.
+    """The partial aggregates of an epoch's rows.
 
     Args:
         groups: `__sw_key` and the grouping of each touched group.
-        parts: `__sw_key` and the buffers of some calls each, for all of those groups or for some.
-        distinct: texts of the values of DISTINCT calls, each within its group, that are seen for the first time.
+        parts: tables of `__sw_key` and the buffers of some calls, for all or some of these groups.
+        distinct: texts of the new values of DISTINCT calls within their groups.
     """
 
     groups: pa.Table
@@ -72,12 +73,12 @@ class EpochPartials:
 
 @dataclass(frozen=True)
 class MergedGroups:
-    """What `MergePlan.merge` gives.
+    """The touched groups after a merge.
 
     Args:
-        result: the view's rows with `__sw_key`, and the columns stored beside them; of a view with a filter above its
+        result: the view's rows with `__sw_key` and the columns stored beside them; if a filter stands above the
             grouping, only the rows that pass.
-        state: `__sw_key`, grouping and buffers of all touched groups when they are stored apart, else None.
+        state: `__sw_key`, grouping and buffers of all touched groups if they are stored separately, else None.
     """
 
     result: pa.Table
@@ -85,17 +86,17 @@ class MergedGroups:
 
 
 class MergePlan:
-    """How the buffers of new rows are merged into stored ones.
+    """Merges the buffers of new rows into the stored ones.
 
-    Buffers stand beside the result's own rows.  They are stored apart when the result has other rows, by a filter above
-    the grouping, or when they are objects: those say nothing to people who read the view with other programs.
+    Buffers are stored in the rows of the result.  They are stored separately if the result has other rows, because of a
+    filter above the grouping, or if they are objects, which other programs that read the view cannot use.
 
     Args:
         catalyst: of the session.
-        view: the analysed view.
-        grouping: the columns of the grouping, as the partials have them.
-        buffers: of the calls, in their order.
-        parts: of which an epoch's partials consist.
+        view: the plan of the view.
+        grouping: the columns of the grouping in the partials.
+        buffers: the buffer of each call, in the order of the calls.
+        parts: number of parts of an epoch's partials.
     """
 
     def __init__(
@@ -122,11 +123,11 @@ class MergePlan:
         return self._columns[len(self._grouping) :]
 
     def merge(self, partials: EpochPartials, stored: pa.Table | None) -> MergedGroups:
-        """The groups of an epoch as they are from now on.
+        """Merges the touched groups.
 
         Args:
             partials: of the new rows.
-            stored: `__sw_key` and the buffers (under their own names) of those of the groups that are stored.
+            stored: `__sw_key` and the buffers, under their own names, of the groups that are stored; None for none.
         """
         keys = partials.groups.column(KEY_COLUMN)
         if stored is None:
@@ -144,7 +145,7 @@ class MergePlan:
     # Making the plans
 
     def _state_columns(self, fields: Sequence[pa.Field]) -> list[StateColumn]:
-        """The grouping, then the buffers, as the partials have them."""
+        """The grouping, then the buffers, in the order of the partials."""
         origins = [] if self._has_state else list(unchanged_columns(self._catalyst, self._view.plan))
         values: list[Expression | None] = list(self._grouping)
         for each in self._buffers:
@@ -187,7 +188,7 @@ class MergePlan:
         carried = [state_output[0]]
         result_schema = self._view.schema.append(KEY_FIELD)
         if not self._has_state:
-            # The result and its state have the same rows, so what is missing in the result travels along with it.
+            # The result and its state have the same rows, so the result carries the columns that it lacks.
             for column, value in zip(self._columns, state_output[1:], strict=True):
                 if column.result_name is None:
                     carried.append(value)
@@ -200,7 +201,7 @@ class MergePlan:
             self._state = DriverProjection(catalyst, state, output, self._relation_schema, state_schema)
 
     def _result_plan(self, plan: Plan, merged: Plan, state: list[Expression], carried: list[Expression]) -> Plan:
-        """The query's plan from its Aggregate upwards, over the merged buffers, with columns carried through."""
+        """The query's plan from its Aggregate upwards, over the merged buffers, with the carried columns added."""
         catalyst = self._catalyst
         if simple_name(plan) == "Aggregate":
             values = [self._over_state(each, state) for each in catalyst.items(plan.aggregateExpressions())]
@@ -211,7 +212,7 @@ class MergePlan:
         return catalyst.with_children(plan, [child])
 
     def _over_state(self, named: Expression, state: list[Expression]) -> Expression:
-        """A named expression of the Aggregate with its grouping and calls replaced, under the same id."""
+        """A named expression of the Aggregate, with its grouping and calls replaced, under the same id."""
         groups = len(self._grouping)
 
         def replace(part: Expression) -> Expression | None:
@@ -234,7 +235,7 @@ class MergePlan:
 
 
 def _positions(keys: pa.ChunkedArray, table: pa.Table) -> pa.Array:
-    """Where a table has the row of each key."""
+    """For each key the position of its row in a table, or null."""
     at = pc.index_in(keys, value_set=table.column(KEY_COLUMN))
     return at.combine_chunks() if isinstance(at, pa.ChunkedArray) else at
 

@@ -1,4 +1,4 @@
-"""The partial aggregation of new rows, by Spark's physical operators."""
+"""The partial aggregation of new rows: a Spark job over Spark's physical operators, planned once."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan
 
 
 class PhysicalAggregation:
-    """The nodes of an aggregation, which are put over each epoch's rows.
+    """The physical nodes of an aggregation, made once and put over each epoch's rows.
 
-        partial    rows to buffers, in every task
-        together   buffers of one group to one buffer, behind a shuffle
+        partial    rows -> buffers, in every task
+        together   buffers of a group -> one buffer, after a shuffle
 
-    Spark chooses the kind of the nodes (by hashing, with objects, by sorting) from the functions' buffers alone, so
-    they are made once.
+    Spark chooses the kind of the nodes (by hash, by object hash, by sort) from the functions' buffers alone.
 
     Args:
         catalyst: of the session.
@@ -62,10 +61,10 @@ class PhysicalAggregation:
         return self._catalyst.items(self._partial.output())
 
     def run(self, rows: Plan, one_partition: bool) -> Any:
-        """A Scala iterator of an epoch's groups and buffers, in the driver.
+        """Runs the job.  Returns a Scala iterator of groups and buffers, in the driver.
 
         Args:
-            rows: an analysed plan with the attributes of the one given at first.
+            rows: an analysed plan with the attributes of the first one.
             one_partition: whether the rows are in one partition, so that one step is enough.
         """
         plan = self._catalyst.with_children(self._partial, [self._catalyst.physical_plan(rows)])
@@ -76,13 +75,13 @@ class PhysicalAggregation:
 
 @dataclass(frozen=True)
 class CallOverRows:
-    """A call of an aggregate function, and what it takes from the rows that are aggregated.
+    """A call of an aggregate function over certain rows.
 
     Args:
         call: the call.
         inputs: one expression over the rows for each of `call.inputs`.
-        condition: of FILTER over the rows, if there is one.
-        names: of the buffer's columns.
+        condition: of FILTER over the rows, if any.
+        names: the names of the buffer's columns.
     """
 
     call: AggregateCall
@@ -92,16 +91,16 @@ class CallOverRows:
 
 
 class PartialAggregation:
-    """One job: rows to one row per group, with the group and the functions' buffers.
+    """One job: rows -> one row per group, with the grouping and the functions' buffers.
 
-    Spark plans what is below the aggregation, a projection of all that the aggregation needs, for every epoch.  The
-    aggregation itself, over the plain columns of that projection, is planned once.
+    Spark plans the projection below the aggregation in every epoch.  The aggregation, over the plain columns of that
+    projection, is planned once.
 
     Args:
         catalyst: of the session.
-        rows: a plan that gives the rows, without any.
+        rows: a plan of the rows with empty leaves.
         grouping: expressions over the rows.
-        calls: over the rows.
+        calls: the calls over the rows.
     """
 
     def __init__(
@@ -109,7 +108,7 @@ class PartialAggregation:
     ) -> None:
         self._catalyst = catalyst
         names = [f"__sw_group_{index}" for index in range(len(grouping))]
-        # Spark itself brings -0.0 and NaN into one form when it plans a grouping, which it does not do here.
+        # Spark's own planning of a grouping would normalise -0.0 and NaN; it is not used here.
         groups = [catalyst.alias(catalyst.normalised(each), name) for each, name in zip(grouping, names, strict=True)]
         columns, functions = list(groups), []
         for each in calls:
@@ -134,11 +133,11 @@ class PartialAggregation:
         self.schema: pa.Schema = catalyst.arrow_schema(relation)
 
     def run(self, rows: Plan, one_partition: bool) -> pa.Table:
-        """The groups among the rows.
+        """Runs the job over new rows.
 
         Args:
-            rows: a plan that gives the new rows, with the output of the one given at first.
-            one_partition: whether one task does all, without a shuffle.
+            rows: a plan of the new rows, with the output of the first one.
+            one_partition: whether one task computes all, without a shuffle.
         """
         rows = self._catalyst.with_children(self._projection, [rows])
         if one_partition:

@@ -1,1 +1,17 @@
-"""Analysis."""
+"""The analysis of declared views: class and plan of each, or its refusal.
+
+    ViewDefinition ── spark_analysis ──→ analysed plan ── analysis ──→ ViewPlan, or NotIncrementalError
+                                              operators, aggregate_calls, full_analysis: checks
+                                              identity, function_source: the text that recognises the view
+    ViewPlans + catalog ── declaration ──→ new views, backfills, frozen views
+
+`view_planner` keeps the plans, and analyses changed views only.  `correctable` refuses views that cannot follow
+replaced files.
+
+Invariants: the analysis executes no job and leaves no temporary view; a refusal names the view, the reason and the
+advice in one line; equal identities mean equal computations.
+
+To maintain a further aggregate function, add its class to `aggregate_functions`.
+
+Face: `analysis.analyse`, `view_definition`, `view_plan`, `declaration`, `correctable`.
+"""

@@ -1,10 +1,10 @@
-"""The calls of aggregate functions in a query, each in three steps that are Spark's own.
+"""The calls of aggregate functions in a query, each in three steps by Spark's own code.
 
-    partial   Spark's own Partial aggregation over new rows fills the function's buffer (see partial_aggregation)
-    merge     two buffers become one: the function's own merging, as an expression
-    value     the function's own evaluation, as an expression
+    partial   Spark's Partial aggregation over new rows fills the function's buffer (see `partial_aggregation`)
+    merge     two buffers become one, by the function's own merge expressions
+    value     the value of a buffer, by the function's own evaluation expression
 
-A call with DISTINCT is the same function over values that have not been seen before (see distinct_set).
+A call with DISTINCT is the same function over values that are new in their group (see `distinct_set`).
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class AggregateCall:
 
     Args:
         catalyst: of the session.
-        view: the view's name, for the messages.
+        view: the name of the view, for messages.
         expression: Spark's AggregateExpression.
 
     Raises:
-        NotIncrementalError: the function, or this way of calling it, cannot be maintained.
+        NotIncrementalError: the function, or this form of the call, cannot be maintained.
     """
 
     def __init__(self, catalyst: Catalyst, view: str, expression: Expression) -> None:
@@ -52,12 +52,12 @@ class AggregateCall:
 
     @property
     def inputs(self) -> list[Expression]:
-        """What the function takes from each row; constants are a part of the function itself."""
+        """The function's arguments that depend on the row; constants are a part of the function."""
         return [child for child in self._catalyst.items(self._function.children()) if not child.foldable()]
 
     @property
     def filter(self) -> Expression | None:
-        """The condition of FILTER, if there is one."""
+        """The condition of FILTER, if any."""
         condition = self.expression.filter()
         return condition.get() if condition.isDefined() else None
 
@@ -69,8 +69,8 @@ class AggregateCall:
         """Spark's AggregateExpression of the function over other expressions, without DISTINCT.
 
         Args:
-            inputs: one for each of `inputs`.
-            condition: of FILTER.
+            inputs: one expression for each of `inputs`.
+            condition: of FILTER, if any.
         """
         given = iter(inputs)
         children = self._catalyst.items(self._function.children())
@@ -112,7 +112,7 @@ def aggregate_calls(catalyst: Catalyst, view: str, aggregate: Plan) -> list[Aggr
 
 
 def can_name_groups(catalyst: Catalyst, expression: Expression) -> bool:
-    """Whether the values of an expression can be stored, and told apart by a text."""
+    """Whether the values of an expression can be stored, and identified by a text."""
     return _can_be_stored(catalyst, expression) and is_group_type(_schema(catalyst, expression).field(0).type)
 
 

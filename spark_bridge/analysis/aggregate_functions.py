@@ -1,9 +1,9 @@
-"""Which aggregate functions can be maintained, and what to say about the others.
+"""The aggregate functions that can be maintained, and advice for the others.
 
-    declarative   a buffer of a few values that Spark merges by expressions: count, sum, min_by, corr, bit_and, ...
-    typed         a buffer that is an object, and bytes where it is stored: lists, sets, percentiles, sketches
+    declarative   the buffer is a few values, merged by expressions: count, sum, min_by, corr, bit_and, ...
+    typed         the buffer is an object, stored as bytes: lists, sets, percentiles, sketches
 
-`approx_count_distinct` has a buffer of neither kind.  It becomes an HLL sketch of the values' hashes: Flajolet, Fusy,
+The buffer of `approx_count_distinct` is neither.  It becomes an HLL sketch of the values' hashes: Flajolet, Fusy,
 Gandouet and Meunier, "HyperLogLog: the analysis of a near-optimal cardinality estimation algorithm" (2007).
 """
 
@@ -31,16 +31,16 @@ _COLLECTIONS = frozenset({"CollectList", "CollectSet"})
 _PERCENTILES = frozenset({"ApproximatePercentile", "Percentile", "PercentileDisc"})
 _SKETCHES = frozenset({"HllSketchAgg", "HllUnionAgg", "CountMinSketchAgg"})
 _TYPED = _COLLECTIONS | _PERCENTILES | _SKETCHES
-_ONE_OF_SEVERAL = "which row's value it is depends on an order that rows do not have; use min_by or max_by"
+_ONE_OF_SEVERAL = "its value depends on the order of rows, and rows have no order; use min_by or max_by"
 _ADVICE = {
     "First": _ONE_OF_SEVERAL,
     "Last": _ONE_OF_SEVERAL,
     "AnyValue": _ONE_OF_SEVERAL,
-    "Mode": "which of several most frequent values it is depends on the order of rows; group by the value too, and "
-    "take max_by(value, n) when reading",
+    "Mode": "of several most frequent values, its value depends on the order of rows; group by the value too, and take "
+    "max_by(value, n) when reading",
     "HistogramNumeric": "its bins depend on the order of rows; use percentile_approx",
-    "PythonUDAF": "Python functions over groups have nothing to merge; use Spark's own aggregate functions",
-    "ScalaAggregator": "what a user's function over groups merges is not known; use Spark's own aggregate functions",
+    "PythonUDAF": "Python functions over groups cannot merge buffers; use Spark's own aggregate functions",
+    "ScalaAggregator": "the merging of a user's function over groups is not known; use Spark's own aggregate functions",
 }
 _SUPPORTED = (
     "use count, sum, avg, min, max, min_by, max_by, variances, correlations, bit operations, collect_list, "
@@ -51,12 +51,12 @@ _SMALLEST_LG_K, _LARGEST_LG_K = 12, 21
 
 @dataclass(frozen=True)
 class MaintainedFunction:
-    """The function that is maintained in place of the one that was called.
+    """The function that is maintained in place of the called one.
 
     Args:
         function: Spark's AggregateFunction.
         is_typed: whether its buffer is an object.
-        estimates: whether the value is the estimate of the sketch that the function gives.
+        estimates: whether the function gives a sketch, and the value is the estimate of that sketch.
     """
 
     function: Expression
@@ -65,7 +65,7 @@ class MaintainedFunction:
 
 
 def maintained_function(catalyst: Catalyst, view: str, function: Expression) -> MaintainedFunction:
-    """What is maintained for a function; those that Spark only knows as another one become that one.
+    """The function to maintain.  A function that Spark replaces by another one becomes that one.
 
     Raises:
         NotIncrementalError: the function cannot be maintained.
@@ -93,7 +93,7 @@ def error_of(lg_k: int) -> float:
 
 
 def _sketch(catalyst: Catalyst, view: str, function: Expression) -> Expression:
-    """The sketch whose estimate is at least as good as what was asked for."""
+    """The smallest sketch whose error is at most the requested one."""
     wanted = float(function.relativeSD())
     lg_k = next((each for each in range(_SMALLEST_LG_K, _LARGEST_LG_K + 1) if error_of(each) <= wanted), None)
     if lg_k is None:

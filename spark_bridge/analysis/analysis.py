@@ -1,14 +1,12 @@
-"""From a declared view to a plan that can be maintained, by Spark's own analysis."""
+"""The analysis of a declared view: its class, its schema and its plan, or its refusal."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from actors.schemas.ddl import format_schema
 from spark_bridge.analysis.aggregate_calls import aggregate_calls, can_name_groups
@@ -17,23 +15,17 @@ from spark_bridge.analysis.full_analysis import full_refusal, require_recomputab
 from spark_bridge.analysis.function_source import definition_text, identity_texts
 from spark_bridge.analysis.identity import identity_text
 from spark_bridge.analysis.operators import ROW_BY_ROW, ExpressionCheck, refuse, refuse_operator
-from spark_bridge.analysis.view_definition import ALLOW, ViewDefinition
-from spark_bridge.analysis.view_plan import AGGREGATE, APPEND, FULL, ViewPlan
-from spark_bridge.catalyst.arrow_frames import arrow_schema, spark_schema
-from spark_bridge.catalyst.catalyst import Catalyst, Plan, analysed, attribute_id, simple_name
+from spark_bridge.analysis.spark_analysis import SparkAnalysis
+from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.analysis.view_plan import ViewClass, ViewPlan
+from spark_bridge.catalyst.arrow_frames import arrow_schema
+from spark_bridge.catalyst.catalyst import Catalyst, Plan, attribute_id, simple_name
 from spark_bridge.catalyst.epoch_timestamps import EpochTimestamps
 from spark_bridge.session.spark_errors import one_line
 from state.errors import NotIncrementalError, SchemaError, ViewError
 from state.tables.stored_rows import FILE_FIELD
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 RESERVED_PREFIX = "__sw_"
-
-
-class SourceWithoutSchemaError(ViewError):
-    """The view reads a source whose schema is not known yet: analyse it again when it is."""
 
 
 def analyse(
@@ -42,17 +34,18 @@ def analyse(
     schemas: Mapping[str, pa.Schema | None],
     materialized: Collection[str] = (),
 ) -> ViewPlan:
-    """Analyses a view over empty frames of its sources and decides how it is maintained.
+    """Analyses a view over empty frames of its sources, and chooses its class.
 
     Args:
         spark: any session; nothing is executed.
-        definition: the view.
-        schemas: of every declared source, None while it is not known.
+        definition: of the view.
+        schemas: source → its schema, None while it is not known; all declared sources.
         materialized: the sources whose rows are stored.
 
     Raises:
         ViewError: the view cannot be built: an unknown source, an error in the SQL, an unusable column name.
-        NotIncrementalError: it cannot be maintained epoch by epoch, and may not or cannot be recomputed as a whole.
+        NotIncrementalError: the view cannot be maintained epoch by epoch, and recomputation is not allowed or not
+            possible.
         SourceWithoutSchemaError: it reads a source whose schema is not known yet.
     """
     return _Analysis(spark, definition, schemas, materialized).view_plan()
@@ -68,8 +61,8 @@ class _Analysis:
         schemas: Mapping[str, pa.Schema | None],
         materialized: Collection[str],
     ) -> None:
-        self._spark = spark
         self._catalyst = Catalyst(spark)
+        self._spark_analysis = SparkAnalysis(spark, self._catalyst, definition, schemas)
         self._definition = definition
         self._name = definition.name
         self._schemas = schemas
@@ -79,17 +72,11 @@ class _Analysis:
         self._check = ExpressionCheck(self._name, self._catalyst)
 
     def view_plan(self) -> ViewPlan:
-        with self._source_views():
-            analysed_plan = self._of_query() if self._definition.function is None else self._of_function()
-        analysed_plan = self._catalyst.inline_common_tables(analysed_plan)
-        if self._catalyst.is_instance(analysed_plan, "catalyst.plans.logical.Command"):
-            raise ViewError(
-                f"view {self._name!r}: {analysed_plan.nodeName()} is not a query; write a SELECT over a source"
-            )
+        analysed_plan = self._spark_analysis.analysed_plan()
         schema = self._result_schema(analysed_plan)
         used = dict(source_leaves(self._catalyst, analysed_plan, self._schemas))
         if not used:
-            raise ViewError(f"view {self._name!r} uses no source; declared are {self._declared()}")
+            raise ViewError(f"view {self._name!r} uses no source; declared are {self._spark_analysis.declared_sources}")
         plan = self._plain(analysed_plan)
         try:
             if self._foreign_leaf is not None:
@@ -98,22 +85,22 @@ class _Analysis:
         except NotIncrementalError as refusal:
             view_class, reason = self._recomputed(analysed_plan, refusal, used)
         sources = tuple(dict.fromkeys(used))
-        if view_class == FULL:
-            # It reads stored rows, and nothing of what an epoch hands over.
+        if view_class == "full":
+            # It reads stored rows, and none of the rows that an epoch hands over.
             columns, whole = dict.fromkeys(sources, frozenset[str]()), analysed_plan
         else:
             columns, whole = used_columns(self._catalyst, plan, self._leaves), plan
-        if view_class == APPEND and {*sources} <= {*self._materialized}:
+        if view_class == "append" and {*sources} <= {*self._materialized}:
             columns = {source: each | {FILE_FIELD.name} for source, each in columns.items()}
         function = self._definition.function
-        moment = EpochTimestamps(self._catalyst)
+        timestamps = EpochTimestamps(self._catalyst)
         return ViewPlan(
             name=self._name,
             view_class=view_class,
             sources=sources,
             columns=columns,
             schema=schema,
-            key=grouping_columns(self._catalyst, plan) if view_class == AGGREGATE else (),
+            key=grouping_columns(self._catalyst, plan) if view_class == "aggregate" else (),
             identity=identity_text(
                 self._catalyst,
                 whole,
@@ -123,79 +110,13 @@ class _Analysis:
             ),
             definition=(self._definition.query or "").strip() if function is None else definition_text(function),
             reason=reason,
-            plan=plan if view_class == FULL else moment.put_into(plan),
-            moment=moment,
+            plan=plan if view_class == "full" else timestamps.put_into(plan),
+            timestamps=timestamps,
             leaves=dict(self._leaves),
         )
 
-    # Spark's analysis
-
-    @contextmanager
-    def _source_views(self) -> Iterator[None]:
-        """The sources whose schema is known, as empty temporary views."""
-        known = {name: schema for name, schema in self._schemas.items() if schema is not None}
-        for name, schema in known.items():
-            struct = spark_schema(pa.schema([field.with_nullable(True) for field in schema]))
-            empty = self._spark._jvm.java.util.ArrayList()
-            session = self._spark._jsparkSession
-            frame = session.createDataFrame(empty, session.parseDataType(struct.json()))
-            frame.createOrReplaceTempView(name)
-        try:
-            yield
-        finally:
-            for name in known:
-                self._spark.catalog.dropTempView(name)
-
-    def _of_query(self) -> Plan:
-        try:
-            return self._catalyst.analyse(self._catalyst.parse(self._definition.query or ""))
-        except PySparkException as error:
-            raise self._spark_error(error) from None
-
-    def _of_function(self) -> Plan:
-        function = self._definition.function
-        assert function is not None
-        for name in self._definition.parameters:
-            if name not in self._schemas:
-                raise self._unknown_source(name)
-            if self._schemas[name] is None:
-                raise self._without_schema(name)
-        try:
-            frame = function(**{name: self._spark.table(name) for name in self._definition.parameters})
-        except PySparkException as error:
-            raise self._spark_error(error) from None
-        except ViewError:
-            raise
-        except Exception as error:
-            # The user's code: whatever it raises is about the view.
-            raise ViewError(f"view {self._name!r}: its function raised {type(error).__name__}: {error}") from error
-        if not isinstance(frame, DataFrame):
-            raise ViewError(
-                f"view {self._name!r}: its function returned {type(frame).__name__}; it must return a Spark DataFrame"
-            )
-        return analysed(frame)
-
-    def _spark_error(self, error: PySparkException) -> ViewError:
-        if error.getErrorClass() == "TABLE_OR_VIEW_NOT_FOUND":
-            name = (error.getMessageParameters() or {}).get("relationName", "").replace("`", "")
-            if name in self._schemas:
-                return self._without_schema(name)
-            return self._unknown_source(name)
-        return ViewError(f"view {self._name!r}: {one_line(error)}")
-
-    def _unknown_source(self, name: str) -> ViewError:
-        return ViewError(f"view {self._name!r} reads {name!r}, which is not a source; declared are {self._declared()}")
-
-    def _without_schema(self, name: str) -> ViewError:
-        return SourceWithoutSchemaError(f"view {self._name!r} waits for the schema of source {name!r}")
-
-    def _declared(self) -> str:
-        return ", ".join(sorted(self._schemas)) or "none"
-
-    # The plan
-
     def _plain(self, plan: Plan) -> Plan:
-        """The plan with its relations' aliases gone, and the sources' leaves on record."""
+        """The plan without aliases of relations.  Notes the leaf of each source, and a leaf that is not a source."""
         kind = simple_name(plan)
         children = self._catalyst.items(plan.children())
         if kind == "View" and plan.isTempView():
@@ -213,15 +134,15 @@ class _Analysis:
         return self._catalyst.without_duplicates(plan) if self._drops_duplicates(plan) else plan
 
     def _drops_duplicates(self, plan: Plan) -> bool:
-        """Whether it only keeps one of equal rows."""
+        """Whether an operator only keeps one of equal rows."""
         if simple_name(plan) == "Deduplicate":
             return {attribute_id(each) for each in self._catalyst.items(plan.keys())} == {
                 attribute_id(each) for each in self._catalyst.items(plan.child().output())
             }
         return simple_name(plan) == "Distinct"
 
-    def _classify(self, plan: Plan) -> tuple[str, str]:
-        """The class and the reason for it.  Descends to the first operator that is not Project or Filter."""
+    def _classify(self, plan: Plan) -> tuple[ViewClass, str]:
+        """The class and its reason.  Descends to the first operator that is neither Project nor Filter."""
         above: list[Plan] = []
         while simple_name(plan) in ("Project", "Filter"):
             above.append(plan)
@@ -231,7 +152,7 @@ class _Analysis:
             self._check.check(each, is_of_rows=not groups_rows)
         if not groups_rows:
             self._require_row_by_row(plan)
-            return APPEND, "it looks at one row at a time"
+            return "append", "it looks at one row at a time"
         self._check.check_aggregate(plan)
         self._require_row_by_row(plan.child())
         aggregate_calls(self._catalyst, self._name, plan)
@@ -239,16 +160,16 @@ class _Analysis:
         having = ", with a filter on the groups" if any(simple_name(each) == "Filter" for each in above) else ""
         groups = plan.groupingExpressions().size()
         by = f"by {groups} expression{'s' if groups > 1 else ''}" if groups else "into a single row"
-        return AGGREGATE, f"it groups once, {by}{having}"
+        return "aggregate", f"it groups once, {by}{having}"
 
-    def _recomputed(self, plan: Plan, refusal: NotIncrementalError, sources: Iterable[str]) -> tuple[str, str]:
-        """The class and the reason of a view that only all rows together can give.
+    def _recomputed(self, plan: Plan, refusal: NotIncrementalError, sources: Iterable[str]) -> tuple[ViewClass, str]:
+        """The class and the reason of a view that must be recomputed as a whole.
 
         Raises:
-            NotIncrementalError: that is not possible, or not allowed.
+            NotIncrementalError: recomputation is not possible, or not allowed.
         """
         require_recomputable(self._catalyst, self._name, plan)
-        if self._definition.on_full != ALLOW:
+        if self._definition.on_full != "allow":
             raise full_refusal(refusal) from None
         apart = sorted({*sources} - {*self._materialized})
         if apart:
@@ -256,7 +177,7 @@ class _Analysis:
                 f"{refusal}; to be recomputed as a whole it needs the stored rows of {', '.join(apart)}: declare each "
                 "source with materialize=True"
             ) from None
-        return FULL, refusal.args[0].partition(" because of ")[2]
+        return "full", refusal.args[0].partition(" because of ")[2]
 
     def _require_group_types(self, aggregate: Plan) -> None:
         for grouping in self._catalyst.items(aggregate.groupingExpressions()):
@@ -279,8 +200,6 @@ class _Analysis:
         self._check.check(plan, is_of_rows=True)
         for child in children:
             self._require_row_by_row(child)
-
-    # The result
 
     def _result_schema(self, plan: Plan) -> pa.Schema:
         struct = self._catalyst.struct_type(plan)

@@ -1,4 +1,4 @@
-"""The buffers of Spark's aggregate functions."""
+"""The buffers of Spark's aggregate functions: their initial value, merging and evaluation, as expressions."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from spark_bridge.catalyst.catalyst import Catalyst, Expression, attribute_id
 
 
 class DeclarativeBuffer:
-    """The buffer of a DeclarativeAggregate of Spark's.
+    """The buffer of one of Spark's DeclarativeAggregates: a few values.
 
-    Variances and their like hold the number of values, their average and sums of powers of differences from it, merged
+    Central moments hold the number of values, their average, and sums of powers of differences from it, merged
     as in Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances" (1979).
 
     Args:
@@ -41,7 +41,7 @@ class DeclarativeBuffer:
         return self._catalyst.substitute(self._function.evaluateExpression(), self._by_id(self.attributes, buffer))
 
     def value_position(self) -> int | None:
-        """The position in the buffer of what already is the function's value, or None when that is computed."""
+        """The position in the buffer that holds the function's value, or None if the value is computed."""
         value = self._function.evaluateExpression()
         return next((position for position, each in enumerate(self.attributes) if each.equals(value)), None)
 
@@ -51,12 +51,12 @@ class DeclarativeBuffer:
 
 
 class TypedBuffer:
-    """The buffer of a TypedImperativeAggregate of Spark's: one binary value, which its own methods read and write.
+    """The buffer of one of Spark's TypedImperativeAggregates: one binary value, read and written by its own methods.
 
     Args:
         catalyst: of the session.
         function: Spark's.
-        estimates: whether the function's value is the estimate of the sketch that it gives.
+        estimates: whether the function gives a sketch, and the value is the estimate of that sketch.
     """
 
     is_opaque = True
@@ -73,7 +73,7 @@ class TypedBuffer:
         return [self._stored(self._catalyst.call(self._object, "createAggregationBuffer", []))]
 
     def merged(self, left: Sequence[Expression], right: Sequence[Expression]) -> list[Expression]:
-        """The buffer of two buffers together; what the left one has comes first."""
+        """The buffer of two buffers together; the values of the left one come first."""
         buffers = [self._restored(left[0]), self._restored(right[0])]
         return [self._stored(self._catalyst.call(self._object, "merge", buffers))]
 
@@ -84,7 +84,7 @@ class TypedBuffer:
         return self._catalyst.expressions.HllSketchEstimate(value) if self._estimates else value
 
     def value_position(self) -> int | None:
-        """The buffer never is the value."""
+        """None: the buffer never holds the value."""
         return None
 
     def _stored(self, buffer: Expression) -> Expression:

@@ -16,11 +16,11 @@ _Schema = TypeVar("_Schema", pa.Schema, "pa.Schema | None")
 
 
 def visible_schemas(schemas: Mapping[str, _Schema], view: CatalogView | None) -> dict[str, _Schema]:
-    """The schemas of the sources as a view sees them, so that `SELECT *` means the same for ever.
+    """The schemas of the sources as a view sees them, so that the meaning of `SELECT *` never changes.
 
     Args:
-        schemas: of the sources, with the columns that were added since; None while one is not known.
-        view: as the catalog has it; None if it is new, and sees everything.
+        schemas: source → its schema, with all columns added so far; None while it is not known.
+        view: its entry in the catalog; None for a new view, which sees all columns.
     """
     visible: Mapping[str, tuple[str, ...]] = {} if view is None else view.visible
     return {
@@ -32,12 +32,12 @@ def visible_schemas(schemas: Mapping[str, _Schema], view: CatalogView | None) ->
 
 
 def used_columns(catalyst: Catalyst, plan: Plan, leaves: Mapping[int, str]) -> dict[str, frozenset[str]]:
-    """Source → the columns that a plan uses, by Spark's own rule that prunes columns.
+    """Source → the columns that a plan uses, by Spark's own rule for column pruning.
 
     Args:
         catalyst: of the session.
         plan: analysed.
-        leaves: the source that each leaf stands for, by the id of its first attribute.
+        leaves: id of a leaf's first attribute → the source of the leaf.
     """
     pruned = catalyst.prune_columns(plan)
     wanted = {attribute_id(column) for column in catalyst.items(pruned.output())}
@@ -60,11 +60,11 @@ def used_columns(catalyst: Catalyst, plan: Plan, leaves: Mapping[int, str]) -> d
 
 
 def columns_to_read(schema: pa.Schema, used: Iterable[frozenset[str]]) -> tuple[str, ...]:
-    """The columns of a source that its views use together; one that costs little if they only count its rows.
+    """The columns of a source that its views use together; the cheapest column if they only count rows.
 
     Args:
-        schema: of the source, perhaps with `__sw_file`.
-        used: by each of its views.
+        schema: of the source, with or without `__sw_file`.
+        used: the used columns of each view.
     """
     wanted = frozenset[str]().union(*used)
     if not wanted:
@@ -86,7 +86,7 @@ def same(left: Expression, right: Expression) -> bool:
 
 
 def unchanged_columns(catalyst: Catalyst, plan: Plan) -> Iterator[tuple[str, Expression]]:
-    """For each column of the result that passes unchanged to the top: its name, and what it is in the Aggregate."""
+    """Yields the columns of the result that are unchanged from the Aggregate: name and expression there."""
     for column in catalyst.items(plan.output()):
         origin = _origin(catalyst, plan, column)
         if origin is not None:
@@ -94,7 +94,7 @@ def unchanged_columns(catalyst: Catalyst, plan: Plan) -> Iterator[tuple[str, Exp
 
 
 def grouping_columns(catalyst: Catalyst, plan: Plan) -> tuple[str, ...]:
-    """The result's columns that hold the grouping, in its order; none at all unless the whole grouping is there."""
+    """The result's columns that hold the grouping, in its order; empty unless the result has the whole grouping."""
     unchanged = list(unchanged_columns(catalyst, plan))
     names: list[str] = []
     for grouping in catalyst.items(aggregate_of(plan).groupingExpressions()):
@@ -106,7 +106,7 @@ def grouping_columns(catalyst: Catalyst, plan: Plan) -> tuple[str, ...]:
 
 
 def _origin(catalyst: Catalyst, plan: Plan, column: Expression) -> Expression | None:
-    """The expression of the Aggregate that a column of the result is, or None when it is computed from that."""
+    """The expression of the Aggregate that a column of the result equals, or None if the column is computed."""
     kind = simple_name(plan)
     if kind == "Filter":
         return _origin(catalyst, plan.child(), column)

@@ -1,10 +1,10 @@
-"""Which views can follow files whose rows are replaced or taken out."""
+"""Corrections of files against views: the views that cannot follow a replaced or removed file are refused."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
-from spark_bridge.analysis.view_plan import AGGREGATE, APPEND, ViewPlan
+from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.epoch_timestamps import uses_epoch_timestamps
 from state.errors import ViewError
 from state.lance.lance_access import open_dataset
@@ -20,17 +20,17 @@ def require_correctable(
     materialized: Collection[str],
     replacing: Collection[str],
 ) -> None:
-    """Refuses views that cannot follow a source that replaces its changed files.
+    """Refuses a view over a source with `on_change="replace"` if the view cannot follow it.
 
     Args:
-        root: where the pipeline writes.
+        root: the directory of the pipeline.
         plans: of the declared views.
-        versions: of those that go on from there.
+        versions: name → version of each view that continues from it.
         materialized: the sources whose rows are stored.
-        replacing: the sources that replace.
+        replacing: the sources with `on_change="replace"`.
 
     Raises:
-        ViewError: naming what to declare instead.
+        ViewError: with the declaration to use instead.
     """
     for plan in plans:
         read = sorted({*replacing}.intersection(plan.sources))
@@ -40,30 +40,30 @@ def require_correctable(
                 f'view {plan.name!r} reads {read[0]}, which has on_change="replace", and {", ".join(apart)}, whose '
                 "rows are not stored: declare each source with materialize=True"
             )
-        if read and plan.view_class == AGGREGATE and uses_epoch_timestamps(plan.identity):
+        if read and plan.view_class == "aggregate" and uses_epoch_timestamps(plan.identity):
             raise ViewError(cannot_compute_again(plan.name))
-        if read and plan.view_class == APPEND and not follows_files(root, versions.get(plan.name)):
+        if read and plan.view_class == "append" and not follows_files(root, versions.get(plan.name)):
             raise ViewError(cannot_follow(plan.name))
 
 
 def follows_files(root: Location, version: ViewVersion | None) -> bool:
-    """Whether each row of an append view says which file it is from, or will, since there is none yet."""
+    """Whether each row of an append view names its file; true for a view without a dataset."""
     if version is None:
         return True
     return FILE_FIELD.name in open_dataset(root.child(version.path), version.version).schema.names
 
 
 def cannot_follow(name: str) -> str:
-    """Why a view that was made before each of its sources was materialized cannot be corrected."""
+    """The message for a view that is older than `materialize=True` of its sources."""
     return (
-        f"view {name!r} does not know which file a row is from, so that files cannot be replaced or forgotten: declare "
-        "it with replace=True, which builds it anew"
+        f"view {name!r} does not know the file of a row, so files cannot be replaced or forgotten: declare it with "
+        "replace=True, which builds it anew"
     )
 
 
 def cannot_compute_again(name: str) -> str:
-    """Why a view cannot be corrected whose groups depend on when their rows were ingested."""
+    """The message for an aggregate view that uses the time of ingestion."""
     return (
-        f"view {name!r} uses the time of epochs, and its groups could not be computed again, so that files cannot be "
-        "replaced or forgotten: let it use a column of the rows"
+        f"view {name!r} uses the time of epochs, so its groups cannot be computed again, and files cannot be replaced "
+        "or forgotten: use a column of the rows instead"
     )

@@ -1,4 +1,4 @@
-"""What the declared views are against those that the catalog has."""
+"""Comparison of the declared views with the views of the catalog."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from state.tables.stored_rows import base_name, is_view, next_name
 
 @dataclass(frozen=True)
 class Declaration:
-    """What is to be done with each view.
+    """The names of the views, by the action that each needs.
 
     Args:
-        plans: the declared views that can be maintained, by name.
-        new: those of them that begin with the first rows of their sources.
-        late: those that lack rows: of them the sources were read before, or they were not declared for a while, or
-            they take the place of another definition.
+        plans: name → plan of each declared view whose sources have schemas.
+        new: views that begin with the first rows of their sources.
+        backfills: views that lack ingested rows: they are declared after their sources were read, were left out for a
+            while, or replace another definition.
         frozen: views of the catalog that are not declared.
         waiting: declared views that read a source whose schema is not known yet.
-        abandoned: what had begun to catch up and is not wanted any more, by its name in the catalog.
+        abandoned: recorded names of backfills that are not declared any more.
     """
 
     plans: Mapping[str, ViewPlan]
     new: tuple[str, ...]
-    late: tuple[str, ...]
+    backfills: tuple[str, ...]
     frozen: tuple[str, ...]
     waiting: tuple[str, ...]
     abandoned: tuple[str, ...]
@@ -41,36 +41,38 @@ class Declaration:
         known: Mapping[str, CatalogView],
         ingested: Collection[str],
     ) -> Declaration:
-        """Compares.
+        """Compares declared and known views.
 
         Args:
-            definitions: all declared views.
-            plans: those that are analysed.
+            definitions: name → definition of each declared view.
+            plans: name → plan of each analysed one.
             known: the views of the catalog.
-            ingested: the sources of which rows were ingested.
+            ingested: the sources that have ingested rows.
 
         Raises:
-            DefinitionChangedError: the catalog has another view of the name, which is not to be replaced.
+            DefinitionChangedError: the catalog has another view of the name, and it must not be replaced.
         """
         new = [name for name, plan in plans.items() if name not in known and not {*ingested}.intersection(plan.sources)]
-        late = [
+        backfills = [
             name
             for name, plan in plans.items()
-            if name not in new and not _goes_on(plan, definitions[name], known.get(name))
+            if name not in new and not _continues(plan, definitions[name], known.get(name))
         ]
         return cls(
             plans=plans,
             new=tuple(new),
-            late=tuple(late),
+            backfills=tuple(backfills),
             frozen=tuple(name for name in known if is_view(name) and name not in definitions),
             waiting=tuple(name for name in definitions if name not in plans),
             abandoned=tuple(
-                name for name in known if not is_view(name) and not _is_wanted(known[name], definitions, plans, late)
+                name
+                for name in known
+                if not is_view(name) and not _is_wanted(known[name], definitions, plans, backfills)
             ),
         )
 
 
-def _goes_on(plan: ViewPlan, definition: ViewDefinition, known: CatalogView | None) -> bool:
+def _continues(plan: ViewPlan, definition: ViewDefinition, known: CatalogView | None) -> bool:
     """Whether the stored view is the declared one, with all of its rows."""
     if known is None:
         return False
@@ -89,10 +91,10 @@ def _goes_on(plan: ViewPlan, definition: ViewDefinition, known: CatalogView | No
 
 
 def _is_wanted(
-    begun: CatalogView, definitions: Mapping[str, ViewDefinition], plans: Mapping[str, ViewPlan], late: list[str]
+    begun: CatalogView, definitions: Mapping[str, ViewDefinition], plans: Mapping[str, ViewPlan], backfills: list[str]
 ) -> bool:
-    """Whether what had begun to catch up is what a declared view is to be."""
+    """Whether a recorded backfill is one of a declared view."""
     name = base_name(begun.name)
     if name in definitions and name not in plans:
-        return True  # its source has no schema yet: that will tell
-    return name in late and plans[name].identity == begun.identity and begun.name == next_name(name)
+        return True  # its source has no schema yet; the decision waits for that
+    return name in backfills and plans[name].identity == begun.identity and begun.name == next_name(name)

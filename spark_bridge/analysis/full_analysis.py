@@ -1,4 +1,4 @@
-"""What can be said of a view that is recomputed as a whole: which sources it reads, and whether it may be."""
+"""The analysis of a full view: its sources, and the refusal of results that are not deterministic."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _KEEPS_ORDER = frozenset({"GlobalLimit", "LocalLimit", "Offset", "Project", "Fil
 
 
 def source_leaves(catalyst: Catalyst, plan: Plan, schemas: Collection[str]) -> Iterator[tuple[str, Plan]]:
-    """Yields each use of a source in an analysed plan, in subqueries too: its name and its leaf.
+    """Yields each use of a source in an analysed plan, also in subqueries: its name and its leaf.
 
     Args:
         catalyst: of the session.
@@ -30,10 +30,10 @@ def source_leaves(catalyst: Catalyst, plan: Plan, schemas: Collection[str]) -> I
 
 
 def require_recomputable(catalyst: Catalyst, view: str, plan: Plan) -> None:
-    """Refuses what would be another result when it is computed again over the same rows, or reads what is no source.
+    """Refuses a plan that is not deterministic over the same rows, or reads other data than sources.
 
     Raises:
-        NotIncrementalError: with the operator or the function.
+        NotIncrementalError: naming the operator or the function.
     """
     check = ExpressionCheck(view, catalyst, allow_subqueries=True)
     for part in parts_of(catalyst, plan):
@@ -43,7 +43,7 @@ def require_recomputable(catalyst: Catalyst, view: str, plan: Plan) -> None:
         if kind in _LIMITS and not _is_ordered(part):
             raise refuse(view, f"{part.nodeName()} without an order", "sort the rows first, by ORDER BY")
         if not catalyst.items(part.children()) and kind not in _ROWS_OF_ITS_OWN:
-            raise refuse(view, str(part.nodeName()), "a view reads sources only; declare what it is as one")
+            raise refuse(view, str(part.nodeName()), "a view reads sources only; declare it as a source")
         for expression in catalyst.items(part.expressions()):
             _require_order(catalyst, view, expression)
         check.check(part)
@@ -61,7 +61,7 @@ def _require_order(catalyst: Catalyst, view: str, expression: Expression) -> Non
 
 
 def full_refusal(refusal: NotIncrementalError) -> NotIncrementalError:
-    """The refusal of a view that could be recomputed, with how to allow it."""
+    """The refusal of a view that could be recomputed, with the option that allows it."""
     return NotIncrementalError(f'{refusal}; or let it be recomputed as a whole, with on_full="allow"')
 
 

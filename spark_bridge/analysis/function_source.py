@@ -1,4 +1,4 @@
-"""The source text of the Python functions that a view consists of, as part of its identity."""
+"""Source texts of the Python functions of a view, as a part of its identity."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CONSTANTS = (bool, int, float, str, bytes, decimal.Decimal, datetime.date, date
 
 
 def definition_text(function: Callable[..., Any]) -> str:
-    """A function's source as it was written, for people."""
+    """The source text of a function as written, for people."""
     try:
         return textwrap.dedent(inspect.getsource(function)).strip()
     except (OSError, TypeError):
@@ -23,15 +23,15 @@ def definition_text(function: Callable[..., Any]) -> str:
 
 
 def identity_texts(function: Callable[..., Any]) -> list[str]:
-    """The canonical text of each function of the user's that a view's function reaches, and of the constants they use.
+    """The canonical text of each user function that a view's function reaches, and of the constants that they use.
 
-    A Spark plan holds a Python UDF only as pickled bytes, which differ from run to run; its source does not.  Comments
-    and formatting do not count.  What is installed as a library is named by Spark's plan and not followed.
+    A Spark plan holds a Python UDF as pickled bytes, which differ from run to run; its source text does not.  Comments
+    and formatting do not count.  Functions of installed libraries are not followed: Spark's plan names them.
     """
     texts: dict[str, str] = {}
     view_function = _plain(function)
-    # What the view's own function does is in the plan, and its text would make a mere rewording another view; but a
-    # function defined inside it may be a UDF.
+    # The plan has the effect of the view's own function; with its text, a rewording would make another view.  But a
+    # function that is defined inside it may be a UDF.
     _follow(view_function, texts, set(), in_plan=not _defines_functions(view_function))
     return [f"{name}: {text}" for name, text in sorted(texts.items())]
 
@@ -90,6 +90,6 @@ def _canonical(function: FunctionType) -> str:
     try:
         return ast.unparse(ast.parse(textwrap.dedent(inspect.getsource(function))))
     except (OSError, TypeError, SyntaxError):
-        # Typed into a prompt, or a lambda in the middle of an expression: its code says what it does.
+        # Typed into a prompt, or a lambda within an expression: its byte code stands for its source.
         constants = [each for each in function.__code__.co_consts if not isinstance(each, CodeType)]
         return f"{function.__code__.co_code.hex()} {constants!r}"

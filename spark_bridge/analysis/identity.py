@@ -1,4 +1,4 @@
-"""The text by which a view is known to compute the same as the view that the store holds."""
+"""The identity of a view: a text that is equal for views that compute the same."""
 
 from __future__ import annotations
 
@@ -15,19 +15,18 @@ _NO_LIMIT = 2**31 - 1
 def identity_text(catalyst: Catalyst, plan: Plan, leaves: Mapping[int, str], result: str, functions: list[str]) -> str:
     """A text that is equal exactly when two analysed plans compute the same.
 
-    Spark numbers columns afresh in every session, so they are renumbered in the order in which they appear.  A plan's
-    text leaves the types of columns and literals out ('1' and 1 look alike), so they are added.  Columns of a source
-    that the view does not use do not count.
+    Spark numbers columns differently in every session, so they are renumbered in the order of their appearance.  The
+    text of a plan lacks the types of columns and literals ('1' and 1 look alike), so they are added.  Unused columns of
+    a source do not count.
 
     Args:
         catalyst: of the session.
         plan: analysed.
-        leaves: the source that each leaf stands for, by the id of its first attribute; other leaves have rows of their
-            own.
+        leaves: id of a leaf's first attribute → the source of the leaf; other leaves have rows of their own.
         result: the schema of the result as DDL.
-        functions: the source of the Python functions used.
+        functions: the source texts of the used Python functions.
     """
-    # (verbose, with suffix, how many fields of a schema before "...", with operator ids)
+    # (verbose, with suffix, maximum number of fields of a schema, with operator ids)
     text = str(plan.treeString(True, False, _NO_LIMIT, False))
     lines = [line for line in text.splitlines() if not _LEAF.match(line)]
     used = set(_EXPRESSION_ID.findall("\n".join(lines)))
@@ -48,7 +47,7 @@ def _renumbered(text: str) -> str:
 
 
 def _sources(catalyst: Catalyst, plan: Plan, leaves: Mapping[int, str], used: set[str]) -> list[str]:
-    """Of a leaf the source, and the columns of it that the plan names; or the rows that it has itself."""
+    """For a leaf: its source with the columns that the plan names, or its own rows."""
     if plan.children().size():
         return []
     output = catalyst.items(plan.output())

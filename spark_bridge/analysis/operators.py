@@ -1,4 +1,4 @@
-"""Which of Spark's operators and expressions can be maintained epoch by epoch, and what to say about the others."""
+"""Spark's operators and expressions that can be maintained epoch by epoch, and advice for the others."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from spark_bridge.catalyst.epoch_timestamps import is_epoch_timestamp
 from state.errors import NotIncrementalError
 
 ROW_BY_ROW = frozenset({"Project", "Filter", "Generate", "Union", "Expand"})
-"""Operators that look at one row at a time; a union only puts rows beside each other, and grouping sets repeat them."""
+"""Operators that see one row at a time.  A union only combines rows, and grouping sets (Expand) only repeat them."""
 
 _ADVICE = {
     "Aggregate": "a view can group once, and only filter and compute above that; split it into several views",
     "Deduplicate": "group by the columns, and take the others by min_by or max_by of one that orders the rows",
-    "Except": "subtracting rows needs all the earlier rows; filter instead",
-    "GlobalLimit": "a limit depends on rows that are still to come; leave it out and limit when reading",
-    "Intersect": "it needs all the earlier rows; filter instead",
+    "Except": "subtracting rows needs all earlier rows; filter instead",
+    "GlobalLimit": "a limit depends on later rows; leave it out and limit when reading",
+    "Intersect": "it needs all earlier rows; filter instead",
     "Join": "joins are not maintained yet; put the columns into one source",
-    "Limit": "a limit depends on rows that are still to come; leave it out and limit when reading",
-    "LocalLimit": "a limit depends on rows that are still to come; leave it out and limit when reading",
+    "Limit": "a limit depends on later rows; leave it out and limit when reading",
+    "LocalLimit": "a limit depends on later rows; leave it out and limit when reading",
     "LocalRelation": "constant rows would be added again by every epoch; leave them out",
     "OneRowRelation": "constant rows would be added again by every epoch; leave them out",
     "Range": "constant rows would be added again by every epoch; leave them out",
-    "Offset": "an offset depends on rows that are still to come; leave it out",
+    "Offset": "an offset depends on later rows; leave it out",
     "Sample": "a sample is not deterministic; filter by a hash of a column instead",
     "Sort": "a view has no order; leave it out and sort when reading",
-    "Window": "window functions need all the earlier rows; group instead",
+    "Window": "window functions need all earlier rows; group instead",
 }
-_MOMENTS = frozenset(
+_SESSION_VALUES = frozenset(
     {
         "current_timestamp",
         "current_date",
@@ -49,19 +49,19 @@ def refuse(view: str, what: str, advice: str) -> NotIncrementalError:
 
 
 def refuse_operator(view: str, plan: Plan) -> NotIncrementalError:
-    """The error for an operator that cannot be maintained, with what to write instead."""
+    """The error for an operator that cannot be maintained, with advice."""
     name = str(plan.nodeName())
     advice = _ADVICE.get(name, "only SELECT with WHERE, explode, UNION ALL, and one GROUP BY can be maintained")
     return refuse(view, name, advice)
 
 
 class ExpressionCheck:
-    """Refuses every expression whose value may differ when it is computed again, or that reads other rows.
+    """Refuses every expression that is not deterministic, or that reads other rows.
 
     Args:
-        view: the name, for the messages.
+        view: the name of the view, for messages.
         catalyst: of the session.
-        allow_subqueries: whether other rows may be read: when all of them are read again each time.
+        allow_subqueries: whether an expression may read other rows, as in a view that reads all rows each time.
     """
 
     def __init__(self, view: str, catalyst: Catalyst, *, allow_subqueries: bool = False) -> None:
@@ -71,11 +71,11 @@ class ExpressionCheck:
         self._of_rows: list[Expression] = []
 
     def check(self, plan: Plan, *, is_of_rows: bool = False) -> None:
-        """Looks at all expressions of one operator, not of its children.
+        """Checks all expressions of one operator, without its children.
 
         Args:
             plan: the operator.
-            is_of_rows: whether it looks at the rows of one epoch, which has a time.
+            is_of_rows: whether it sees the rows of one epoch, so that `current_timestamp()` is the epoch's time.
 
         Raises:
             NotIncrementalError: one of them cannot be maintained.
@@ -84,7 +84,7 @@ class ExpressionCheck:
             self._check(expression, is_of_rows)
 
     def check_aggregate(self, aggregate: Plan) -> None:
-        """The same for an Aggregate: what it groups by and what its functions take is of rows, the rest is above that.
+        """Checks an Aggregate: its grouping and the arguments of its functions see rows, other expressions see groups.
 
         Raises:
             NotIncrementalError: an expression cannot be maintained.
@@ -105,16 +105,16 @@ class ExpressionCheck:
             raise refuse(
                 self._view,
                 f"a subquery ({simple_name(expression)})",
-                "its answer changes with rows that are still to come; write its value as a constant, or another view",
+                "its answer changes with later rows; write its value as a constant, or another view",
             )
         for child in self._catalyst.items(expression.children()):
             self._check(child, is_of_rows)
         name = _pretty_name(expression)
-        if name in _MOMENTS:
+        if name in _SESSION_VALUES:
             raise refuse(
                 self._view,
                 f"{name}()",
-                "its value depends on the moment; only of rows it is known: use it below the grouping, or a column, or "
+                "its value depends on the time or the session; use it below the grouping, use a column of the rows, or "
                 "compute it when reading",
             )
         if not self._with_defined_values(expression).deterministic():
@@ -125,13 +125,13 @@ class ExpressionCheck:
             )
 
     def _is_of_rows(self, expression: Expression) -> bool:
-        """Whether an expression of an Aggregate is a call of a function, or what is grouped by."""
+        """Whether an expression of an Aggregate is a call of a function, or a grouping expression."""
         if simple_name(expression) == "AggregateExpression":
             return True
         return bool(self._of_rows) and any(map(expression.canonicalized().equals, self._of_rows))
 
     def _with_defined_values(self, expression: Expression) -> Expression:
-        """The expression with what only counts as indeterminate, and is not, replaced by values."""
+        """The expression without the parts that Spark wrongly calls indeterminate."""
         if expression.deterministic():
             return expression
         if _gives_all_values(expression):
@@ -143,7 +143,7 @@ class ExpressionCheck:
 
 
 def _gives_all_values(expression: Expression) -> bool:
-    """Whether it is a list or set of rows' values: Spark calls it indeterminate only because of its order."""
+    """Whether it is a list or set of values, which Spark calls indeterminate because of its order only."""
     function = expression.aggregateFunction() if simple_name(expression) == "AggregateExpression" else expression
     return simple_name(function) in _COLLECTIONS and all(
         child.deterministic() for child in Catalyst.items(function.children())

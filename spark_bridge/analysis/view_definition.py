@@ -1,4 +1,4 @@
-"""What a user writes to declare a view: a name with a query, or a function."""
+"""The declaration of a view by the user: a name with a query, or a function."""
 
 from __future__ import annotations
 
@@ -6,40 +6,43 @@ import inspect
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict, get_args
 
 from typing_extensions import Unpack
 
 from state.errors import ViewError
 
-REFUSE, ALLOW = "refuse", "allow"
 _WORD = re.compile(r"\w+")
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
-class ViewOptions(TypedDict, total=False):
-    """How a view is declared beside what it computes, see `ViewDefinition`."""
+Policy = Literal["refuse", "allow"]
+"""The answer to a case that needs the user's consent."""
 
-    on_full: str
+
+class ViewOptions(TypedDict, total=False):
+    """The options of a view, see `ViewDefinition`."""
+
+    on_full: Policy
     refresh_interval_s: float
     replace: bool
-    on_missing: str
+    on_missing: Policy
 
 
 @dataclass(frozen=True)
 class ViewDefinition:
-    """One view as it was declared; exactly one of `query` and `function` is given.
+    """The declaration of one view, with either `query` or `function`.
 
     Args:
-        name: letters, digits and underscores, with a letter first; it becomes the name of the view's dataset.
+        name: letters, digits and underscores, with a letter first; a part of the path of the view's dataset.
         query: Spark SQL over the declared sources.
         function: takes one Spark DataFrame per source, named by its parameters, and returns a Spark DataFrame.
             It is called once, with empty frames.
-        on_full: whether the view may be recomputed as a whole, `"allow"`, or must be incremental, `"refuse"`.
-        refresh_interval_s: of a view that is recomputed: the least seconds between two beginnings.
-        replace: take the place of the view of this name that computes something else.
-        on_missing: for a view that is declared late, when a file that was ingested is not there any more: `"refuse"`
-            keeps it from being shown, `"allow"` shows it without those rows, and the catalog lists the files.
+        on_full: `"allow"` lets the view be recomputed as a whole, `"refuse"` requires an incremental view.
+        refresh_interval_s: minimum seconds from the start of one recomputation of a full view to the next.
+        replace: whether it replaces a stored view of this name with another definition.
+        on_missing: for a backfill, when an ingested file is gone: `"refuse"` keeps the view hidden, `"allow"` shows it
+            without those rows, and the catalog lists the files.
 
     Raises:
         ViewError: the name, the function's parameters or an option cannot be used.
@@ -48,10 +51,10 @@ class ViewDefinition:
     name: str
     query: str | None = None
     function: Callable[..., Any] | None = None
-    on_full: str = REFUSE
+    on_full: Policy = "refuse"
     refresh_interval_s: float = 0.0
     replace: bool = False
-    on_missing: str = REFUSE
+    on_missing: Policy = "refuse"
 
     def __post_init__(self) -> None:
         if not _IDENTIFIER.fullmatch(self.name):
@@ -63,8 +66,8 @@ class ViewDefinition:
         if self.query is not None and not self.query.strip():
             raise ViewError(f"view {self.name!r}: the query is empty; write a SELECT over a source")
         for option, value in (("on_full", self.on_full), ("on_missing", self.on_missing)):
-            if value not in (REFUSE, ALLOW):
-                raise ViewError(f"view {self.name!r}: {option}={value!r} is neither {REFUSE!r} nor {ALLOW!r}")
+            if value not in get_args(Policy):
+                raise ViewError(f"view {self.name!r}: {option}={value!r} is neither 'refuse' nor 'allow'")
         if not self.refresh_interval_s >= 0:
             raise ViewError(f"view {self.name!r}: refresh_interval_s={self.refresh_interval_s} is below 0")
         if self.function is not None:
@@ -74,10 +77,10 @@ class ViewDefinition:
     def of(
         cls, name_or_function: str | Callable[..., Any], query: str | None, **options: Unpack[ViewOptions]
     ) -> ViewDefinition:
-        """A view by name and SQL, or by a function of its name.
+        """The declaration of a view by name and SQL, or by a function of that name.
 
         Raises:
-            ViewError: it is neither, or as the class.
+            ViewError: the first argument is neither a name nor a function, or as for the class.
         """
         if isinstance(name_or_function, str):
             if query is None:
@@ -88,14 +91,14 @@ class ViewDefinition:
         return cls(name_or_function.__name__, function=name_or_function, **options)
 
     def may_read(self, sources: Iterable[str]) -> frozenset[str]:
-        """The sources that it reads; for a query every one that it mentions, since nothing is parsed here."""
+        """The sources that it may read; for a query all sources that its text mentions: nothing is parsed here."""
         words = self.parameters if self.query is None else _WORD.findall(self.query)
         mentioned = {each.lower() for each in words}
         return frozenset(name for name in sources if name.lower() in mentioned)
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """The sources that a function's parameters name; none for a query, whose analysis tells."""
+        """The sources that the function's parameters name; empty for a query, whose analysis finds its sources."""
         return () if self.function is None else tuple(inspect.signature(self.function).parameters)
 
     def _check_parameters(self, function: Callable[..., Any]) -> None:

@@ -1,4 +1,4 @@
-"""Analyses the declared views, each over the columns that it knows, and only when something has changed."""
+"""The plans of all declared views, each over the columns that it knows; only changed views are analysed again."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from functools import partial
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from spark_bridge.analysis.analysis import SourceWithoutSchemaError, analyse
+from spark_bridge.analysis.analysis import analyse
 from spark_bridge.analysis.columns import visible_schemas
+from spark_bridge.analysis.spark_analysis import SourceWithoutSchemaError
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.session.spark_jobs import SparkJobs
@@ -23,12 +24,12 @@ _Schemas = Mapping[str, "pa.Schema | None"]
 
 @dataclass(frozen=True)
 class PlannedView:
-    """A declared view that is analysed.
+    """A declared view with its plan.
 
     Args:
-        definition: as declared.
-        plan: what it is.
-        schemas: of all sources, with the columns that the view knows.
+        definition: of the view.
+        plan: of the view.
+        schemas: source → schema with the columns that the view knows; all sources.
     """
 
     definition: ViewDefinition
@@ -37,17 +38,17 @@ class PlannedView:
 
     @property
     def known_schemas(self) -> dict[str, pa.Schema]:
-        """Of the sources that it reads."""
+        """The schemas of the sources that it reads."""
         found = {source: self.schemas[source] for source in self.plan.sources}
         return {source: schema for source, schema in found.items() if schema is not None}
 
     def catalog_view(self, name: str, epoch: int, missing: Collection[str] = ()) -> CatalogView:
-        """The view as the catalog has it.
+        """The view's entry in the catalog.
 
         Args:
-            name: under which it is recorded.
-            epoch: that creates it.
-            missing: files that it lacks.
+            name: its recorded name.
+            epoch: the epoch that creates it.
+            missing: URLs of the files whose rows it lacks.
         """
         plan = self.plan
         return CatalogView(
@@ -64,7 +65,7 @@ class PlannedView:
 
 
 class ViewPlanner:
-    """Remembers what it has analysed: that takes 0.1 s for each view.
+    """Analyses views, and keeps the plans: an analysis takes 0.1 s.
 
     Args:
         spark: the session.
@@ -79,11 +80,11 @@ class ViewPlanner:
     def planned(
         self, definitions: Mapping[str, ViewDefinition], schemas: _Schemas, known: Mapping[str, CatalogView]
     ) -> dict[str, PlannedView]:
-        """The views whose sources have schemas.  Errors as `analyse`.
+        """Name → view, for all views whose sources have schemas.  Errors as `analyse`.
 
         Args:
-            definitions: the declared views.
-            schemas: of all sources; None while one is not known.
+            definitions: name → definition of each declared view.
+            schemas: source → schema, None while it is not known; all sources.
             known: the views of the catalog.
         """
         found = {}
@@ -96,7 +97,7 @@ class ViewPlanner:
         return found
 
     def _planned(self, definition: ViewDefinition, schemas: _Schemas, known: Mapping[str, CatalogView]) -> PlannedView:
-        """A view that is stored, or on its way, sees the columns that it saw first; another definition sees all."""
+        """Plans a view.  A stored view or a backfill keeps the columns of its first plan; a new definition sees all."""
         for stored in (known.get(definition.name), known.get(next_name(definition.name))):
             if stored is None:
                 continue
@@ -111,7 +112,7 @@ class ViewPlanner:
         return self._plan(definition, schemas)
 
     def _plan(self, definition: ViewDefinition, schemas: _Schemas) -> PlannedView:
-        """The plan of before when nothing that it depends on has changed."""
+        """The last plan, if the definition and the schemas have not changed; else a new analysis."""
         name = definition.name
         last = self._last.get(name)
         if (

@@ -1,7 +1,7 @@
-"""RayDP's master of an application, made by the driver's own JVM.
+"""RayDP's application master, started by the driver's own JVM.
 
-`raydp.init_spark` makes it from a JVM of its own in a Ray actor of its own, one after the other, before it starts the
-driver.  Neither has anything to do later.  So here the driver's JVM starts first, while Ray does, and makes the master.
+`raydp.init_spark` starts a Ray actor with a further JVM for this, one after the other, before the driver.  Both are
+idle later.  Here the driver's JVM starts first, beside Ray, and starts the master itself.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class AppMaster:
 
     Args:
         jvm: of the driver.
-        namespace: of the master and the executors on Ray.
+        namespace: Ray namespace of the master and the executors.
     """
 
     def __init__(self, jvm: Any, namespace: str) -> None:
@@ -28,14 +28,14 @@ class AppMaster:
         self._bridge = jvm.org.apache.spark.deploy.raydp.AppMasterJavaBridge()
 
     def start(self, configs: Mapping[str, str], jars: str) -> str:
-        """Connects the JVM to this process's Ray, and starts the master; waits until it lives, be it for ever.
+        """Connects the JVM to this process's Ray, starts the master, and waits for it without a time limit.
 
         Args:
             configs: of the application.
-            jars: the class path of the master and of the executors.
+            jars: the class path of the master and the executors.
 
         Returns:
-            The URL that Spark knows it by.
+            The master's URL for Spark.
         """
         self._jvm.org.apache.spark.deploy.raydp.RayAppMaster.setProperties(json.dumps(_ray_properties(self._namespace)))
         properties = self._jvm.java.util.HashMap()
@@ -50,7 +50,7 @@ class AppMaster:
 
 
 def _ray_properties(namespace: str) -> dict[str, str]:
-    """What Ray's library in a JVM has to know to be a driver on this process's Ray."""
+    """The properties that make Ray's library in a JVM a driver on this process's Ray."""
     node = ray._private.worker._global_node
     return {
         "ray.run-mode": "CLUSTER",

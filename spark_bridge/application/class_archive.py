@@ -1,16 +1,16 @@
-"""The classes of Spark as Java keeps them in memory, in a file that every JVM of an application maps.
+"""Class archive: a file with Spark's classes in Java's memory layout, which every JVM of an application maps.
 
-    an application without one   each JVM notes the classes that it loads          <key>.<role>-<pid>.classes
+    first application       each JVM lists the classes that it loads          <key>.<role>-<pid>.classes
         │ ends
         ↓
-    build, beside everything     java -Xshare:dump over what was noted             <key>.jsa, by a rename
+    build, in background    java -Xshare:dump over these lists                <key>.jsa, by a rename
         │
         ↓
-    every later one              -XX:SharedArchiveFile=<key>.jsa
+    later applications      -XX:SharedArchiveFile=<key>.jsa
 
-The key names the Java and every jar with its size and time, so an archive is never of anything else.  Whatever is
-wrong with the directory or the file makes a start slower and nothing else: Java checks the file's sums before it uses
-it, and goes on without.
+The key is a hash of the Java and of the path, size and time of every jar, so an archive fits exactly these.  A fault of
+the directory or the file makes a start slower and has no other effect: Java verifies the checksums of the file, and
+starts without a damaged one.
 """
 
 from __future__ import annotations
@@ -23,18 +23,23 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
+from typing import Literal, get_args
 
 import structlog
+
+from spark_bridge.application.class_path import class_path
 
 _log = structlog.get_logger(actor="run")
 _IDENTITY = re.compile(r" id: \d+$")
 _UNUSED_S = 30 * 24 * 3600.0
 _LARGEST_LIST = 32 << 20
-ROLES = ("driver", "master", "executor")
+
+JvmRole = Literal["driver", "master", "executor"]
+"""The kind of a JVM within an application."""
 
 
 def cache_dir() -> Path | None:
-    """Where archives are kept: `$XDG_CACHE_HOME/slackwater`, by default `~/.cache/slackwater`; None without a home."""
+    """The directory of archives: `$XDG_CACHE_HOME/slackwater` or `~/.cache/slackwater`; None without a home."""
     place = os.environ.get("XDG_CACHE_HOME")
     try:
         return (Path(place) if place else Path.home() / ".cache") / "slackwater"
@@ -46,9 +51,9 @@ class ClassArchive:
     """The archive for one Java and one class path.
 
     Args:
-        java_home: whose it is.
-        jars: the class path that all JVMs begin with.
-        directory: where it is kept.
+        java_home: the home of the Java.
+        jars: the first entries of every JVM's class path.
+        directory: the directory of the archive.
     """
 
     def __init__(self, java_home: Path, jars: Sequence[str], directory: Path) -> None:
@@ -64,33 +69,32 @@ class ClassArchive:
         self._key = key.hexdigest()
         self.path = directory / f"{self._key}.jsa"
 
-    def options(self, role: str) -> str:
-        """Java's options to use the archive; without one, to note what the next one is made of.
+    def options(self, role: JvmRole) -> str:
+        """Java's options that use the archive, or that list the loaded classes if no archive exists.
 
         Args:
-            role: of the JVM, one of `ROLES`.
+            role: of the JVM.
         """
         with suppress(OSError):
-            # Others that have not been used for long are removed by this time.
+            # The time of the file is that of its last use: unused archives are removed.
             os.utime(self.path)
         if os.access(self.path, os.R_OK):
             return f"-XX:SharedArchiveFile={self.path} -XX:+VerifySharedSpaces"
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            _log.debug("no place for a class archive", directory=str(self._directory), error=str(error))
+            _log.debug("no directory for a class archive", directory=str(self._directory), error=str(error))
             return ""
         if " " in str(self._directory) or not os.access(self._directory, os.W_OK):
             return ""
         return f"-XX:DumpLoadedClassList={self._directory}/{self._key}.{role}-%p.classes"
 
     def begin_build(self) -> None:
-        """Lets a process of low priority build the archive, unless there is one, or nothing was noted yet.
+        """Starts a process of low priority that builds the archive, unless it exists or no class was listed.
 
-        The process outlives this one by the seconds that it takes.  When there is an archive, what was noted meanwhile
-        is removed.
+        The process outlives this one by some seconds.  If the archive exists, the lists are removed.
         """
-        lists = [each for role in ROLES for each in self._lists(role)]
+        lists = self._lists()
         if self.path.exists():
             for each in lists:
                 with suppress(OSError):
@@ -98,8 +102,8 @@ class ClassArchive:
             return
         if not lists:
             return
-        # As a file, since its package would load Spark.
-        command = [sys.executable, __file__, str(self._java.parent.parent), str(self._directory), *self._jars]
+        command = [sys.executable, "-m", "spark_bridge.application.class_archive"]
+        command += [str(self._java.parent.parent), str(self._directory), *self._jars]
         try:
             subprocess.Popen(
                 command,
@@ -112,9 +116,9 @@ class ClassArchive:
             _log.debug("a class archive cannot be built", error=str(error))
 
     def build(self) -> bool:
-        """Builds the archive of all that was noted.  Returns whether there is one now.
+        """Builds the archive from the lists.  Returns whether the archive exists now.
 
-        Of several processes one builds; a file that is there under the archive's name is complete.
+        One of several processes builds; a file under the archive's name is complete.
         """
         import fcntl
 
@@ -125,7 +129,7 @@ class ClassArchive:
                 return False
             if self.path.exists():
                 return True
-            lists = [each for role in ROLES for each in self._lists(role)]
+            lists = self._lists()
             part, classes = self.path.with_suffix(".part"), self.path.with_suffix(".list")
             classes.write_text("".join(f"{line}\n" for line in merged(each.read_text() for each in lists)))
             done = subprocess.run(
@@ -149,25 +153,36 @@ class ClassArchive:
             self._remove_unused()
             return self.path.exists()
 
-    def _lists(self, role: str) -> Iterable[Path]:
-        for each in sorted(self._directory.glob(f"{self._key}.{role}-*.classes")):
-            # Another process may be removing it.
-            with suppress(OSError):
-                if 0 < each.stat().st_size <= _LARGEST_LIST:
-                    yield each
+    def _lists(self) -> list[Path]:
+        """The lists of loaded classes, the driver's first."""
+        lists: list[Path] = []
+        for role in get_args(JvmRole):
+            for each in sorted(self._directory.glob(f"{self._key}.{role}-*.classes")):
+                # Another process may be removing it.
+                with suppress(OSError):
+                    if 0 < each.stat().st_size <= _LARGEST_LIST:
+                        lists.append(each)
+        return lists
 
     def _remove_unused(self) -> None:
-        """Removes what belongs to another Java or other jars and has not been used for a month."""
+        """Removes the archives of other keys that were not used for a month."""
         now = os.stat(self.path).st_mtime if self.path.exists() else 0.0
         for each in self._directory.iterdir():
             if not each.name.startswith(self._key) and each.stat().st_mtime < now - _UNUSED_S:
                 each.unlink(missing_ok=True)
 
 
-def merged(lists: Iterable[str]) -> list[str]:
-    """The lines of several class lists, each once, as they may stand together.
+def class_archive() -> ClassArchive | None:
+    """The archive for this process's Java and the jars of Spark; None without a directory for it."""
+    directory = cache_dir()
+    return None if directory is None else ClassArchive(Path(os.environ["JAVA_HOME"]), class_path(), directory)
 
-    A JVM that was killed leaves half a line at the end, and what a class loader of the program's own loads is left out.
+
+def merged(lists: Iterable[str]) -> list[str]:
+    """The lines of several class lists, each once.
+
+    The last line of a killed JVM is incomplete and left out.  So are classes of the program's own class loaders: an
+    archive cannot hold them.
     """
     lines: dict[str, None] = {}
     for text in lists:
@@ -179,5 +194,5 @@ def merged(lists: Iterable[str]) -> list[str]:
 
 if __name__ == "__main__":
     os.nice(19)
-    home, directory, *class_path = sys.argv[1:]
-    ClassArchive(Path(home), class_path, Path(directory)).build()
+    home, directory, *jars = sys.argv[1:]
+    ClassArchive(Path(home), jars, Path(directory)).build()

@@ -1,4 +1,4 @@
-"""Calls into the JVM of the driver that are begun early or may not be answered."""
+"""The JVM of the driver: its start, its end, and calls into it that may never return."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _Result = TypeVar("_Result")
 def begin_call(call: Callable[[], _Result]) -> Future[_Result]:
     """Begins a call in a thread of its own, which does not keep the process from ending.
 
-    For calls into other processes that have no limit of time: to a JVM over py4j, to Ray.
+    For calls into other processes without a time limit: to a JVM over py4j, to Ray.
 
     Args:
-        call: what is done; its error becomes the future's.
+        call: the call; its error becomes the future's.
     """
     future: Future[_Result] = Future()
 
@@ -43,10 +43,10 @@ _END_S = 3.0
 
 
 def start_driver(configs: Mapping[str, str]) -> Any:
-    """A JVM for a session that is yet to be made, and py4j's gateway to it.
+    """Starts a JVM for a later session.  Returns py4j's gateway to it.
 
     Args:
-        configs: Spark's, of which those count that say how a JVM starts.
+        configs: Spark's settings; those for the start of a JVM are used.
     """
     submitted = SparkConf(loadDefaults=False)
     for name, value in configs.items():
@@ -66,15 +66,15 @@ def driver_answers(spark: SparkSession) -> bool:
 
 
 def end_driver(gateway: Any) -> None:
-    """Ends the JVM behind a gateway of py4j, frozen or not; every call that waits for its answer fails then.
+    """Ends the JVM behind a gateway of py4j, even a frozen one; every call that waits for its answer then fails.
 
     Args:
-        gateway: None, or one whose JVM somebody else has started, is left alone.
+        gateway: of the JVM; None, or the gateway of a JVM that this process did not start, has no effect.
     """
     driver = getattr(gateway, "proc", None)
     if driver is None:
         return
-    # It ends with its standard input; SIGTERM it ignores, see `spark_log`.
+    # It ends with its standard input, and ignores SIGTERM, see `spark_log`.
     driver.stdin.close()
     try:
         driver.wait(_END_S)

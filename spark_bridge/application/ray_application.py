@@ -1,11 +1,11 @@
-"""The processes of a Spark application on Ray: their start, whether they live, and their end.
+"""The processes of a Spark application on Ray: start, liveness check, and end.
 
     this process ─── py4j ───► the driver's JVM, which as a Ray job of its own owns
         Ray actor RAY_APP_MASTER (Java), which owns
-            the executors (Ray actors in Java): one that dies is started again, which takes some 2 s
+            the executors (Ray actors in Java): RayDP starts one again that dies, within about 2 s
 
-Whatever is owned dies with its owner, and only executors come back.  Spark waits for executors for ever, and py4j for a
-JVM that does not answer: so whoever waits must ask now and then whether the application lives.
+A process dies with its owner, and only executors come back.  Spark waits for executors without a time limit, and py4j
+for a JVM that does not answer: so each wait checks from time to time whether the application lives.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ from pyspark.sql.udf import UserDefinedFunction
 from ray.exceptions import RayError
 
 from spark_bridge.application.app_master import APP_MASTER, AppMaster
-from spark_bridge.application.class_archive import ClassArchive
+from spark_bridge.application.class_archive import ClassArchive, JvmRole
 from spark_bridge.application.class_path import class_path, log_agent
 from spark_bridge.application.driver_jvm import ANSWER_S, begin_call, end_driver, start_driver
 from spark_bridge.application.spark_log import log_file, quiet_fork
 from state.clock import SystemClock
 from state.errors import SparkNotStartedError
 
-# How a step of the start is told to whoever shows it: it lasts as long as the context.
 Step = Callable[[str], AbstractContextManager[Any]]
+"""Reports a step of the start by its name; the step lasts as long as the context."""
 
 _MASTER_RESOURCE = "spark.ray.raydp_spark_master.actor.resource"
 _LOOK_S = 0.1
 _ASK_S = 0.02
 _POLITE_S = 10.0
 _FIRST_JOB_S = 60.0
-# By this Ray tells its parts how they show that they belong together; a process inherits it.
+# Ray sets this for the processes that authenticate to it; a process inherits it.
 _RAY_AUTHENTICATION = "RAY_AUTH_MODE"
-_OPTIONS = {
+_OPTIONS: Mapping[JvmRole, str] = {
     "driver": "spark.driver.extraJavaOptions",
     "master": "spark.ray.raydp_app_master.extraJavaOptions",
     "executor": "spark.executor.extraJavaOptions",
@@ -53,15 +53,14 @@ _EXECUTOR_CLASS_PATH = "raydp.executor.extraClassPath"
 
 
 class RayApplication:
-    """One application: started once, ended once, and then another may be started in the same process.
+    """One application: started once and ended once.  Another one may then start in the same process.
 
     Args:
-        name: unique within the Ray cluster; its actors have a namespace of that name, since RayDP calls the master of
-            every application the same.
-        configs: Spark's.
-        executors: how many, the cores of each, and the memory of each as Java writes it.
-        archive: of the JVMs' classes; None does without.
-        step: is told what is waited for.
+        name: unique within the Ray cluster, and the namespace of its actors: RayDP gives all masters one name.
+        configs: Spark's settings.
+        executors: their number, cores of each, and memory of each as Java writes it (`"1g"`).
+        archive: of the JVMs' classes, if any.
+        step: called with the name of each step of the start.
     """
 
     def __init__(
@@ -82,7 +81,7 @@ class RayApplication:
             "spark.executor.cores": str(cores),
             "spark.executor.memory": memory,
             "spark.driver.extraClassPath": _joined(configs.get("spark.driver.extraClassPath"), self._jars),
-            # RayDP's library in the JVMs asks for these, as its Python package would have set them.
+            # RayDP's library in the JVMs needs these; RayDP's Python package sets them otherwise.
             "spark.ray.log4j.factory.class": "log4j2",
             "spark.ray.log4j.config.file.name": "log4j2.xml",
         }
@@ -92,10 +91,10 @@ class RayApplication:
         self._clock = SystemClock()
 
     def launch(self, ray_is_up: Callable[[], bool]) -> None:
-        """Begins to start the driver's JVM, which takes as long as Ray itself.
+        """Begins to start the driver's JVM, beside `ray.init`, which takes as long.
 
         Args:
-            ray_is_up: whether `ray.init` is over; it may be under way.
+            ray_is_up: whether `ray.init` is over; it may run meanwhile.
         """
 
         def start() -> Any:
@@ -109,14 +108,14 @@ class RayApplication:
         self._gateway = begin_call(start)
 
     def start(self, timeout_s: float, first_job: Callable[[SparkSession], None]) -> SparkSession:
-        """Starts the rest, and waits until there is an executor and a first job is done; Ray is up.
+        """Starts the rest, and waits for an executor and a first job.  Ray must be up.
 
         Args:
-            timeout_s: Ray itself lets an application wait for room in the cluster for ever.
-            first_job: begins before there is an executor: the driver has enough to load and to plan.
+            timeout_s: limit of the start in seconds; Ray sets no limit to the wait for room in the cluster.
+            first_job: begins before the executor lives: the driver loads classes and plans meanwhile.
 
         Raises:
-            SparkNotStartedError: nothing of it is left.
+            SparkNotStartedError: the start failed or took too long; all processes are ended.
         """
         os.environ["SPARK_LOCAL_IP"] = ray.util.get_node_ip_address()
         self._configs = {**_near_driver(), **self._configs}
@@ -146,15 +145,15 @@ class RayApplication:
         )
 
     def session(self) -> SparkSession:
-        """The session of an application that has started."""
+        """The session; the application must have started."""
         assert self.spark is not None, "it has started"
         return self.spark
 
     def is_alive(self, timeout_s: float) -> bool:
-        """Whether it can compute: the JVM answers, the master lives, and there is an executor.
+        """Whether it can compute: the JVM answers, the master lives, and at least one executor is registered.
 
         Args:
-            timeout_s: how long an executor that died may take to come back; what cannot come back is not waited for.
+            timeout_s: seconds to wait for an executor to come back; a lost JVM or master ends the wait at once.
         """
         deadline_s = self._clock.monotonic() + timeout_s
         while (executors := self._executors()) == 0 and self._clock.monotonic() < deadline_s:
@@ -162,12 +161,12 @@ class RayApplication:
         return executors > 0
 
     def end(self) -> None:
-        """Ends every process of it that still lives, and forgets it; takes at most half a minute."""
+        """Ends all its processes, within half a minute."""
         self._has_ended = True
         master = self._find_master() if self._app_master is not None else None
         polite = begin_call(self._stop_politely) if self._executors() >= 0 else None
         if polite is not None:
-            # Spark removes its files, and finishes the event log if the user has asked for one.
+            # Spark removes its files, and finishes the event log if the user has configured one.
             wait([polite], _POLITE_S)
         self._end_driver()
         wait([begin_call(partial(self._end_master, master))], _POLITE_S)
@@ -182,7 +181,7 @@ class RayApplication:
         assert self._gateway is not None, "it is launched"
         gateway = self._gateway.result()
         if len(ray.nodes()) == 1:
-            # Another machine does not have the archive, and Java would do without its own one there.
+            # Other machines lack the archive, and with the option Java would not use its default one there.
             self._with_archive("master", "executor")
         # pyspark would start a JVM of its own.
         SparkContext._gateway, SparkContext._jvm = gateway, gateway.jvm
@@ -202,8 +201,8 @@ class RayApplication:
         with self._step("Spark's session"):
             return builder.getOrCreate()
 
-    def _with_archive(self, *roles: str) -> Mapping[str, str]:
-        """The configs, with the archive among the options of JVMs."""
+    def _with_archive(self, *roles: JvmRole) -> Mapping[str, str]:
+        """The configs, with the archive in the options of these JVMs."""
         if self._archive is not None:
             for role in roles:
                 name = _OPTIONS[role]
@@ -225,7 +224,7 @@ class RayApplication:
         self._app_master.end()
 
     def _executors(self) -> int:
-        """How many are registered; -1 if the driver or the master is gone, or does not answer."""
+        """Number of registered executors; -1 if the driver or the master is gone, or does not answer."""
         spark = self.spark
         if spark is None or spark.sparkContext._jsc is None or not ray.is_initialized():
             return -1
@@ -252,7 +251,7 @@ class RayApplication:
             return None
 
     def _end_master(self, master: Any) -> None:
-        """Returns when Ray has forgotten it."""
+        """Ends the master, and waits until Ray does not list it any longer."""
         if master is None or not ray.is_initialized():
             return
         with suppress(RayError):
@@ -262,7 +261,7 @@ class RayApplication:
             self._clock.sleep(_LOOK_S)
 
     def _room(self) -> str:
-        """What was asked for, and what there is."""
+        """The resources requested, and those of the cluster, for a message."""
         free, all_of_it = ray.available_resources(), ray.cluster_resources()
         executors, cores, memory = self._executors_asked
         return (
@@ -274,7 +273,7 @@ class RayApplication:
 
 
 def _near_driver() -> dict[str, str]:
-    """Keeps the master on this node: the application does not outlive it anyway, nor the master another node."""
+    """Settings that keep the master on this node: the driver dies with this node anyway."""
     node = f"node:{ray.util.get_node_ip_address()}"
     return {f"{_MASTER_RESOURCE}.{node}": "0.001", f"{_MASTER_RESOURCE}.CPU": "0"}
 
@@ -284,7 +283,7 @@ def _joined(first: str | None, then: str) -> str:
 
 
 def _forget_session() -> None:
-    """What pyspark keeps of a session for the next; the JVM that it means is gone."""
+    """Clears what pyspark keeps of a session: its JVM is gone."""
     context = SparkContext._active_spark_context
     server = getattr(context, "_accumulatorServer", None)
     if server is not None and not server.server_shutdown:
@@ -292,9 +291,9 @@ def _forget_session() -> None:
     SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
     SparkSession._instantiatedSession = SparkSession._activeSession = None
     SQLContext._instantiatedContext = None
-    # What one session was given must not be the next one's.
+    # The next session must not inherit the options of this one.
     SparkSession.builder._options.clear()
-    # A Python function of a view may live in its module for ever, and keeps its twin in the JVM.
+    # A Python UDF may live on in its module, and refers to an object in the lost JVM.
     for each in gc.get_objects():
         if type(each) is UserDefinedFunction:
             each._judf_placeholder = None

@@ -1,4 +1,4 @@
-"""Where Spark, its JVM and py4j write, instead of on the terminal; and what the JVM does not listen to."""
+"""Log files and signals of Spark's JVM: it writes to a file instead of the terminal, and ignores SIGTERM."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from pathlib import Path
 from pyspark.accumulators import AccumulatorServer
 
 LOG4J_FILE = "log4j2.properties"
-# Ray's library inside the JVM, and Java itself, write past our logger, and to the standard output too.
-# Whoever stops a job of Ray sends SIGTERM to every process below it: the JVM is needed for the last epoch.
+# Ray's library inside the JVM, and Java itself, write to the standard output and error without our logger.
+# Ray stops a job by SIGTERM to all its processes; the last epoch still needs the JVM.
 _SPARK_ENV = 'exec >>"${SLACKWATER_SPARK_LOG:-/dev/stderr}" 2>&1\ntrap "" TERM\n'
 _LOG4J = """\
 rootLogger.level = error
@@ -28,12 +28,12 @@ appender.console.layout.pattern = spark: %p %c{1}: %m%n%ex{0}
 
 
 def log_file() -> Path:
-    """Where the JVM of this process writes what would otherwise be on the terminal."""
+    """The file for the output of this process's JVM."""
     return Path(tempfile.gettempdir()) / f"slackwater-spark-{os.getpid()}.log"
 
 
 def configuration_dir() -> Path:
-    """A configuration directory for Spark that keeps its JVM off the terminal, unless the user has one."""
+    """Makes a configuration directory for Spark with these settings.  Spark uses it unless the user has set one."""
     path = Path(tempfile.gettempdir()) / f"slackwater-spark-{os.getuid()}"
     path.mkdir(exist_ok=True)
     for name, text in ((LOG4J_FILE, _LOG4J), ("spark-env.sh", _SPARK_ENV)):
@@ -48,16 +48,16 @@ def configuration_dir() -> Path:
 
 @contextmanager
 def quiet_fork() -> Iterator[None]:
-    """Starting Java forks; the copy becomes Java at once, so Lance is not used in it."""
+    """Hides Lance's warning about forks: a fork that becomes Java does not use Lance."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="lance is not fork-safe")
         yield
 
 
 def quiet_death() -> None:
-    """Keeps the tracebacks off the terminal that a JVM's death makes: its error reaches the caller.
+    """Hides the tracebacks of a JVM's death, whose error reaches the caller anyway.
 
-    py4j logs one for each call, on the root logger, and pyspark's server for accumulators prints one.
+    py4j logs one for each call on the root logger, and pyspark's accumulator server prints one.
     """
     logging.getLogger().addFilter(_not_from_py4j)
     AccumulatorServer.handle_error = _say_nothing
@@ -68,4 +68,4 @@ def _not_from_py4j(record: logging.LogRecord) -> bool:
 
 
 def _say_nothing(_server: AccumulatorServer, _request: object, _client_address: object) -> None:
-    """The other end of the connection is gone, and with it whoever could act on it."""
+    """Replaces the error handler of the server: the JVM at the other end is gone."""

@@ -1,4 +1,4 @@
-"""Arrow tables in and out of Spark without pandas and, for few rows, without a job."""
+"""Conversion between Arrow tables and Spark DataFrames, without pandas and, for few rows, without a job."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BY_CALL_BYTES = 128 << 10
 
 
 class _Messages:
-    """Reads length-prefixed messages as they are, to the end of the stream."""
+    """Reads length-prefixed messages as bytes, to the end of the stream."""
 
     def load_stream(self, stream: BinaryIO) -> Iterator[bytes]:
         while len(prefix := stream.read(4)) == 4:
@@ -40,8 +40,8 @@ def arrow_schema(struct: Any) -> pa.Schema:
 def frame_of_table(spark: SparkSession, table: pa.Table) -> DataFrame:
     """A DataFrame over an Arrow table.
 
-    A table below `spark.sql.execution.arrow.localRelationThreshold` becomes a LocalRelation, whose projections and
-    filters Spark evaluates while it optimises, without a job.
+    A table below `spark.sql.execution.arrow.localRelationThreshold` becomes a LocalRelation: Spark evaluates its
+    projections and filters in the optimizer, without a job.
     """
     driver = _driver(spark)
     frame = driver.to_frame(_messages(driver, table), spark_schema(table.schema).json(), spark._jsparkSession)
@@ -49,11 +49,11 @@ def frame_of_table(spark: SparkSession, table: pa.Table) -> DataFrame:
 
 
 def table_of_frame(frame: DataFrame, schema: pa.Schema) -> pa.Table:
-    """All rows of a DataFrame, as the given schema has them.
+    """Runs a DataFrame.  Returns all its rows, with the given schema.
 
     Args:
-        frame: what is run.
-        schema: the same columns in the same order; the types may differ in what Arrow calls them, not in their values.
+        frame: the DataFrame.
+        schema: the same columns in the same order; only Arrow's names of the types may differ, not the values.
     """
     plan = frame._jdf.queryExecution().executedPlan()
     if plan.getClass().getSimpleName() == "LocalTableScanExec":
@@ -67,26 +67,26 @@ def internal_rows(spark: SparkSession, table: pa.Table, struct: Any) -> Any:
     Args:
         spark: the session.
         table: of any size.
-        struct: its StructType, in Java.
+        struct: StructType of the table, a Java object.
     """
     driver = _driver(spark)
     return driver.converters.fromBatchIterator(_messages(driver, table), struct, "UTC", False, None)
 
 
 def table_of_rows(spark: SparkSession, rows: Any, struct: Any, schema: pa.Schema) -> pa.Table:
-    """Rows that are in the driver, over a socket: py4j's answers above 8 KiB take 40 ms.
+    """Rows of the driver as an Arrow table, over a socket: py4j needs 40 ms for an answer above 8 KiB.
 
     Args:
         spark: the session.
         rows: a Scala iterator of Spark's internal rows.
-        struct: their StructType, in Java.
+        struct: StructType of the rows, a Java object.
         schema: as in `table_of_frame`.
     """
     driver = _driver(spark)
     messages = driver.converters.toBatchWithSchemaIterator(
         rows, struct, _MAX_BATCH_ROWS, _MAX_BATCH_BYTES, "UTC", False
     )
-    # Computed here: what fails in the thread that serves them would only cut the stream short.
+    # Computed here: an error in the serving thread would only cut the stream short.
     served = driver.serve(messages.toList().iterator(), "serve local rows")
     batches: list[pa.RecordBatch] = []
     for message in _load_from_socket(served, _Messages()):
@@ -95,7 +95,7 @@ def table_of_rows(spark: SparkSession, rows: Any, struct: Any, schema: pa.Schema
 
 
 class _Driver:
-    """What the driver offers for Arrow, looked up once: each name on the way to a method is a call of its own."""
+    """The driver's methods for Arrow, looked up once: each name on the path to a method is a call of its own."""
 
     def __init__(self, jvm: Any) -> None:
         converters = jvm.java.lang.Class.forName("org.apache.spark.sql.execution.arrow.ArrowConverters$")
@@ -111,7 +111,7 @@ _drivers: WeakKeyDictionary[Any, _Driver] = WeakKeyDictionary()
 
 
 def _messages(driver: _Driver, table: pa.Table) -> Any:
-    """A Scala iterator of the table's batches as Arrow's messages; py4j takes 30 MB/s of arguments, a file 1 GB/s."""
+    """A Scala iterator of the table's batches as Arrow messages.  py4j passes 30 MB/s of arguments, a file 1 GB/s."""
     if table.nbytes > _BY_CALL_BYTES:
         with tempfile.NamedTemporaryFile(prefix="slackwater-", suffix=".arrow") as file:
             with pa.ipc.new_stream(file, table.schema) as stream:

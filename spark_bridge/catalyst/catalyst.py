@@ -1,7 +1,7 @@
-"""Spark's plans and expressions from Python, over py4j.
+"""Catalyst from Python: builds and inspects Spark's plans and expressions over py4j.
 
-A call costs about 0.05 ms, so a plan is taken apart and put together once, when a view is analysed; an epoch only
-replaces its leaves.
+A call costs about 0.05 ms, so a plan is inspected and rebuilt once, by the analysis of a view; an epoch only replaces
+its leaves.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pyspark.sql.types import DataType, StructType, _parse_datatype_json_string
 
 from spark_bridge.catalyst.arrow_frames import arrow_schema, spark_schema
 
-# Java objects have no Python type; the aliases say what a signature means.
+# Java objects have no Python types; these aliases give signatures a meaning.
 Plan = Any
 PhysicalPlan = Any
 Expression = Any
@@ -30,7 +30,7 @@ class Catalyst:
         self.spark = spark
         self._jvm: Any = spark._jvm
         self._session: Any = spark._jsparkSession
-        # Each name on the way to a method is a call of its own.
+        # Each name on the path to a method is a call of its own.
         self._to_seq = self._jvm.PythonUtils.toSeq
         self._classes: dict[str, Any] = {}
         catalyst = self._jvm.org.apache.spark.sql.catalyst
@@ -59,7 +59,7 @@ class Catalyst:
         return self._jvm.scala.Option.apply(value)
 
     def singleton(self, class_name: str) -> Any:
-        """A Scala object of `org.apache.spark.sql`, named from there on."""
+        """A Scala object, named relative to `org.apache.spark.sql`."""
         return self._class(f"{class_name}$").getField("MODULE$").get(None)
 
     @staticmethod
@@ -68,7 +68,7 @@ class Catalyst:
         return [seq.apply(index) for index in range(seq.size())]
 
     def is_instance(self, java_object: Any, class_name: str) -> bool:
-        """Whether a Java object is of a class of `org.apache.spark.sql`, named from there on."""
+        """Whether a Java object is of a class, named relative to `org.apache.spark.sql`."""
         return bool(self._class(class_name).isInstance(java_object))
 
     def _class(self, class_name: str) -> Any:
@@ -79,7 +79,7 @@ class Catalyst:
     # Expressions
 
     def column(self, expression: Expression) -> Column:
-        """The expression as a Column, to build on with pyspark's functions."""
+        """The expression as a Column, for pyspark's functions."""
         return Column(self._jvm.org.apache.spark.sql.Column(expression))
 
     @staticmethod
@@ -92,7 +92,7 @@ class Catalyst:
         return self.expressions.Alias(expression, name, fresh, self.seq([]), self.none(), self.seq([]))
 
     def alias_as(self, expression: Expression, named: Expression) -> Expression:
-        """The expression under another one's name and id."""
+        """The expression under the name and id of another one."""
         return self.expressions.Alias(expression, named.name(), named.exprId(), self.seq([]), self.none(), self.seq([]))
 
     def attributes(self, schema: pa.Schema) -> list[Expression]:
@@ -101,7 +101,7 @@ class Catalyst:
         return self.items(self._jvm.org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes(struct))
 
     def data_type(self, expression: Expression) -> DataType:
-        """The type of an expression, as pyspark has it."""
+        """The type of an expression, as pyspark's class."""
         return _parse_datatype_json_string(expression.dataType().json())
 
     def when(self, condition: Expression, yes: Expression, no: Expression) -> Expression:
@@ -116,7 +116,7 @@ class Catalyst:
         return self.expressions.Literal(None, data_type)
 
     def normalised(self, expression: Expression) -> Expression:
-        """The expression with -0.0 as 0.0 and every NaN as one, as Spark groups by it."""
+        """The expression with -0.0 as 0.0 and one NaN for all NaNs, as in Spark's grouping."""
         return self.singleton("catalyst.optimizer.NormalizeFloatingNumbers").normalize(expression)
 
     def java_object(self, value: Any) -> Expression:
@@ -126,7 +126,7 @@ class Catalyst:
     def call(
         self, target: Expression, method: str, arguments: Iterable[Expression], data_type: Any | None = None
     ) -> Expression:
-        """What a method of a Java object returns, of one of Spark's types; without one, another Java object."""
+        """A call of a method of a Java object; it returns a value of a Spark type, or without one a Java object."""
         if data_type is None:
             data_type = self._types.ObjectType(self._jvm.java.lang.Class.forName("java.lang.Object"))
         propagate_null = returns_null = is_deterministic = True
@@ -135,17 +135,17 @@ class Catalyst:
         )
 
     def cast(self, expression: Expression, data_type: Any) -> Expression:
-        """The expression as another of Spark's types, in UTC."""
+        """The expression, cast to another Spark type in UTC."""
         mode = self.singleton("catalyst.expressions.EvalMode").LEGACY()
         return self.expressions.Cast(expression, data_type, self.option("UTC"), mode)
 
     @property
     def timestamp_type(self) -> Any:
-        """Spark's type of an instant, which it holds as microseconds since 1970."""
+        """Spark's type of an instant: microseconds since 1970."""
         return self._types.DataTypes.TimestampType
 
     def shared_number(self) -> Any:
-        """An array with one number: a plan may refer to it, and sees what is set when a job begins."""
+        """An array with one number for a plan; a job uses the number set before its start."""
         return self._jvm.java.util.concurrent.atomic.AtomicLongArray(1)
 
     def copied(self, binary: Expression) -> Expression:
@@ -153,7 +153,7 @@ class Catalyst:
         return self.expressions.Concat(self.seq([binary]))
 
     def rewrite(self, expression: Expression, replace: Callable[[Expression], Expression | None]) -> Expression:
-        """The expression with every part, from the top, for which `replace` gives something, replaced by that."""
+        """The expression with parts replaced, from the top: each part for which `replace` gives an expression."""
         replaced = replace(expression)
         if replaced is not None:
             return replaced
@@ -175,7 +175,7 @@ class Catalyst:
         return self._plans.Filter(condition, child)
 
     def those_with(self, rows: Plan, others: Plan, pairs: Iterable[tuple[Expression, Expression]]) -> Plan:
-        """The rows that have a partner: all of these expressions, of rows and of others, are equal or both null."""
+        """The rows that have a partner in others: in each pair, both expressions are equal or null."""
         equal = [self.expressions.EqualNullSafe(one, other) for one, other in pairs]
         condition = reduce(self.expressions.And, equal)
         left_semi = self.singleton("catalyst.plans.LeftSemi")
@@ -183,18 +183,18 @@ class Catalyst:
         return self._plans.Join(rows, others, left_semi, self.option(condition), no_hint)
 
     def without_duplicates(self, plan: Plan) -> Plan:
-        """The grouping that is the same as a Distinct, or as a Deduplicate over all columns."""
+        """The grouping that equals a Distinct, or a Deduplicate over all columns."""
         output = plan.child().output()
         return self._plans.Aggregate(output, output, plan.child())
 
     def generate(self, like: Plan, generator: Expression, child: Plan) -> Plan:
-        """The rows of a generator beside those of a child, as in another Generate."""
+        """A Generate over another child, otherwise as `like`."""
         return self._plans.Generate(
             generator, like.unrequiredChildIndex(), like.outer(), like.qualifier(), like.generatorOutput(), child
         )
 
     def expand(self, projections: Iterable[Iterable[Expression]], output: Any, child: Plan) -> Plan:
-        """Each row of a child once for each of the projections, under the given attributes (a Seq)."""
+        """Each row of a child once for each projection, under the given attributes (a Seq)."""
         return self._plans.Expand(self.seq([self.seq(each) for each in projections]), output, child)
 
     def aggregate(self, grouping: Iterable[Expression], expressions: Iterable[Expression], child: Plan) -> Plan:
@@ -205,13 +205,13 @@ class Catalyst:
         return self._repartition(1, False, child)
 
     def local_relation(self, output: Any, data: Any = None) -> Plan:
-        """Rows that are in the driver, under the given attributes (a Seq).  No data means no rows."""
+        """Rows of the driver, under the given attributes (a Seq); no rows without `data`."""
         return self._local_relation(output, self.seq([]) if data is None else data, False)
 
     def leaf(self, output: Any, frame: DataFrame) -> Plan:
         """The frame's rows as a leaf under other attributes (a Seq) of the same names and types.
 
-        Attributes that the frame lacks are null; the others it has in their order.
+        An attribute that the frame lacks is null; the columns of the frame are in the order of the attributes.
         """
         attributes, names = self.items(output), set(frame.columns)
         present = [each for each in attributes if each.name() in names]
@@ -224,12 +224,12 @@ class Catalyst:
         return self.project(values, rows)
 
     def unknown_rows(self, output: Any, frame: DataFrame) -> Plan:
-        """The frame's rows under other attributes (a Seq), as a leaf into which Spark cannot look as it plans."""
+        """The frame's rows under other attributes (a Seq), as a leaf whose rows the optimizer does not see."""
         execution = frame._jdf.queryExecution()
         return self._logical_rdd(output, execution.toRdd(), execution.executedPlan().outputPartitioning())
 
     def compiled(self, expressions: Any, rows: Any) -> Any:
-        """A Scala function of one of Spark's internal rows, which gives another in memory that it uses again.
+        """A Scala function from an internal row to an internal row, whose memory the next call uses again.
 
         Args:
             expressions: a Seq of expressions over the rows.
@@ -254,11 +254,11 @@ class Catalyst:
         return plan.withNewChildren(self.seq(children))
 
     def inline_common_tables(self, plan: Plan) -> Plan:
-        """The plan with every WITH expanded where it is used."""
+        """The plan with every WITH expanded at its uses."""
         return self._jvm.org.apache.spark.sql.catalyst.optimizer.InlineCTE(True).apply(plan)
 
     def prune_columns(self, plan: Plan) -> Plan:
-        """The plan with what nobody uses projected away as early as possible."""
+        """The plan with unused columns projected away as early as possible."""
         return self._jvm.org.apache.spark.sql.catalyst.optimizer.ColumnPruning.apply(plan)
 
     def parse(self, query: str) -> Plan:
@@ -274,20 +274,20 @@ class Catalyst:
         return self._state.executePlan(plan, self._without_commands)
 
     def struct_type(self, plan: Plan) -> StructType:
-        """The columns that a plan gives."""
+        """The columns of a plan's result."""
         return StructType.fromJson(json.loads(plan.schema().json()))
 
     def arrow_schema(self, plan: Plan) -> pa.Schema:
-        """The columns that a plan gives, as Arrow has them."""
+        """The columns of a plan's result, as an Arrow schema."""
         return arrow_schema(self.struct_type(plan))
 
     def physical_plan(self, plan: Plan) -> PhysicalPlan:
-        """How Spark runs an analysed plan, as one may still build on it."""
+        """The physical plan of an analysed plan, before Spark prepares it for execution."""
         self._set_active(self._session)
         return self._execution(plan).sparkPlan()
 
     def rows_of_physical(self, plan: PhysicalPlan) -> Any:
-        """Runs a physical plan: an iterator of its rows, which are in the driver."""
+        """Runs a physical plan.  Returns an iterator of its rows, in the driver."""
         prepared = self._prepare(self._session, plan)
         return prepared.executeCollectIterator()._2()
 
@@ -302,7 +302,7 @@ def analysed(frame: DataFrame) -> Plan:
 
 
 def parts_of(catalyst: Catalyst, plan: Plan) -> Iterator[Plan]:
-    """Yields every operator of a plan and of its subqueries, from the top, the first child first."""
+    """Yields every operator of a plan and of its subqueries, top down, the first child first."""
     plans = [plan]
     while plans:
         part = plans.pop()
@@ -311,7 +311,7 @@ def parts_of(catalyst: Catalyst, plan: Plan) -> Iterator[Plan]:
 
 
 def attribute_id(named: Expression) -> int:
-    """The number that stands for a named expression throughout a plan."""
+    """The id of a named expression within a plan."""
     return int(named.exprId().id())
 
 

@@ -1,4 +1,4 @@
-"""`current_timestamp()` and its kin: the time of the epoch that ingests the rows, so that recovery gives the same."""
+"""`current_timestamp()` and the like: the time of the epoch that ingests the rows, the same after a recovery."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _IN_IDENTITY = re.compile(r"\b(?:current_timestamp|now|current_date|localtimesta
 
 
 def is_epoch_timestamp(expression: Expression) -> bool:
-    """Whether an expression stands for the time at which it is computed."""
+    """Whether an expression gives the time of its computation."""
     return simple_name(expression) in _KINDS
 
 
 def uses_epoch_timestamps(identity: str) -> bool:
-    """Whether a view of this identity has values that depend on when its rows were ingested."""
+    """Whether the values of a view with this identity depend on the time of ingestion."""
     return _IN_IDENTITY.search(identity) is not None
 
 
@@ -27,9 +27,9 @@ def epoch_time_us(epoch: int) -> int:
 
 
 class EpochTimestamps:
-    """The time that one view's plan computes with.
+    """The time in one view's plan, which can be set before each job.
 
-    Spark sends what the plan refers to with each task, so a job computes with the time that was set when it began.
+    Spark sends the objects of a plan with each task, so a job computes with the time set before its start.
 
     Args:
         catalyst: of the session.
@@ -40,32 +40,35 @@ class EpochTimestamps:
         self._holder: Any = None
 
     def set_time(self, time_us: int) -> None:
-        """From the next job on: microseconds since 1970."""
+        """Sets the time for the next jobs: microseconds since 1970."""
         if self._holder is not None:
             self._holder.set(0, time_us)
 
     def put_into(self, plan: Plan) -> Plan:
-        """The analysed plan with every moment replaced, but for what is above a grouping."""
+        """The analysed plan with every such expression replaced by the settable time.
+
+        The plan is row by row below at most one Aggregate; the analysis refuses such an expression above it.
+        """
         catalyst = self._catalyst
         children = [self.put_into(child) for child in catalyst.items(plan.children())]
-        if not any(map(self._has_moment, catalyst.items(plan.expressions()))):
+        if not any(map(self._has_timestamp, catalyst.items(plan.expressions()))):
             return catalyst.with_children(plan, children) if children else plan
-        kind = simple_name(plan)
-        if kind == "Project":
-            return catalyst.project(self._all_put_in(plan.projectList()), children[0])
-        if kind == "Filter":
-            return catalyst.filter(self._put_in(plan.condition()), children[0])
-        if kind == "Aggregate":
-            grouping, values = (
-                self._all_put_in(plan.groupingExpressions()),
-                self._all_put_in(plan.aggregateExpressions()),
-            )
-            return catalyst.aggregate(grouping, values, children[0])
-        if kind == "Generate":
-            return catalyst.generate(plan, self._put_in(plan.generator()), children[0])
-        assert kind == "Expand", f"{kind} is not row by row"
-        projections = [self._all_put_in(each) for each in catalyst.items(plan.projections())]
-        return catalyst.expand(projections, plan.output(), children[0])
+        match simple_name(plan):
+            case "Project":
+                return catalyst.project(self._all_put_in(plan.projectList()), children[0])
+            case "Filter":
+                return catalyst.filter(self._put_in(plan.condition()), children[0])
+            case "Aggregate":
+                grouping = self._all_put_in(plan.groupingExpressions())
+                values = self._all_put_in(plan.aggregateExpressions())
+                return catalyst.aggregate(grouping, values, children[0])
+            case "Generate":
+                return catalyst.generate(plan, self._put_in(plan.generator()), children[0])
+            case "Expand":
+                projections = [self._all_put_in(each) for each in catalyst.items(plan.projections())]
+                return catalyst.expand(projections, plan.output(), children[0])
+            case other:
+                raise AssertionError(f"{other} is not row by row")
 
     def _all_put_in(self, expressions: Any) -> list[Expression]:
         return [self._put_in(each) for each in self._catalyst.items(expressions)]
@@ -73,12 +76,13 @@ class EpochTimestamps:
     def _put_in(self, expression: Expression) -> Expression:
         return self._catalyst.rewrite(expression, lambda part: self._time(part) if is_epoch_timestamp(part) else None)
 
-    def _time(self, moment: Expression) -> Expression:
+    def _time(self, timestamp: Expression) -> Expression:
         if self._holder is None:
             self._holder = self._catalyst.shared_number()
         catalyst = self._catalyst
         time = catalyst.call(catalyst.java_object(self._holder), "get", [catalyst.number(0)], catalyst.timestamp_type)
-        return catalyst.cast(time, moment.dataType())
+        return catalyst.cast(time, timestamp.dataType())
 
-    def _has_moment(self, expression: Expression) -> bool:
-        return is_epoch_timestamp(expression) or any(map(self._has_moment, self._catalyst.items(expression.children())))
+    def _has_timestamp(self, expression: Expression) -> bool:
+        children = self._catalyst.items(expression.children())
+        return is_epoch_timestamp(expression) or any(map(self._has_timestamp, children))

@@ -1,4 +1,4 @@
-"""The hidden column of an append view that tells which file a row is from, so that its rows can be taken out again."""
+"""The hidden column of an append view with the file of each row, by which a correction finds the rows of a file."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ _FILE_SCHEMA = pa.schema([FILE_FIELD])
 
 
 def with_file_column(catalyst: Catalyst, plan: Plan) -> Plan:
-    """A row-by-row plan whose leaves have the column at their end, and which carries it to the end of its result.
+    """A row-by-row plan with the column at the end of its leaves and of its result.
 
     Args:
         catalyst: of the session.
-        plan: analysed.
+        plan: the analysed plan without the column.
     """
     return catalyst.analyse(_with_file_last(catalyst, plan))
 
@@ -32,7 +32,7 @@ def _carried(catalyst: Catalyst, plan: Plan) -> tuple[Plan, Expression]:
         [file] = catalyst.attributes(_FILE_SCHEMA)
         return catalyst.local_relation(catalyst.seq([*catalyst.items(plan.output()), file])), file
     if simple_name(plan) == "Union":
-        # Its children stand side by side by their places; its own columns are those of the first.
+        # A union matches columns by position, and its own columns are those of the first child.
         united = catalyst.with_children(plan, [_with_file_last(catalyst, child) for child in children])
         return united, catalyst.items(united.output())[-1]
     child, file = _carried(catalyst, children[0])

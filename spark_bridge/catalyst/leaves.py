@@ -1,4 +1,4 @@
-"""An epoch's rows in place of the empty leaves of an analysed plan."""
+"""The leaves of an analysed plan: replaces the empty ones by an epoch's rows."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from pyspark.sql import DataFrame
 from spark_bridge.catalyst.catalyst import Catalyst, Plan, attribute_id
 
 Leaves = Mapping[str, DataFrame | None]
-"""The new rows of each source, by its name; a source that is missing or None has none."""
+"""Source → its new rows; a source that is missing or None has no new rows."""
 
 
 def graft(catalyst: Catalyst, plan: Plan, sources: Mapping[int, str], rows: Leaves) -> Plan:
     """The plan over an epoch's rows.
 
-    The new leaves have the attributes of the old ones, so nothing above them has to be analysed again.
+    The new leaves have the attributes of the old ones, so the plan is not analysed again.
 
     Args:
         catalyst: of the session.
-        plan: analysed.
-        sources: what each leaf stands for, by the id of its first attribute.
+        plan: the analysed plan.
+        sources: id of a leaf's first attribute → the source of the leaf.
         rows: the new rows.
     """
     children = catalyst.items(plan.children())

@@ -1,1 +1,11 @@
-"""Datasets."""
+"""The Lance datasets of views, of their partials, and of stored rows.
+
+    rows of a result ── result_rows ──→ view_table ── one commit ──→ version
+    staged fragments ── stored_rows ──→ view_table
+    deleted rows ────── row_deletions ─→ view_table
+
+Invariants: one writer; each commit makes exactly the next version, without a retry; a path is never used twice; readers
+see a version after an epoch record names it; `tidy` does small tasks only, between two epochs.
+
+The room `views` uses it.
+"""

@@ -1,4 +1,4 @@
-"""The rows of a result, written by Spark's tasks."""
+"""Writing of a DataFrame's rows into a dataset: by this process, or by Spark's tasks for a large result."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from state.location import Location
 from state.tables import lance_layout
 from state.tables.lance_layout import for_lance
 
-# Spark's workers need nothing of this project.
+# Spark's workers do not have this project installed.
 cloudpickle.register_pickle_by_value(lance_layout)
 
 
 def staged_rows(frame: DataFrame, location: Location, version: int, schema: pa.Schema) -> list[FragmentMetadata]:
     """Runs a DataFrame, and writes its rows as fragments that no version names yet.
 
-    What a task has written that failed, or was tried again, is never named; Lance's clean-up removes it.
+    The files of a failed or repeated task are never named; Lance's clean-up removes them.
 
     Args:
-        frame: what is run; its order is that of the fragments.
+        frame: the DataFrame; the fragments have its order.
         location: of the dataset, which exists.
         version: of the dataset, any that is kept.
-        schema: the same columns as those of the frame; the types may differ in what Arrow calls them.
+        schema: the columns of the frame; only Arrow's names of the types may differ.
     """
     rows = frame.mapInArrow(_writer(location, version, schema), "fragment string").collect()
     return [FragmentMetadata.from_json(row.fragment) for row in rows]
@@ -42,7 +42,7 @@ def _writer(
     uri, options = location.lance_uri, lance_options(location)
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import lance  # in the worker, which was forked: Lance does not survive a fork
+        import lance  # here and not before: the worker is a fork, and Lance does not survive a fork
         from lance.fragment import write_fragments
 
         def written() -> Iterator[pa.RecordBatch]:
@@ -59,20 +59,20 @@ def _writer(
 
 
 _STAGED_FROM_BYTES = 128 << 20
-"""Of input.  From there on tasks that write are faster than this process, which would also hold all of the result."""
+"""Size of the input from which tasks write: they are faster, and this process need not hold the whole result."""
 
 
 def create_of_result(location: Location, frame: DataFrame, schema: pa.Schema, nbytes: int) -> ViewTable:
-    """Makes a dataset of the rows of a DataFrame.
+    """Creates a dataset with the rows of a DataFrame.
 
     Args:
         location: of the dataset.
-        frame: what is run.
-        schema: the same columns; the types may differ in what Arrow calls them.
-        nbytes: the size of what the frame reads.
+        frame: the DataFrame.
+        schema: the columns of the frame; only Arrow's names of the types may differ.
+        nbytes: size of the frame's input, in bytes.
 
     Raises:
-        CommitRefusedError: there is a dataset already.
+        CommitRefusedError: the dataset exists already.
     """
     if nbytes < _STAGED_FROM_BYTES:
         return ViewTable.create(location, table_of_frame(frame, schema))
@@ -82,10 +82,10 @@ def create_of_result(location: Location, frame: DataFrame, schema: pa.Schema, nb
 
 
 def append_result(table: ViewTable, frame: DataFrame, schema: pa.Schema, nbytes: int) -> None:
-    """Adds the rows of a DataFrame; without any there is no new version.
+    """Appends the rows of a DataFrame; no rows make no new version.
 
     Raises:
-        CommitRefusedError: somebody else has written.
+        CommitRefusedError: another process has written to the dataset.
     """
     if nbytes >= _STAGED_FROM_BYTES:
         if fragments := staged_rows(frame, table.location, table.version, schema):
@@ -95,7 +95,7 @@ def append_result(table: ViewTable, frame: DataFrame, schema: pa.Schema, nbytes:
 
 
 def replace_by_result(table: ViewTable, frame: DataFrame, schema: pa.Schema, nbytes: int) -> None:
-    """Puts the rows of a DataFrame in place of all that there are; arguments and errors as for `append_result`."""
+    """Replaces all rows by those of a DataFrame.  Arguments and errors as for `append_result`."""
     if nbytes >= _STAGED_FROM_BYTES:
         table.replace_by_fragments(staged_rows(frame, table.location, table.version, schema))
     else:

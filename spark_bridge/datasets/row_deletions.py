@@ -1,4 +1,4 @@
-"""Rows of a Lance dataset taken out by their addresses, without looking for them a second time."""
+"""Deletion of rows of a Lance dataset by their addresses, without a second look-up by key."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _AT_ONCE = 16
 
 
 class RowDeletions:
-    """Stages deletion files: the rows that are gone from a fragment, each time all of them.
+    """Stages deletion files; each lists all deleted rows of one fragment.
 
-    Lance's own `merge_insert` finds the rows by joining keys again, which took most of an upsert's time.  The format is
+    Lance's own `merge_insert` finds the rows by a join of keys, which took most of an upsert's time.  The format is
     Lance's (https://lance.org/format/table/); `state.lance.deletion_vector` reads it.
 
     Args:
-        location: where the dataset is.
+        location: of the dataset.
     """
 
     def __init__(self, location: Location) -> None:
@@ -42,14 +42,14 @@ class RowDeletions:
     def stage(
         self, dataset: lance.LanceDataset, addresses: npt.NDArray[np.uint64], identity: UUID
     ) -> tuple[list[FragmentMetadata], list[int]]:
-        """The fragments as they are without these rows, and those of which nothing is left.
+        """Writes the deletion files.  Returns the changed fragments, and the numbers of the fragments without rows.
 
-        Nothing of it is visible before a commit names the fragments.
+        The deletions take effect with a commit that names the fragments.
 
         Args:
-            dataset: at the version that the commit follows.
-            addresses: of rows that are there, as Lance's `_rowaddr` has them.
-            identity: of the commit; no two have the same.
+            dataset: at the version before the commit.
+            addresses: of present rows, as in Lance's `_rowaddr`.
+            identity: of the commit, unique.
 
         Raises:
             StorageError: the store cannot be written.
@@ -78,7 +78,7 @@ class RowDeletions:
         return changed, removed
 
     def forget(self) -> None:
-        """What it remembers may be of fragments that are not there any more."""
+        """Forgets the deletions that it has written: their fragments may be gone."""
         self._known.clear()
 
     def _deleted(self, fragment: lance.LanceFragment) -> Offsets:

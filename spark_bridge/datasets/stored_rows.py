@@ -1,4 +1,4 @@
-"""The rows of a materialized source: staged by the fetch actors, made visible here, never touched by Spark."""
+"""The stored rows of one materialized source: a dataset of fragments that the fetch actors stage, without Spark."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _PATHS_AT_ONCE = 500
 
 
 class StoredRows:
-    """Maintains the stored rows of one source, as one more view of which the rows are there already.
+    """Maintains the stored rows of one source, like a view whose rows are written already.
 
     Args:
-        root: where the pipeline writes.
-        source: its name.
+        root: the directory of the pipeline.
+        source: the name of the source.
     """
 
     def __init__(self, root: Location, source: str) -> None:
@@ -33,7 +33,7 @@ class StoredRows:
         self._table: ViewTable | None = None
 
     def open(self, version: ViewVersion) -> None:
-        """Goes on from a recorded version."""
+        """Continues from a recorded version."""
         self._path, self._corrected = version.path, version.progress
         self._table = ViewTable.open(self._root.child(version.path), version.version)
 
@@ -41,9 +41,9 @@ class StoredRows:
         """Makes an epoch's rows visible; the first ones create the dataset.
 
         Raises:
-            CommitRefusedError: somebody else has written to the dataset.
+            CommitRefusedError: another process has written to the dataset.
         """
-        # Columns come to the end of a source, and some blocks may be of before: theirs are null there.
+        # New columns of a source come last, and earlier blocks lack them: they are null there.
         schema = max((block.schema for block in blocks), key=len)
         fragments = staged_fragments(tuple(each for block in blocks for each in block.fragments))
         if self._table is None:
@@ -57,18 +57,18 @@ class StoredRows:
         return self._recorded(self._table)
 
     def correct(self, paths: Collection[str], blocks: Sequence[StoredBlock], epoch: int) -> ViewVersion | None:
-        """Takes the rows of files out, and puts others in their place.
+        """Replaces the rows of files.
 
         Args:
             paths: of the files, relative to the source.
-            blocks: the rows that come; those of an epoch before say so in their column `_epoch`.
-            epoch: this one.
+            blocks: the new rows; rows that an earlier epoch staged have that epoch in `_epoch`.
+            epoch: the epoch of the correction.
 
         Returns:
-            The version; None if there never was a row.
+            The new version; None if the source never had rows.
 
         Raises:
-            CommitRefusedError: somebody else has written to the dataset.
+            CommitRefusedError: another process has written to the dataset.
         """
         conditions = [in_condition(PATH_COLUMN, some) for some in _parts(sorted(paths))]
         if self._table is not None:
@@ -85,16 +85,16 @@ class StoredRows:
         return self._recorded(self._table)
 
     def _recorded(self, table: ViewTable) -> ViewVersion:
-        # As many rows may be others: `progress` says since when.
+        # A correction may keep the number of rows: `progress` is the epoch of the last one.
         return ViewVersion(self._name, self._path, table.version, progress=self._corrected)
 
     def tidy(self) -> bool:
-        """Does one bounded task that keeps the dataset fast; whether one was due."""
+        """Does one bounded task that keeps the dataset fast.  Returns whether one was due."""
         return self._table is not None and self._table.tidy()
 
 
 def in_condition(column: str, values: Sequence[str | int]) -> str:
-    """That a column has one of some values, as Lance is asked."""
+    """The SQL condition of Lance that a column has one of these values."""
     texts = [str(each) if isinstance(each, int) else "'" + each.replace("'", "''") + "'" for each in values]
     return f"{column} IN ({', '.join(texts)})"
 

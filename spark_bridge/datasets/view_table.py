@@ -1,4 +1,4 @@
-"""The Lance dataset behind a view, or behind its partials: one writer, one commit after the other."""
+"""The Lance dataset of a view, or of its partials: one writer, one commit after the other."""
 
 from __future__ import annotations
 
@@ -30,29 +30,29 @@ _FLOOR = 4_096
 _FULL = 100_000
 _ROW_BYTES = 64
 _SCAN_FROM_SHARE = 0.05
-# A cache is as large as what was read into it: the index of five million groups needs 150 MB.
+# The cache grows with the data read into it: the index of five million groups needs 150 MB.
 _INDEX_CACHE_BYTES = 256 << 20
 _ADDRESS = "_rowaddr"
 
 
 def view_path(name: str, epoch: int) -> str:
-    """Where the rows of a view are that an epoch created, below the root; a path that is never used twice."""
+    """Path below the root of a view that an epoch creates; never used twice."""
     return f"views/{name}-{epoch}.lance"
 
 
 def state_path(name: str, epoch: int) -> str:
-    """Where the partials of a view are that have other rows than the view."""
+    """Path below the root of a view's separately stored partials."""
     return f"view_state/{name}-{epoch}.lance"
 
 
 def distinct_path(name: str, epoch: int) -> str:
-    """Where the values are that a view with DISTINCT has seen."""
+    """Path below the root of the values that a view with DISTINCT has seen."""
     return f"view_state/{name}-{epoch}-distinct.lance"
 
 
 @dataclass(frozen=True)
 class _Found:
-    """What a look-up has found: where the rows with some keys are, at one version."""
+    """The result of a look-up: the addresses of the rows with some keys, at one version."""
 
     version: int
     keys: pa.Array
@@ -60,14 +60,14 @@ class _Found:
 
 
 class ViewTable:
-    """A handle that only ever stands on the version it wrote last.
+    """A handle on a dataset, always at the version that it wrote last.
 
-    Every commit must make exactly the next version; anything else means that somebody else wrote in between, and is
-    raised as CommitRefusedError.  Nothing is visible to Slackwater's readers before an epoch record names the version.
+    Every commit must make exactly the next version.  Another version means that another process has written, and
+    raises CommitRefusedError.  Slackwater's readers see a version after an epoch record names it.
 
     Args:
-        location: where the dataset is.
-        dataset: a handle on the version to go on from.
+        location: of the dataset.
+        dataset: a handle on the version to continue from.
     """
 
     def __init__(self, location: Location, dataset: lance.LanceDataset) -> None:
@@ -83,10 +83,10 @@ class ViewTable:
 
     @classmethod
     def create(cls, location: Location, rows: pa.Table) -> ViewTable:
-        """Makes the dataset with its first rows.
+        """Creates the dataset with its first rows.
 
         Raises:
-            CommitRefusedError: there is one already.
+            CommitRefusedError: it exists already.
         """
         return cls.open(location, create_dataset(location, rows).version)
 
@@ -94,16 +94,16 @@ class ViewTable:
     def create_of_fragments(
         cls, location: Location, schema: pa.Schema, fragments: Sequence[FragmentMetadata]
     ) -> ViewTable:
-        """Makes the dataset out of rows that others have staged for it.
+        """Creates the dataset from staged fragments.
 
         Raises:
-            CommitRefusedError: there is one already.
+            CommitRefusedError: it exists already.
         """
         return cls.open(location, create_of_fragments(location, schema, fragments).version)
 
     @classmethod
     def open(cls, location: Location, version: int) -> ViewTable:
-        """A handle on one version, which must be the latest for anything to be written."""
+        """Opens one version; only the latest version can be written to."""
         return cls(location, open_dataset(location, version, index_cache_bytes=_INDEX_CACHE_BYTES))
 
     @property
@@ -112,12 +112,12 @@ class ViewTable:
 
     @property
     def version(self) -> int:
-        """The version that wrote rows last; tidying makes later ones, with the same rows."""
+        """The version that changed rows last; tidying makes later versions with the same rows."""
         return self._version
 
     @property
     def num_rows(self) -> int:
-        """How many rows it has; known without reading any."""
+        """Number of rows, known without reading them."""
         return int(self._dataset.count_rows())
 
     @property
@@ -125,16 +125,16 @@ class ViewTable:
         return self._dataset.schema
 
     def append(self, rows: pa.Table) -> None:
-        """Adds rows."""
+        """Appends rows."""
         self.append_fragments(self._staged(rows))
 
     def append_fragments(self, fragments: Sequence[FragmentMetadata]) -> None:
-        """Adds rows that others have staged."""
+        """Appends staged fragments."""
         self._commit(Transaction(self._dataset.version, LanceOperation.Append(list(fragments))))
         self._unindexed += sum(each.physical_rows for each in fragments)
 
     def add_columns(self, columns: pa.Schema) -> None:
-        """Adds columns at the end, null in every row that is there.  Rows must follow: only they make a `version`."""
+        """Adds columns at the end, null in all present rows.  Append rows next: only rows change `version`."""
         expected = self._dataset.version + 1
         try:
             self._dataset.add_columns(columns)
@@ -143,36 +143,36 @@ class ViewTable:
         self._check(expected, self._dataset.version)
 
     def upsert(self, rows: pa.Table) -> None:
-        """Puts rows in by their key, in place of those that have it.
+        """Inserts rows, and replaces the rows with the same keys.
 
-        It costs little after `rows_of` with the same keys: where their rows are is known then.
+        It is cheap after `rows_of` with the same keys, which finds their addresses.
 
         Args:
-            rows: one of each key.
+            rows: one row for each key.
         """
         self._update(self._addresses(rows.column(KEY_COLUMN).combine_chunks()), rows)
 
     def replace(self, rows: pa.Table) -> None:
-        """Puts rows in place of all that there are."""
+        """Replaces all rows."""
         self.replace_by_fragments(self._staged(rows))
 
     def replace_by_fragments(self, fragments: Sequence[FragmentMetadata]) -> None:
-        """Puts rows that others have staged in place of all that there are."""
+        """Replaces all rows by staged fragments."""
         before = [fragment.fragment_id for fragment in self._dataset.get_fragments()]
-        # An Overwrite would not be refused when somebody else has written.
+        # Lance would not refuse an Overwrite after a commit of another process.
         update = LanceOperation.Update(removed_fragment_ids=before, new_fragments=list(fragments))
         self._commit(Transaction(self._dataset.version, update))
 
     def delete(self, keys: pa.Array) -> None:
-        """Takes the rows with these keys out."""
+        """Deletes the rows with these keys."""
         self._update(self._addresses(keys), None)
 
     def delete_where(self, condition: str) -> None:
-        """Takes rows out; when there are none there is no new version."""
+        """Deletes the rows that fulfil a SQL condition; no such row makes no new version."""
         self._rewrite(lambda: self._dataset.delete(condition))
 
     def update_where(self, values: Mapping[str, str], condition: str) -> None:
-        """Gives columns of rows other values; all of these are SQL."""
+        """Sets columns of the rows that fulfil a condition.  Values and condition are SQL."""
         self._rewrite(lambda: self._dataset.update(dict(values), condition))
 
     def _rewrite(self, change: Callable[[], object]) -> None:
@@ -188,7 +188,7 @@ class ViewTable:
             self._commits += 1
 
     def rows_of(self, keys: pa.Array, columns: list[str]) -> pa.Table:
-        """The stored rows with these keys, in any order; a key without a row has none."""
+        """The stored rows with these keys, in any order; a key without a row is left out."""
         wanted = [KEY_COLUMN, *[column for column in columns if column != KEY_COLUMN]]
         rows = self._look_up(keys, wanted)
         addresses = rows.column(_ADDRESS).to_numpy()
@@ -196,18 +196,18 @@ class ViewTable:
         return rows.drop_columns(_ADDRESS)
 
     def _look_up(self, keys: pa.Array, columns: list[str]) -> pa.Table:
-        """The stored rows with these keys, and where they are."""
+        """The stored rows with these keys, and their addresses."""
         stored = self._dataset.count_rows()
         if stored == 0:
             return self._dataset.to_table(columns=columns, limit=0, with_row_address=True)
         if len(keys) >= stored * _SCAN_FROM_SHARE:
-            # So many of the rows are asked for that reading all of them costs less than finding each.
+            # For this share of the rows a scan costs less than the look-ups.
             rows = self._dataset.to_table(columns=columns, with_row_address=True)
             return rows.filter(pc.is_in(rows.column(KEY_COLUMN), value_set=keys))
         return self._dataset.to_table(columns=columns, filter=pc.field(KEY_COLUMN).isin(keys), with_row_address=True)
 
     def _addresses(self, keys: pa.Array) -> npt.NDArray[np.uint64]:
-        """Where the stored rows with these keys are."""
+        """The addresses of the stored rows with these keys."""
         found = self._found
         if found is not None and found.version == self._dataset.version and found.keys.equals(keys):
             return found.addresses
@@ -215,14 +215,14 @@ class ViewTable:
         return addresses
 
     def _staged(self, rows: pa.Table) -> list[FragmentMetadata]:
-        """Writes rows that no version names yet."""
+        """Writes rows as fragments that no version names yet."""
         try:
             return write_fragments(rows, self._dataset, mode="append") if rows.num_rows else []
         except (OSError, RuntimeError) as error:
             raise _commit_error(self._location, error) from error
 
     def _update(self, addresses: npt.NDArray[np.uint64], rows: pa.Table | None) -> None:
-        """Takes the rows at these addresses out and puts others in, as one version."""
+        """Deletes the rows at these addresses and appends others, in one version."""
         transaction = Transaction(self._dataset.version, LanceOperation.Update())
         new = [] if rows is None else self._staged(rows)
         try:
@@ -234,20 +234,19 @@ class ViewTable:
         self._unindexed += 0 if rows is None else rows.num_rows
 
     def tidy(self) -> bool:
-        """Keeps look-ups and commits as fast as they were: one bounded task, due after a number of commits, or after
-        many rows.
+        """Does one bounded task that keeps look-ups and commits fast, due after 16 commits or after many new rows.
 
-        Pieces of the index go together first and then the fragments that they cover, since Lance does not join the
-        fragments of different pieces.  Both are folded in tiers; what is large already stays as it is, so that no task
-        is large.  Lance refuses each commit of it after a take-over has restored the view, as it refuses any other.
+        It merges pieces of the index first and then the fragments that they cover: Lance does not merge fragments of
+        different pieces.  Both merge in tiers, and large ones stay as they are, so that each task is small.  After a
+        take-over has restored the view, Lance refuses these commits like all others.
 
         Returns:
-            Whether it was due.
+            Whether a task was due.
 
         Raises:
             CommitRefusedError, CommitUnknownError: as for any commit; the run recovers.
         """
-        # Each look-up reads all rows that no index covers.
+        # Each look-up reads all rows that the index does not cover.
         is_long = self._has_key and self._unindexed >= (_FULL if self._indexed else _INDEX_FROM_ROWS)
         has_pieces = self._commits >= _TIDY_EVERY_COMMITS
         if not is_long and not has_pieces:
@@ -296,13 +295,13 @@ class ViewTable:
     def _check(self, expected: int, written: int) -> None:
         if written != expected:
             raise CommitRefusedError(
-                f"{self._location}: version {expected} was due and {written} was written, so somebody else "
-                "has written to this view; recover from what is committed"
+                f"{self._location}: version {expected} was due and {written} was written, so another process has "
+                "written to this view; recover from the last commit"
             )
 
 
 def _size(fragment: lance.LanceFragment) -> int:
-    """What it costs to write a fragment again, in rows; wide ones count as several."""
+    """The costs of rewriting a fragment, in rows; a wide row counts as several."""
     metadata = fragment.metadata
     written_bytes = sum(file.file_size_bytes or 0 for file in metadata.files)
     rows = int(fragment.count_rows())
@@ -310,9 +309,9 @@ def _size(fragment: lance.LanceFragment) -> int:
 
 
 def _commit_error(location: Location, error: Exception) -> CommitRefusedError | CommitUnknownError:
-    """Refused when Lance says that another commit was in the way; otherwise nobody knows what happened."""
+    """Refused if Lance reports a conflict with another commit; otherwise the outcome is unknown."""
     if any(
         word in str(error).lower() for word in ("incompatible", "conflict", "already exists", "too many concurrent")
     ):
-        return CommitRefusedError(f"{location}: somebody else has written to this view; recover from what is committed")
-    return CommitUnknownError(f"{storage_error(error, location)}; whether the view was written is not known")
+        return CommitRefusedError(f"{location}: another process has written to this view; recover from the last commit")
+    return CommitUnknownError(f"{storage_error(error, location)}; the outcome of the commit is not known")

@@ -1,1 +1,13 @@
-"""Hand_over."""
+"""The hand-over of rows to Spark: blocks in Ray's object store, Lance datasets, and the history of a backfill.
+
+    blocks ───────── row_hand_over, blocks ──→ EpochRows: one DataFrame per source, for all views
+    HistoryPiece ─── row_hand_over ──────────→ EpochRows, with the time of its epoch
+    dataset ──────── dataset_frame ──────────→ a DataFrame
+
+`EpochViews` is the answer of the materializer: the versions of all views.
+
+Invariants: rows reach Spark's tasks without pandas and without the driver; the caller holds the references; a lost
+block is an error within a minute, not a wait.
+
+Face: `epoch_rows`, `history`.
+"""

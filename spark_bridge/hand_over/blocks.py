@@ -1,4 +1,4 @@
-"""Blocks of rows to a Spark DataFrame: from Ray's object store inside the JVM, without pandas."""
+"""Hand-over of blocks to Spark: a DataFrame whose tasks read Ray's object store inside the JVM, without pandas."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from actors.schemas.ddl import quoted_name
 from spark_bridge.catalyst.arrow_frames import frame_of_table
 from spark_bridge.session.spark_errors import rows_lost
 
-# Ray restores hundreds of megabytes from a disk in a second; an epoch has 128 MB.
+# Ray restores hundreds of MB from a disk in a second; an epoch has 128 MB.
 _RESTORE_WITHIN_S = 60.0
 # Ray cuts requests at 10,000.
 _ASKED_AT_ONCE = 1_000
 
 
 def frame_of_blocks(spark: SparkSession, schema: pa.Schema, blocks: Sequence[Block]) -> DataFrame:
-    """The rows of all blocks, with the columns of the source that any of them has, in the order of the source.
+    """The rows of all blocks of one source, with the columns that at least one block has, in the source's order.
 
-    The blocks' references must be held until the last job over the frame is over: the frame itself does not hold them.
+    Hold the blocks' references until the last job over the frame is over: the frame does not hold them.
 
     Args:
-        spark: the session; one that RayDP started when the blocks are Ray's.
+        spark: the session; for blocks in Ray's object store, a session of RayDP.
         schema: of the source, with types that survive the hand-over.
-        blocks: at least one, of one source; a block may be a `pyarrow.Table` itself when there is no Ray.
+        blocks: at least one block; without Ray a block holds a `pyarrow.Table` in place of a reference.
 
     Raises:
-        RunFailedError: what Ray had spilled to a disk is not there any more.  When a block's owner has died, the jobs
-            over the frame fail.
+        RunFailedError: blocks that Ray had spilled to a disk are gone.  If a block's owner has died, the jobs over the
+            frame fail.
     """
     by_columns: dict[tuple[str, ...], list[Block]] = {}
     for block in blocks:
@@ -41,7 +41,7 @@ def frame_of_blocks(spark: SparkSession, schema: pa.Schema, blocks: Sequence[Blo
     frames = [_frame(spark, _with_columns(schema, columns), each) for columns, each in by_columns.items()]
     if len(frames) == 1:
         return frames[0]
-    # What only some of them have was of no use to anybody when the others were read, or came to the source later.
+    # Blocks lack a column that no view used when they were read, or that the source got later.
     united = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
     return united.select([quoted_name(name) for name in schema.names if name in united.columns])
 
@@ -59,9 +59,9 @@ def _frame(spark: SparkSession, schema: pa.Schema, blocks: Sequence[Block]) -> D
 
 
 def _frame_of_objects(spark: SparkSession, schema: pa.Schema, references: Sequence[Any]) -> DataFrame:
-    """A DataFrame whose partitions are Ray objects, which Spark's tasks fetch themselves.
+    """A DataFrame whose partitions are Ray objects, which Spark's tasks fetch.
 
-    RayDP's function for this fetches an object to look at its type, and so draws rows to the driver's node.
+    RayDP's own function for this fetches an object to find its type, and so moves rows to the driver's node.
     """
     from ray._private.worker import global_worker
 
@@ -74,7 +74,7 @@ def _frame_of_objects(spark: SparkSession, schema: pa.Schema, references: Sequen
 
 
 def _check_spilled(blocks: Sequence[Block]) -> None:
-    """Fetches what Ray has spilled: for an object whose file is gone it waits for ever, in Python as in Java."""
+    """Fetches spilled blocks within a limit: Ray waits without a limit for an object whose file is gone."""
     import ray
 
     spilled = [each for references in _requests(blocks) for each in _spilled(references)]
@@ -84,13 +84,13 @@ def _check_spilled(blocks: Sequence[Block]) -> None:
     if missing:
         raise rows_lost(
             f"source {blocks[0].source!r}",
-            f"since Ray had spilled {len(missing)} of {len(blocks)} blocks to a disk and does not find them there "
-            f"again within {_RESTORE_WITHIN_S:g} s: look whether somebody cleans Ray's temporary directory",
+            f"because Ray had spilled {len(missing)} of {len(blocks)} blocks to a disk and did not restore them within "
+            f"{_RESTORE_WITHIN_S:g} s: check whether a program cleans Ray's temporary directory",
         )
 
 
 def _requests(blocks: Sequence[Block]) -> Iterator[list[Any]]:
-    """References that can be asked about together.
+    """Yields groups of references for one request each.
 
     Ray 2.60 aborts the process ("Promise already satisfied") when it asks more than one owner, or one owner in more
     than one request, and the first answer is there before the second request has left.

@@ -1,4 +1,4 @@
-"""A Lance dataset as a Spark DataFrame."""
+"""A Lance dataset as a Spark DataFrame, read by Spark's tasks, or by this process if it has few rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from state.tables.stored_rows import FILE_FIELD, PATH_COLUMN
 
 _IN_THE_DRIVER_ROWS = 20_000
 _TASKS_A_CORE = 4
-# An epoch waits for the task that has begun.
+# An epoch waits for a begun task, so a task must be short.
 _TASK_ROWS = 200_000
 
 
@@ -29,14 +29,14 @@ def frame_of_dataset(
     *,
     files: Mapping[str, int] | None = None,
 ) -> DataFrame:
-    """All rows of a dataset, read when the frame is used; few rows are read at once, by this process.
+    """The rows of a dataset.  Tasks read them lazily; this process reads few rows at once.
 
     Args:
         spark: the session; its workers need `pylance`.
         location: of the dataset.
-        dataset: at the version that is read.
-        columns: those that are read, in this order; `__sw_file` is made, if it is the last and there are `files`.
-        files: path → number of the files whose rows are read; None for all.
+        dataset: at the version to read.
+        columns: the columns to read, in this order; `__sw_file` may be the last if `files` are given.
+        files: path → number of each file whose rows are read; None for all rows.
     """
     fields = [FILE_FIELD if name == FILE_FIELD.name else dataset.schema.field(name) for name in columns]
     schema = pa.schema(fields)
@@ -57,7 +57,7 @@ def _reader(
     uri, options = location.lance_uri, lance_options(location)
 
     def read(tasks: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import lance  # in the worker, which was forked: Lance does not survive a fork
+        import lance  # here and not before: the worker is a fork, and Lance does not survive a fork
 
         opened: Any = lance.dataset(uri, version=version, storage_options=options)
         for batch in tasks:
@@ -84,7 +84,7 @@ def _condition(files: Mapping[str, int] | None) -> Any:
 
 
 def _numbered(batch: pa.RecordBatch, schema: pa.Schema, files: Mapping[str, int] | None) -> pa.RecordBatch:
-    """The rows with the number of their file in place of its path."""
+    """The rows with the number of their file in place of the path."""
     if files is None or FILE_FIELD.name not in schema.names:
         return batch
     at = pc.index_in(batch.column(batch.num_columns - 1), value_set=pa.array(list(files), pa.string()))

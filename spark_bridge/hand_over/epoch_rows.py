@@ -1,4 +1,4 @@
-"""What one epoch brings to the views."""
+"""Input and output of the materializer for one epoch: new rows in Spark, and versions of views."""
 
 from __future__ import annotations
 
@@ -14,37 +14,37 @@ _ONE_PARTITION_BYTES = 4 << 20
 
 @dataclass(frozen=True)
 class EpochRows:
-    """The new rows as Spark has them.
+    """The new rows of an epoch, as DataFrames.
 
     Args:
-        frames: by source.
-        nbytes: the size of all of them as Arrow.
-        parallelism: how many tasks the session runs at once.
-        time_us: what `current_timestamp()` is for them, in microseconds since 1970.
-        held: what must live as long as Spark computes over them.
+        frames: source → its rows.
+        nbytes: size of all rows as Arrow, in bytes.
+        parallelism: number of tasks that the session runs at once.
+        time_us: value of `current_timestamp()` for these rows, in microseconds since 1970.
+        keep_alive: objects that must live until the last job over the rows is over.
     """
 
     frames: Leaves
     nbytes: int
     parallelism: int
     time_us: int
-    held: tuple[object, ...] = ()
+    keep_alive: tuple[object, ...] = ()
 
     @property
     def one_partition(self) -> bool:
-        """Whether one task is faster than several and a shuffle: 0.06 s against 0.24 s for a hundred rows."""
+        """Whether one task is faster than several tasks and a shuffle: 0.06 s against 0.24 s for a hundred rows."""
         return self.parallelism == 1 or self.nbytes <= _ONE_PARTITION_BYTES
 
 
 @dataclass(frozen=True)
 class EpochViews:
-    """What the materializer wrote for one epoch; nothing of it is visible before the epoch is committed.
+    """The versions that the materializer wrote for one epoch; readers see them after its commit.
 
     Args:
-        views: every view at its version, changed or not.
-        created: the views that this epoch created.
-        dropped: the names of those that it ends.
-        work: what took how long; the begins count from that of the whole.
+        views: recorded name → version of every view, changed or not.
+        created: the views that this epoch creates.
+        dropped: the names of the views that it ends.
+        work: duration of each piece of work; times count from the start of the epoch's work.
     """
 
     views: Mapping[str, ViewVersion]

@@ -1,4 +1,4 @@
-"""What was ingested before a view was declared."""
+"""The history of a backfill: the rows ingested before the view was declared, in pieces."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _SLICE_BYTES = 128 << 10
 
 @dataclass(frozen=True)
 class HistoryPiece:
-    """Some of the rows.
+    """The next rows of a history.
 
     Args:
         tables: source → rows, with the columns that the view uses.
-        progress: where reading goes on behind them, as JSON.
+        progress: the position after these rows, as JSON.
     """
 
     tables: Mapping[str, Sequence[pa.Table]]
@@ -28,40 +28,40 @@ class HistoryPiece:
 
 
 class History(Protocol):
-    """All rows that were ingested up to one epoch, in a fixed order, from some place on."""
+    """All rows ingested up to one epoch, in a fixed order, from a position on."""
 
     @property
     def fraction(self) -> float:
-        """How much has been taken, from 0 to 1."""
+        """The share of the rows already taken, from 0 to 1."""
 
     @property
     def missing(self) -> Sequence[str]:
-        """The URLs of the files that could not be read again so far."""
+        """URLs of the files that could not be read again so far."""
 
     def take(self, nbytes: int) -> HistoryPiece | None:
-        """The next rows, about `nbytes` of them as Arrow; None when there are no more.
+        """The next rows, about `nbytes` as Arrow; None at the end.
 
         Raises:
-            StorageError: the rows cannot be read at the moment.
+            StorageError: the rows cannot be read now.
         """
 
     def close(self) -> None:
-        """Reads nothing more."""
+        """Stops reading."""
 
 
 PutBlock = Callable[[str, pa.Table], Block]
-"""(source, rows) -> a block of them; whoever asks holds it as long as Spark computes."""
+"""(source, rows) -> a block with them; the caller holds it until Spark has computed."""
 OpenHistory = Callable[[ViewPlan, int, "str | None"], "History | None"]
-"""(plan, epoch, progress) -> the history of a view up to an epoch; None while that epoch is not committed."""
+"""(plan, epoch, progress) -> the history of a view up to an epoch; None until that epoch is committed."""
 
 
 def slice_rows(nbytes: int, num_rows: int) -> int:
-    """How many rows of a large table go into a piece at the least: a piece may have to be small."""
+    """The number of rows in a slice of a large table: small, so that a piece can be small."""
     return max(1, _SLICE_BYTES * num_rows // max(1, nbytes))
 
 
 def gathered(pieces: Iterator[tuple[str, pa.Table]], nbytes: int) -> dict[str, list[pa.Table]]:
-    """Source → its next rows, of all sources about `nbytes`; nothing when there are none any more."""
+    """Source → its next rows, about `nbytes` for all sources together; empty at the end."""
     tables: dict[str, list[pa.Table]] = {}
     taken = 0
     for source, table in pieces:
@@ -74,7 +74,7 @@ def gathered(pieces: Iterator[tuple[str, pa.Table]], nbytes: int) -> dict[str, l
 
 
 def no_history(plan: ViewPlan, epoch: int, progress: str | None) -> History | None:
-    """For those who have no ledger: backfills wait."""
+    """An `OpenHistory` without a ledger: backfills wait."""
     return None
 
 

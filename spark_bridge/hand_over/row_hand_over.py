@@ -1,4 +1,4 @@
-"""The rows of an epoch, or of a piece of history, as all views get them from Spark."""
+"""Hand-over of an epoch's rows, or of a piece of history, to Spark: once, for all views."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from state.tables.stored_rows import FILE_FIELD
 
 
 class RowHandOver:
-    """Hands rows over to Spark once, for all views that read them.
+    """Makes DataFrames from blocks.
 
     Args:
         spark: the session.
-        jobs: run the hand-over.
-        materialized: the sources whose rows say which file they are from.
-        put_block: makes a block of rows that this process has.
+        jobs: runs the hand-over.
+        materialized: the sources whose rows have `__sw_file`.
+        put_block: makes a block of rows of this process.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class RowHandOver:
         self.schemas: Mapping[str, pa.Schema | None] = {}
 
     def columns(self, plans: Iterable[ViewPlan]) -> dict[str, tuple[str, ...]]:
-        """Source → the columns that some views use together."""
+        """Source → the columns that these views use together."""
         used: dict[str, list[frozenset[str]]] = {}
         for plan in plans:
             for source, columns in plan.columns.items():
@@ -51,8 +51,8 @@ class RowHandOver:
 
         Args:
             epoch: its number.
-            blocks: by source; the references are the caller's to hold.
-            sources: those that views read.
+            blocks: source → its blocks; the caller holds the references.
+            sources: the sources that views read.
             doing: see `SparkJobs.run`.
         """
         frames = {
@@ -68,7 +68,7 @@ class RowHandOver:
         )
 
     def piece(self, epoch: int, piece: HistoryPiece) -> EpochRows:
-        """The rows of a piece, as if this epoch had brought them."""
+        """The rows of a piece of history, with the time of this epoch."""
         blocks = {source: self._put_block(source, pa.concat_tables(each)) for source, each in piece.tables.items()}
         return EpochRows(
             frames={
@@ -77,11 +77,11 @@ class RowHandOver:
             nbytes=sum(each.nbytes for each in blocks.values()),
             parallelism=self.parallelism,
             time_us=epoch_time_us(epoch),
-            held=tuple(blocks.values()),
+            keep_alive=tuple(blocks.values()),
         )
 
     def _schema(self, source: str) -> pa.Schema:
-        """Every column that a block may have."""
+        """The schema with every column that a block may have."""
         schema = self.schemas[source]
-        assert schema is not None, "a view is planned only when its sources' schemas are known"
+        assert schema is not None, "a view has a plan only after its sources have schemas"
         return schema.append(FILE_FIELD) if source in self._materialized else schema

@@ -1,4 +1,4 @@
-"""A session that the user has started with RayDP in this process: looked over, used, and never ended."""
+"""A session that the user has started with RayDP in this process: checked, used, and never ended."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _NEEDED = ("java.base/java.nio", "java.base/sun.nio.ch")
 
 
 def session_of_process() -> SparkSession | None:
-    """The session that this process has, if any; it has one JVM, so that another cannot be started."""
+    """The session of this process, if any.  A process has one JVM, so it cannot start a second application."""
     spark = SparkSession._instantiatedSession
     return None if spark is None or spark.sparkContext._jsc is None else spark
 
 
 def refuse_unfit(spark: SparkSession) -> None:
-    """Raises if a run cannot use the session.
+    """Refuses a session that a run cannot use.
 
     Raises:
-        SettingsError: it does not run on Ray, or was started with settings that cannot be changed and do not fit.
+        SettingsError: it does not run on Ray, or has wrong settings that only a restart changes.
     """
     conf = spark.sparkContext.getConf()
     ours = "or stop it (spark.stop()) and the run starts one that fits"
@@ -57,13 +57,11 @@ def refuse_unfit(spark: SparkSession) -> None:
 
 
 def borrow(spark: SparkSession, settings: SparkSettings) -> SparkSession:
-    """A session beside the user's, on the same application, under the settings that views are computed with.
-
-    The user's own session keeps its settings.
+    """A second session on the user's application, with the settings for views.  The user's session keeps its own.
 
     Args:
-        spark: fit, see `refuse_unfit`.
-        settings: those that a running application can still be given are set.
+        spark: the user's session, see `refuse_unfit`.
+        settings: a running application takes those that it can still change.
     """
     child = spark.newSession()
     for name, value in settings.spark_configs().items():

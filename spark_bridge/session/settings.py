@@ -1,4 +1,4 @@
-"""The settings of the Spark application."""
+"""Settings of the Spark application: its size, its memory, and the semantics of its SQL."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _OPENED_PACKAGES = (
     "sun.security.action",
     "sun.util.calendar",
 )
-# Spark and Arrow reach into these packages; Java 17 refuses unless told.
+# Spark and Arrow access these packages by reflection; Java 17 forbids that without the option.
 _OPENS = " ".join(
     [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED_PACKAGES]
     + ["--add-opens=java.sql/java.sql=ALL-UNNAMED"]
 )
-# The first job is 1.5 s earlier, and jobs of a million rows are as fast.
-# The simple compiler alone has 48 MB for code by default: a session with hundreds of views fills them, and dies.
+# The first job ends 1.5 s earlier, and jobs of a million rows are as fast.
+# With the simple compiler alone the code cache is 48 MB by default: hundreds of views fill it, and the JVM dies.
 _QUICK_START = (
     "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC -Xshare:auto -Xlog:disable "
     "-Xlog:all=error:stderr"
@@ -46,19 +46,19 @@ _OPTION_CONFIGS = (
 
 @dataclass(frozen=True, kw_only=True)
 class SparkSettings:
-    """How large the Spark application is, and how it computes.
+    """Size and semantics of the Spark application.
 
     Args:
-        num_executors: Ray actors that run Spark tasks.  Fixed: a session that lives long must not lose executors.
-        executor_cores: tasks that each runs at once.
-        executor_memory: of each, as Java writes it (`"1g"`).
-        driver_memory: of the JVM that plans, merges and collects.
-        ansi: whether an overflow or a bad cast is an error (True) or null.  A root keeps what it was created with.
-        start_timeout_s: how long the application may wait for room in the Ray cluster, and take to start.
-        quick_start: start with the simple compiler and collector, for sessions on a laptop.
-        class_archive: keep the classes of Spark in `~/.cache/slackwater`, as Java has them in memory: the first run
-            notes which they are, and later ones start sooner.
-        configs: further Spark settings, which win over all others.
+        num_executors: number of Ray actors that run Spark tasks; fixed, so a long session loses no executor.
+        executor_cores: number of tasks that an executor runs at once.
+        executor_memory: memory of an executor, as Java writes it (`"1g"`).
+        driver_memory: memory of the JVM that plans, merges and collects, as Java writes it.
+        ansi: whether an overflow or a bad cast is an error (True) or null.  A root keeps the value of its creation.
+        start_timeout_s: limit in seconds for the start, with the wait for room in the Ray cluster.
+        quick_start: whether JVMs use the simple compiler and garbage collector, for sessions on a laptop.
+        class_archive: whether an archive of Spark's classes is kept in `~/.cache/slackwater`: the first run lists the
+            classes, and later runs start sooner.
+        configs: further Spark settings; they win over all others.
     """
 
     num_executors: int = 1
@@ -86,20 +86,20 @@ class SparkSettings:
             "spark.driver.memory": self.driver_memory,
             "spark.sql.session.timeZone": "UTC",
             "spark.sql.ansi.enabled": str(self.ansi).lower(),
-            # An epoch is small: one shuffle partition, no replanning, no waiting for a better place.
+            # An epoch is small: one shuffle partition, no replanning, no wait for data locality.
             "spark.sql.shuffle.partitions": "1",
             "spark.sql.adaptive.enabled": "false",
             "spark.locality.wait": "0",
-            # Tasks of an epoch take turns with those of what is computed beside it, instead of waiting for all of them.
+            # Tasks of an epoch take turns with tasks of a recomputation, instead of waiting for all of them.
             "spark.scheduler.mode": "FAIR",
             "spark.dynamicAllocation.enabled": "false",
             "spark.ui.enabled": "false",
-            # Nothing is ever stored by Spark; its default would leave a directory where the user stands.
+            # Spark stores no tables; its default would make a directory in the working directory.
             "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir()) / "slackwater-warehouse"),
             "spark.ui.showConsoleProgress": "false",
             "spark.sql.ui.retainedExecutions": "10",
             "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
-            # Above this a merge is worth a job, whose code is compiled; below it is evaluated in the driver.
+            # Above this size a merge runs as a job with compiled code; below, the driver evaluates it.
             "spark.sql.execution.arrow.localRelationThreshold": "2MB",
             **self.configs,
         }

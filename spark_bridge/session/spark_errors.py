@@ -1,4 +1,4 @@
-"""Spark's errors in one line."""
+"""Error texts: Spark's errors in one line, and the loss of an epoch's rows."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import re
 
 from state.errors import RunFailedError
 
-# What follows the message proper: the query, the plan, the stack of Java.
+# Start of the part after the message: the query, the plan, the stack of Java.
 _END = re.compile(r"\n== SQL|;\n'|;\n\n|\n\s*at [\w.$]+\(|\n\nJVM stacktrace|\n\+-|\nDriver stacktrace")
-# What stands before it: py4j's call, and which task of which stage failed where.
+# The part before the message: py4j's call, and the task and stage that failed.
 _BEFORE = re.compile(r".*?\(TID \d+\) \([^)]*\): |An error occurred while calling [\w.:]+\s*:?\s*", re.DOTALL)
 _TRACEBACK = "Traceback (most recent call last):"
 
 
 def one_line(error: BaseException) -> str:
-    """What an error of Spark's says itself, without the plan, the stack and the task around it."""
+    """The message of an error of Spark's, without the plan, the stack and the task around it."""
     text = str(getattr(error, "desc", None) or error).strip()
     if _TRACEBACK in text:
-        # A Python UDF failed: the last line of its traceback says why.
+        # A Python UDF failed: the last line of its traceback is the reason.
         traceback = re.split(r"\n\s*\n|\n\s*at ", text.partition(_TRACEBACK)[2])[0]
         return traceback.strip().splitlines()[-1].strip()
     before = _BEFORE.match(text)
@@ -26,10 +26,10 @@ def one_line(error: BaseException) -> str:
 
 
 def rows_lost(where: str, why: str) -> RunFailedError:
-    """What to say of an epoch whose rows are gone from Ray's object store.
+    """The error for rows of an epoch that are gone from Ray's object store.
 
     Args:
-        where: the source or view that misses them.
-        why: how they may have gone.
+        where: the source or view that needs them.
+        why: the reason, as a clause.
     """
-    return RunFailedError(f"{where}: rows of an epoch are lost, {why}; the run goes on from the last epoch")
+    return RunFailedError(f"{where}: rows of an epoch are lost, {why}; the run continues from the last epoch")

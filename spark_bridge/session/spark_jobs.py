@@ -1,10 +1,10 @@
-"""Work on Spark that always ends: with its result, its error, or the news that Spark is gone."""
+"""Jobs on Spark that always end: with a result, an error, or `SparkLostError`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import pyarrow as pa
 from py4j.protocol import Py4JError, Py4JNetworkError
@@ -19,17 +19,21 @@ from state.errors import RunFailedError, SparkLostError, StorageFullError
 _Result = TypeVar("_Result")
 
 _AT_ONCE = 4
-# Most epochs are over before the first look; one look takes some milliseconds.
+# Most epochs end before the first liveness check; a check takes some milliseconds.
 _LOOK_S = 5.0
 _CUT_OFF = (Py4JNetworkError, ConnectionError)
 _LOST_OBJECT = "UnreconstructableException"
 _NO_ROOM = "No space left on device"
-# The stream of a result that breaks off is an error of Arrow's, or the end of a file.
+# A broken stream of a result is an Arrow error or an end of file.
 _FAILURES = (PySparkException, Py4JError, ConnectionError, EOFError, pa.ArrowInvalid)
 
 
+JobKind = Literal["source", "view"]
+"""The thing that a piece of work is done for."""
+
+
 class SparkJobs:
-    """Runs work side by side in threads, and watches the application meanwhile.
+    """Runs pieces of work in threads, side by side, and watches the application meanwhile.
 
     Args:
         spark: the session.
@@ -37,20 +41,20 @@ class SparkJobs:
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
-        # Its own: when another session has begun, pyspark only knows that one's.
+        # Kept here: pyspark knows only the gateway of the latest session.
         self._gateway = spark.sparkContext._gateway
         self._threads = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="view")
 
-    def run(self, kind: str, doing: str, work: Mapping[str, Callable[[], _Result]]) -> dict[str, _Result]:
+    def run(self, kind: JobKind, doing: str, work: Mapping[str, Callable[[], _Result]]) -> dict[str, _Result]:
         """The result of each piece of work.
 
-        When one fails the others are finished first, so that nothing goes on behind the caller's back.  An application
-        that has died under them is ended, so that they finish too.
+        When one piece fails, the others finish first: no work is left behind in a thread.  If the application dies, it
+        is ended, so that all pieces finish.
 
         Args:
-            kind: what each piece is done for, for messages: `"view"`.
-            doing: what the work is, for messages: `"over the rows of an epoch"`.
-            work: by name.
+            kind: the kind of the names, for messages.
+            doing: the work, for messages: `"over the rows of an epoch"`.
+            work: name → piece of work.
 
         Raises:
             SparkLostError: the application is gone.
@@ -73,7 +77,7 @@ class SparkJobs:
                 self._release()
 
     def _release(self) -> None:
-        """Lets calls come back that an application which cannot compute any more would keep for ever."""
+        """Makes the calls return that wait for an application that cannot compute any longer."""
         if is_users(self._spark):
             begin_call(self._spark.sparkContext.cancelAllJobs)
         else:
@@ -86,13 +90,13 @@ class SparkJobs:
             if isinstance(error, _CUT_OFF) or not is_alive(self._spark):
                 raise SparkLostError(
                     f"{name}: the Spark application died ({one_line(error)}); "
-                    "start a new one, and the run goes on from the last epoch"
+                    "start a new one, and the run continues from the last epoch"
                 ) from error
             if _LOST_OBJECT in str(error):
-                raise rows_lost(name, "since the actor that had read them died") from error
+                raise rows_lost(name, "because the actor that had read them died") from error
             if _NO_ROOM in str(error):
                 raise StorageFullError(
-                    f"{name}: the disk of Spark's scratch directories is full: make room there; the run goes on from "
-                    "the last epoch"
+                    f"{name}: the disk of Spark's scratch directories is full: make room there; the run continues "
+                    "from the last epoch"
                 ) from error
             raise RunFailedError(f"{name}: Spark failed {doing}: {one_line(error)}") from error

@@ -1,4 +1,4 @@
-"""A view that groups: an epoch's rows change the groups that they touch."""
+"""An aggregate view: an epoch's new rows change the groups that they touch."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from state.tables.records import ViewVersion
 class AggregateView:
     """Maintains one aggregate view.
 
-    As a rule the view's dataset has one row per group, and what the result does not contain of the buffers stands
-    beside it as `__sw_*` columns.  The buffers of all groups are in a dataset of their own when there is a filter above
-    the grouping (HAVING), and the view's has exactly the groups that pass; and when buffers are objects.  A view with
-    DISTINCT has a third dataset, with the texts of the values that were seen in each group.
+    Usually the view's dataset has one row per group, with the buffers that the result does not contain as `__sw_*`
+    columns.  The buffers of all groups have a dataset of their own in two cases: a filter stands above the grouping
+    (HAVING), so that the view's dataset has only the groups that pass; or a buffer is an object.  A view with DISTINCT
+    has a third dataset: the texts of the values that each group has seen.
 
     Args:
         catalyst: of the session.
-        root: where the pipeline writes.
-        plan: the analysed view.
+        root: the directory of the pipeline.
+        plan: of the view.
     """
 
     def __init__(self, catalyst: Catalyst, root: Location, plan: ViewPlan) -> None:
@@ -57,7 +57,7 @@ class AggregateView:
         return self._version(self._table)
 
     def open(self, version: ViewVersion) -> None:
-        """Goes on from a recorded version."""
+        """Continues from a recorded version."""
         self._path, self._state_path, self._distinct_path = version.path, version.state_path, version.distinct_path
         self._table = ViewTable.open(self._root.child(version.path), version.version)
         if version.state_path is not None and version.state_version is not None:
@@ -66,10 +66,10 @@ class AggregateView:
             self._distinct = ViewTable.open(self._root.child(version.distinct_path), version.distinct_version)
 
     def apply(self, rows: EpochRows) -> ViewVersion:
-        """Merges an epoch's rows into their groups; when they touch none there is no new version.
+        """Merges an epoch's rows into their groups; rows that touch no group make no new version.
 
         Raises:
-            CommitRefusedError: somebody else has written to the view.
+            CommitRefusedError: another process has written to the view.
         """
         assert self._table is not None, "create or open comes first"
         partials = self._partials(rows)
@@ -89,10 +89,10 @@ class AggregateView:
         return self._version(self._table)
 
     def correct(self, rows: CorrectedRows) -> ViewVersion:
-        """Computes the groups anew that have rows of corrected files, of now or of before.
+        """Computes the groups with old or new rows of corrected files again, from all stored rows.
 
         Raises:
-            CommitRefusedError: somebody else has written to the view.
+            CommitRefusedError: another process has written to the view.
         """
         assert self._table is not None, "create or open comes first"
         old, new = (
@@ -118,26 +118,26 @@ class AggregateView:
 
     @property
     def num_rows(self) -> int:
-        """How many rows the view has."""
+        """Number of rows of the view."""
         return 0 if self._table is None else self._table.num_rows
 
     def tidy(self) -> bool:
-        """Does one bounded task that keeps the datasets fast; whether one was due."""
+        """See `View.tidy`."""
         return any(table.tidy() for table in (self._table, self._state, self._distinct) if table is not None)
 
     def _partials(self, rows: EpochRows) -> EpochPartials:
-        self._view.moment.set_time(rows.time_us)
+        self._view.timestamps.set_time(rows.time_us)
         return self._plan.partials_of(rows.frames, rows.one_partition, self._unseen)
 
     def _unseen(self, keys: pa.Array) -> pa.Array:
-        """Which of the values are not stored yet."""
+        """For each value whether it is not stored yet."""
         if self._distinct is None or len(keys) == 0:
             return pa.repeat(True, len(keys))
         seen = self._distinct.rows_of(keys, []).column(KEY_COLUMN)
         return pc.invert(pc.is_in(keys, value_set=seen.combine_chunks()))
 
     def _stored(self, keys: pa.ChunkedArray) -> pa.Table:
-        """`__sw_key` and the buffers of those of the groups that are stored, under the buffers' own names."""
+        """`__sw_key` and the buffers of the stored ones among the groups, under the buffers' own names."""
         columns = self._plan.buffer_columns
         if self._state is not None:
             names = [column.name for column in columns]
@@ -150,7 +150,7 @@ class AggregateView:
         return pa.table(arrays, names=[KEY_COLUMN, *[column.name for column in columns]])
 
     def _take_out(self, stored: pa.ChunkedArray, passing: pa.ChunkedArray) -> None:
-        """Deletes the groups that passed the filter before and do not any more."""
+        """Deletes the groups that passed the filter before and fail it now."""
         assert self._table is not None
         _delete(self._table, stored.filter(pc.invert(pc.is_in(stored, value_set=passing.combine_chunks()))))
 
@@ -167,12 +167,12 @@ class AggregateView:
 
 
 def _keys(partials: EpochPartials) -> pa.Table:
-    """What is stored of values that were seen."""
+    """The texts of newly seen values, as a table to store."""
     return pa.table([partials.distinct], schema=pa.schema([KEY_FIELD]))
 
 
 def _replace(table: ViewTable, keys: pa.ChunkedArray, rows: pa.Table) -> None:
-    """Puts rows in place of those with these keys."""
+    """Replaces the rows with these keys."""
     gone = keys.filter(pc.invert(pc.is_in(keys, value_set=rows.column(KEY_COLUMN).combine_chunks())))
     _delete(table, gone)
     if rows.num_rows:
@@ -180,7 +180,7 @@ def _replace(table: ViewTable, keys: pa.ChunkedArray, rows: pa.Table) -> None:
 
 
 def _replace_keys(table: ViewTable, keys: pa.Array, present: pa.Array) -> None:
-    """Of these keys the table has those that are present, and no others."""
+    """Makes the table hold, of these keys, exactly the present ones."""
     is_present = pc.is_in(keys, value_set=present)
     _delete(table, keys.filter(pc.invert(is_present)))
     wanted = keys.filter(is_present)

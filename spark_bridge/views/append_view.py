@@ -1,4 +1,4 @@
-"""A view that looks at one row at a time: an epoch's rows give an epoch's rows."""
+"""An append view: a row-by-row query, so an epoch's new rows give the rows to append."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class AppendView:
 
     Args:
         catalyst: of the session.
-        root: where the pipeline writes.
-        plan: the analysed view.
+        root: the directory of the pipeline.
+        plan: of the view.
     """
 
     def __init__(self, catalyst: Catalyst, root: Location, plan: ViewPlan) -> None:
@@ -44,27 +44,27 @@ class AppendView:
         return self._version(self._table)
 
     def open(self, version: ViewVersion) -> None:
-        """Goes on from a recorded version."""
+        """Continues from a recorded version."""
         self._path = version.path
         self._table = ViewTable.open(self._root.child(version.path), version.version)
         self._follow_files(FILE_FIELD.name in self._table.schema.names)
 
     def apply(self, rows: EpochRows) -> ViewVersion:
-        """Writes an epoch's rows; without any in the result there is no new version.
+        """Writes an epoch's rows; an empty result makes no new version.
 
         Raises:
-            CommitRefusedError: somebody else has written to the view.
+            CommitRefusedError: another process has written to the view.
         """
         assert self._table is not None, "create or open comes first"
         append_result(self._table, self._frame(rows), self._schema, rows.nbytes)
         return self._version(self._table)
 
     def correct(self, rows: CorrectedRows) -> ViewVersion:
-        """Takes the rows of the corrected files out, and those of their new versions in.
+        """Removes the old rows of the corrected files, and appends their new rows.
 
         Raises:
-            CommitRefusedError: somebody else has written to the view.
-            RunFailedError: the view does not tell which file a row is from.
+            CommitRefusedError: another process has written to the view.
+            RunFailedError: the rows of the view do not name their file.
         """
         assert self._table is not None, "create or open comes first"
         if not self._has_files:
@@ -75,22 +75,22 @@ class AppendView:
 
     @property
     def num_rows(self) -> int:
-        """How many rows the view has."""
+        """Number of rows of the view."""
         return 0 if self._table is None else self._table.num_rows
 
     def tidy(self) -> bool:
-        """Does one bounded task that keeps the dataset fast; whether one was due."""
+        """See `View.tidy`."""
         return self._table is not None and self._table.tidy()
 
     def _frame(self, rows: EpochRows) -> DataFrame:
-        self._plan.moment.set_time(rows.time_us)
+        self._plan.timestamps.set_time(rows.time_us)
         plan = graft(self._catalyst, self._row_plan, self._plan.leaves, rows.frames)
         if rows.one_partition:
             plan = self._catalyst.one_partition(plan)
         return self._catalyst.frame(plan)
 
     def _follow_files(self, has_files: bool) -> None:
-        """Whether each row says which file it is from."""
+        """Adds the column of the file to the plan if `has_files`: if each row names its file."""
         self._has_files = has_files
         plan, schema = self._plan.plan, self._plan.schema
         self._row_plan = with_file_column(self._catalyst, plan) if has_files else plan

@@ -1,4 +1,4 @@
-"""A view that was declared late, on its way to what it would be if it had been there from the start."""
+"""A backfill: a view that gets the rows ingested before its declaration, piece by piece."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from spark_bridge.analysis.view_definition import ALLOW, ViewDefinition
+from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.hand_over.history import History, HistoryPiece, OpenHistory
 from state.tables.records import ViewVersion
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
     from spark_bridge.views.view import View
 
 _FIRST_BYTES = 1 << 20
-# What a piece costs at the least does not become less with fewer rows.
+# Each piece has fixed costs, so tiny pieces do not pay.
 _LEAST_BYTES, _MOST_BYTES = 256 << 10, 64 << 20
 
 
 class Backfill:
-    """What is known of one backfill, and how much of its history it takes at a time.
+    """The state of one backfill, and the size of its pieces.
 
-    From the epoch on in which its dataset is made the view gets new rows like any other.  What was ingested before, up
-    to `pinned_epoch`, comes in pieces between the epochs: partials merge in any order.  The version after each piece
-    and the place that the history has come to are recorded together, so that a crash repeats no row.
+    From the epoch that creates its dataset, the view gets new rows like any other.  The rows ingested up to
+    `pinned_epoch` are its history.  They come in pieces between the epochs: partials merge in any order.  An epoch
+    records the version after a piece together with the position in the history, so that a crash repeats no row.
 
     Args:
-        definition: as declared.
-        plan: analysed.
-        view: its maintenance.
-        version: as recorded, when another attempt has begun it.
+        definition: of the view.
+        plan: of the view.
+        view: the maintenance of the view.
+        version: the recorded version, if an earlier attempt has begun the backfill.
     """
 
     def __init__(
@@ -49,17 +49,17 @@ class Backfill:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """The files that could not be read again."""
+        """URLs of the files that could not be read again."""
         return tuple(dict.fromkeys([*self._missing, *(self._history.missing if self._history else ())]))
 
     @property
     def is_blocked(self) -> bool:
-        """Whether it waits for somebody to bring missing files back."""
-        return bool(self.missing) and self.definition.on_missing != ALLOW
+        """Whether it waits for missing files."""
+        return bool(self.missing) and self.definition.on_missing != "allow"
 
     @property
     def fraction(self) -> float:
-        """How much of the history it has, from 0 to 1."""
+        """The share of the history that it has, from 0 to 1."""
         if self.is_complete:
             return 1.0
         return 0.0 if self._history is None else self._history.fraction
@@ -70,37 +70,44 @@ class Backfill:
         return self.version is not None and not self.is_complete and not self.is_blocked
 
     def next_piece(self, open_history: OpenHistory) -> HistoryPiece | None:
-        """The next rows; None if there are none at the moment, or no more at all."""
+        """The next rows; None if no rows are available now, and None at the end of the history."""
         if self._history is None:
             self._history = open_history(self.plan, self.pinned_epoch, self._progress)
             if self._history is None:
                 return None
         piece = self._history.take(self._bytes)
         if self.is_blocked:
-            # What is recorded must not be behind a file that may come back.
+            # The recorded position must stay before a file that may come back.
             return None
         self.is_complete = piece is None
         return piece
 
     def on_created(self, epoch: int, version: ViewVersion) -> None:
-        """The view gets new rows from this epoch on: what was ingested before it is history."""
-        # No sooner: an epoch that no record names yet is not kept.
+        """The view gets new rows from this epoch on; the rows of earlier epochs are its history."""
+        # Set here and not earlier: an epoch that no record names is not kept.
         self.pinned_epoch = epoch - 1
         self.on_version(version)
 
     def on_piece(self, piece: HistoryPiece, version: ViewVersion, seconds: float, limit_s: float) -> None:
-        """A piece is in the view, which took so long; the next one is as large as fits into `limit_s`."""
+        """Notes that a piece is in the view, and chooses the size of the next one.
+
+        Args:
+            piece: the piece.
+            version: of the view with the piece.
+            seconds: duration of the piece.
+            limit_s: wanted duration of the next piece, in seconds.
+        """
         self._progress = piece.progress
         self.on_version(version)
         factor = min(8.0, max(0.25, limit_s / max(seconds, 1e-3)))
         self._bytes = int(min(_MOST_BYTES, max(_LEAST_BYTES, self._bytes * factor)))
 
     def on_version(self, version: ViewVersion) -> None:
-        """The view was written."""
+        """Notes a new version of the view."""
         self.version = version
 
     def recorded(self) -> ViewVersion:
-        """The version as an epoch records it while the view catches up."""
+        """The version that an epoch records while the backfill is incomplete."""
         assert self.version is not None, "it is created first"
         missing = () if self.is_blocked else self.missing
         progress = {
@@ -117,11 +124,11 @@ class Backfill:
         )
 
     def finished(self) -> ViewVersion:
-        """The version as an epoch records it from its completion on."""
+        """The version that epochs record once the backfill is complete."""
         assert self.version is not None and self.is_complete
         return replace(self.version, name=self.plan.name, pinned_epoch=None, progress=None)
 
     def close(self) -> None:
-        """Reads nothing more."""
+        """Stops reading the history."""
         if self._history is not None:
             self._history.close()

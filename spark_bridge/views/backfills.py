@@ -1,8 +1,8 @@
-"""The views that were declared late: each gets its history in pieces, beside the new rows, until it is complete."""
+"""All backfills: views declared after their sources were read.  Each gets its history in pieces, beside new rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 
 import structlog
@@ -19,21 +19,23 @@ from state.tables.records import ViewVersion
 from state.tables.stored_rows import next_name
 
 _PIECE_S, _PIECE_ALONE_S = 0.2, 8.0
-"""An epoch waits for a piece that has begun: where epochs come with rows, no longer than it takes to compute one.
+"""Wanted seconds of a piece, while epochs have rows and while they have none: an epoch waits for a begun piece.
 
-A large piece touches each group once that several small ones touch again and again."""
+A large piece touches a group once; several small pieces touch it several times."""
 _ALONE_AFTER_S = 10.0
 _log = structlog.get_logger(actor="materializer")
 
 
 class Backfills:
-    """Nothing of them is shown before it is complete.
+    """Creates the backfills, gives them rows and history, and hands over the complete ones.
+
+    Readers do not see a backfill before it is complete.
 
     Args:
-        make_view: the maintenance of an analysed view.
+        make_view: makes the maintenance of a view.
         open_history: see `OpenHistory`.
-        take_rows: hands a piece over to Spark, as rows of an epoch.
-        clock: measures how long a piece takes.
+        take_rows: hands a piece over to Spark: (epoch, piece) -> its rows.
+        clock: measures the duration of a piece.
     """
 
     def __init__(
@@ -48,17 +50,28 @@ class Backfills:
         self._restarted: set[str] = set()
         self._rows_came_s = float("-inf")
 
-    def __iter__(self) -> Iterator[Backfill]:
-        return iter(self._backfills.values())
+    @property
+    def plans(self) -> list[ViewPlan]:
+        return [each.plan for each in self._backfills.values()]
+
+    @property
+    def not_created(self) -> list[str]:
+        """The recorded names of the backfills that have no dataset yet."""
+        return [next_name(name) for name, each in self._backfills.items() if each.version is None]
+
+    @property
+    def has_news(self) -> bool:
+        """Whether the next epoch creates or shows one of them."""
+        return any(each.version is None or each.is_complete for each in self._backfills.values())
 
     @property
     def fractions(self) -> dict[str, float]:
-        """How much of its history each has, from 0 to 1."""
+        """Name → the share of its history that each has, from 0 to 1."""
         return {name: each.fraction for name, each in self._backfills.items()}
 
     @property
     def blocked(self) -> dict[str, tuple[str, ...]]:
-        """Those that cannot become complete → the files that they miss."""
+        """Name → the missing files of each backfill that cannot become complete."""
         return {name: each.missing for name, each in self._backfills.items() if each.is_blocked}
 
     def declare(
@@ -67,12 +80,12 @@ class Backfills:
         plans: Mapping[str, ViewPlan],
         versions: Mapping[str, ViewVersion],
     ) -> None:
-        """These views are late, and no others.
+        """Replaces the set of backfills.
 
         Args:
-            definitions: of each of them, and perhaps of others.
-            plans: of each of them.
-            versions: what the last epoch records of backfills; those that have begun go on from there.
+            definitions: name → definition, of all declared views.
+            plans: name → plan, of each backfill.
+            versions: the versions of backfills that the last epoch records; a backfill continues from there.
         """
         for name in [name for name in self._backfills if name not in plans]:
             self.drop(name)
@@ -90,7 +103,7 @@ class Backfills:
             self._backfills[name] = Backfill(definitions[name], plan, view, recorded)
 
     def drop(self, name: str) -> None:
-        """Forgets one; what it has written is nobody's."""
+        """Forgets a backfill; its dataset is left to the vacuum."""
         backfill = self._backfills.pop(name, None)
         if backfill is not None:
             backfill.close()
@@ -98,47 +111,55 @@ class Backfills:
     def work(
         self, epoch: int, rows: EpochRows, blocks: Mapping[str, Sequence[Block]]
     ) -> dict[str, Callable[[], ViewVersion]]:
-        """What an epoch's rows make each of them do, by the name under which its version is recorded.
+        """Recorded name → the work on each backfill that the epoch creates or changes.
 
-        A view whose rows were read before anybody knew that it needs them begins anew: they are its history.
+        A backfill restarts when the new rows lack a column that it uses: they become a part of its history.
+
+        Args:
+            epoch: its number.
+            rows: its new rows.
+            blocks: source → the blocks of these rows.
         """
         if rows.frames:
             self._rows_came_s = self._clock.monotonic()
         work: dict[str, Callable[[], ViewVersion]] = {}
         for name, each in list(self._backfills.items()):
-            if is_narrow(each.plan, blocks):
-                self._begin_anew(name, each)
+            if lacks_columns(each.plan, blocks):
+                self._restart(name, each)
             elif each.version is None or any(source in rows.frames for source in each.plan.sources):
-                work[next_name(name)] = partial(self._bring, each, epoch, rows)
+                work[next_name(name)] = partial(self._apply, each, epoch, rows)
         return work
 
     def restart(self, sources: Collection[str]) -> set[str]:
-        """What was ingested of these sources has changed: the views over them begin anew.
+        """Restarts the backfills over these sources, whose ingested rows have changed.
 
         Returns:
-            The names under which they were recorded.
+            Their recorded names.
         """
         changed = [name for name, each in self._backfills.items() if not {*sources}.isdisjoint(each.plan.sources)]
         for name in changed:
-            self._begin_anew(name, self._backfills[name])
+            self._restart(name, self._backfills[name])
         return {next_name(name) for name in changed}
 
     def recorded(self) -> dict[str, ViewVersion]:
-        """The versions of those that have begun, as the next epoch records them."""
+        """Recorded name → version of each backfill that has a dataset, for the next epoch."""
         return {next_name(name): each.recorded() for name, each in self._backfills.items() if each.version is not None}
 
     def take_restarted(self) -> set[str]:
-        """The recorded names of those that have begun anew since the last call: what is recorded is nobody's."""
+        """The recorded names of the backfills restarted since the last call: the next epoch drops them."""
         restarted, self._restarted = self._restarted, set()
         return restarted
 
     def take_complete(self) -> list[Backfill]:
-        """Those that are complete; they are nobody's here from now on."""
-        complete = [name for name, each in self._backfills.items() if each.is_complete]
-        return [self._backfills.pop(name) for name in complete]
+        """Removes the complete backfills and returns them, closed."""
+        names = [name for name, each in self._backfills.items() if each.is_complete]
+        complete = [self._backfills.pop(name) for name in names]
+        for each in complete:
+            each.close()
+        return complete
 
     def next_due(self) -> Backfill | None:
-        """One of which a piece of history can be taken; they take turns."""
+        """A backfill that can take a piece of history; they take turns."""
         due = next((name for name, each in self._backfills.items() if each.is_due), None)
         if due is None:
             return None
@@ -147,7 +168,7 @@ class Backfills:
         return backfill
 
     def take_piece(self, backfill: Backfill) -> bool:
-        """Brings one view a piece further.  Returns whether there is something to record."""
+        """Adds a piece of history to a view.  Returns whether the next epoch has to record it."""
         started = self._clock.monotonic()
         piece = backfill.next_piece(self._open_history)
         if piece is None:
@@ -170,17 +191,17 @@ class Backfills:
         return any(each.view.tidy() for each in self._backfills.values() if each.version is not None)
 
     def close(self) -> None:
-        """Reads nothing more."""
+        """Stops reading histories."""
         for each in self._backfills.values():
             each.close()
 
-    def _begin_anew(self, name: str, begun: Backfill) -> None:
+    def _restart(self, name: str, begun: Backfill) -> None:
         begun.close()
         self._backfills[name] = Backfill(begun.definition, begun.plan, self._make_view(begun.plan))
         self._restarted.add(next_name(name))
 
     @staticmethod
-    def _bring(backfill: Backfill, epoch: int, rows: EpochRows) -> ViewVersion:
+    def _apply(backfill: Backfill, epoch: int, rows: EpochRows) -> ViewVersion:
         if backfill.version is None:
             backfill.on_created(epoch, backfill.view.create(epoch, rows))
         else:
@@ -188,8 +209,8 @@ class Backfills:
         return backfill.recorded()
 
 
-def is_narrow(plan: ViewPlan, blocks: Mapping[str, Collection[Block]]) -> bool:
-    """Whether rows were read without a column that a view uses."""
+def lacks_columns(plan: ViewPlan, blocks: Mapping[str, Collection[Block]]) -> bool:
+    """Whether a block was read without a column that a view uses."""
     return any(
         not plan.columns[source] <= {*block.columns}
         for source in plan.sources

@@ -1,4 +1,4 @@
-"""The rows of corrected files, before and after, and all rows that there are then: out of stored rows."""
+"""The corrections of an epoch: old and new rows of each corrected file, read from the stored rows."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _FILES_AT_ONCE = 500
 
 @dataclass(frozen=True)
 class CorrectedSource:
-    """What the corrections of one epoch do to one source.
+    """The corrections of one epoch to one source.
 
     Args:
-        files: path → number of each file whose rows go.
-        blocks: the rows that come.
+        files: path → number of each file whose old rows are removed.
+        blocks: the new rows.
     """
 
     files: Mapping[str, int]
@@ -37,7 +37,7 @@ class CorrectedSource:
 
 
 def corrected_sources(corrections: Sequence[Correction]) -> dict[str, CorrectedSource]:
-    """The corrections by source; of several of one file the last counts."""
+    """Source → its corrections; of several corrections of one file the last counts."""
     last: dict[str, dict[str, Correction]] = {}
     for each in corrections:
         last.setdefault(each.source, {})[each.path] = each
@@ -51,17 +51,17 @@ def corrected_sources(corrections: Sequence[Correction]) -> dict[str, CorrectedS
 
 
 class CorrectedRows:
-    """What a view must know of the corrections of an epoch.
+    """The rows that a view needs to follow the corrections of an epoch.
 
     Args:
         spark: the session.
-        root: where the pipeline writes.
-        schemas: of the sources, whose stored rows may lack the columns that came last.
-        sources: the corrected ones.
-        before: source → its stored rows with the epoch's own, and without its corrections.
-        after: source → its stored rows with all of it.
-        parallelism: how many tasks the session runs at once.
-        time_us: of the epoch, see `EpochRows`.
+        root: the directory of the pipeline.
+        schemas: source → its schema; stored rows may lack the latest columns.
+        sources: source → its corrections.
+        before: source → version of its stored rows with the epoch's new rows, without its corrections.
+        after: source → version of its stored rows with the corrections too.
+        parallelism: number of tasks that the session runs at once.
+        time_us: time of the epoch, see `EpochRows`.
     """
 
     def __init__(
@@ -79,26 +79,31 @@ class CorrectedRows:
         self._spark, self._root, self._schemas, self._parallelism = spark, root, schemas, parallelism
         self._sources, self._before, self._after = sources, before, after
 
+    @property
+    def sources(self) -> frozenset[str]:
+        """The corrected sources."""
+        return frozenset(self._sources)
+
     def old(self, plan: ViewPlan) -> EpochRows:
-        """The rows of the corrected files that go."""
+        """The old rows of the corrected files."""
         return self._rows(plan, self._before, self._sources.keys())
 
     def new(self, plan: ViewPlan) -> EpochRows:
-        """The rows of the corrected files that come."""
+        """The new rows of the corrected files."""
         return self._rows(plan, self._after, self._sources.keys())
 
     def all(self, plan: ViewPlan) -> EpochRows:
-        """All rows as they are from now on."""
+        """All rows of the sources, with the corrections."""
         return self._rows(plan, self._after, None)
 
     def file_conditions(self, sources: Collection[str]) -> Iterator[str]:
-        """Yields conditions that together name the rows of these sources' corrected files."""
+        """Yields SQL conditions that together select the rows of these sources' corrected files."""
         numbers = [number for name, each in self._sources.items() if name in sources for number in each.files.values()]
         for start in range(0, len(numbers), _FILES_AT_ONCE):
             yield in_condition(FILE_FIELD.name, numbers[start : start + _FILES_AT_ONCE])
 
     def _rows(self, plan: ViewPlan, stored: Mapping[str, ViewVersion], corrected: Collection[str] | None) -> EpochRows:
-        """The columns that a view uses, of all files or of the corrected ones."""
+        """The columns that a view uses, of all files (`corrected` is None) or of the corrected ones."""
         frames, nbytes = {}, 0
         for source in plan.sources:
             if corrected is not None and source not in corrected:
@@ -111,7 +116,7 @@ class CorrectedRows:
             schema = self._schemas[source]
             assert schema is not None, "a source with rows has a schema"
             used = columns_to_read(schema.append(FILE_FIELD), [plan.columns[source]])
-            # Columns come to a dataset with the first rows that have them; those that it lacks are null.
+            # A dataset gets a column with the first rows that have it; a column that it lacks is null.
             there = [name for name in used if name in (*dataset.schema.names, FILE_FIELD.name)]
             frames[source] = frame_of_dataset(self._spark, location, dataset, there or [ROW_COLUMN], files=files)
             nbytes += dataset.count_rows() * row_bytes(schema.append(FILE_FIELD).field(name) for name in used)

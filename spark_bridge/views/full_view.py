@@ -1,4 +1,4 @@
-"""A view that only all rows together can give: computed again from stored rows, beside the epochs."""
+"""A full view: recomputed as a whole from the stored rows of its sources, beside the epochs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _PARTITIONS_A_CORE = 4
 
 @contextmanager
 def _beside_the_epochs(spark: SparkSession) -> Iterator[SparkSession]:
-    """A session for one large computation, whose jobs of this thread share the cores with those of the epochs."""
+    """A session for one large computation; its jobs share the cores with the jobs of the epochs."""
     context = spark.sparkContext
     session = spark.newSession()
     session.conf.set("spark.sql.adaptive.enabled", "true")
@@ -45,11 +45,11 @@ class FullView:
     """Recomputes one view.
 
     Args:
-        spark: a session; what is computed gets one of its own in the same application.
-        root: where the pipeline writes.
-        definition: as declared.
-        plan: analysed.
-        schemas: source → the columns that the view knows of it.
+        spark: a session; the computation gets its own session in the same application.
+        root: the directory of the pipeline.
+        definition: of the view.
+        plan: of the view.
+        schemas: source → its columns that the view knows.
     """
 
     def __init__(
@@ -66,39 +66,39 @@ class FullView:
         self.version: ViewVersion | None = None
 
     def create(self, epoch: int) -> ViewVersion:
-        """Makes the dataset, with no rows yet: nobody is shown it before it is computed."""
+        """Makes the dataset without rows; readers see it after the first recomputation."""
         path = view_path(self.plan.name, epoch)
         self._table = ViewTable.create(self._root.child(path), self.plan.schema.empty_table())
         self.version = ViewVersion(self.plan.name, path, self._table.version)
         return self.version
 
     def open(self, version: ViewVersion) -> None:
-        """Goes on from a recorded version."""
+        """Continues from a recorded version."""
         self._table = ViewTable.open(self._root.child(version.path), version.version)
         self.version = replace(version, name=self.plan.name, pinned_epoch=None)
 
     @property
     def num_rows(self) -> int:
-        """How many rows the view has."""
+        """Number of rows of the view."""
         return 0 if self._table is None else self._table.num_rows
 
     def is_stale(self, stored: Mapping[str, ViewVersion]) -> bool:
         """Whether rows have changed since the version was computed.
 
         Args:
-            stored: source → the version of its rows.
+            stored: source → the version of its stored rows.
         """
         return self.version is None or self.version.progress != _fingerprint(stored, self._datasets(stored))
 
     def refresh(self, epoch: int, stored: Mapping[str, ViewVersion]) -> ViewVersion:
-        """Computes the view over all rows of an epoch, and writes it.
+        """Computes the view over all rows up to an epoch, and writes it.
 
         Args:
-            epoch: that one.
-            stored: source → the version of its rows; a source that is missing has none.
+            epoch: the epoch.
+            stored: source → the version of its stored rows; a missing source has no rows.
 
         Raises:
-            CommitRefusedError: somebody else has written to the view.
+            CommitRefusedError: another process has written to the view.
         """
         assert self._table is not None and self.version is not None, "create or open comes first"
         datasets = self._datasets(stored)
@@ -123,7 +123,7 @@ class FullView:
         schema = self._schemas[source]
         there = [name for name in schema.names if name in dataset.schema.names]
         frame = frame_of_dataset(session, location, dataset, there)
-        # Columns come to a dataset with the first rows that have them.
+        # A dataset gets a column with the first rows that have it.
         null = {each.name: each.dataType for each in spark_schema(schema) if each.name not in there}
         return frame.select(
             [
@@ -138,15 +138,15 @@ class FullView:
 
 
 def _nbytes(dataset: lance.LanceDataset) -> int:
-    """The size of all rows, as they are stored."""
+    """Size of all rows as stored, in bytes."""
     return sum(file.file_size_bytes or 0 for each in dataset.get_fragments() for file in each.metadata.files)
 
 
 def _fingerprint(stored: Mapping[str, ViewVersion], datasets: Mapping[str, lance.LanceDataset]) -> str:
-    """What a version was computed from, as text.
+    """The rows that a version was computed from, as text.
 
-    A take-over makes another version of the same rows.  As many rows may be others: the version says when they were
-    corrected.
+    A take-over makes another version of the same rows, so the number of rows counts and not the version.  A correction
+    may keep the number of rows: the recorded progress names the epoch of the last correction.
     """
     rows = {
         source: [stored[source].path, dataset.count_rows(), stored[source].progress]

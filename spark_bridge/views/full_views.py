@@ -1,20 +1,38 @@
-"""The views that are recomputed as a whole: beside the epochs, one at a time, and recorded by the next epoch."""
+"""All full views: recomputed as a whole beside the epochs, one at a time, and recorded by the next epoch."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
+from pyspark.sql import SparkSession
+
 from spark_bridge.analysis.view_plan import ViewPlan
+from spark_bridge.analysis.view_planner import PlannedView
 from spark_bridge.views.full_view import FullView
+from spark_bridge.views.stored_sources import stored_versions
+from state.location import Location
 from state.tables.records import ViewVersion
 from state.tables.stored_rows import next_name
 
 
+@dataclass(frozen=True)
+class Recomputation:
+    """A recomputation that is over.
+
+    Args:
+        version: of the view.
+        is_first: whether readers have not seen the view before.
+    """
+
+    version: ViewVersion
+    is_first: bool
+
+
 class _Maintained:
-    """One view, and whether it is up to date."""
+    """One full view, and whether it is up to date."""
 
     def __init__(self, view: FullView, *, is_shown: bool, is_stale: bool) -> None:
         self.view = view
@@ -23,11 +41,11 @@ class _Maintained:
 
     @property
     def is_awaited(self) -> bool:
-        """Whether it lacks rows, and nothing but the computation keeps it from having them."""
+        """Whether it lacks rows, and waits for the computation only, not for its interval."""
         return self.is_stale and not (self.is_shown and self.view.definition.refresh_interval_s)
 
     def is_due(self, now_s: float) -> bool:
-        """Whether it can be computed, and should be."""
+        """Whether it can be recomputed now, and lacks rows."""
         interval_s = self.view.definition.refresh_interval_s
         return self.is_stale and self.view.version is not None and now_s >= self.begun_s + interval_s
 
@@ -35,23 +53,27 @@ class _Maintained:
 class FullViews:
     """Begins a recomputation when rows of a source have changed and the view's interval is over.
 
-    What it computes is over the rows of one epoch, however many epochs come meanwhile.  A view is not shown before it
-    was computed once.
+    A recomputation is over the rows of one epoch, and later epochs do not change it.  Readers do not see a view before
+    its first recomputation.
 
     Args:
-        run: carries a recomputation out, with its errors in our words: (view, work) -> its version.
+        spark: the session.
+        root: the directory of the pipeline.
+        run: runs a recomputation and translates its errors: (view, work) -> its version.
     """
 
-    def __init__(self, run: Callable[[str, Callable[[], ViewVersion]], ViewVersion]) -> None:
-        self._run = run
+    def __init__(
+        self, spark: SparkSession, root: Location, run: Callable[[str, Callable[[], ViewVersion]], ViewVersion]
+    ) -> None:
+        self._spark, self._root, self._run = spark, root, run
         self._views: dict[str, _Maintained] = {}
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="full-view")
         self._running: tuple[str, _Maintained, Future[ViewVersion]] | None = None
 
-    def get(self, name: str) -> FullView | None:
-        """The view that is kept under a name."""
-        maintained = self._views.get(name)
-        return None if maintained is None else maintained.view
+    @property
+    def num_rows(self) -> dict[str, int]:
+        """Name → number of rows of each view."""
+        return {name: each.view.num_rows for name, each in self._views.items()}
 
     @property
     def plans(self) -> list[ViewPlan]:
@@ -59,7 +81,7 @@ class FullViews:
 
     @property
     def behind(self) -> frozenset[str]:
-        """The views that lack rows, and will have them as soon as they are computed."""
+        """The views that lack rows, and wait for the computation only."""
         running = set() if self._running is None else {self._running[0]}
         return frozenset(running.union(name for name, each in self._views.items() if each.is_awaited))
 
@@ -69,27 +91,44 @@ class FullViews:
         is_over = self._running is not None and self._running[2].done()
         return is_over or any(each.view.version is None for each in self._views.values())
 
-    def declare(self, views: Mapping[str, FullView], shown: Mapping[str, bool]) -> None:
-        """These views are to be kept, and no others.
+    def declare(
+        self,
+        planned: Mapping[str, PlannedView],
+        fresh: Collection[str],
+        begun: Mapping[str, ViewVersion],
+        versions: Mapping[str, ViewVersion],
+    ) -> None:
+        """Replaces the set of full views.
 
         Args:
-            views: by name.
-            shown: name → whether rows have changed since it was computed, of those that epochs record already.
+            planned: name → view.
+            fresh: names of views that are new, or replace another definition.
+            begun: recorded name → version of the fresh views that have a dataset.
+            versions: the versions of all views and stored rows that readers see.
+
+        Raises:
+            StorageError: a version cannot be opened.
         """
-        kept = {name: each for name, each in self._views.items() if each.view is views.get(name)}
-        self._views = {
-            name: kept[name]
-            if name in kept
-            else _Maintained(view, is_shown=name in shown, is_stale=shown.get(name, True))
-            for name, view in views.items()
-        }
+        views = {}
+        for name, each in planned.items():
+            kept = self._views.get(name)
+            if kept is not None and kept.view.plan is each.plan:
+                views[name] = kept
+                continue
+            view = FullView(self._spark, self._root, each.definition, each.plan, each.known_schemas)
+            recorded = begun.get(next_name(name)) if name in fresh else versions[name]
+            if recorded is not None:
+                view.open(recorded)
+            is_stale = name in fresh or view.is_stale(stored_versions(versions))
+            views[name] = _Maintained(view, is_shown=name not in fresh, is_stale=is_stale)
+        self._views = views
 
     def drop(self, name: str) -> None:
-        """Forgets one; what is being computed of it is nobody's."""
+        """Forgets a view; the result of a running recomputation is not used."""
         self._views.pop(name, None)
 
     def create_work(self, epoch: int) -> dict[str, Callable[[], ViewVersion]]:
-        """What an epoch makes of those that have no dataset, by the name under which it is recorded."""
+        """Recorded name → the work that creates the dataset of each view that has none."""
         return {
             next_name(name): partial(each.view.create, epoch)
             for name, each in self._views.items()
@@ -97,17 +136,17 @@ class FullViews:
         }
 
     def on_rows(self, sources: frozenset[str]) -> None:
-        """An epoch has brought rows of these sources."""
+        """Notes that an epoch has changed rows of these sources."""
         for each in self._views.values():
             each.is_stale = each.is_stale or not sources.isdisjoint(each.view.plan.sources)
 
     def begin_due(self, now_s: float, epoch: int, stored: Mapping[str, ViewVersion]) -> None:
-        """Begins the recomputation that has waited longest, if none runs.
+        """Begins the recomputation that has waited longest, unless one runs.
 
         Args:
-            now_s: of the monotonic clock.
-            epoch: the last one that brought rows.
-            stored: source → the version of its rows as of then.
+            now_s: time on the monotonic clock, in seconds.
+            epoch: the last epoch with rows.
+            stored: source → the version of its stored rows at that epoch.
         """
         due = {name: each for name, each in self._views.items() if each.is_due(now_s)}
         if self._running is not None or not due:
@@ -117,23 +156,23 @@ class FullViews:
         refresh = partial(due[name].view.refresh, epoch, stored)
         self._running = (name, due[name], self._thread.submit(self._run, name, refresh))
 
-    def take_finished(self) -> tuple[FullView, bool] | None:
-        """The view whose recomputation is over, if one is, and whether it is shown for the first time.
+    def take_finished(self) -> Recomputation | None:
+        """The recomputation that is over, if any.
 
         Raises:
-            What it has failed with.
+            SparkLostError, RunFailedError, StorageFullError, CommitRefusedError: the error of the recomputation.
         """
         if self._running is None or not self._running[2].done():
             return None
         (name, maintained, work), self._running = self._running, None
-        work.result()
+        version = work.result()
         if self._views.get(name) is not maintained:
             return None  # it was dropped meanwhile
         is_first, maintained.is_shown = not maintained.is_shown, True
-        return maintained.view, is_first
+        return Recomputation(version, is_first)
 
     def recorded(self, epoch: int) -> dict[str, ViewVersion]:
-        """The versions of those that are not shown yet, as an epoch records them."""
+        """Recorded name → version of each view that readers do not see yet, for an epoch's record."""
         return {
             next_name(name): replace(each.view.version, name=next_name(name), pinned_epoch=epoch)
             for name, each in self._views.items()
@@ -141,5 +180,5 @@ class FullViews:
         }
 
     def close(self) -> None:
-        """Waits for what is being computed."""
+        """Waits for the running recomputation."""
         self._thread.shutdown()

@@ -1,4 +1,4 @@
-"""A view computed in one go over all rows of its sources, as Spark alone would: no epochs and no partials."""
+"""Recomputation of a view in one Spark query over all rows of its sources, without epochs and partials."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def recompute(
     Args:
         spark: a session whose workers can read the directories.
         definition: of the view.
-        schemas: of the sources that it may read.
-        directories: of Parquet files with the rows of each of them.
+        schemas: source → its schema; all sources that the view may read.
+        directories: source → directory of Parquet files with its rows.
         schema: of the result.
 
     Raises:
-        ViewError: the query is not understood, or has another result.
+        ViewError: the query is invalid, or its result has another schema.
         RunFailedError: Spark failed.
     """
     frames = {name: _frame(spark, schemas[name], directories[name]) for name in schemas}
@@ -54,12 +54,12 @@ def recompute(
 
 @contextmanager
 def computed(spark: SparkSession, definition: ViewDefinition, frames: Mapping[str, DataFrame]) -> Iterator[DataFrame]:
-    """A view over all rows of its sources, not computed yet; it must be inside.
+    """A view over all rows of its sources, as a lazy frame.  Compute it inside the context.
 
     Args:
-        spark: the session of the frames; meanwhile it has temporary views of their names.
+        spark: the session of the frames; inside the context it has temporary views of their names.
         definition: of the view.
-        frames: of the sources that it may read.
+        frames: source → its rows; all sources that the view may read.
     """
     try:
         for name, frame in frames.items():
@@ -76,7 +76,7 @@ def computed(spark: SparkSession, definition: ViewDefinition, frames: Mapping[st
 def is_same_view(
     spark: SparkSession, definition: ViewDefinition, schemas: Mapping[str, pa.Schema], identity: str
 ) -> bool:
-    """Whether a declared view is the one that the catalog has.
+    """Whether a declared view has the identity of the view in the catalog.
 
     Raises:
         ViewError: the view cannot be built.
@@ -85,6 +85,6 @@ def is_same_view(
 
 
 def _frame(spark: SparkSession, schema: pa.Schema, directory: Path) -> DataFrame:
-    # Without the option Spark refuses dates before 1582 in files that it has not written itself.
+    # Without the option Spark refuses dates before 1582 in files of other writers.
     reader = spark.read.schema(spark_schema(schema)).option("datetimeRebaseMode", "CORRECTED")
     return reader.parquet(str(directory))

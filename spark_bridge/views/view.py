@@ -1,50 +1,63 @@
-"""One view as the materializer keeps it."""
+"""The interface of an append or aggregate view, and the progress of one view that readers see."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Protocol
 
+from spark_bridge.analysis.view_plan import ViewClass
 from spark_bridge.hand_over.epoch_rows import EpochRows
 from spark_bridge.views.corrections import CorrectedRows
+from state.epoch import epoch_time
 from state.tables.records import ViewVersion
 
 
 @dataclass(frozen=True)
 class ShownView:
-    """One view.
+    """Progress of one view: its rows, and its delay behind the newest rows in seconds.
 
     Args:
-        view_class: how it is maintained.
-        rows: how many it has; None until it was written to, or computed, since the attempt began.
-        behind_s: how much older than the latest rows those are that it shows: only a view that is recomputed as a
-            whole lags.
+        view_class: its class.
+        rows: number of rows; None until the attempt has written or computed the view.
+        behind_s: age of its rows against the newest ones, in seconds; above 0 for a full view only.
     """
 
     name: str
-    view_class: str
+    view_class: ViewClass
     rows: int | None
     behind_s: float
 
 
 class View(Protocol):
-    """One view's datasets; one epoch after the other."""
+    """The datasets of one view, written epoch by epoch."""
 
     def create(self, epoch: int, rows: EpochRows) -> ViewVersion:
         """Makes the view in this epoch, with its rows."""
 
     def open(self, version: ViewVersion) -> None:
-        """Goes on from a recorded version."""
+        """Continues from a recorded version."""
 
     def apply(self, rows: EpochRows) -> ViewVersion:
         """Brings the view up to date with an epoch's rows."""
 
     def correct(self, rows: CorrectedRows) -> ViewVersion:
-        """Brings the view up to date with files whose rows were replaced or taken out."""
+        """Brings the view up to date with files whose rows were replaced or removed."""
 
     @property
     def num_rows(self) -> int:
-        """How many rows the view has."""
+        """Number of rows of the view."""
 
     def tidy(self) -> bool:
-        """Does one bounded task that keeps the view's datasets fast; whether one was due."""
+        """Does one bounded task that keeps the view's datasets fast.  Returns whether one was due."""
+
+
+def seconds_behind(version: ViewVersion, rows_epoch: int) -> float:
+    """Seconds between the epoch that a version reflects and the last epoch with rows.
+
+    Args:
+        version: of the view; without `reflects_epoch` it has all rows.
+        rows_epoch: the last epoch with rows.
+    """
+    if version.reflects_epoch is None or version.reflects_epoch >= rows_epoch:
+        return 0.0
+    return (epoch_time(rows_epoch) - epoch_time(version.reflects_epoch)).total_seconds()

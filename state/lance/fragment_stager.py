@@ -1,4 +1,4 @@
-"""Rows that are written as fragments of a dataset by many, and made visible by one commit of another."""
+"""Staged fragments: many processes write rows of a dataset, and one commit of another process makes them visible."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from state.location import Location
 from state.objects.storage_error import storage_error
 from state.tables.lance_layout import for_lance
 
-# What the rows of a dataset are written with stays what it was when its first rows were staged.
+# The file version of a dataset never changes after its first rows are staged.
 _FILE_VERSION = "2.2"
 
 
 class FragmentStager:
-    """Writes fragments for a dataset that may exist, or not yet, and that others may create or change meanwhile.
+    """Writes fragments for a dataset that may not exist yet; other processes may create or change it meanwhile.
 
-    The ids of the columns are given in the order of the schema, whatever the dataset has: its columns must be those of
-    the schema, or the first of them.  Fragments that nobody commits are files that no version names; Lance's clean-up
-    removes them when they are seven days old.
+    Lance numbers the columns in the order of the schema of the rows: the columns of the dataset must be those of that
+    schema, or its first ones.  Fragments without a commit are files that no version names; Lance's clean-up removes
+    them when they are seven days old.
 
     Args:
-        location: of the dataset.
+        location: the location of the dataset.
     """
 
     def __init__(self, location: Location) -> None:
@@ -34,10 +34,10 @@ class FragmentStager:
         self._dataset: lance.LanceDataset | None = None
 
     def stage(self, rows: pa.Table) -> tuple[str, ...]:
-        """Writes rows; the fragments as JSON.
+        """Writes rows, and returns their fragments as JSON.
 
         Raises:
-            StorageError: the place cannot be written.
+            StorageError: the location cannot be written.
         """
         try:
             return tuple(json.dumps(each.to_json()) for each in self._written(rows))
@@ -51,9 +51,9 @@ class FragmentStager:
             except OSError as error:
                 if "already exists" not in str(error):
                     raise
-            # By its uri it would be opened for each block: 17 ms on S3, against 3.
+            # With its URI, Lance would open it for each block: 17 ms on S3 instead of 3.
             self._dataset = open_dataset(self._location)
-        # What is written in this mode takes the schema as it is, and not what the dataset has by now.
+        # In this mode Lance takes the schema of the rows, not the present one of the dataset.
         return self._write(rows, "overwrite")
 
     def _write(self, rows: pa.Table, mode: str) -> list[FragmentMetadata]:
@@ -70,5 +70,5 @@ class FragmentStager:
 
 
 def staged_fragments(fragments: tuple[str, ...]) -> list[FragmentMetadata]:
-    """What `FragmentStager.stage` has written, for the commit."""
+    """The fragments of `FragmentStager.stage`, for the commit."""
     return [FragmentMetadata.from_json(each) for each in fragments]

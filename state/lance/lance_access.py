@@ -1,4 +1,4 @@
-"""Opening and creating Lance datasets: options and cache limits."""
+"""Access to Lance datasets: open, create, storage options, limits of caches."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from state.objects.object_client import CONNECT_TIMEOUT_S, READ_TIMEOUT_S, endpo
 from state.objects.storage_error import storage_error
 
 _CACHE_BYTES = 64 << 20
-# Lance tries a request again until then; by itself for 3 minutes.  A listing it tries 6 times on top of that.
+# Lance retries a request for this time, by default for 3 minutes.  It retries a listing 6 times on top of that.
 _RETRY_WITHIN_S = 15
 
 
@@ -25,12 +25,12 @@ def open_dataset(
     """The dataset at a location, at a version or a tag, or at its latest version.
 
     Args:
-        location: where it is.
-        version: a number or a tag; without one the latest.
-        index_cache_bytes: how much of its indexes stays in memory.
+        location: the location of the dataset.
+        version: a number or a tag; None for the latest version.
+        index_cache_bytes: the limit of its index cache, in bytes.
 
     Raises:
-        NotFoundError: there is no such dataset or version.
+        NotFoundError: the dataset or the version does not exist.
         StorageError: the store refuses or does not answer.
     """
     try:
@@ -46,10 +46,10 @@ def open_dataset(
 
 
 def create_dataset(location: Location, table: pa.Table, schema: pa.Schema | None = None) -> lance.LanceDataset:
-    """A new dataset that holds a table; of several that create it at once, one wins.
+    """A new dataset that holds a table; of several simultaneous creators one wins.
 
     Raises:
-        CommitRefusedError: there is one already, or another creator came first.
+        CommitRefusedError: the dataset exists already, or another creator came first.
         StorageError: the store refuses or does not answer.
     """
     schema = schema or table.schema
@@ -65,10 +65,10 @@ def create_dataset(location: Location, table: pa.Table, schema: pa.Schema | None
 def create_of_fragments(
     location: Location, schema: pa.Schema, fragments: Sequence[FragmentMetadata]
 ) -> lance.LanceDataset:
-    """A new dataset that holds what was staged for it.
+    """A new dataset that holds the fragments staged for it.
 
     Raises:
-        CommitRefusedError: there is one already, or another creator came first.
+        CommitRefusedError: the dataset exists already, or another creator came first.
         StorageError: the store refuses or does not answer.
     """
     try:
@@ -80,15 +80,15 @@ def create_of_fragments(
         )
     except (OSError, ValueError, RuntimeError) as error:
         raise _creation_error(location, error) from None
-    # Opened again: the handle that a creation returns has caches of gigabytes, and takes what it may.
+    # Opened again: the handle that a creation returns has caches of gigabytes.
     return open_dataset(location, created.version)
 
 
 def lance_options(location: Location) -> dict[str, str] | None:
-    """The options that Lance needs to reach a location, and by which it never waits for a frozen store for ever.
+    """The storage options for Lance, with time-outs, so that no request waits for ever for a frozen store.
 
     Lance 14 knows `connect_timeout`, `read_timeout` and `timeout` (texts with a unit), `client_max_retries` and
-    `client_retry_timeout` (numbers; seconds); others, such as `request_timeout`, it ignores in silence.
+    `client_retry_timeout` (numbers; seconds); it silently ignores others, such as `request_timeout`.
 
     Raises:
         SettingsError: see `endpoint_of`.
@@ -106,7 +106,7 @@ def lance_options(location: Location) -> dict[str, str] | None:
 
 
 def _creation_error(location: Location, error: Exception) -> SlackwaterError:
-    """What stood in the way: a dataset, or the store."""
+    """The cause of a failed creation: an existing dataset, or the store."""
     try:
         open_dataset(location)
     except NotFoundError:

@@ -1,4 +1,4 @@
-"""A root on a disk or in an object store, with everything in Lance."""
+"""A root on a disk or in an object store, with its store and its views in Lance."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from state.upkeep.vacuum import Vacuumed
 
 @dataclass(frozen=True)
 class LanceRoot:
-    """`<root>/state.lance` and the datasets of the views; it may be sent to other processes."""
+    """`<root>/state.lance` and the datasets of the views; it can be pickled."""
 
     location: Location
     clock: Clock
@@ -68,7 +68,7 @@ class LanceRoot:
         location = self.location.child(path)
         dataset = open_dataset(location)
         try:
-            # Never `delete_unverified`: it takes the files of a commit that is on its way.
+            # Never `delete_unverified`: it deletes the files of a commit in flight.
             gone = dataset.cleanup_old_versions(versions=sorted(versions), error_if_tagged_old_versions=False)
         except (OSError, ValueError, RuntimeError) as error:
             raise storage_error(error, location) from None
@@ -81,10 +81,10 @@ class LanceRoot:
             objects = [each for batch in obstore.list(client) for each in batch]
             obstore.delete(client, [each["path"] for each in objects])
             if location.is_local:
-                shutil.rmtree(location.path)  # the directories, which only a disk has
+                shutil.rmtree(location.path)  # the directories, which an object store does not have
         except (BaseError, OSError) as error:
             raise storage_error(error, location) from None
-        # Some stores list a prefix for a while after its last object.
+        # Some stores list a prefix for a while after the deletion of its last object.
         return Vacuumed(datasets=1 if objects else 0, bytes=sum(each["size"] for each in objects))
 
     def tag_committed(self, view: ViewVersion) -> None:

@@ -26,8 +26,8 @@ from state.errors import (
     StorageError,
     StoreNotFoundError,
 )
-from state.lance.lance_access import create_dataset, lance_options, open_dataset
-from state.lance.store_format import check_format, current_rows, rows_of_fields, stamped_schema, upgraded
+from state.lance.lance_access import create_dataset, open_dataset
+from state.lance.store_format import check_format, stamped_schema
 from state.location import Location
 from state.objects.storage_error import storage_error
 from state.store.head_swap import HeadSwapStore, StagedSwap
@@ -37,7 +37,7 @@ from state.tables.record_rows import head_delta, read_head
 from state.tables.records import Head
 from state.tables.resolve import resolve
 from state.tables.row_selection import Clue, RowSelection
-from state.tables.tables import FORMAT_VERSION, PATCH, empty_rows, row_column, state_rows
+from state.tables.tables import PATCH, row_column, row_type, state_rows
 from state.upkeep.fold import StateFolder
 from state.upkeep.pin import Pin
 
@@ -47,20 +47,18 @@ _COMMIT_TIMEOUT = timedelta(seconds=60)
 class LanceStateStore(HeadSwapStore):
     """A handle on `<root>/state.lance`.
 
-    A commit stages the epoch's rows as one file and the new head as another, and shows both with one Lance `Update`
-    that puts the new file into the fragment of the head.  Lance refuses it if any later version has done the same.
-    Every version does: so it is enough that the last one is still there, whatever has been vacuumed since.  (Had each
-    commit removed the fragment of the head before it, only the very next version would tell, and a process that slept
-    until that one was vacuumed would be let in.)
+    A commit stages the epoch's rows as one file and the new head as another, and makes both visible with one Lance
+    `Update` that puts the new file into the fragment of the head.  Lance refuses it if any later version has changed
+    the same fragment.  Every version does, so the last one alone is enough for a refusal, even after a vacuum.  (If
+    each commit replaced the fragment of the head by a new one, only the very next version would conflict, and the
+    commit of a process that slept until the vacuum of that version would be accepted.)
 
-    The format is in the metadata of the dataset's schema, which opening reads anyway.  A store of an older format is
-    upgraded by the take-over: one strict `Overwrite` with all rows in the new shape and the new head.  Of any number of
-    upgrades, take-overs and commits on one version one is accepted, and a process that is killed before leaves only
-    files that nothing names.
+    The format is in the metadata of the dataset's schema, which opening reads anyway; a store of another format is
+    refused there.
     """
 
     def __init__(self, root: Location, clock: Clock, dataset: lance.LanceDataset, *, read_only: bool = False) -> None:
-        self._format = check_format(dataset.schema, root)
+        check_format(dataset.schema, root)
         fragment_id, head = _find_head(dataset, root)
         super().__init__(clock, head, dataset.version, read_only=read_only)
         self._root = root
@@ -73,7 +71,7 @@ class LanceStateStore(HeadSwapStore):
         """A new store.
 
         Raises:
-            CommitRefusedError: there is one already; of two that create it at once, one gets this.
+            CommitRefusedError: a store exists already; of two simultaneous creators one gets this.
             StorageError: the root cannot be written.
         """
         rows = state_rows(head_delta(Head(0, 0)).tables.items(), 0)
@@ -84,8 +82,8 @@ class LanceStateStore(HeadSwapStore):
         """The store as it is now.
 
         Raises:
-            StoreNotFoundError: there is none at this root.
-            RootMismatchError: it is of a later format than this version of Slackwater knows.
+            StoreNotFoundError: the root has no store.
+            RootMismatchError: the store has another format.
             StorageError: the root cannot be read.
         """
         try:
@@ -96,7 +94,7 @@ class LanceStateStore(HeadSwapStore):
 
     @classmethod
     def create_or_open(cls, root: Location, clock: Clock) -> LanceStateStore:
-        """The store, made if there is none; of two first starts at once, one creates it and the other opens it."""
+        """The store, created if missing; of two first starts at once, one creates it and the other opens it."""
         try:
             return cls.open(root, clock)
         except StoreNotFoundError:
@@ -133,19 +131,19 @@ class LanceStateStore(HeadSwapStore):
         """Keeps an epoch from the vacuum while the context lasts.
 
         Raises:
-            EpochNotFoundError: it is not, or no longer, retained.
-            StorageError: the root cannot be written; a reader who may not write has the retention.
+            EpochNotFoundError: the epoch is not, or no longer, retained.
+            StorageError: the root cannot be written; without write access an epoch stays by the retention only.
         """
         with Pin(self._root, self._clock, epoch):
-            # Expiry may have come first.  If it looks at the pins in the very moment before this one is written, the
-            # reader is told by EpochExpiredError; it never reads something else.
+            # The epoch may have expired before.  If the owner reads the pins just before this one is written, the
+            # reader gets an EpochExpiredError; it never reads wrong rows.
             if all(record.epoch != epoch for record in self.reopen().epochs()):
                 raise EpochNotFoundError(f"epoch {epoch} is not retained at {self._root}: choose a later one")
             yield
 
     def _stage(self, delta: Delta | None, head: Head) -> StagedSwap:
         try:
-            operation = self._update(delta, head) if self._format == FORMAT_VERSION else self._upgrade(delta, head)
+            operation = self._update(delta, head)
         except (OSError, ValueError, RuntimeError) as error:
             raise storage_error(error, self._root) from None
         transaction = Transaction(self._version, operation, transaction_properties={"epoch": str(head.epoch)})
@@ -170,9 +168,7 @@ class LanceStateStore(HeadSwapStore):
         )
 
     def stage_fold(self) -> StagedFold | None:
-        head, dataset = self._head, self._dataset  # in this order: a commit beside makes the dataset the newer
-        if self._format != FORMAT_VERSION:
-            return None
+        head, dataset = self._head, self._dataset  # in this order: after a commit in between the dataset is newer
         try:
             return self._folder.stage(
                 dataset, head_fragment_id=self._head_fragment_id, epoch=head.epoch, term=head.term
@@ -183,22 +179,13 @@ class LanceStateStore(HeadSwapStore):
     def _stage_fold_swap(self, fold: StagedFold, head: Head) -> StagedSwap:
         present = {fragment.fragment_id for fragment in self._dataset.get_fragments()}
         if not present.issuperset(fold.removed):
-            raise ProtocolError(f"{self._root}: a fold replaces fragments that are no longer there: stage it anew")
+            raise ProtocolError(f"{self._root}: a fold replaces fragments that no longer exist: stage another")
         try:
             operation = self._swap_of_head(head, fold.new, fold.removed)
         except (OSError, ValueError, RuntimeError) as error:
             raise storage_error(error, self._root) from None
         transaction = Transaction(self._version, operation, transaction_properties={"epoch": str(head.epoch)})
         return StagedSwap(transaction.uuid, head, transaction)
-
-    def _upgrade(self, delta: Delta | None, head: Head) -> LanceOperation.Overwrite:
-        if delta is not None:
-            raise ProtocolError(f"the store at {self._root} has format {self._format}: take it over before you commit")
-        uri, options = dataset_location(self._root).lance_uri, lance_options(self._root)
-        new = []
-        for rows in (state_rows(head_delta(head).tables.items(), head.epoch), upgraded(self._dataset)):
-            new += write_fragments(rows, uri, stamped_schema(), mode="overwrite", storage_options=options)
-        return LanceOperation.Overwrite(stamped_schema(), new)
 
     def _swap(self, staged: StagedSwap) -> None:
         transaction: Transaction = staged.content
@@ -207,17 +194,14 @@ class LanceStateStore(HeadSwapStore):
                 self._dataset, transaction, max_retries=0, commit_timeout=_COMMIT_TIMEOUT
             )
         except CommitConflictError as error:
-            raise CommitRefusedError(f"the head of version {self._version} is no longer the last") from error
+            raise CommitRefusedError(f"version {self._version} is no longer the last version") from error
         except (OSError, ValueError, RuntimeError) as error:
             raise CommitUnknownError(str(storage_error(error, self._root))) from None
         if dataset.version != self._version + 1:
             raise ProtocolError(
                 f"{self._root}: the commit after version {self._version} became version {dataset.version}: something "
-                "that is not Slackwater writes into state.lance; stop it and report this"
+                "that is not Slackwater writes to state.lance; stop it and report this"
             )
-        if self._format != FORMAT_VERSION:
-            self._head_fragment_id, _ = _find_head(dataset, self._root)
-        self._format = FORMAT_VERSION
         self._dataset = dataset
         self._version = dataset.version
         self._head = staged.head
@@ -228,7 +212,7 @@ class LanceStateStore(HeadSwapStore):
 
     def _adopt(self, fresh: LanceStateStore) -> None:
         self._dataset, self._head_fragment_id = fresh._dataset, fresh._head_fragment_id
-        self._version, self._head, self._format = fresh._version, fresh._head, fresh._format
+        self._version, self._head = fresh._version, fresh._head
 
     def _swap_name(self, version: int) -> str | None:
         if version > self._version:
@@ -238,33 +222,31 @@ class LanceStateStore(HeadSwapStore):
         except (OSError, ValueError) as error:
             reason = storage_error(error, self._root)
             if isinstance(reason, NotFoundError):
-                return None  # vacuumed since
+                return None  # vacuumed meanwhile
             raise reason from None
         return None if transaction is None else str(transaction.uuid)
 
     def find_keys(self, table: str, clues: Sequence[Clue], *, start: bytes, end: bytes) -> pa.ChunkedArray:
-        """The keys of rows that may fit, in no order, some twice: something was written for them that fits each clue.
+        """The keys of candidate rows, in no order, some twice: each clue fits the row as it was written at some time.
 
-        Lance finds them among millions of rows without handing these out; who wants the rows asks `scan` for some of
-        the keys, and looks at what they are now.
+        Lance filters millions of rows without returning them.  The caller passes keys to `scan`, and checks the current
+        rows.
 
         Args:
             table: a name of `TABLES`.
-            clues: what a row must have been written with; none lets all pass.
+            clues: conditions on the written rows; none selects all.
             start: only keys of at least this.
             end: only keys of less than this.
 
         Raises:
             StorageError: the root cannot be read.
         """
-        if row_column(table) not in self._dataset.schema.names:
-            return pa.chunked_array([], pa.binary())
         conditions = [clue.condition(table) for clue in clues]
         within = RowSelection(start, end).condition(table)
         found = self._keys_where(" AND ".join([within, *conditions]))
         if len(clues) < 2:
             return found
-        # What fits one clue by a patch may fit the others by what was written before.
+        # A row may fit one clue by a patch, and the others by an earlier write.
         patched = self._keys_where(f"{within} AND op = {PATCH} AND ({' OR '.join(conditions)})")
         for condition in conditions if len(patched) else ():
             patched = patched.filter(pc.is_in(patched, value_set=self._keys_where(f"{within} AND {condition}")))
@@ -280,19 +262,16 @@ class LanceStateStore(HeadSwapStore):
         self, table: str, state_version: int | None, selection: RowSelection, fields: Sequence[str] | None = None
     ) -> pa.Table:
         dataset = self._at(state_version)
-        if row_column(table) not in dataset.schema.names:
-            return empty_rows(table, fields)  # of a format that does not know the table
         columns = {name: name for name in ("vnode", "epoch", "op", "key")}
         if fields is None:
             columns["row"] = row_column(table)
         else:
-            known = {field.name for field in dataset.schema.field(row_column(table)).type}
-            columns.update({f"row.{name}": f"{row_column(table)}.{name}" for name in fields if name in known})
+            columns.update({f"row.{name}": f"{row_column(table)}.{name}" for name in fields})
         try:
             rows = dataset.to_table(columns=columns, filter=selection.condition(table))
         except (OSError, ValueError) as error:
             raise self._unreadable(error, dataset.version) from None
-        return current_rows(table, rows) if fields is None else rows_of_fields(table, fields, rows)
+        return rows if fields is None else _with_row(table, fields, rows)
 
     def _at(self, state_version: int | None) -> lance.LanceDataset:
         if state_version is None or state_version == self._version:
@@ -303,19 +282,26 @@ class LanceStateStore(HeadSwapStore):
             raise self._unreadable(error, state_version) from None
 
     def _unreadable(self, error: Exception, state_version: int) -> StorageError | NotFoundError:
-        """Files of a version may also vanish while it is read: its epoch has expired meanwhile."""
+        """The error of a failed read; the files of a version also vanish during a read when its epoch expires."""
         reason = storage_error(error, self._root)
         if not isinstance(reason, NotFoundError):
             return reason
         return EpochExpiredError(
             f"version {state_version} of the store at {self._root} is not retained: choose a later epoch; a tag or a "
-            "pin keeps one"
+            "pin keeps an epoch"
         )
 
 
 def dataset_location(root: Location) -> Location:
-    """Where the store of a root is."""
+    """The location of the store of a root."""
     return root.child("state.lance")
+
+
+def _with_row(table: str, fields: Sequence[str], rows: pa.Table) -> pa.Table:
+    """The same rows with the columns `row.<field>` as one struct column `row`."""
+    values = [rows[f"row.{name}"].combine_chunks() for name in fields]
+    row = pa.StructArray.from_arrays(values, fields=list(row_type(table, fields)))
+    return rows.select(["vnode", "epoch", "op", "key"]).append_column("row", row)
 
 
 def _find_head(dataset: lance.LanceDataset, root: Location) -> tuple[int, Head]:
@@ -324,4 +310,4 @@ def _find_head(dataset: lance.LanceDataset, root: Location) -> tuple[int, Head]:
             rows = fragment.to_table(columns=["table", row_column("head")])
             if rows["table"][0].as_py() == "head":
                 return fragment.fragment_id, read_head(rows[row_column("head")][0].as_py())
-    raise ProtocolError(f"the store at {root} has no head: restore it from a copy, and report this")
+    raise ProtocolError(f"the store at {root} has no head: restore the root from a copy, and report this")

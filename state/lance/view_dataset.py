@@ -1,4 +1,4 @@
-"""The datasets of views: created once, fenced at take-over, and tagged for plain Lance readers."""
+"""Datasets of views: created once, fenced at a take-over, and tagged for plain Lance readers."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ def create(location: Location, table: pa.Table) -> lance.LanceDataset:
     """A new dataset that holds `table`, as its version 1.
 
     Raises:
-        CommitRefusedError: there is a dataset at that place already.
-        StorageError: the place cannot be written.
+        CommitRefusedError: a dataset exists already at this location.
+        StorageError: the location cannot be written.
     """
     return create_dataset(location, table)
 
 
 def restore(root: Location, view: ViewVersion, term: int) -> ViewVersion:
-    """Makes the recorded version of a view its latest one, which refuses all that older writers have in flight.
+    """Makes the recorded version of a view its latest one, so that commits of older writers are refused.
 
-    Call it only after the head is won.  The new version is tagged with the term, so that no clean-up removes the
-    fence; the tags of older terms go.
+    Call it only after a successful take-over.  The new version is tagged with the term, so that no clean-up removes
+    the fence; the tags of older terms are deleted.
 
     Args:
-        root: where the pipeline writes.
+        root: the root that the pipeline writes to.
         view: the version that the head records.
-        term: the term that was won.
+        term: the term of the take-over.
 
     Returns:
-        The view with the new versions; they hold exactly the rows of the recorded ones.
+        The view with the new versions, which hold exactly the rows of the recorded ones.
 
     Raises:
-        FencedError: a later term has fenced the view already.
+        FencedError: a later term has already fenced the view.
         NotFoundError: the recorded version does not exist.
         StorageError: the dataset cannot be written.
     """
@@ -50,7 +50,7 @@ def restore(root: Location, view: ViewVersion, term: int) -> ViewVersion:
 def tag_committed(root: Location, view: ViewVersion) -> None:
     """Moves the tag `committed` of a view's dataset to the recorded version; never back.
 
-    A process that was frozen while another took over may come with an old version.
+    A process that was frozen during a take-over may call this with an old version.
 
     Raises:
         NotFoundError: the recorded version does not exist.
@@ -86,7 +86,7 @@ def _set_tag(dataset: lance.LanceDataset, location: Location, tag: str, version:
         else:
             dataset.tags.create(tag, version)
     except (OSError, ValueError) as error:
-        # Perhaps only the answer was lost, and the request was refused when it was repeated.
+        # The answer may have been lost, and the repeated request refused.
         if _tagged(dataset, tag) != version:
             raise storage_error(error, location) from None
 

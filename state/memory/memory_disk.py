@@ -1,4 +1,4 @@
-"""What a root in memory keeps when every handle is gone: the versions of the store, and those of the views."""
+"""The disk of a root in memory: it keeps the versions of the store and of the views when every handle is gone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Tables = Mapping[str, Mapping[bytes, Row]]
 
 @dataclass(frozen=True)
 class MemoryVersion:
-    """One version of the store: who made it, its head, and the rows of each table by key."""
+    """One version of the store: the name of the swap that made it, its head, and the rows of each table by key."""
 
     swap_name: str
     head: Head
@@ -25,14 +25,14 @@ class MemoryVersion:
 
 @dataclass
 class MemoryDataset:
-    """The dataset of a view: its versions, which of them fence, and which one plain readers open.
+    """The dataset of a view: its versions, its fence, and the version for plain readers.
 
     Args:
         versions: version -> rows, of any shape.
         latest: the last version; the next is one more.
-        fence_term: the term that restored it last, 0 if none has.
-        fence_version: the version that this made.
-        committed: the version that is tagged `committed`.
+        fence_term: the last term that restored it; 0 before the first.
+        fence_version: the version made by that restore.
+        committed: the version with the tag `committed`.
     """
 
     versions: dict[int, Any] = field(default_factory=dict)
@@ -45,14 +45,14 @@ class MemoryDataset:
         """The rows of a version.
 
         Raises:
-            NotFoundError: it does not exist.
+            NotFoundError: the version does not exist.
         """
         if version not in self.versions:
             raise NotFoundError(f"{path} has no version {version}: the last is {self.latest}")
         return self.versions[version]
 
     def add(self, rows: Any) -> int:
-        """The number of the new version that holds these rows."""
+        """Adds a version with these rows, and returns its number."""
         self.latest += 1
         self.versions[self.latest] = rows
         return self.latest
@@ -63,14 +63,14 @@ class MemoryDisk:
     """The disk of one root.
 
     Args:
-        fault: called around each swap of the head with "before" or "after"; what it raises, the writer gets instead of
-            an answer.
-        versions: version -> the store at it.
-        latest: the last version, 0 before there is a store.
-        staged: what actors have staged, by name; it stays when no commit takes it.
-        swaps: how many commits were tried, which names them.
+        fault: a function called with "before" and "after" around each swap of the head; the writer gets its exception
+            instead of an answer.
+        versions: version -> the store at this version.
+        latest: the last version; 0 without a store.
+        staged: staged deltas by name; a delta without a commit stays.
+        swaps: the number of tried commits, which names them.
         datasets: path -> the dataset of a view.
-        stored: path of a dataset -> rows that were staged for it.
+        stored: path of a dataset -> rows staged for it.
     """
 
     fault: Callable[[str], None] | None = None
@@ -85,7 +85,7 @@ class MemoryDisk:
         """The store at a version.
 
         Raises:
-            EpochNotFoundError: it is not, or no longer, there.
+            EpochNotFoundError: the version does not exist, or no longer.
         """
         if number not in self.versions:
             raise EpochNotFoundError(f"version {number} of the store is not retained: choose a later epoch")
@@ -95,16 +95,16 @@ class MemoryDisk:
         """Adds a version if `expected` is still the last one.
 
         Raises:
-            CommitRefusedError: it is not.
+            CommitRefusedError: another version is the last one.
         """
         self._meet("before")
         if self.latest != expected:
-            raise CommitRefusedError(f"version {expected} is no longer the last: it is {self.latest}")
+            raise CommitRefusedError(f"version {expected} is no longer the last version, {self.latest} is")
         self.add(version)
         self._meet("after")
 
     def add(self, version: MemoryVersion) -> None:
-        """Makes this the last version."""
+        """Adds a version, as the last one."""
         self.latest += 1
         self.versions[self.latest] = version
 

@@ -1,4 +1,4 @@
-"""A root in memory: what `LanceRoot` does, for simulation and tests."""
+"""A root in memory: the contract of `LanceRoot`, for simulation and tests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from state.upkeep.vacuum import STORE_PATH, Vacuumed
 
 @dataclass(frozen=True)
 class MemoryRoot:
-    """The store and the views on a `MemoryDisk`.  The rows of a view may be any value; nothing looks into them."""
+    """The store and the views on a `MemoryDisk`.  The rows of a view may be any value; no method reads them."""
 
     disk: MemoryDisk
     clock: Clock
@@ -50,7 +50,7 @@ class MemoryRoot:
         return _without(dataset.versions, {version for version in versions if version not in kept})
 
     def delete_dataset(self, path: str) -> Vacuumed:
-        # Another vacuum may have been here meanwhile.
+        # Another vacuum may have deleted it meanwhile.
         staged = self.disk.stored.pop(path, None)
         return Vacuumed(datasets=int(self.disk.datasets.pop(path, None) is not None or staged is not None))
 
@@ -60,20 +60,20 @@ class MemoryRoot:
         dataset.committed = max(view.version, dataset.committed or 0)
 
     def commit_view(self, path: str, expected_version: int, rows: Any) -> int:
-        """Writes the next version of a view's dataset, as a writer does that has `expected_version` open.
+        """Writes the next version of a view's dataset, as a writer with `expected_version` open.
 
         Args:
-            path: of the dataset; it is created if the expected version is 0.
-            expected_version: the version that `rows` were computed from.
+            path: the path of the dataset; expected version 0 creates it.
+            expected_version: the version from which `rows` were computed.
             rows: all rows of the view.
 
         Returns:
             The new version.
 
         Raises:
-            CommitRefusedError: that version is not the last one; a take-over has restored the view, or there is one
-                already.
-            ViewNotFoundError: there is no such dataset.
+            CommitRefusedError: that version is not the last one: a take-over has restored the view, or the dataset
+                already exists.
+            ViewNotFoundError: the dataset does not exist.
         """
         dataset = self.disk.datasets.setdefault(path, MemoryDataset()) if not expected_version else self._dataset(path)
         if dataset.latest != expected_version:
@@ -86,24 +86,24 @@ class MemoryRoot:
         """The rows of a view at a version.
 
         Raises:
-            NotFoundError: it does not exist.
+            NotFoundError: the version does not exist.
         """
         return self._dataset(path).rows(path, version)
 
     def stage_rows(self, path: str, rows: Any) -> str:
-        """Writes rows for a dataset that may not exist yet; what they are called there."""
+        """Stages rows for a dataset that may not exist yet, and returns their name in it."""
         staged = self.disk.stored.setdefault(path, [])
         staged.append(rows)
         return str(len(staged) - 1)
 
     def staged_rows(self, path: str, name: str) -> Any:
-        """Rows that were staged; None if they are not there any more, which a commit would not notice."""
+        """Staged rows; None if they no longer exist, which a commit would not notice."""
         staged = self.disk.stored.get(path, [])
         return staged[int(name)] if int(name) < len(staged) else None
 
     def _dataset(self, path: str) -> MemoryDataset:
         if path not in self.disk.datasets:
-            raise ViewNotFoundError(f"there is nothing at {path}")
+            raise ViewNotFoundError(f"{path} does not exist")
         return self.disk.datasets[path]
 
     def _restore_dataset(self, path: str, version: int, term: int) -> int:

@@ -1,4 +1,4 @@
-"""A store in memory, for simulation and tests: the same contract, without a disk."""
+"""A store in memory, for simulation and tests: the contract of `StateStore`, without a disk."""
 
 from __future__ import annotations
 
@@ -22,12 +22,11 @@ from state.tables.tables import DELETE, PUT, TABLES
 class MemoryStateStore(HeadSwapStore):
     """A handle on a `MemoryDisk`; a fresh handle sees exactly what was committed.
 
-    A version is a dictionary of rows for each table; versions share the tables in which they do not differ.  Arrow is
-    made by `scan` alone.
+    A version is a dictionary of rows for each table; versions share unchanged tables.  Only `scan` makes Arrow.
     """
 
     def __init__(self, disk: MemoryDisk, clock: Clock, version: int, *, read_only: bool = False) -> None:
-        self._made = disk.version(version)  # kept: a vacuum may take it from the disk while this handle sleeps
+        self._made = disk.version(version)  # kept: a vacuum may delete it from the disk while this handle is open
         super().__init__(clock, self._made.head, version, read_only=read_only)
         self._disk = disk
 
@@ -36,7 +35,7 @@ class MemoryStateStore(HeadSwapStore):
         """A new store.
 
         Raises:
-            CommitRefusedError: there is one already.
+            CommitRefusedError: a store exists already.
         """
         if disk.latest:
             raise CommitRefusedError("a store exists already: open it")
@@ -48,15 +47,15 @@ class MemoryStateStore(HeadSwapStore):
         """The store as it is now.
 
         Raises:
-            StoreNotFoundError: there is none.
+            StoreNotFoundError: the disk has no store.
         """
         if not disk.latest:
-            raise StoreNotFoundError("there is no store in this memory: create one")
+            raise StoreNotFoundError("this memory has no store: create one")
         return cls(disk, clock, disk.latest, read_only=read_only)
 
     @classmethod
     def create_or_open(cls, disk: MemoryDisk, clock: Clock) -> MemoryStateStore:
-        """The store, made if there is none."""
+        """The store, created if it does not exist."""
         return cls.open(disk, clock) if disk.latest else cls.create(disk, clock)
 
     def scan(
@@ -98,7 +97,7 @@ class MemoryStateStore(HeadSwapStore):
         return StagedSwap(name, head, MemoryVersion(name, head, tables))
 
     def stage_fold(self) -> StagedFold | None:
-        # There is nothing to put together here; but a fold is a version, and that one is made as on a disk.
+        # Memory has no fragments to fold; but a fold is a version, which must exist here as on a disk.
         is_folded = self._made.swap_name.startswith(_FOLD)
         return None if is_folded else StagedFold(self._head.term)
 
@@ -137,7 +136,7 @@ def _schema_of(table: str, fields: Sequence[str]) -> pa.Schema:
 
 
 def _changed(table: str, rows: Mapping[bytes, Row], changes: Changes, epoch: int) -> dict[bytes, Row]:
-    """The rows after the changes of an epoch: what `resolve` computes, one at a time."""
+    """The rows after the changes of an epoch: the result of `resolve`, computed row by row."""
     changed = dict(rows)
     for key, (op, vnode, fields) in changes.items():
         if op == PUT:

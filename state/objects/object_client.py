@@ -1,4 +1,4 @@
-"""An obstore client for a location, that never waits for ever."""
+"""Obstore clients of locations: with time-outs, retries, and the endpoint of the server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from state.errors import SettingsError
 from state.location import Location
 
 CONNECT_TIMEOUT_S = 5
-# A request may take long while bytes flow, and is given up when they stop.
+# A request may last long while bytes arrive; it fails when they stop for this time.
 READ_TIMEOUT_S = 10
 _TIMEOUT_S = 300
 _DEFAULT_REGION = "us-east-1"
@@ -37,20 +37,20 @@ _BACKOFF: Any = {"init_backoff": timedelta(milliseconds=100), "max_backoff": tim
 
 
 def object_client(location: Location, *, max_attempts: int = 4, retry_within_s: float = 10.0) -> ObjectStore:
-    """A client whose paths are relative to the location; a local directory is made when something is written.
+    """A client whose paths are relative to the location; a write creates the directory of a local one.
 
-    A request ends after `retry_within_s` and at most one more read timeout of 10 s, whatever the store does.
+    A request ends after at most `retry_within_s` and one read timeout of 10 s.
 
     Args:
-        location: where.
-        max_attempts: tries of one request.
-        retry_within_s: none begins later than this after the first.
+        location: the location of the root of its paths.
+        max_attempts: the number of tries of one request.
+        retry_within_s: no try begins later than this after the first, in seconds.
     """
     if location.is_local:
         return LocalStore(location.path, mkdir=True)
     given = dict(location.storage_options)
     client: Any = {name: given.pop(name) for name in _CLIENT_OPTIONS & given.keys()}
-    # With options for the client, obstore no longer looks at AWS_ALLOW_HTTP; an http endpoint says it anyway.
+    # With options for the client, obstore ignores AWS_ALLOW_HTTP; an http endpoint implies it.
     endpoint = location.url if location.scheme == "http" else endpoint_of(location)
     client["allow_http"] = client.get("allow_http") == "true" or endpoint.startswith("http://")
     client.setdefault("connect_timeout", f"{CONNECT_TIMEOUT_S}s")
@@ -68,22 +68,22 @@ def object_client(location: Location, *, max_attempts: int = 4, retry_within_s: 
 
 
 def endpoint_of(location: Location) -> str:
-    """The URL of the server that a location's options or the environment name; empty for the provider's own.
+    """The URL of the server from a location's options or the environment; empty for the provider's own.
 
     Raises:
-        SettingsError: what they name is no URL, at which obstore and Lance panic.
+        SettingsError: the value is not a valid URL; obstore and Lance would panic.
     """
     name, endpoint = next(_endpoints(location), ("", ""))
     if name and location.scheme == "s3" and not _URL.match(endpoint):
         raise SettingsError(
-            f"{location}: {name} is {endpoint!r}, and that is no URL: give http://HOST:PORT or https://HOST, or leave "
-            "it out for AWS itself"
+            f"{location}: {name} is {endpoint!r}, which is not a valid URL: give http://HOST:PORT or https://HOST, or "
+            "leave it out for AWS itself"
         )
     return endpoint
 
 
 def _endpoints(location: Location) -> Iterator[tuple[str, str]]:
-    """Who names an endpoint, and which; the first counts."""
+    """The settings that name an endpoint, as (name of the setting, endpoint); the first counts."""
     for name in _ENDPOINT_OPTIONS:
         if name in location.storage_options:
             yield f"the storage option {name}", location.storage_options[name]

@@ -1,4 +1,4 @@
-"""What Lance and obstore say about a store, in our words: one line, without secrets."""
+"""Errors of Lance and obstore as errors of our tree: one line, without secrets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from state.errors import (
 from state.location import Location, is_secret
 
 _NO_BUCKET = ("NoSuchBucket", "bucket does not exist")
-# A disk, a quota on it, a limit of the process, and S3 servers.
+# Of a disk, its quota, a limit of the process, and S3 servers.
 _FULL = (
     "os error 28",
     "os error 122",
@@ -42,7 +42,11 @@ _MAX_CHARACTERS = 300
 
 
 def storage_error(error: Exception, location: Location) -> StorageError | NotFoundError:
-    """The error of our tree for one that was raised at a location.
+    """The error of our tree for an error of Lance or obstore.
+
+    Args:
+        error: the error of Lance or obstore.
+        location: the location of the request.
 
     Returns:
         BucketNotFoundError, StorageFullError, AccessDeniedError, StoreNotFoundError, or else StorageUnavailableError.
@@ -51,12 +55,12 @@ def storage_error(error: Exception, location: Location) -> StorageError | NotFou
     if any(mark in text for mark in _NO_BUCKET):
         return BucketNotFoundError(f"the bucket of {location} does not exist: create it or correct the URL")
     if any(mark in text for mark in _FULL):
-        what = "the disk, or its quota, is full" if location.is_local else "the store says that it, or a quota, is full"
-        return StorageFullError(f"{location} has no room left ({what}): make room; what was committed is kept")
+        what = "the disk, or its quota, is full" if location.is_local else "the store, or its quota, is full"
+        return StorageFullError(f"{location} has no room left ({what}): make room; committed epochs are kept")
     if any(mark in text for mark in _DENIED):
         return AccessDeniedError(f"access to {location} is refused: correct the credentials or the permissions")
     if any(mark in text for mark in _NOT_FOUND):
-        return StoreNotFoundError(f"there is nothing at {location}, or not in that version: correct the URL")
+        return StoreNotFoundError(f"{location} does not exist, or not in that version: correct the URL")
     for name, value in location.storage_options.items():
         if value and is_secret(name):
             text = text.replace(value, "***")

@@ -1,18 +1,17 @@
-"""`<root>/commands/`: what other processes ask of the owner, and its answers.
+"""The inbox of a root: commands of other processes to its owner, and the answers, as files in `<root>/commands/`.
 
-    <id>.json          written once, by whoever asks       {"run": "...", "command": {"kind": "pause"}}
-    <id>.answer.json   written once, by the owner          {"done": true, "text": "paused", "values": {}}
+    <id>.json          written once, by the process that asks   {"run": "...", "command": {"kind": "pause"}}
+    <id>.answer.json   written once, by the owner               {"done": true, "text": "paused", "values": {}}
 
-An id begins with the asker's time in milliseconds: names sort as they were asked.  A command names the run that it is
-for: what was asked of a run that is over is never done by the next one.
+An id begins with the time of the asking process in milliseconds: names sort by it.  A command names its run: the next
+run never carries out the commands of an earlier one.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -24,26 +23,26 @@ from state.errors import ProtocolError, UsageError
 from state.location import Location
 from state.objects.object_client import object_client
 from state.objects.storage_error import storage_error
-from state.ownership.command import Command, command_from_json, command_to_json
+from state.ownership.command import Answer, Command, command_from_json
 
 if TYPE_CHECKING:
     from random import Random  # noqa: TID251 - as an argument
 
 _DIRECTORY = "commands"
 _NAME = re.compile(rf"{_DIRECTORY}/([0-9]{{13}}-[0-9a-f]{{16}})(\.answer)?\.json")
-_MOST_BYTES = 16 * 1024
-_KEPT = timedelta(hours=1)
+_MAX_BYTES = 16 * 1024
+_RETENTION = timedelta(hours=1)
 
 
 @dataclass(frozen=True)
-class Asked:
+class PendingCommand:
     """A command without an answer.
 
     Args:
         id: its name.
-        run: whom it is for; empty if that cannot be read.
-        command: what is asked; None if that cannot be read.
-        error: why it cannot be read.
+        run: the run that it is for; empty if the file cannot be read.
+        command: the command; None if the file cannot be read.
+        error: the reason why the file cannot be read.
     """
 
     id: str
@@ -52,21 +51,12 @@ class Asked:
     error: str = ""
 
 
-@dataclass(frozen=True)
-class Answer:
-    """What became of a command: whether it is done, one line about it, and its numbers."""
-
-    done: bool
-    text: str
-    values: Mapping[str, int] = field(default_factory=dict)
-
-
 class CommandInbox:
-    """The commands of one root, for both sides.
+    """The commands and answers of one root, for the process that asks and for the owner.
 
     Args:
         root: the root.
-        clock: names commands, and tells how old answers are.
+        clock: gives the time in the ids, and the age of answers.
     """
 
     def __init__(self, root: Location, clock: Clock) -> None:
@@ -77,37 +67,37 @@ class CommandInbox:
         """Writes a command.
 
         Args:
-            command: what is asked.
+            command: the command.
             run: the run that owns the root.
-            random: tells commands of one millisecond apart.
+            random: distinguishes commands of one millisecond.
 
         Returns:
-            Its id.
+            The id of the command.
 
         Raises:
-            UsageError: it is too large.
+            UsageError: the command is too large.
             StorageError: the root cannot be written.
         """
-        body = json.dumps({"run": run, "command": command_to_json(command)}).encode()
-        if len(body) > _MOST_BYTES:
-            raise UsageError(f"a command of {len(body):,} bytes is too large, {_MOST_BYTES:,} are the most: shorten it")
+        body = json.dumps({"run": run, "command": command.to_json()}).encode()
+        if len(body) > _MAX_BYTES:
+            raise UsageError(f"a command of {len(body):,} bytes is too large: shorten it to {_MAX_BYTES:,} bytes")
         while True:
             milliseconds = int(self._clock.now().timestamp() * 1000)
             name = f"{milliseconds:013d}-{random.getrandbits(64):016x}"
-            # It may be there because a first try arrived and its answer did not.
+            # The file may exist because a first request arrived and its response was lost.
             if self._create(_path(name), body) or self._read(_path(name)) == body:
                 return name
 
     def withdraw(self, name: str) -> None:
-        """Takes a command back that nobody has answered; one that is being done is not stopped by it."""
+        """Deletes a command without an answer.  The owner may be carrying it out already, and then completes it."""
         self._delete([_path(name)])
 
     def answer_to(self, name: str) -> Answer | None:
-        """The answer to a command, None while there is none.
+        """The answer to a command; None before the owner has written it.
 
         Raises:
             StorageError: the root cannot be read.
-            ProtocolError: the answer cannot be understood.
+            ProtocolError: the answer is not valid.
         """
         body = self._read(_answer_path(name))
         if body is None:
@@ -117,10 +107,10 @@ class CommandInbox:
             numbers = {str(name): int(number) for name, number in values["values"].items()}
             return Answer(values["done"] is True, str(values["text"]), numbers)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-            raise ProtocolError(f"{self._root}/{_answer_path(name)} is no answer that this version knows") from None
+            raise ProtocolError(f"{self._root}/{_answer_path(name)} is not a valid answer") from None
 
-    def pending(self) -> list[Asked]:
-        """The commands without an answer, oldest first, for one LIST.  Answers that are an hour old are cleared away.
+    def pending(self) -> list[PendingCommand]:
+        """The commands without an answer, oldest first.  Costs one LIST; deletes answers that are an hour old.
 
         Raises:
             StorageError: the root cannot be read or written.
@@ -129,18 +119,18 @@ class CommandInbox:
             listed = [each for batch in obstore.list(self._client, _DIRECTORY) for each in batch]
         except (BaseError, OSError) as error:
             raise storage_error(error, self._root) from None
-        asked: dict[str, int] = {}
-        answered: dict[str, Any] = {}
+        sizes: dict[str, int] = {}
+        answered_at: dict[str, Any] = {}
         for each in listed:
             if (name := _NAME.fullmatch(each["path"])) is None:
                 continue
             if name[2]:
-                answered[name[1]] = each["last_modified"]
+                answered_at[name[1]] = each["last_modified"]
             else:
-                asked[name[1]] = each["size"]
-        old = [name for name, at in answered.items() if at < self._clock.now() - _KEPT]
+                sizes[name[1]] = each["size"]
+        old = [name for name, at in answered_at.items() if at < self._clock.now() - _RETENTION]
         self._delete([path for name in old for path in (_path(name), _answer_path(name))])
-        unanswered = (self._asked(name, asked[name]) for name in sorted(asked.keys() - answered))
+        unanswered = (self._pending(name, sizes[name]) for name in sorted(sizes.keys() - answered_at))
         return [command for command in unanswered if command is not None]
 
     def answer(self, name: str, answer: Answer) -> None:
@@ -151,10 +141,10 @@ class CommandInbox:
         """
         self._create(_answer_path(name), json.dumps(asdict(answer)).encode())
 
-    def _asked(self, name: str, size: int) -> Asked | None:
-        """What a file asks; None if it was withdrawn meanwhile."""
-        if size > _MOST_BYTES:
-            return Asked(name, error=f"a command of {size:,} bytes is not read, {_MOST_BYTES:,} are the most")
+    def _pending(self, name: str, size: int) -> PendingCommand | None:
+        """Reads a command; None if it was withdrawn meanwhile."""
+        if size > _MAX_BYTES:
+            return PendingCommand(name, error=f"the command has {size:,} bytes; at most {_MAX_BYTES:,} are read")
         body = self._read(_path(name))
         if body is None:
             return None
@@ -162,14 +152,14 @@ class CommandInbox:
             values = json.loads(body)
             run, command = values["run"], values["command"]
         except (ValueError, TypeError, KeyError, RecursionError):
-            return Asked(name, error='a command is JSON like {"run": "...", "command": {"kind": "pause"}}')
+            return PendingCommand(name, error='a command is JSON like {"run": "...", "command": {"kind": "pause"}}')
         try:
-            return Asked(name, str(run), command_from_json(command))
+            return PendingCommand(name, str(run), command_from_json(command))
         except UsageError as error:
-            return Asked(name, str(run), error=str(error))
+            return PendingCommand(name, str(run), error=str(error))
 
     def _create(self, path: str, body: bytes) -> bool:
-        """Whether the object is new."""
+        """Writes an object; returns False if it exists."""
         try:
             obstore.put(self._client, path, body, mode="create")
             return True
@@ -191,7 +181,7 @@ class CommandInbox:
             try:
                 obstore.delete(self._client, path)
             except (FileNotFoundError, NotFoundError):
-                continue  # somebody else was first
+                continue  # another process was first
             except (BaseError, OSError) as error:
                 raise storage_error(error, self._root) from None
 

@@ -1,4 +1,4 @@
-"""`<root>/owner.json`: which process runs on a root.  A courtesy that saves waiting; safety rests on the head alone."""
+"""`<root>/owner.json`: the process that runs on a root, and its status.  Safety rests on the head alone."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ _TIMES = ("since", "renewed_at")
 
 @dataclass(frozen=True)
 class Owner:
-    """What `owner.json` says.
+    """The content of `owner.json`.
 
     Args:
-        run_id: tells this run apart from every other.
-        pipeline: its name.
+        run_id: a name that no other run has.
+        pipeline: the name of the pipeline.
         host: the name of the machine.
-        pid: the process on it.
-        pid_started: when that process started, in seconds since 1970: a pid that is used again is another process.
-        since: when the run began.
-        renewed_at: when this was written, by the owner's clock.
-        phase: what the run is doing, or how it ended.
-        term: the term it holds, 0 before it has one.
-        sources: how the files of each are being found, as far as this run or the one before has said that.
-        last_error: one line, or None.
-        fetchers: how many fetch actors there are.
-        scaling: why, if the run has decided it by how much there is to do.
-        status: how far the run was when this was written, as JSON; None until it has said that.
-        released: whether the run has ended and let go of the root.
+        pid: the process id on it.
+        pid_started: the start of that process, in seconds since 1970: it tells apart two processes with one pid.
+        since: the start of the run.
+        renewed_at: the time of this renewal, by the owner's clock.
+        phase: the phase of the run, or how it ended.
+        term: the term of the run; 0 before its take-over.
+        sources: the progress of discovery by source, from this run or from the one before.
+        last_error: the last error in one line, or None.
+        fetchers: the number of fetch actors.
+        scaling: the reason for that number, if the run has chosen it by load.
+        status: the status of the run at this renewal, as JSON; None before the first.
+        released: true when the run has ended and released the root.
     """
 
     run_id: str
@@ -68,7 +68,7 @@ class Owner:
     released: bool = False
 
     def is_dead(self) -> bool:
-        """Whether the process ran on this machine and does so no more."""
+        """True if the process ran on this machine and has ended."""
         if self.host != socket.gethostname():
             return False
         try:
@@ -92,7 +92,7 @@ class _Found:
 
 
 def read_owner(root: Location) -> Owner | None:
-    """The owner that `owner.json` names, living or not; None if there is none.
+    """The owner in `owner.json`, alive or dead; None if the file does not exist.
 
     Raises:
         StorageError: the root cannot be read.
@@ -102,15 +102,15 @@ def read_owner(root: Location) -> Owner | None:
 
 
 class Ownership:
-    """Holds `owner.json` for one run, renewed from a thread of its own.
+    """Holds `owner.json` for one run, renewed by a thread of its own.
 
     Args:
         root: the root that the run writes to.
-        clock: gives the times that are written, and paces the watching of another owner.
-        run_id: tells this run apart from every other.
-        pipeline: its name, for those who are refused.
+        clock: the clock for the written times and for the wait for another owner.
+        run_id: a name that no other run has.
+        pipeline: the name of the pipeline, for messages to other runs.
         interval_s: seconds between renewals.
-        watch_s: seconds for which another owner must be silent before its root is taken.
+        watch_s: seconds without a renewal after which the root of another owner is taken.
     """
 
     def __init__(
@@ -146,19 +146,19 @@ class Ownership:
 
     @property
     def replaced(self) -> frozenset[str]:
-        """The run that was the owner before, if there was one."""
+        """The id of the previous owner's run; empty without one."""
         return self._replaced
 
     @property
     def lost(self) -> bool:
-        """Whether another run has written itself into `owner.json`."""
+        """True if `owner.json` names another run."""
         return self._lost.is_set()
 
     def acquire(self, *, takeover: bool = False) -> None:
-        """Becomes the owner, and begins to renew.
+        """Becomes the owner, and starts the renewals.
 
         Args:
-            takeover: do not ask whether another owner lives.
+            takeover: true to replace another owner without waiting.
 
         Raises:
             OwnedError: another process runs on this root.
@@ -168,7 +168,7 @@ class Ownership:
         if found is not None and not (takeover or found.owner.released or found.owner.is_dead()):
             found = self._watch(found)
         if found is not None:
-            # What the run before has said of them holds until this one has something to say.
+            # The progress of the previous run is valid until this run reports its own.
             self.update(sources={name: each.at_rest() for name, each in found.owner.sources.items()})
         try:
             self._write(None if found is None else found.version)
@@ -190,15 +190,15 @@ class Ownership:
         fetchers: int | None = None,
         scaling: str | None = None,
     ) -> None:
-        """Changes what the next renewal writes; a new phase, term or number of fetch actors is written at once.
+        """Changes the content of the next renewal; a new phase, term or number of fetch actors is written at once.
 
         Args:
-            phase: what the run is doing now.
-            term: the term that it holds.
-            sources: how the files of each are being found; of those that are not named it is as it was.
+            phase: the phase of the run.
+            term: the term of the run.
+            sources: the progress of discovery by source; other sources keep theirs.
             last_error: one line; the empty text clears it.
-            fetchers: how many fetch actors there are.
-            scaling: why, or the empty text.
+            fetchers: the number of fetch actors.
+            scaling: the reason for that number, or the empty text.
         """
         changes: dict[str, Any] = {
             "phase": phase,
@@ -215,11 +215,11 @@ class Ownership:
             self._wake.set()
 
     def tell(self, status: Callable[[], Mapping[str, Any]]) -> None:
-        """From now on every renewal writes what this gives at that moment: how far the run is, as JSON."""
+        """Sets the function that returns the status of the run as JSON; every renewal calls it."""
         self._tell = status
 
     def renew(self) -> None:
-        """Writes `owner.json` once, unless another run is in it: then this one is `lost`, and writes no more.
+        """Writes `owner.json` once; if it names another run, this run is `lost` and writes no more.
 
         Raises:
             StorageError: the root cannot be read or written; the next renewal tries again.
@@ -237,7 +237,7 @@ class Ownership:
                 self._lost.set()
 
     def release(self, phase: str = "stopped") -> None:
-        """Ends the renewing and writes the last phase, if the root is still ours."""
+        """Ends the renewals and writes the last phase, if the root is still this run's."""
         self._ended.set()
         self._wake.set()
         if self._thread is not None:
@@ -249,10 +249,10 @@ class Ownership:
         try:
             self.renew()
         except StorageError:
-            pass  # the next run watches for a while instead of starting at once
+            pass  # the next run waits for `watch_s` seconds instead of starting at once
 
     def _wrote(self, found: _Found) -> bool:
-        """Whether what is there is this run's: an answer may be lost, and its request is then refused when repeated."""
+        """True if this run wrote the file: after a lost answer the repeated request of this run is refused."""
         return found.owner.run_id == self._owner.run_id
 
     def _renew_until_ended(self) -> None:
@@ -264,7 +264,7 @@ class Ownership:
             try:
                 self.renew()
             except StorageError:
-                continue  # silence for a while costs at most this courtesy; the head decides
+                continue  # a missing renewal costs at most the root, never rows: the head decides
 
     def _watch(self, found: _Found) -> _Found | None:
         deadline = self._clock.monotonic() + self._watch_s

@@ -1,7 +1,7 @@
-"""The commit protocol, apart from where the rows are kept: every commit swaps the one head row.
+"""The commit protocol, without the storage of rows: every commit swaps the one head row.
 
 A swap names the head that it replaces, so it is a compare-and-swap: of two swaps of one head exactly one is accepted.
-A swap ends as done, refused, or not known; then a fresh handle decides, by the name of the transaction.
+The outcome of a swap is done, refused or unknown; for an unknown one a fresh handle decides, by the name of the swap.
 """
 
 from __future__ import annotations
@@ -32,7 +32,13 @@ _POLL_S = 0.1
 
 @dataclass(frozen=True)
 class StagedSwap:
-    """A commit that is durable but not visible.  `name` tells it apart from every other commit."""
+    """A commit that is durable but not visible.
+
+    Args:
+        name: a name that no other commit has.
+        head: the head that it makes visible.
+        content: the commit, as the implementation of the store needs it.
+    """
 
     name: str
     head: Head
@@ -40,7 +46,7 @@ class StagedSwap:
 
 
 class HeadSwapStore(ABC):
-    """A `StateStore` on top of a place that can swap a head; the contract is that of `state.store.store.StateStore`."""
+    """The part of a `StateStore` that does not depend on its storage; a subclass stages rows and swaps the head."""
 
     def __init__(self, clock: Clock, head: Head, version: int, *, read_only: bool = False) -> None:
         self._clock = clock
@@ -51,36 +57,36 @@ class HeadSwapStore(ABC):
 
     @abstractmethod
     def _stage(self, delta: Delta | None, head: Head) -> StagedSwap:
-        """Makes the changes of the head's epoch, and the head, durable without showing them."""
+        """Makes a head and the changes of its epoch durable, not visible."""
 
     @abstractmethod
     def stage_fold(self) -> StagedFold | None:
-        """Makes the next fold durable without showing it; None if nothing is due.  Commits may go on beside."""
+        """Makes the next fold durable, not visible; None if no fold is due.  Commits may run at the same time."""
 
     @abstractmethod
     def _stage_fold_swap(self, fold: StagedFold, head: Head) -> StagedSwap:
-        """The commit that shows a fold, with the head as it is."""
+        """The commit that makes a fold visible; the head keeps its content."""
 
     @abstractmethod
     def _swap(self, staged: StagedSwap) -> None:
-        """Shows what was staged if the head is still this handle's, as version + 1, and moves this handle there.
+        """Makes a staged commit visible as version + 1 if the head is still this handle's, and moves this handle there.
 
         Raises:
             CommitRefusedError: the head is no longer this handle's.
-            CommitUnknownError: anything else.
+            CommitUnknownError: any other error.
         """
 
     @abstractmethod
     def reopen(self, version: int | None = None) -> HeadSwapStore:
-        """A fresh handle on what is committed now, or on an older version."""
+        """A fresh handle on the last version, or on an older one."""
 
     @abstractmethod
     def _adopt(self, fresh: Any) -> None:
-        """Moves this handle to where a fresh one of the same class is."""
+        """Moves this handle to the version of a fresh one of the same class."""
 
     @abstractmethod
     def _swap_name(self, version: int) -> str | None:
-        """The name of the swap that made a version; None if there is no such version."""
+        """The name of the swap that made a version; None if the version does not exist."""
 
     @abstractmethod
     def scan(
@@ -171,14 +177,14 @@ class HeadSwapStore(ABC):
     def commit_fold(self, fold: StagedFold) -> None:
         self._check_writable()
         if fold.term != self._head.term:
-            raise ProtocolError(f"a fold of term {fold.term} cannot be committed in term {self._head.term}: stage anew")
+            raise ProtocolError(f"a fold of term {fold.term} is not valid in term {self._head.term}: stage another")
         self._commit(self._stage_fold_swap(fold, self._head))
 
     def _check_writable(self) -> None:
         if self._read_only:
             raise ProtocolError("this handle was opened for reading: it cannot commit")
         if self._out_of_date:
-            raise CommitRefusedError("a commit through this handle was refused before: open a new one and take over")
+            raise CommitRefusedError("a commit through this handle was refused before: open a new handle and take over")
 
     def _commit(self, staged: StagedSwap) -> None:
         try:
@@ -196,14 +202,14 @@ class HeadSwapStore(ABC):
                 return
         except StorageError as unreadable:
             raise CommitUnknownError(
-                f"it is not known whether epoch {staged.head.epoch} was committed, and the store does not answer "
-                f"({unreadable}): start again when it does, what was committed is kept"
+                f"the outcome of the commit of epoch {staged.head.epoch} is not known, and the store does not answer "
+                f"({unreadable}): start again when it answers; committed epochs are kept"
             ) from error
         own_late_take_over = staged.head.run and fresh.head.run == staged.head.run
         if fresh.head.term != self._head.term and not own_late_take_over:
             raise FencedError(
                 f"another process has taken this root over (its term is {fresh.head.term}, ours was "
-                f"{self._head.term}): this one stops; nothing of epoch {staged.head.epoch} was written"
+                f"{self._head.term}): this process stops; nothing of epoch {staged.head.epoch} was written"
             ) from error
         raise CommitRefusedError(
             f"the commit of epoch {staged.head.epoch} was refused and wrote nothing ({error}): recover from epoch "

@@ -1,4 +1,4 @@
-"""What recovery and commits ask of the place that a pipeline writes to, whatever it is."""
+"""The contract of a root: the place that a pipeline writes to, with its store and the datasets of its views."""
 
 from __future__ import annotations
 
@@ -16,47 +16,47 @@ class Root(Protocol):
         """A handle on the store as it is now.
 
         Raises:
-            StoreNotFoundError: there is none.
-            RootMismatchError: it is of a later format than this version of Slackwater knows.
-            StorageError: the place cannot be read.
+            StoreNotFoundError: the root has no store.
+            RootMismatchError: the store has another format.
+            StorageError: the root cannot be read.
         """
         ...
 
     def create_or_open(self) -> StateStore:
-        """The store, made if there is none; of two first starts at once, one creates it and the other opens it."""
+        """The store, created if missing; of two first starts at once, one creates it and the other opens it."""
         ...
 
     def stage(self, delta: Delta, epoch: int) -> Delta:
-        """Makes a large delta durable, and gives a small one that names it.
+        """Makes a large delta durable, and returns a small one that names it.
 
-        Any process may stage, while another commits.  What is staged becomes visible with the commit of its epoch; if
-        that never comes, it is in nobody's way.
+        Any process may stage while another commits.  Staged rows become visible with the commit of their epoch; without
+        that commit they stay invisible, and do no harm.
 
         Raises:
-            StorageError: the place cannot be written.
+            StorageError: the root cannot be written.
         """
         ...
 
     def restore(self, view: ViewVersion, term: int) -> ViewVersion:
-        """Makes the recorded version of a view its latest one, which refuses all that older writers have in flight.
+        """Makes the recorded version of a view its latest one, so that commits of older writers are refused.
 
-        Call it only after the head is won.
+        Call it only after a successful take-over.
 
         Returns:
-            The view with the new versions; they hold exactly the rows of the recorded ones.
+            The view with the new versions, which hold exactly the rows of the recorded ones.
 
         Raises:
-            FencedError: a later term has fenced the view already.
+            FencedError: a later term has already fenced the view.
             NotFoundError: the recorded version does not exist.
-            StorageError: the place cannot be written.
+            StorageError: the root cannot be written.
         """
         ...
 
     def tag_committed(self, view: ViewVersion) -> None:
-        """Moves the version that plain readers see to the recorded one; never back.
+        """Moves the tag `committed`, which plain readers use, to the recorded version; never back.
 
         Raises:
             NotFoundError: the recorded version does not exist.
-            StorageError: the place cannot be written.
+            StorageError: the root cannot be written.
         """
         ...

@@ -1,4 +1,4 @@
-"""What the coordinator and the readers ask of a store, whatever it is kept in."""
+"""The contract of the store, for the coordinator and for readers."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from state.tables.records import EpochCounts, EpochRecord, EpochSeconds, Head, V
 
 
 class StateStore(Protocol):
-    """One handle on the store of a root.  It sees what was committed when it was opened, and what it commits itself.
+    """A handle on the store of a root.  It sees the version that it opened, and its own commits.
 
-    A handle whose commit was refused stays refused: open a new one and take over.
+    After a refused commit the handle refuses all others: open a new one and take over.
     """
 
     @property
     def head(self) -> Head:
-        """The term, the last committed epoch and the views, as this handle sees them."""
+        """The head that this handle sees: the term, the last committed epoch, the views."""
         ...
 
     @property
     def version(self) -> int:
-        """The version of the store that this handle sees; every commit makes exactly the next one."""
+        """The version of the store that this handle sees; every commit makes exactly the next version."""
         ...
 
     def take_over(self, run: str = "") -> Head:
-        """Starts the next term: from here on no commit of an older term is accepted.
+        """Starts the next term: from then on a commit of an older term is refused.
 
         Args:
-            run: the name of the run that takes over, kept in the head: a later handle of the same run tells from it
-                that a take-over whose outcome was not known was its own.
+            run: the name of the run that takes over, kept in the head: by it a later handle of the same run recognizes
+                its own take-over after an unknown outcome.
 
         Raises:
-            FencedError: another process took over since this handle was opened.
-            CommitRefusedError: an older commit of the same term came in between: open a new handle and try again.
+            FencedError: another process has taken over since this handle was opened.
+            CommitRefusedError: a commit of the same term came first: open a new handle and try again.
             CommitUnknownError: the store does not answer.
         """
         ...
@@ -52,30 +52,30 @@ class StateStore(Protocol):
         seconds: EpochSeconds,
         trace: str | None = None,
     ) -> EpochRecord:
-        """Makes one epoch visible: its delta, its record and the versions of all views, or nothing of it.
+        """Makes one epoch visible: its delta, its record and the versions of all views, or nothing.
 
         Args:
             epoch: greater than that of the head.
             delta: the changes of all tables, merged.
-            views: every view by name, the unchanged ones too.
-            counts: what the epoch brought.
-            seconds: how long its phases took.
-            trace: and what took how long in them, see `EpochRecord`.
+            views: all views by name, including the unchanged ones.
+            counts: the counts of the epoch.
+            seconds: the durations of its phases.
+            trace: the spans of its phases, see `EpochRecord`.
 
         Raises:
             FencedError: another process has taken over; nothing was written.
             CommitRefusedError: nothing was written; recover, which begins with a new handle and `take_over`.
-            CommitUnknownError: the store does not answer; recover in the same way once it does.
-            ProtocolError: the epoch is not greater than the last, or the handle cannot write.
+            CommitUnknownError: the store does not answer; recover in the same way when it answers.
+            ProtocolError: the epoch is not greater than the last one, or the handle is read-only.
         """
         ...
 
     def amend(self, delta: Delta | None = None, *, tags: Mapping[str, int] | None = None) -> None:
-        """Commits what belongs to no epoch of the flow: a version, but no epoch record.
+        """Commits changes that belong to no epoch: a new version without an epoch record.
 
         Args:
             delta: changes of rows that no actor writes.
-            tags: all tags from now on; None leaves them as they are.
+            tags: all tags from now on; None keeps the present ones.
 
         Raises:
             FencedError, CommitRefusedError, CommitUnknownError, ProtocolError: as `commit`.
@@ -83,7 +83,7 @@ class StateStore(Protocol):
         ...
 
     def stage_fold(self) -> StagedFold | None:
-        """Makes the next fold durable without showing it; None if nothing is due.
+        """Makes the next fold durable, not visible; None if no fold is due.
 
         It may run in a thread beside the commits of this handle; one fold at a time.
 
@@ -93,11 +93,11 @@ class StateStore(Protocol):
         ...
 
     def commit_fold(self, fold: StagedFold) -> None:
-        """Shows a staged fold: no row that `scan` gives changes, and the version moves by one.
+        """Makes a staged fold visible, as the next version; `scan` returns the same rows as before.
 
         Raises:
-            FencedError, CommitRefusedError, CommitUnknownError: as `commit`; nothing is lost with a fold.
-            ProtocolError: it was staged in another term, or what it replaces is no longer there.
+            FencedError, CommitRefusedError, CommitUnknownError: as `commit`; a lost fold loses no row.
+            ProtocolError: it was staged in another term, or the fragments that it replaces no longer exist.
         """
         ...
 
@@ -118,10 +118,10 @@ class StateStore(Protocol):
             table: a name of `TABLES`.
             start: only rows whose key is at least this.
             end: only rows whose key is less than this.
-            vnodes: only rows of these.
-            keys: only rows with one of these.
-            fields: only these of the table's fields, in this order, where not all are wanted of many rows.
-            state_version: an older version of the store, as an epoch record names it; otherwise this handle's.
+            vnodes: only rows of these vnodes.
+            keys: only rows with one of these keys.
+            fields: only these fields of the table, in this order: cheaper for many rows.
+            state_version: an older version of the store, from an epoch record; None for this handle's version.
 
         Raises:
             EpochNotFoundError: that version is not retained.
@@ -129,18 +129,18 @@ class StateStore(Protocol):
         ...
 
     def rows(self, table: str, state_version: int | None = None) -> list[dict[str, Any]]:
-        """What `scan` returns, as a dictionary for each row."""
+        """The rows of `scan`, each as a dictionary."""
         ...
 
     def get(self, table: str, key: bytes, state_version: int | None = None) -> dict[str, Any] | None:
-        """The current row with this key, as `rows` has it; None if there is none."""
+        """The current row with this key as a dictionary; None if it does not exist."""
         ...
 
     def wait_epoch(self, epoch: int, timeout_s: float) -> StateStore:
-        """A handle that sees this epoch, as soon as it is committed.
+        """Waits for the commit of an epoch, and returns a handle that sees it.
 
         Raises:
-            EpochNotFoundError: it was not committed in time.
+            EpochNotFoundError: the epoch was not committed in time.
         """
         ...
 
@@ -149,7 +149,7 @@ class StateStore(Protocol):
         ...
 
     def reopen(self) -> StateStore:
-        """A fresh handle on what is committed now."""
+        """A fresh handle on the last version."""
         ...
 
 
@@ -159,8 +159,8 @@ class StagedFold:
 
     Args:
         term: the term in which it was staged; no other may commit it.
-        removed: the fragments that it replaces, by id.
-        new: what replaces them, as Lance takes it.
+        removed: the ids of the fragments that it replaces.
+        new: the fragments that replace them, in Lance's form.
         rows_before: rows in the removed fragments.
         rows_after: rows in the new ones.
     """

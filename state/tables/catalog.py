@@ -1,25 +1,31 @@
-"""The catalog: what the pipeline, its sources and its views were when they were declared."""
+"""The catalog: the declarations of the pipeline, its sources and its views, as rows of the store and back."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 import pyarrow as pa
 
 from state.tables.delta import DeltaBuilder
 from state.tables.keys import encode_key
 from state.tables.records import CatalogSource, CatalogView, LeftOutColumn
-from state.tables.tables import FORMAT_VERSION
 
 _VNODE = 0
+_Kind: TypeAlias = Literal["pipeline", "source", "view", "column"]
+_KINDS: tuple[_Kind, ...] = get_args(_Kind)
 
 
 @dataclass(frozen=True)
 class CatalogPipeline:
-    """The pipeline that a root belongs to.  `ansi` is Spark's mode, fixed when the root was first written."""
+    """The pipeline that a root belongs to.
+
+    Args:
+        name: the name of the pipeline.
+        ansi: Spark's ANSI mode, fixed by the first commit to the root.
+    """
 
     name: str
     ansi: bool
@@ -27,9 +33,13 @@ class CatalogPipeline:
 
 @dataclass(frozen=True)
 class Catalog:
-    """All definitions at some epoch; the mappings go by name.  `pipeline` is None before the first commit.
+    """All definitions at one epoch.
 
-    `left_out` has the columns that files have and their sources do not, each once.
+    Args:
+        pipeline: the pipeline; None before the first commit.
+        sources: the sources by name.
+        views: the views by name, in the order of their creation.
+        left_out: the columns that files have and their sources do not, each once.
     """
 
     pipeline: CatalogPipeline | None = None
@@ -39,8 +49,8 @@ class Catalog:
 
     @classmethod
     def of(cls, rows: pa.Table) -> Catalog:
-        """Reads the current rows of the table `catalog`."""
-        kinds: dict[str, list[Mapping[str, Any]]] = {"pipeline": [], "source": [], "view": [], "column": []}
+        """The catalog from the current rows of the table `catalog`."""
+        kinds: dict[_Kind, list[Mapping[str, Any]]] = {kind: [] for kind in _KINDS}
         for row in rows.to_pylist():
             kinds[row["kind"]].append(row)
         sources = [
@@ -59,20 +69,16 @@ class Catalog:
 
 def put_pipeline(delta: DeltaBuilder, pipeline: CatalogPipeline) -> None:
     """Writes the row of the pipeline."""
-    # A program of format 1 looks for the format here, and refuses the store.
-    definition = json.dumps({"format_version": FORMAT_VERSION, "ansi": pipeline.ansi})
-    key = encode_key("pipeline", pipeline.name)
-    delta.put("catalog", key, _VNODE, kind="pipeline", name=pipeline.name, definition=definition)
+    _put(delta, "pipeline", pipeline.name, pipeline.name, definition=json.dumps({"ansi": pipeline.ansi}))
 
 
 def put_source(delta: DeltaBuilder, source: CatalogSource) -> None:
     """Writes the row of a source."""
-    delta.put(
-        "catalog",
-        encode_key("source", source.name),
-        _VNODE,
-        kind="source",
-        name=source.name,
+    _put(
+        delta,
+        "source",
+        source.name,
+        source.name,
         definition=source.definition,
         schema=source.schema,
         declared_at=source.declared_at,
@@ -81,13 +87,13 @@ def put_source(delta: DeltaBuilder, source: CatalogSource) -> None:
 
 
 def put_left_out(delta: DeltaBuilder, column: LeftOutColumn) -> None:
-    """Writes the row of a column that is left out."""
-    delta.put(
-        "catalog",
-        encode_key("column", column.source, column.column),
-        _VNODE,
-        kind="column",
-        name=column.column,
+    """Writes the row of a column that files have and their source does not."""
+    _put(
+        delta,
+        "column",
+        column.column,
+        column.source,
+        column.column,
         definition=json.dumps({"path": column.path}),
         sources=[column.source],
         created_epoch=column.epoch,
@@ -96,12 +102,11 @@ def put_left_out(delta: DeltaBuilder, column: LeftOutColumn) -> None:
 
 def put_view(delta: DeltaBuilder, view: CatalogView) -> None:
     """Writes the row of a view."""
-    delta.put(
-        "catalog",
-        encode_key("view", view.name),
-        _VNODE,
-        kind="view",
-        name=view.name,
+    _put(
+        delta,
+        "view",
+        view.name,
+        view.name,
         definition=view.definition,
         view_class=view.view_class,
         identity=view.identity,
@@ -115,8 +120,12 @@ def put_view(delta: DeltaBuilder, view: CatalogView) -> None:
 
 
 def delete_view(delta: DeltaBuilder, name: str) -> None:
-    """Removes the row of a view."""
+    """Deletes the row of a view."""
     delta.delete("catalog", encode_key("view", name), _VNODE)
+
+
+def _put(delta: DeltaBuilder, kind: _Kind, name: str, *key: str, **fields: Any) -> None:
+    delta.put("catalog", encode_key(kind, *key), _VNODE, kind=kind, name=name, **fields)
 
 
 def _pipeline(row: Mapping[str, Any]) -> CatalogPipeline:
@@ -129,12 +138,12 @@ def _view(row: Mapping[str, Any]) -> CatalogView:
         view_class=row["view_class"],
         definition=row["definition"],
         identity=row["identity"],
-        sources=tuple(row["sources"] or ()),
-        key=tuple(row["view_key"] or ()),
+        sources=tuple(row["sources"]),
+        key=tuple(row["view_key"]),
         created_epoch=row["created_epoch"],
         frozen_epoch=row["frozen_epoch"],
-        missing=tuple(row.get("missing") or ()),
-        visible={each["source"]: tuple(each["columns"]) for each in row.get("visible") or ()},
+        missing=tuple(row["missing"]),
+        visible={each["source"]: tuple(each["columns"]) for each in row["visible"]},
     )
 
 

@@ -1,4 +1,4 @@
-"""What one epoch changes in the tables: gathered by the actors, merged and written by the coordinator."""
+"""Deltas: the changes of one epoch to the tables, gathered by the actors, merged and written by the coordinator."""
 
 from __future__ import annotations
 
@@ -11,18 +11,24 @@ import pyarrow as pa
 
 from state.errors import ProtocolError
 from state.tables.resolve import latest_by_key
-from state.tables.tables import DELETE, PATCH, PUT, TABLES, row_type
+from state.tables.tables import DELETE, PATCH, PUT, TABLES, Op, row_type
 
 
 class Change(NamedTuple):
-    """What an epoch does to one row; `fields` are those that were named."""
+    """The change of one row by an epoch.
 
-    op: int
+    Args:
+        op: `PUT`, `PATCH` or `DELETE`.
+        vnode: the vnode of the row.
+        fields: the named fields only.
+    """
+
+    op: Op
     vnode: int
     fields: Mapping[str, Any]
 
     def over(self, earlier: Change) -> Change:
-        """This change after an earlier one of the same row, as one change."""
+        """One change that equals the earlier change of this row, followed by this one."""
         if self.op != PATCH:
             return self
         if earlier.op == DELETE:
@@ -37,12 +43,12 @@ Part: TypeAlias = Changes | pa.Table
 
 @dataclass(frozen=True)
 class StagedRows:
-    """Rows that are durable already, and become visible with the commit of their epoch.
+    """Rows that are already durable and become visible with the commit of their epoch.
 
     Args:
-        epoch: the only epoch that they can be committed with.
-        rows: how many they are.
-        content: where the store that staged them finds them.
+        epoch: the only epoch whose commit accepts them.
+        rows: the number of rows.
+        content: their place, as the store that staged them names it.
     """
 
     epoch: int
@@ -54,8 +60,7 @@ class StagedRows:
 class Delta:
     """Changes of one epoch, one for each key of a table.
 
-    Inside a process they stay what they were put as, which costs next to nothing; they become Arrow when they go to
-    another process or into a file.
+    Inside a process the changes stay Python objects, which is cheap; pickling and writing turns them into Arrow.
 
     Args:
         parts: table name -> its changes by key, or an Arrow table with the columns vnode, op, key and row.
@@ -81,14 +86,14 @@ class Delta:
 
     @property
     def nbytes(self) -> int:
-        """Bytes as Arrow, without what is staged."""
+        """Bytes as Arrow, without the staged rows."""
         return sum(rows.nbytes for rows in self.tables.values())
 
     @classmethod
     def merge(cls, deltas: Sequence[Delta]) -> Delta:
         """One delta out of several of the same epoch.
 
-        Of two changes of one key the later in the list wins, and a patch is laid over what comes before it.
+        Of two changes of one key the later in the list wins; a patch is laid over the change before it.
         """
         parts: dict[str, list[Part]] = {}
         for delta in deltas:
@@ -111,25 +116,25 @@ class DeltaBuilder:
         self._pending: dict[str, _Pending] = {}
 
     def put(self, table: str, key: bytes, vnode: int, **fields: Any) -> None:
-        """Writes a whole row; fields that are not named are null."""
+        """Writes a whole row; the other fields are null."""
         self._of(table).add(key, Change(PUT, vnode, fields))
 
     def patch(self, table: str, key: bytes, vnode: int, **fields: Any) -> None:
-        """Changes the named fields of the row; the others, and those given as None, stay as they are."""
+        """Changes the named fields of a row; the other fields, and fields given as None, keep their values."""
         self._of(table).add(key, Change(PATCH, vnode, fields))
 
     def delete(self, table: str, key: bytes, vnode: int) -> None:
-        """Removes the row; nothing happens if there is none."""
+        """Deletes a row; a missing row stays missing."""
         self._of(table).add(key, Change(DELETE, vnode, {}))
 
     def put_many(
         self, table: str, keys: Sequence[bytes], vnodes: Sequence[int], columns: Mapping[str, Sequence[Any]]
     ) -> None:
-        """Writes many rows, given by columns of equal length; columns that are not named are null."""
+        """Writes many rows, given as columns of equal length; the other columns are null."""
         self._of(table).add_columns(keys, vnodes, columns)
 
     def changes(self, table: str) -> Changes:
-        """The changes of one table so far, by key; they stay in the builder."""
+        """The changes of one table so far, by key; the builder keeps them."""
         pending = self._pending.get(table)
         return {} if pending is None else Delta({table: pending.build()}).changes[table]
 
@@ -142,13 +147,13 @@ class DeltaBuilder:
         pending = self._pending.get(table)
         if pending is None:
             if table not in TABLES:
-                raise ProtocolError(f"there is no table {table!r} in the store; the tables are {', '.join(TABLES)}")
+                raise ProtocolError(f"{table!r} is not a valid table of the store; the tables are {', '.join(TABLES)}")
             pending = self._pending[table] = _Pending(table)
         return pending
 
 
 class _Pending:
-    """The changes of one table, in the order in which they came."""
+    """The changes of one table, in the order of their calls."""
 
     def __init__(self, table: str) -> None:
         self._table = table

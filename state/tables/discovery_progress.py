@@ -1,4 +1,4 @@
-"""How the files of a source are being found, in the words of `owner.json` and of the table `list_state`."""
+"""Progress of discovery: listings of a source and its queue of events, as `owner.json` and `list_state` keep them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 
 @dataclass(frozen=True)
 class QueueProgress:
-    """What became of the messages of a source's queue of events.  Counts run from the start of the run.
+    """Progress of a source's queue of events.  Counts start with the run.
 
     Args:
-        url: of the queue; None if that is not known yet.
-        in_flight: messages that are being worked on.
-        oldest_sent_at: when the oldest of them was sent; None if there is none.
-        received: messages.
-        redelivered: deliveries of messages that had been received before, by whomever.
+        url: the URL of the queue; None until it is known.
+        in_flight: the number of messages received and not yet finished.
+        oldest_sent_at: the time at which the oldest of them was sent; None without messages in flight.
+        received: the number of messages received.
+        redelivered: the number of deliveries of messages that this or another receiver had received before.
     """
 
     url: str | None = None
@@ -29,13 +29,13 @@ class QueueProgress:
 
 @dataclass(frozen=True)
 class DiscoveryProgress:
-    """How the files of a source are being found.
+    """Progress of discovery of one source.
 
     Args:
-        listed_at: when the last listing ended; None if none has.
-        found: new and changed files that it found, of which no event had told.
-        period_s: seconds from the beginning of one listing to that of the next; None if that is not known.
-        queue: of its events; None if there is none.
+        listed_at: the end of the last listing; None before the first.
+        found: the number of new and changed files in it without an event.
+        period_s: seconds from the start of one listing to the start of the next; None if unknown.
+        queue: the progress of its queue of events; None for a source without a queue.
     """
 
     listed_at: datetime | None = None
@@ -44,13 +44,13 @@ class DiscoveryProgress:
     queue: QueueProgress | None = None
 
     def at_rest(self) -> DiscoveryProgress:
-        """The same while nobody works on a message."""
+        """The same progress without messages in flight."""
         queue = None if self.queue is None else replace(self.queue, in_flight=0, oldest_sent_at=None)
         return replace(self, queue=queue)
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any]) -> DiscoveryProgress:
-        """What a row of the table `list_state` says: as of the last epoch that handed something on."""
+        """The progress from a row of the table `list_state`, as of the last epoch that handed on a file."""
         queue = None
         if row["queue"] is not None or row["messages"] is not None:
             queue = QueueProgress(
@@ -64,7 +64,7 @@ class DiscoveryProgress:
 
     @classmethod
     def of_json(cls, recorded: Mapping[str, Any]) -> DiscoveryProgress:
-        """What JSON says of the fields of one, with times as text; fields that are not known are left out."""
+        """The progress from JSON, with times as text; unknown fields are ignored."""
         queue = recorded.get("queue")
         return cls(**{**_known(cls, recorded), "queue": None if queue is None else _queue_of(queue)})
 

@@ -1,13 +1,16 @@
-"""Where the time of an epoch went, in a text that is small enough for every epoch record."""
+"""The trace of an epoch: the spans of its time, as JSON that is small enough for every epoch record."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Literal, TypeAlias, get_args
 
-PHASES = ("fetch", "align", "spark", "collect", "commit")
-"""One after the other; see `EpochInFlight` for the last four."""
+Phase: TypeAlias = Literal["fetch", "align", "spark", "collect", "commit"]
+
+PHASES: tuple[Phase, ...] = get_args(Phase)
+"""The phases in their order; see `EpochInFlight` for the last four."""
 
 _KEPT = 16
 _DIGITS = 5
@@ -15,16 +18,16 @@ _DIGITS = 5
 
 @dataclass(frozen=True)
 class Span:
-    """A stretch of an epoch's time.
+    """A part of an epoch's time.
 
     Args:
         phase: one of `PHASES`.
-        name: what took it: an actor, a view or a step; empty for the phase as a whole.
-        start_s: when it began, in seconds from the injection of the barrier; below 0 for what was before.
-        seconds: how long it took.
+        name: an actor, a view or a step; empty for the whole phase.
+        start_s: its start, in seconds from the injection of the barrier; negative before it.
+        seconds: its duration in seconds.
     """
 
-    phase: str
+    phase: Phase
     name: str
     start_s: float
     seconds: float
@@ -32,13 +35,13 @@ class Span:
 
 @dataclass(frozen=True)
 class EpochTrace:
-    """The phases of an epoch up to its commit, and the longest stretches in each.
+    """The phases of an epoch up to its commit, and the longest parts of each.
 
     Args:
-        spans: in the order of the phases, each phase before what it consists of.
-        left_out: phase → how many shorter spans it had.
-        commit_before: the epoch that was committed before this one, and how long that took in seconds: a commit cannot
-            hold how long it takes itself.  None for the first of an attempt.
+        spans: in the order of the phases, each phase before its parts.
+        left_out: phase → the number of shorter spans that are not kept.
+        commit_before: the epoch committed before this one, and the duration of that commit in seconds: a commit cannot
+            contain its own duration.  None for the first epoch of an attempt.
     """
 
     spans: tuple[Span, ...] = ()
@@ -47,7 +50,7 @@ class EpochTrace:
 
     @classmethod
     def of(cls, spans: Iterable[Span], commit_before: tuple[int, float] | None = None) -> EpochTrace:
-        """Keeps every phase, and of what each consists of the longest: the size does not grow with actors and views."""
+        """Keeps every phase and its 16 longest parts: the size does not grow with actors and views."""
         kept: list[Span] = []
         left_out: dict[str, int] = {}
         of_phase: dict[str, list[Span]] = {phase: [] for phase in PHASES}
@@ -62,7 +65,7 @@ class EpochTrace:
         return cls(tuple(kept), left_out, commit_before)
 
     def to_json(self) -> str:
-        """A text without what `of_json` can do without."""
+        """The trace as compact JSON; empty optional fields are omitted."""
         before = self.commit_before
         document = {
             "spans": [[s.phase, s.name, round(s.start_s, _DIGITS), round(s.seconds, _DIGITS)] for s in self.spans],
@@ -73,7 +76,7 @@ class EpochTrace:
 
     @classmethod
     def of_json(cls, text: str) -> EpochTrace:
-        """What `to_json` has made."""
+        """The trace from the JSON of `to_json`."""
         document = json.loads(text)
         before = document.get("commit_before")
         return cls(

@@ -1,4 +1,4 @@
-"""Short, stable names for paths and for versions of files.  They are written into the store: never change them."""
+"""Fingerprints: short names of paths and of file versions.  The store keeps them, so they never change."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 def path_fingerprint(source: str, path: str) -> bytes:
-    """16 bytes that stand for a path of a source: the key of `seen`."""
+    """The fingerprint of a path of a source, 16 bytes: the key of the table `seen`."""
     return blake2b(f"{source}\0{path}".encode(), digest_size=16).digest()
 
 
 def version_fingerprint(etag: str | None, size: int, last_modified: datetime | None) -> bytes:
-    """8 bytes that stand for one version of an object, from all that its listing tells.
+    """The fingerprint of one version of an object, 8 bytes, from the fields of its listing.
 
     Args:
-        etag: as the store gives it, quotes included; None if it gives none.
-        size: in bytes.
-        last_modified: with its time zone.
+        etag: the etag as the store gives it, with quotes; None if the store gives none.
+        size: bytes.
+        last_modified: a time with a time zone.
     """
     microseconds = "" if last_modified is None else (last_modified - _EPOCH) // _MICROSECOND
     return blake2b(f"{etag or ''}\0{size}\0{microseconds}".encode(), digest_size=8).digest()
@@ -41,8 +41,8 @@ def version_fingerprints(etags: pa.StringArray, sizes: pa.Int64Array, modified_u
     """`version_fingerprint` of many versions.
 
     Args:
-        etags: empty where there is none.
-        sizes: in bytes.
+        etags: empty for a version without an etag.
+        sizes: bytes.
         modified_us: microseconds since 1970.
     """
     texts = pc.binary_join_element_wise(etags, sizes.cast(pa.string()), modified_us.cast(pa.string()), "\0")

@@ -1,6 +1,6 @@
-r"""The text that names one group of a view: what `__sw_key` holds and what a point look-up asks for.
+r"""Group keys: the text that names one group of a view, in the column `__sw_key` and in a point look-up.
 
-The text is written into the store, so it is stable for ever: values are joined with `|`, a null is `\N`, and `\` and
+The store keeps the text, so its form never changes: values are joined with `|`, a null is `\N`, and `\` and
 `|` inside a value are escaped with a backslash.  Two groups that Spark keeps apart never share a text: the values have
 one canonical form per type, in which -0.0 is 0.0 and every NaN is the same, as in Spark's grouping.
 
@@ -33,15 +33,15 @@ Column: TypeAlias = pa.Array | pa.ChunkedArray
 
 
 def is_group_type(data_type: pa.DataType) -> bool:
-    """Whether values of this type can name a group: everything but nested types."""
+    """True if values of this type can name a group: all types except nested ones."""
     return not (pa.types.is_nested(data_type) or pa.types.is_null(data_type))
 
 
 def group_keys(columns: Sequence[Column]) -> pa.Array:
-    """One non-null text per row, equal exactly when all the row's values are equal to Spark's grouping.
+    """One non-null text per row; two texts are equal exactly when Spark groups their rows together.
 
     Args:
-        columns: the grouping columns in their order, all of one length.  No column at all means one group.
+        columns: the grouping columns in their order, all of one length.  No column means one group.
 
     Raises:
         SchemaError: a column is of a nested type.
@@ -53,10 +53,10 @@ def group_keys(columns: Sequence[Column]) -> pa.Array:
 
 
 def key_range(columns: Sequence[Column]) -> tuple[str, str]:
-    """The texts of all groups with these first values: from the first text up to, and not including, the second.
+    """The range of the texts of all groups with these first values: from the first text, up to but without the second.
 
     Args:
-        columns: one value for each of the first grouping columns; at least one column, and fewer than there are.
+        columns: one value for each of the first grouping columns: at least one column, and not all of them.
 
     Raises:
         SchemaError: a column is of a nested type.

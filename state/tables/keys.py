@@ -3,9 +3,9 @@
 Each part is a tag byte and its value; the encoding is that of FoundationDB's tuple layer, with integers of a fixed
 eight bytes.  Parts at one position are of one type, or None, which sorts before everything.
 
-* A float sorts as the number: -0.0 is 0.0, and is decoded as that; every NaN is one key, after infinity.
-* A time sorts as the moment, in UTC and to the microsecond, whatever the zone that it is told in.
-* False sorts before True; a bool is no integer.
+* A float sorts as the number: -0.0 is encoded and decoded as 0.0; every NaN is one key, after infinity.
+* A time sorts as the moment, in UTC, to the microsecond, in any time zone.
+* False sorts before True; a bool is not an integer.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 def encode_key(*parts: KeyPart) -> bytes:
-    """Bytes that sort as the tuple of `parts` does.
+    """Bytes that sort as the tuple of `parts`.
 
     Raises:
         ProtocolError: a part is of another type, an integer needs more than 64 bits, or a time has no zone.
@@ -38,10 +38,10 @@ def encode_key(*parts: KeyPart) -> bytes:
 
 
 def decode_key(key: bytes) -> tuple[KeyPart, ...]:
-    """The parts that `encode_key` was given.
+    """The parts of a key, as they were given to `encode_key`.
 
     Raises:
-        ProtocolError: the bytes are not such a key.
+        ProtocolError: the bytes are not a valid key.
     """
     parts: list[KeyPart] = []
     at = 0
@@ -60,28 +60,29 @@ def decode_key(key: bytes) -> tuple[KeyPart, ...]:
             parts.append(_number(tag, ordered))
             at += 8
         else:
-            raise ProtocolError(f"{key!r} is not a key: byte {at - 1} starts no part")
+            raise ProtocolError(f"{key!r} is not a valid key: byte {at - 1} is not a valid tag")
     return tuple(parts)
 
 
 def _encode_part(part: KeyPart) -> bytes:
-    if isinstance(part, str):
-        return _TEXT + _escaped(part.encode())
-    if isinstance(part, bytes):
-        return _BYTES + _escaped(part)
-    if part is None:
-        return _NONE
-    if isinstance(part, bool):
-        return _TRUE if part else _FALSE
-    if isinstance(part, int) and -_SIGN <= part < _SIGN:
-        return _INT + _UINT64.pack(part + _SIGN)
-    if isinstance(part, float):
-        return _FLOAT + _UINT64.pack(_ordered_bits(part))
-    if isinstance(part, datetime) and part.tzinfo is not None:
-        return _TIME + _UINT64.pack((part - _SECOND_ZERO) // _MICROSECOND + _SIGN)
+    match part:
+        case str():
+            return _TEXT + _escaped(part.encode())
+        case bytes():
+            return _BYTES + _escaped(part)
+        case None:
+            return _NONE
+        case bool():  # before int, of which it is a subclass
+            return _TRUE if part else _FALSE
+        case int() if -_SIGN <= part < _SIGN:
+            return _INT + _UINT64.pack(part + _SIGN)
+        case float():
+            return _FLOAT + _UINT64.pack(_ordered_bits(part))
+        case datetime() if part.tzinfo is not None:
+            return _TIME + _UINT64.pack((part - _SECOND_ZERO) // _MICROSECOND + _SIGN)
     raise ProtocolError(
-        f"{part!r} cannot be part of a key: only text, bytes, 64-bit integers, floats, bools, times with a zone and "
-        "None can"
+        f"{part!r} is not a valid part of a key: give text, bytes, a 64-bit integer, a float, a bool, a time with a "
+        "zone, or None"
     )
 
 
@@ -96,7 +97,7 @@ def _number(tag: bytes, ordered: int) -> int | float | datetime:
 
 
 def _ordered_bits(value: float) -> int:
-    """The bits of a float as an unsigned number that sorts as the float: the negative ones are turned around."""
+    """The bits of a float as an unsigned number that sorts as the float: the bits of a negative one are inverted."""
     if math.isnan(value):
         return _NAN_BITS | _SIGN
     bits: int = _UINT64.unpack(_DOUBLE.pack(value + 0.0))[0]  # -0.0 + 0.0 is 0.0
@@ -112,7 +113,7 @@ def _unescaped(key: bytes, start: int) -> tuple[bytes, int]:
     while True:
         end = key.find(b"\x00", end)
         if end < 0:
-            raise ProtocolError(f"{key!r} is not a key: the part at byte {start} does not end")
+            raise ProtocolError(f"{key!r} is not a valid key: the part at byte {start} does not end")
         if key[end + 1 : end + 2] != b"\xff":
             return key[start:end].replace(b"\x00\xff", b"\x00"), end + 1
         end += 2

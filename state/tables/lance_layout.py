@@ -1,4 +1,4 @@
-"""Rows in the layout that Lance can read: not every column that Arrow takes can be written as it lies in memory."""
+"""The memory layout of rows that Lance can write: some valid Arrow columns must be copied first."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ import pyarrow as pa
 
 
 def for_lance(rows: pa.Table) -> pa.Table:
-    """The rows, with those columns copied that Lance may not be able to write, in one chunk if one is nested.
+    """The same rows, with decimal and nested columns copied; in one chunk if a column is nested.
 
-    Java puts buffers at multiples of 8 bytes, and Lance panics at a decimal that is not at a multiple of 16; Java
-    leaves out the offsets of an empty array, and Lance refuses that inside a list.  A slice of a struct with nulls and
-    a boolean is refused, too, or panics: `null_bit_buffer size too small`; and a column is sliced where another one
-    begins a chunk.
+    Java aligns buffers to 8 bytes, and Lance panics at a decimal that is not aligned to 16.  Java omits the offsets of
+    an empty array, and Lance refuses that inside a list.  Lance also refuses a slice of a struct with nulls and a
+    boolean, or panics (`null_bit_buffer size too small`); a column is sliced where another column begins a chunk.
     """
     every_row = pa.array(np.arange(rows.num_rows))
     for index, field in enumerate(rows.schema):

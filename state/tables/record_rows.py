@@ -26,9 +26,9 @@ def head_delta(head: Head) -> Delta:
 
 
 def read_head(fields: Mapping[str, Any]) -> Head:
-    """The head out of its row's fields."""
-    tags = {tag["name"]: tag["epoch"] for tag in fields.get("tags") or ()}
-    return Head(fields["term"], fields["epoch"], _views(fields["views"]), fields.get("run") or "", tags)
+    """The head from the fields of its row."""
+    tags = {tag["name"]: tag["epoch"] for tag in fields["tags"]}
+    return Head(fields["term"], fields["epoch"], _views(fields["views"]), fields["run"], tags)
 
 
 def epoch_delta(record: EpochRecord) -> Delta:
@@ -53,12 +53,12 @@ def epoch_delta(record: EpochRecord) -> Delta:
 
 
 def expiry_delta(epochs: Iterable[int]) -> Delta:
-    """The removal of epoch records."""
+    """A delta that deletes epoch records."""
     return Delta({"epoch": {encode_key(epoch): Change(DELETE, _VNODE, {}) for epoch in epochs}})
 
 
 def read_epochs(rows: Iterable[Mapping[str, Any]]) -> list[EpochRecord]:
-    """The records out of the current rows of the table `epoch`, oldest first."""
+    """The records from the current rows of the table `epoch`, oldest first."""
     return [
         EpochRecord(
             epoch=row["epoch"],

@@ -1,4 +1,4 @@
-"""The values that the store hands out one at a time."""
+"""Values of the store: the head, an epoch record, a view version, a source and a view of the catalog."""
 
 from __future__ import annotations
 
@@ -9,14 +9,19 @@ from datetime import datetime
 
 @dataclass(frozen=True)
 class ViewVersion:
-    """Which versions of which datasets hold a view at some epoch.  Paths are relative to the root.
+    """The datasets of a view at one epoch, with their versions.  Paths are relative to the root.
 
     Args:
-        state_path: of the partials; None when they sit beside the view's rows.
-        distinct_path: of the values that were counted once; None when the view counts none.
-        reflects_epoch: of a view that is recomputed as a whole: the epoch whose rows it shows.
-        pinned_epoch: of a view that catches up: the epoch up to which it reads what was ingested before it began.
-        progress: of a view that catches up: how far that is read, as JSON.
+        name: the name of the view.
+        path: the dataset of its rows.
+        version: the version of that dataset.
+        state_path: the dataset of its partials; None if they are columns of its rows.
+        state_version: the version of that dataset.
+        distinct_path: the dataset of the values that a DISTINCT has counted; None for a view without it.
+        distinct_version: the version of that dataset.
+        reflects_epoch: for a view that is recomputed as a whole: the epoch of the rows that it shows.
+        pinned_epoch: for a backfill: the last epoch of the earlier rows that it reads.
+        progress: for a backfill: its progress through these rows, as JSON.
     """
 
     name: str
@@ -41,7 +46,11 @@ class ViewVersion:
         return {path: version for path, version in parts if path is not None and version is not None}
 
     def at(self, versions: Mapping[str, int]) -> ViewVersion:
-        """The same view at other versions of its datasets, by path."""
+        """The same view at other versions of its datasets.
+
+        Args:
+            versions: path of a dataset → its version.
+        """
         return replace(
             self,
             version=versions[self.path],
@@ -52,9 +61,14 @@ class ViewVersion:
 
 @dataclass(frozen=True)
 class Head:
-    """The one row that every commit swaps: whose turn it is, and what is visible.
+    """The head: the one row that every commit swaps.
 
-    `run` is the run that holds the term; empty before anybody took the root over.  `tags` are epochs by name.
+    Args:
+        term: the number of take-overs so far; a commit of an older term is refused.
+        epoch: the last committed epoch.
+        views: the views by name, at this epoch.
+        run: the run that holds the term; empty before the first take-over.
+        tags: epochs by name.
     """
 
     term: int
@@ -65,14 +79,14 @@ class Head:
 
     @property
     def kept_epochs(self) -> frozenset[int]:
-        """The epochs that must not expire: those with a name, and those up to which a view catches up."""
+        """The epochs that must not expire: those with a tag, and those that a backfill reads."""
         pinned = (view.pinned_epoch for view in self.views.values() if view.pinned_epoch is not None)
         return frozenset(self.tags.values()).union(pinned)
 
 
 @dataclass(frozen=True)
 class EpochCounts:
-    """What one epoch brought: finished files, ingested rows, and the bytes and requests it took to read them."""
+    """Counts of one epoch: finished files, ingested rows, and the bytes and requests of their reads."""
 
     files: int = 0
     rows: int = 0
@@ -82,10 +96,13 @@ class EpochCounts:
 
 @dataclass(frozen=True)
 class EpochSeconds:
-    """How long the phases of one epoch took, in seconds.
+    """Durations of the phases of one epoch, in seconds.
 
-    `fetch`: from the epoch's opening to its barrier; `align`: until every fetch actor had passed it;
-    `spark`: until every view was written; `collect`: from the barrier until every actor had reported.
+    Args:
+        fetch: from the opening of the epoch to its barrier.
+        align: from the barrier until every fetch actor has passed it.
+        spark: from then until every view is written.
+        collect: from the barrier until every actor has reported.
     """
 
     fetch: float = 0.0
@@ -96,7 +113,18 @@ class EpochSeconds:
 
 @dataclass(frozen=True)
 class EpochRecord:
-    """One committed epoch.  `trace` is an `EpochTrace` as JSON; None if that was before format 6."""
+    """One committed epoch.
+
+    Args:
+        epoch: the epoch.
+        term: the term of the process that committed it.
+        committed_at: the wall time of the commit, in UTC.
+        state_version: the version of `state.lance` that this commit made.
+        counts: its files, rows, bytes and requests.
+        seconds: the durations of its phases.
+        views: the views by name, at this epoch.
+        trace: an `EpochTrace` as JSON; None for a commit without a trace.
+    """
 
     epoch: int
     term: int
@@ -110,10 +138,14 @@ class EpochRecord:
 
 @dataclass(frozen=True)
 class CatalogSource:
-    """A source as the catalog keeps it: `definition` is JSON without secrets, `schema` is Arrow's, None until known.
+    """A source in the catalog.
 
-    `declared_at` is when the run began that declared it first; None if that was before format 3.  Objects that were
-    written before `not_before` are left out; None for none.
+    Args:
+        name: the name of the source.
+        definition: its declaration as JSON, without secrets.
+        schema: its Arrow schema, serialized; None until it is known.
+        declared_at: the start of the run that declared it first; None if unknown.
+        not_before: objects written before this time are ignored; None to read all.
     """
 
     name: str
@@ -125,7 +157,14 @@ class CatalogSource:
 
 @dataclass(frozen=True)
 class LeftOutColumn:
-    """A column that files have and their source does not: the first file, relative to the source, and its epoch."""
+    """A column that files have and their source does not.
+
+    Args:
+        source: the name of the source.
+        column: the name of the column.
+        path: the first file that has it, relative to the source.
+        epoch: the epoch in which this file was read.
+    """
 
     source: str
     column: str
@@ -135,12 +174,19 @@ class LeftOutColumn:
 
 @dataclass(frozen=True)
 class CatalogView:
-    """A view as the catalog keeps it.
+    """A view in the catalog.
 
-    `identity` is what must be equal for the view to go on; `definition` is its text for people; `key` names the
-    columns of the result that a group is looked up by; `frozen_epoch` is set while the view is not declared;
-    `visible` has for each source the columns that it had when the view was created: later ones do not exist for it;
-    `missing` are the URLs of files that were ingested before the view was declared and could not be read again.
+    Args:
+        name: the name of the view.
+        view_class: `append`, `aggregate` or `full`.
+        definition: the text of its query, for people.
+        identity: a text of its plan; a declaration with another identity is another view.
+        sources: the names of its sources.
+        key: the columns of the result that identify a group.
+        created_epoch: the epoch of its first version.
+        frozen_epoch: the epoch since which it is not declared; None while it is.
+        visible: source → the columns that the source had when the view was created; it sees no later ones.
+        missing: URLs of files that were ingested before the view was declared and could not be read again.
     """
 
     name: str

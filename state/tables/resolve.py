@@ -1,7 +1,7 @@
-"""Rows as they were written -> rows as they are now, without a loop over rows.
+"""Resolution of rows: from all rows as they were written to the current row of each key, without a loop over rows.
 
-Of the rows with one key the last full one (put or delete) counts, and the patches after it lay their non-null fields
-over it.  A patch of a row that does not exist, or was deleted, changes nothing.
+Of the rows with one key the last full one (put or delete) counts; the patches after it replace its fields by their
+non-null fields.  A patch of a row that does not exist, or is deleted, changes nothing.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ def resolve(table: str, rows: pa.Table) -> pa.Table:
     Args:
         table: a name of `TABLES`.
         rows: columns vnode, epoch, op, key, row, in any order of epochs, one row for a key and an epoch; `row` may
-            have some of the table's fields only.
+            have only some of the table's fields.
     """
-    folded = latest_by_key(table, rows)
-    is_current = pc.equal(folded["op"], pa.scalar(PUT, pa.uint8()))
-    # Nothing is copied that can stay: millions of rows of `seen` are all current.
-    current = folded if pc.all(is_current).as_py() else folded.filter(is_current)
+    latest = latest_by_key(table, rows)
+    is_current = pc.equal(latest["op"], pa.scalar(PUT, pa.uint8()))
+    # `filter` copies, and the millions of rows of `seen` are usually all current.
+    current = latest if pc.all(is_current).as_py() else latest.filter(is_current)
     row = current["row"]
     fields = dict(zip((field.name for field in row.type), row.flatten(), strict=True)) if current.num_rows else {}
     columns = {"key": current["key"], "vnode": current["vnode"], "epoch": current["epoch"]}
@@ -44,7 +44,7 @@ def latest_by_key(table: str, rows: pa.Table) -> pa.Table:
 
     Args:
         table: a name of `TABLES`.
-        rows: columns vnode, op, key, row and perhaps epoch; among equal epochs the later row is the newer.
+        rows: columns vnode, op, key, row and optionally epoch; of equal epochs the later row is the newer.
     """
     count = rows.num_rows
     keys = rows["key"].combine_chunks()
@@ -71,10 +71,10 @@ def latest_by_key(table: str, rows: pa.Table) -> pa.Table:
 
 
 def _are_distinct_fingerprints(keys: pa.Array) -> bool:
-    """Whether these are keys of 16 bytes, of which no two begin with the same 8.
+    """True if all keys have 16 bytes and no two begin with the same 8: then all are distinct.
 
-    Numbers are sorted several times as fast as bytes are put into a dictionary, which for millions of rows of `seen`
-    was the most of a recovery.
+    Sorting numbers is several times as fast as building a dictionary of bytes, which for millions of rows of `seen`
+    took most of a recovery.
     """
     if not len(keys) or keys.type != pa.binary():
         return False
@@ -88,11 +88,11 @@ def _are_distinct_fingerprints(keys: pa.Array) -> bool:
 
 @dataclass(frozen=True)
 class _Groups:
-    """Sorted rows, cut where the key changes; all values are positions in the sorted order."""
+    """Groups of sorted rows with one key; all values are positions in the sorted order."""
 
-    ends: Indices  # per group its last row
-    base: Indices  # per group the row that the patches lie on: the last full row, or else the first patch
-    patched: Indices  # groups that have patches after their base
+    ends: Indices  # per group: its last row
+    base: Indices  # per group: the row under the patches, the last full row or else the first patch
+    patched: Indices  # groups with patches after their base
 
     @classmethod
     def of(cls, codes: npt.NDArray[np.int32], ops: npt.NDArray[np.uint8]) -> _Groups:

@@ -1,4 +1,4 @@
-"""Which rows of a table are asked for: a range of keys, a set of vnodes, or single keys."""
+"""Selections of rows of a table: a range of keys, a set of vnodes, single keys, or contents of a field."""
 
 from __future__ import annotations
 
@@ -8,9 +8,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Clue:
-    """What a field of a row holds: this text, in any case of letters; exactly this; or more than this.
+    """A condition on a field of rows as they were written; since then the row may have been patched or deleted.
 
-    It is about what was written at some time.  A field may have been patched since, or the row deleted.
+    Args:
+        field: a field of the table.
+        contains: a text within the field, upper or lower case.
+        equals: the exact text of the field.
+        above: a number that the field exceeds.
     """
 
     field: str
@@ -19,7 +23,7 @@ class Clue:
     above: int | None = None
 
     def condition(self, table: str) -> str:
-        """The same as a filter for Lance on the rows of a table."""
+        """The condition as a filter for Lance on the rows of a table."""
         column = f"{table}_row.{self.field}"
         parts = []
         if self.contains is not None:
@@ -33,7 +37,7 @@ class Clue:
 
 @dataclass(frozen=True)
 class RowSelection:
-    """Rows with one of `keys`, at least `start` and less than `end`, in one of `vnodes`; None does not limit."""
+    """Rows with one of `keys`, at least `start` and less than `end`, in one of `vnodes`; None sets no limit."""
 
     start: bytes | None = None
     end: bytes | None = None
@@ -46,7 +50,7 @@ class RowSelection:
         return cls(key, key + b"\x00")
 
     def holds(self, key: bytes, vnode: int) -> bool:
-        """Whether a row is asked for."""
+        """True if a row is selected."""
         return (
             (self.start is None or self.start <= key)
             and (self.end is None or key < self.end)
@@ -55,9 +59,9 @@ class RowSelection:
         )
 
     def condition(self, table: str) -> str:
-        """The same as a filter for Lance on the rows of all tables.
+        """The selection as a filter for Lance on the rows of all tables.
 
-        All that was ever written for a row has its key and vnode, so that it may be applied before `resolve`.
+        Every written row has the key and the vnode, so the filter may be applied before `resolve`.
         """
         parts = [f"`table` = '{table}'"]
         if self.start is not None:

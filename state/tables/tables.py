@@ -1,23 +1,29 @@
-"""The tables of `state.lance`: what each row holds.
+"""The tables of `state.lance`: their fields, and the columns of the one dataset that holds them all.
 
-All tables share one dataset, so that one commit is one epoch.  A row is told apart by (table, vnode, key, epoch);
-its fields are in the struct column of its table, and the struct columns of the other tables are null.
+All tables share one dataset, so that one commit is one epoch.  (table, vnode, key, epoch) identifies a row; its fields
+are in the struct column of its table, and the struct columns of the other tables are null.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Final, Literal, TypeAlias
 
 import pyarrow as pa
 
 from state.tables.lance_layout import for_lance
 
-DELETE = 0
-PUT = 1
-PATCH = 2
+Op: TypeAlias = Literal[0, 1, 2]
+"""The operation of a written row; the store keeps the number."""
 
-REMOVED_STATUSES = ("replaced", "forgotten")
-"""What the ledger calls a version whose rows were taken out of the views; its `rows_read` say how many there were."""
+DELETE: Final = 0
+PUT: Final = 1
+PATCH: Final = 2
+
+LedgerStatus: TypeAlias = Literal["done", "quarantined", "vanished", "replaced", "forgotten"]
+
+REMOVED_STATUSES: tuple[LedgerStatus, ...] = ("replaced", "forgotten")
+"""Statuses in the ledger of a version whose rows were removed from the views; `rows_read` is their number."""
 
 _TIME = pa.timestamp("us", tz="UTC")
 _VERSION = pa.binary(8)
@@ -152,7 +158,7 @@ def row_column(table: str) -> str:
 
 
 def row_type(table: str, fields: Sequence[str] | None = None) -> pa.StructType:
-    """The type of that column, with all fields or with these."""
+    """The type of this column, with all fields or with some."""
     return pa.struct(list(TABLES[table]) if fields is None else [TABLES[table].field(name) for name in fields])
 
 
@@ -168,20 +174,13 @@ STATE_SCHEMA: pa.Schema = pa.schema(
 )
 
 
-def empty_rows(table: str, fields: Sequence[str] | None = None) -> pa.Table:
-    """No rows of a table as they are stored: columns vnode, epoch, op, key, row, the last with all fields or these."""
-    types = {
-        "vnode": pa.uint8(),
-        "epoch": pa.int64(),
-        "op": pa.uint8(),
-        "key": pa.binary(),
-        "row": row_type(table, fields),
-    }
-    return pa.schema(list(types.items())).empty_table()
-
-
 def state_rows(parts: Iterable[tuple[str, pa.Table]], epoch: int) -> pa.Table:
-    """Rows of several tables (columns vnode, op, key, row) as rows of the dataset, without the columns of others."""
+    """Rows of several tables as rows of the dataset, without the struct columns of the other tables.
+
+    Args:
+        parts: names of tables, with rows of the columns vnode, op, key, row.
+        epoch: the epoch of all rows.
+    """
     tables = []
     for table, part in parts:
         count = part.num_rows
@@ -200,4 +199,5 @@ def state_rows(parts: Iterable[tuple[str, pa.Table]], epoch: int) -> pa.Table:
     return for_lance(pa.concat_tables(tables, promote_options="default"))
 
 
-FORMAT_VERSION = 6
+FORMAT_VERSION = 1
+"""The format that `TABLES` describes; another set of fields needs the next number."""

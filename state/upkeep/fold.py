@@ -1,8 +1,8 @@
-"""Folding `state.lance`: superseded rows out, small fragments together.
+"""Folds of `state.lance`: superseded rows are dropped, and small fragments become one.
 
-A fold replaces fragments whose epochs are neighbours, and never the head.  A row that a later one of the same run
-supersedes goes; a delete, and a patch without its row, go only when the run begins with the oldest epoch, since
-otherwise they still have a row before them to act on.
+A fold replaces a run of fragments whose epochs are neighbours, never the fragment of the head.  It drops a row that a
+later row of the run supersedes.  It drops a delete, and a patch without its row, only if the run begins with the oldest
+epoch: otherwise they may still apply to an older row.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _COMMON = ("vnode", "epoch", "op", "key")
 
 @dataclass(frozen=True)
 class _Piece:
-    """Fragments whose epochs overlap: they are folded together or not at all."""
+    """Fragments whose epochs overlap: all of them are folded together, or none."""
 
     fragments: tuple[lance.LanceFragment, ...]
     rows: int
@@ -38,23 +38,23 @@ class _Piece:
 
 
 class StateFolder:
-    """Stages folds of one `state.lance`; it remembers the epochs of the fragments that it has seen."""
+    """Stages folds of one `state.lance`, and remembers the epochs of the fragments that it has read."""
 
     def __init__(self) -> None:
         self._epochs: dict[str, tuple[int, int]] = {}
 
     def stage(self, dataset: lance.LanceDataset, *, head_fragment_id: int, epoch: int, term: int) -> StagedFold | None:
-        """Reads, folds and writes the next run, or returns None if nothing is due.
+        """Reads, folds and writes the next run; None if no fold is due.
 
         Args:
-            dataset: a version to begin from; commits may go on beside.
-            head_fragment_id: the fragment of the head.
-            epoch: the last committed one.  Only fragments before it take part: a change that belongs to no epoch of its
-                own may still be added to it.
-            term: of the head.
+            dataset: the version to fold; commits may run at the same time.
+            head_fragment_id: the id of the fragment of the head.
+            epoch: the last committed epoch.  Only fragments before it are folded: an amendment may still add rows to
+                this epoch.
+            term: the term of the head.
 
         Raises:
-            OSError, RuntimeError: by Lance.
+            OSError, RuntimeError: an error of Lance.
         """
         fragments = [each for each in dataset.get_fragments() if each.fragment_id != head_fragment_id]
         pieces = [piece for piece in self._pieces(fragments) if piece.last_epoch < epoch]
@@ -94,8 +94,8 @@ def _epochs_of(fragment: lance.LanceFragment) -> tuple[int, int]:
 def _folded(
     dataset: lance.LanceDataset, fragments: Sequence[lance.LanceFragment], *, is_oldest: bool
 ) -> dict[str, pa.Table]:
-    """The rows that stay, by table: columns vnode, epoch, op, key and row."""
-    # In the order of their ids, so that of two rows with one key and one epoch the later stays the later.
+    """The remaining rows by table: columns vnode, epoch, op, key and row."""
+    # In the order of their ids: of two rows with one key and one epoch the later must stay the later.
     ordered = sorted(fragments, key=lambda fragment: int(fragment.fragment_id))
     tables = {}
     for table in TABLES:

@@ -1,4 +1,4 @@
-"""Which neighbours are folded into one: tiers, so that each row is written again only a few times in its life.
+"""The plan of folds: tiers of neighbouring pieces, so that each row is rewritten only a few times in its life.
 
 The policy is that of Lucene's `LogMergePolicy`, on pieces that have an order and keep it.
 """
@@ -11,17 +11,17 @@ FOLD_FACTOR = 16
 
 
 def next_run(sizes: Sequence[int], *, floor: int, full: int, factor: int = FOLD_FACTOR) -> range | None:
-    """The next neighbours to fold into one, or None while there is nothing to gain.
+    """The next neighbours to fold into one; None if no fold is due.
 
-    A piece of size s is in tier log(s / floor) to the base `factor`; all smaller than `floor` are in the lowest.  When
-    `factor` pieces of a tier are there, with nothing larger between them, they become one piece of the next.  So n
-    pieces of equal size cost O(n log n) in all, and leave fewer than `factor` in each tier.
+    A piece of size s is in tier log(s / floor) to the base `factor`; pieces below `floor` are in the lowest tier.
+    `factor` pieces of a tier, without a larger piece between them, become one piece of the next tier.  So n pieces of
+    equal size cost O(n log n) in total, and leave fewer than `factor` pieces in each tier.
 
     Args:
-        sizes: of all pieces, in their order; new ones come at the end.
-        floor: pieces below this cost more to keep apart than to write again.
-        full: a run is never larger than this, and a piece of half of it is left alone.
-        factor: how many make one.
+        sizes: the sizes of all pieces, in their order; new pieces come at the end.
+        floor: the size below which a separate piece costs more than to write it again.
+        full: the largest size of a run; a piece of more than half of it is not folded.
+        factor: the number of pieces that become one.
 
     Returns:
         Positions in `sizes`, at least two of them.
@@ -47,7 +47,7 @@ def _tier(size: int, floor: int, factor: int) -> int:
 
 
 def _within(run: range, sizes: Sequence[int], full: int) -> range:
-    """As much of the run, from its beginning, as is not larger than `full`."""
+    """The longest beginning of the run with a total size of at most `full`."""
     total = 0
     for at in run:
         total += sizes[at]

@@ -1,4 +1,4 @@
-"""Keeps a root small while it grows: folds the store, expires epochs, and vacuums what they leave."""
+"""The upkeep of a root between epochs: folds of the store, expiry of epochs, vacuum of their files."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ UPKEEP_INTERVAL_S = 600.0
 
 @dataclass(frozen=True)
 class StagedUpkeep:
-    """What the next commits of `Housekeeping.commit` will do.
+    """The content of the next commits of `Housekeeping.commit`.
 
     Args:
-        fold: of the store; None if none is due.
-        expired: epochs whose records go, oldest first.
+        fold: a fold of the store; None if no fold is due.
+        expired: epochs whose records are deleted, oldest first.
     """
 
     fold: StagedFold | None
@@ -31,19 +31,19 @@ class StagedUpkeep:
 
 
 class Housekeeping:
-    """What the owner of a root does between epochs, in three steps.
+    """The upkeep of a root by its owner, in three steps.
 
-    `stage` and `vacuum` take their time, in a thread beside the commits.  `commit` belongs between two epochs, and
-    takes as long as two commits do.  The order is what makes it safe at any crash: first the records stop naming a
-    version, and that is committed; then its files go.
+    `stage` and `vacuum` may take long, and run in a thread beside the commits.  `commit` runs between two epochs, and
+    takes as long as two commits.  The order keeps it safe at any crash: first the records stop naming a version, and
+    that is committed; then its files are deleted.
 
     Args:
-        root: where the pipeline writes.
-        clock: tells how old an epoch is, and when the next vacuum is due.
-        retention: which epochs stay.
-        pinned: the epochs that readers hold at this moment.
-        interval_s: seconds between two vacuums.  Each reads the manifest of every retained version, which on an object
-            store is a request apiece.
+        root: the root that the pipeline writes to.
+        clock: the clock for the age of an epoch and the time of the next vacuum.
+        retention: the epochs to keep.
+        pinned: a function that returns the epochs with a pin.
+        interval_s: seconds between two vacuums.  A vacuum reads the manifest of every retained version, which on an
+            object store is one request each.
     """
 
     def __init__(
@@ -65,14 +65,14 @@ class Housekeeping:
         self._expired_at_epoch = 0
 
     def due(self, store: StateStore) -> bool:
-        """Whether `stage` has something to look at.  A pipeline that commits nothing is left in peace."""
+        """True if `stage` may find work.  A pipeline without commits needs no upkeep."""
         return store.version >= self._fold_from_version or self._is_expiry_due(store)
 
     def stage(self, store: StateStore) -> StagedUpkeep | None:
-        """Prepares the next upkeep without showing it; None if there is nothing to do.
+        """Prepares the next upkeep, not visible; None if none is due.
 
         Args:
-            store: the owner's handle; it may commit meanwhile.
+            store: the owner's handle; it may commit at the same time.
 
         Raises:
             StorageError: the root cannot be read or written.
@@ -86,32 +86,32 @@ class Housekeeping:
         return StagedUpkeep(fold, gone) if fold is not None or gone else None
 
     def commit(self, store: StateStore, staged: StagedUpkeep) -> None:
-        """Makes the upkeep visible.  If it is refused nothing is lost, and the run recovers as from any other commit.
+        """Makes the upkeep visible.  After a refusal no row is lost, and the run recovers as from any other commit.
 
         Args:
             store: the owner's handle, between two epochs.
-            staged: by this object in this term.
+            staged: the result of `stage` in this term.
 
         Raises:
             FencedError, CommitRefusedError, CommitUnknownError: as `StateStore.commit`.
         """
         if staged.expired:
-            kept = {*store.head.kept_epochs, *self._pinned()}  # an epoch may have got a name since
+            kept = {*store.head.kept_epochs, *self._pinned()}  # an epoch may have a tag since then
             if gone := [epoch for epoch in staged.expired if epoch not in kept]:
                 store.amend(expiry_delta(gone))
         if staged.fold is not None:
             store.commit_fold(staged.fold)
 
     def vacuum(self) -> Vacuumed:
-        """Deletes what the expired epochs leave: call it when `commit` has shown `StagedUpkeep.expired`.
+        """Deletes the files of expired epochs: call it after `commit`.
 
         Raises:
-            StorageError: the root cannot be read or written; the next call goes on.
+            StorageError: the root cannot be read or written; the next call continues.
         """
         return self._vacuum.run()
 
     def run(self, store: StateStore) -> Vacuumed:
-        """Everything that can be done, now: for an owner that does nothing else.
+        """All due upkeep at once, for an owner that does nothing else.
 
         Raises:
             FencedError, CommitRefusedError, CommitUnknownError: as `StateStore.commit`.
@@ -131,7 +131,7 @@ class Housekeeping:
         self._expired_at_epoch = store.head.epoch
         records = store.scan("epoch")
         epochs = sorted(zip(records["epoch"].to_pylist(), records["committed_at"].to_pylist(), strict=True))
-        # An epoch without a record shows what the last one before it did.
+        # A kept epoch without a record of its own shows the same rows as the last record before it.
         before = [bisect_right(epochs, each, key=lambda epoch: int(epoch[0])) for each in store.head.kept_epochs]
         pinned = {*(epochs[count - 1][0] for count in before if count), *self._pinned()}
         return tuple(expired(epochs, now=self._clock.now(), retention=self._retention, pinned=pinned))

@@ -1,8 +1,8 @@
-"""Pins: a reader's word that it still reads an epoch, as a small object `<root>/pins/<name>.json`.
+"""Pins: small objects `<root>/pins/<name>.json` by which readers keep an epoch from expiring.
 
-The vacuum keeps what a pin names.  A pin counts until `expires_at`, which its reader moves on while it lives; a reader
-that dies lets go by itself.  Both ends use their own clocks: they may differ by less than `LIFETIME_S - RENEWAL_S`.
-A reader without write access cannot pin: it has the retention.
+A pin is valid until `expires_at`, which its reader renews; the pin of a dead reader ends by itself.  Reader and owner
+use their own clocks, which may differ by less than `LIFETIME_S - RENEWAL_S`.  A reader without write access cannot pin:
+for it an epoch stays as long as the retention says.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class Pin:
     """Keeps one epoch from the vacuum while the context lasts.
 
     Args:
-        root: where the pipeline writes.
-        clock: gives the time until which the pin counts.
-        epoch: what it keeps; whether that still exists is for the caller to see once the pin is there.
+        root: the root that the pipeline writes to.
+        clock: the clock for the end of the pin.
+        epoch: the epoch to keep; the caller checks that it still exists after the pin is written.
     """
 
     def __init__(self, root: Location, clock: Clock, epoch: int) -> None:
@@ -75,10 +75,10 @@ class Pin:
         _delete(self._client, self._name)
 
     def renew(self) -> None:
-        """Moves the end of the pin on.
+        """Moves the end of the pin forward.
 
         Raises:
-            StorageError: the root cannot be written; the pin counts for a while yet.
+            StorageError: the root cannot be written; the pin stays valid until its end.
         """
         try:
             obstore.put(self._client, self._name, self._body())
@@ -98,7 +98,7 @@ class Pin:
 
 
 def pinned_epochs(root: Location, clock: Clock) -> frozenset[int]:
-    """The epochs that readers keep; pins whose time is over are removed.
+    """The epochs with a valid pin; expired pins are deleted.
 
     Raises:
         StorageError: the root cannot be read.
@@ -111,7 +111,7 @@ def pinned_epochs(root: Location, clock: Clock) -> frozenset[int]:
             try:
                 pin = json.loads(bytes(obstore.get(client, name).bytes()))
             except (FileNotFoundError, NotFoundError):
-                continue  # let go since it was listed
+                continue  # deleted since it was listed
             if datetime.fromisoformat(pin["expires_at"]) > now:
                 epochs.add(int(pin["epoch"]))
             else:
@@ -125,4 +125,4 @@ def _delete(client: ObjectStore, name: str) -> None:
     try:
         obstore.delete(client, name)
     except (BaseError, OSError):
-        pass  # it ends by itself
+        pass  # the pin ends by itself

@@ -1,9 +1,10 @@
-"""Bad records that are kept: where in which file they were, and what they were until that is cleared.
+"""The quarantine: bad records, with their position in a file and their bytes, and poison messages.
 
-A cleared record leaves its position behind: without it nobody could tell again which rows of a file the views hold.
+Clearing a record deletes its bytes and reason and keeps its position: with the positions one can tell which rows of a
+file the views hold.
 
-Poison messages are kept among them.  Such a row has no position in a file: its path is the URL of the queue with the
-message's id, and nothing is left of it when it is cleared.
+The row of a poison message has no position in a file.  Its path is the URL of the queue with the message's id, and
+clearing deletes it completely.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ _POSITION = ("source", "path", "version", "row")
 def bad_records(
     store: StateStore, source: str | None = None, path: str | None = None, *, state_version: int | None = None
 ) -> pa.Table:
-    """Rows of the table `quarantine` as `StateStore.scan` has them, the cleared ones too; their reason is null.
+    """Rows of the table `quarantine` as in `StateStore.scan`; the reason of a cleared record is null.
 
     Args:
         store: a handle on the store.
-        source: only this source's.
-        path: and only of this file, in all of its versions.
+        source: only records of this source; None for all.
+        path: only records of this file, in all of its versions; None for all.
         state_version: an older version of the store.
     """
     if source is None:
@@ -38,28 +39,28 @@ def bad_records(
 
 
 def is_message(records: pa.Table) -> pa.ChunkedArray:
-    """Whether each of these rows is a poison message, and no record of a file."""
+    """True for each row that is a poison message, false for a record of a file."""
     return pc.is_null(records["row"])
 
 
 def poison_messages(store: StateStore, source: str) -> pa.Table:
-    """The poison messages of a source that were not cleared, as rows of the table `quarantine`."""
-    # Without the byte that ends a text: all paths count that begin so.
+    """The poison messages of a source, as rows of the table `quarantine`."""
+    # Without the byte that ends a text, the key is a prefix: it selects all paths that begin with it.
     start = encode_key(source, _URL)[:-1]
     records = store.scan("quarantine", start=start, end=start + _AFTER_EVERY_PART)
     return records.filter(is_message(records))
 
 
 def clear_quarantine(store: StateStore, source: str | None, epoch: int) -> int:
-    """Forgets what bad records were, and keeps where they were; of messages nothing.
+    """Deletes the bytes and reasons of bad records, and poison messages completely.
 
     Args:
         store: the owner's handle.
-        source: only this source's; None for all.
-        epoch: what was quarantined later stays.
+        source: only records of this source; None for all.
+        epoch: records of later epochs stay as they are.
 
     Returns:
-        How many records and messages.
+        The number of records and messages.
 
     Raises:
         FencedError, CommitRefusedError, CommitUnknownError: as `StateStore.commit`.

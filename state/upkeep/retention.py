@@ -1,4 +1,4 @@
-"""Which epochs stay readable."""
+"""Retention: the settings and the rule by which epochs expire."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class Thinning:
     """Keeps one epoch, the last, of every `one_per_s` seconds, up to the age of `for_s` seconds.
 
     Args:
-        one_per_s: seconds of which one epoch stays.
-        for_s: an epoch older than this is not kept by this rule.
+        one_per_s: length of a stretch of time, in seconds, of which one epoch is kept.
+        for_s: greatest age of an epoch that this rule keeps, in seconds.
     """
 
     one_per_s: float
@@ -31,12 +31,12 @@ class Thinning:
 
 @dataclass(frozen=True, kw_only=True)
 class RetentionSettings:
-    """Which epochs stay readable.  A tagged or pinned epoch does, whatever is set here.
+    """The epochs that stay readable.  A tagged or pinned epoch always does.
 
     Args:
-        keep_s: every epoch that was committed in the last so many seconds.
-        keep_epochs: and the last so many, however old they are.
-        thin: of older ones, what these rules keep.
+        keep_s: keeps every epoch that was committed in the last `keep_s` seconds.
+        keep_epochs: keeps the last `keep_epochs` epochs, of any age.
+        thin: rules that keep some of the older epochs.
 
     Examples:
         One a minute for a day, one an hour for thirty days:
@@ -55,8 +55,8 @@ class RetentionSettings:
         _require_seconds(self, "keep_s")
         if not isinstance(self.keep_epochs, int) or isinstance(self.keep_epochs, bool) or self.keep_epochs < 1:
             raise SettingsError(
-                f"RetentionSettings(keep_epochs={self.keep_epochs!r}): give a whole number of at least 1; the last "
-                "epoch is where a run goes on"
+                f"RetentionSettings(keep_epochs={self.keep_epochs!r}): give a whole number of at least 1; a run "
+                "continues from the last epoch"
             )
         if not isinstance(self.thin, tuple) or not all(isinstance(rule, Thinning) for rule in self.thin):
             raise SettingsError(
@@ -67,16 +67,16 @@ class RetentionSettings:
 def expired(
     epochs: Iterable[tuple[int, datetime]], *, now: datetime, retention: RetentionSettings, pinned: Collection[int] = ()
 ) -> list[int]:
-    """The epochs that need not stay readable any more, oldest first.
+    """The expired epochs, oldest first.
 
-    What one call keeps for a rule, a later call keeps for the same rule until it is too old: the last epoch of a
-    stretch of time stays the last one, whatever else has gone.
+    An epoch that one call keeps for a rule is kept by later calls for the same rule until it is too old: the last epoch
+    of a stretch of time stays the last one when others expire.
 
     Args:
-        epochs: every retained epoch and when it was committed.
-        now: the time.
-        retention: what is wanted.
-        pinned: epochs that stay, because of a tag or a reader.
+        epochs: every retained epoch and the time of its commit.
+        now: the present time.
+        retention: the epochs to keep.
+        pinned: epochs that stay, because of a tag or a pin.
     """
     ordered = sorted(epochs)
     kept = set(pinned)

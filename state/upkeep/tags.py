@@ -1,4 +1,4 @@
-"""Names for epochs.  A tagged epoch stays readable until the tag goes."""
+"""Tags: names of epochs.  A tagged epoch stays readable until its tag is deleted."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ _MOST = 1_000
 
 
 def check_tag_name(name: str) -> None:
-    """Refuses what could be taken for an epoch or a time, or could not be typed.
+    """Refuses names that look like an epoch or a time, or are hard to type.
 
     Raises:
-        UsageError: it is no name for a tag.
+        UsageError: the name is not a valid tag name.
     """
     if name == "latest" or not _NAME.fullmatch(name):
         raise UsageError(
-            f"{name!r} is no name for a tag: it begins with a letter, has at most 64 letters, digits, '.', '_' and "
+            f"{name!r} is not a valid tag name: it begins with a letter, has at most 64 letters, digits, '.', '_' and "
             "'-', and is not `latest`"
         )
 
 
 def put_tag(store: StateStore, name: str, epoch: int) -> None:
-    """Gives an epoch a name; a tag of this name moves.
+    """Tags an epoch; an existing tag of this name moves to it.
 
     Args:
         store: the owner's handle.
-        name: the tag.
+        name: the name of the tag.
         epoch: a retained epoch.
 
     Raises:
-        UsageError: it is no name for a tag, or there are too many.
+        UsageError: the name is not a valid tag name, or there are too many.
         EpochNotFoundError: the epoch is not, or no longer, retained.
         FencedError, CommitRefusedError, CommitUnknownError: as `StateStore.commit`.
     """
@@ -45,15 +45,15 @@ def put_tag(store: StateStore, name: str, epoch: int) -> None:
     if store.get("epoch", encode_key(epoch)) is None:
         raise EpochNotFoundError(f"epoch {epoch} cannot be tagged {name!r}: it is not retained; choose one of `epochs`")
     if name not in tags and len(tags) >= _MOST:
-        raise UsageError(f"tag {name!r} would be one more than {_MOST:,}, and every commit carries all: delete some")
+        raise UsageError(f"tag {name!r} would be one more than {_MOST:,}, and each commit writes all tags: delete some")
     store.amend(tags={**tags, name: epoch})
 
 
 def delete_tag(store: StateStore, name: str) -> None:
-    """Takes a name away; the epoch stays readable as long as retention says.
+    """Deletes a tag; its epoch then expires by the retention.
 
     Raises:
-        NotFoundError: there is no such tag.
+        NotFoundError: the tag does not exist.
         FencedError, CommitRefusedError, CommitUnknownError: as `StateStore.commit`.
     """
     tags = dict(store.head.tags)

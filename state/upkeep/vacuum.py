@@ -1,4 +1,4 @@
-"""Deletes what no retained epoch names: by list, never by age."""
+"""The vacuum: deletes versions and datasets that no retained epoch names, by list, never by age."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DATASETS = (("path", "version"), ("state_path", "state_version"), ("distinct_pa
 
 @dataclass(frozen=True)
 class Vacuumed:
-    """What is gone: versions of datasets, whole datasets, and the bytes of their files."""
+    """Counts of a vacuum: deleted versions of datasets, deleted datasets, and the bytes of their files."""
 
     versions: int = 0
     datasets: int = 0
@@ -31,29 +31,29 @@ class Vacuumed:
 
 
 class VacuumRoot(Protocol):
-    """What a vacuum asks of a root; paths are relative to it, and that of the store is `STORE_PATH`."""
+    """The contract of a root for the vacuum; paths are relative to the root, and `STORE_PATH` is the store."""
 
     def open(self, *, read_only: bool = False) -> StateStore:
-        """A handle on the store as it is now."""
+        """A handle on the last version of the store."""
         ...
 
     def datasets(self) -> list[str]:
-        """The datasets of views that there are, those of no epoch too."""
+        """The existing datasets of views, also those that no epoch names."""
         ...
 
     def versions(self, path: str) -> set[int]:
-        """The versions of a dataset that there are."""
+        """The existing versions of a dataset."""
         ...
 
     def delete_versions(self, path: str, versions: set[int]) -> Vacuumed:
         """Deletes versions, and the files that only they use.  A tagged version and the last one stay.
 
-        Versions that are not there are passed over, so that an interrupted call may be repeated.
+        Missing versions are skipped, so that an interrupted call may be repeated.
         """
         ...
 
     def delete_dataset(self, path: str) -> Vacuumed:
-        """Deletes a dataset with all of its versions."""
+        """Deletes a dataset with all its versions."""
         ...
 
 
@@ -65,14 +65,14 @@ class _Named(NamedTuple):
 
 
 class Vacuum:
-    """Deletes what no retained epoch names, each time that it is asked to.
+    """Deletes versions and datasets that no retained epoch names.
 
-    Only versions older than the last named one go.  A version that no record names when they are read is named by no
-    later record either, and a path is never used twice.  So the list stays true however long this takes, whatever is
-    committed meanwhile, and even in a process that has been replaced.
+    It deletes only versions older than the last named one.  A version that no record names when the records are read is
+    named by no later record either, and a path is never used twice.  So the list stays valid for any time, beside any
+    commits, and even in a process that another one has replaced.
 
     Args:
-        root: where the pipeline writes.
+        root: the root that the pipeline writes to.
     """
 
     def __init__(self, root: VacuumRoot) -> None:
@@ -80,13 +80,13 @@ class Vacuum:
         self._left: dict[str, _Named] = {}
 
     def run(self) -> Vacuumed:
-        """One pass over all datasets; what it deleted.
+        """One pass over all datasets; returns the counts of deletions.
 
         Raises:
-            StorageError: the root cannot be read or written; the next pass goes on.
+            StorageError: the root cannot be read or written; the next pass continues.
         """
         store = self._root.open(read_only=True)
-        # Read at once: while versions are deleted others may be made, and this one go.
+        # Read at once: later commits and another vacuum may delete this version of the store.
         records = store.scan("epoch").select(["epoch", "term", "state_version", "views"]).combine_chunks()
         named, last_of_others = _named(records), _last_of_other_terms(records, store.head.term)
         gone = Vacuumed()
@@ -97,27 +97,27 @@ class Vacuum:
             self._left[path] = each
         for path in self._root.datasets():
             created = _CREATION_EPOCH.search(path)
-            # Later epochs may be on their way, with datasets that are not named yet.  Rows are staged for as long as
-            # an attempt lives before the first of them are committed.
+            # Epochs in flight may use datasets that no record names yet.  Rows of a source may be staged during the
+            # whole attempt before their first commit.
             settled = last_of_others if is_stored_rows_path(path) else store.head.epoch
             if path not in named and created and int(created.group(1)) <= settled:
                 gone += self._root.delete_dataset(path)
         return gone
 
     def _existing(self, path: str, last: int) -> set[int]:
-        """Listing the versions reads a file for each: done once, then they are known."""
+        """The existing versions of a dataset; listing reads a file for each, so only the first pass lists."""
         left = self._left.get(path)
         return self._root.versions(path) if left is None else left.versions.union(range(left.last, last))
 
 
 def _last_of_other_terms(records: pa.Table, term: int) -> int:
-    """The last retained epoch that was committed under another term; 0 if there is none."""
+    """The last retained epoch of another term; 0 if all are of this term."""
     others = records.filter(pc.not_equal(records["term"], term))
     return int(pc.max(others["epoch"]).as_py() or 0)
 
 
 def _named(records: pa.Table) -> Mapping[str, _Named]:
-    """What the retained epochs name, by path; computed in Arrow, since there may be tens of thousands of them."""
+    """The versions that retained epochs name, by path; computed in Arrow for tens of thousands of epochs."""
     if records.num_rows == 0:
         return {}
     views = pa.Table.from_struct_array(pc.list_flatten(records["views"]).combine_chunks())

@@ -1,4 +1,4 @@
-"""Short words for the messages of a flow."""
+"""Short names for the messages and executors of a flow, and for what comes out of them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,13 @@ import pyarrow as pa
 from actors.exchange.edge import Outlet
 from actors.fetching.fetch_executor import FetchExecutor
 from actors.fetching.file_progress import FileProgress
-from actors.fetching.file_queue import FileQueue
+from actors.fetching.file_versions import FileVersions
 from actors.fetching.instructions import EmitBlock, ReadPiece
 from actors.files import FileKey, FileVersion
+from actors.listing.list_executor import ListExecutor
+from actors.listing.listing_pace import ListingPace
+from actors.listing.request_budget import RequestBudget
+from actors.listing.seen_index import SeenIndex
 from actors.objects.listing_page import ListingPage
 from actors.protocol.barrier import Barrier, BarrierKind, Mutation
 from actors.protocol.instructions import Collect, Instruction, Send
@@ -20,6 +24,7 @@ from actors.protocol.messages import NewFiles
 from actors.protocol.reports import CollectReport
 from actors.rows import Rows
 from actors.settings import FetchSettings
+from actors.sources.path_filter import PathFilter
 from actors.sources.source import FilePolicy
 from state.epoch import EpochPair
 from state.tables.fingerprint import version_fingerprint
@@ -63,7 +68,7 @@ def fetcher(
         settings=settings,
         num_fetchers=settings.fetcher_bounds[0],
         outlet=Outlet("fetch-0", credit_bytes),
-        queue=FileQueue(unfinished, without_rows),
+        files=FileVersions(unfinished, without_rows),
         known_schemas=known_schemas,
         poisoned=poisoned,
         policies={"s": FilePolicy()},
@@ -97,3 +102,16 @@ def emitted(instructions: Iterable[Instruction]) -> list[int]:
 
 def sent(instructions: Iterable[Instruction]) -> list[object]:
     return [each.message for each in of(Send, instructions)]
+
+
+def lister(**changes: object) -> ListExecutor:
+    options = {
+        "actor": "list-s",
+        "source": "s",
+        "path_filter": PathFilter("**"),
+        "pace": ListingPace(10.0, RequestBudget(None)),
+        "seen": SeenIndex(),
+        "schema_known": True,
+        "must_settle": False,
+    }
+    return ListExecutor(**{**options, **changes})  # type: ignore[arg-type]

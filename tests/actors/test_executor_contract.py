@@ -1,4 +1,4 @@
-"""What every executor does with a barrier: the coordinator makes them, the others pass them on."""
+"""The contract of barriers: the coordinator makes them, every other executor seals and passes them on."""
 
 from __future__ import annotations
 
@@ -12,36 +12,18 @@ from actors.coordination.instructions import Commit, Inject
 from actors.exchange.dispatch_executor import DispatchExecutor
 from actors.exchange.merge_executor import Deliver, MergeExecutor
 from actors.listing.instructions import ReadPage
-from actors.listing.list_executor import ListExecutor
-from actors.listing.listing_pace import ListingPace
-from actors.listing.request_budget import RequestBudget
-from actors.listing.seen_index import SeenIndex
 from actors.protocol.barrier import Barrier, BarrierKind, Pause, Resume, Stop
 from actors.protocol.instructions import Collect, End, Instruction, Send
 from actors.protocol.reports import CollectReport, FetchProgress
 from actors.protocol.vnode_mapping import VnodeMapping, fetcher_names
-from actors.sources.path_filter import PathFilter
 from actors.sources.pipeline_definition import MATERIALIZER, MERGER
 from state.errors import ProtocolError, StorageUnavailableError
 from state.tables.delta import Delta, DeltaBuilder
 from state.tables.records import EpochCounts, EpochRecord, EpochSeconds
-from tests.actors.coordination.test_coordinate_executor import Coordination
-from tests.actors.flow import AT, INITIAL, barrier, fetcher, file, files, of, page, reads, report, rows
+from tests.actors.coordination.coordination import Coordination
+from tests.actors.flow import AT, INITIAL, barrier, fetcher, file, files, lister, of, page, reads, report, rows
 
 Feed = Callable[[Barrier], list[Instruction]]
-
-
-def lister(**changes: object) -> ListExecutor:
-    options = {
-        "actor": "list-s",
-        "source": "s",
-        "path_filter": PathFilter("**"),
-        "pace": ListingPace(10.0, RequestBudget(None)),
-        "seen": SeenIndex(),
-        "schema_known": True,
-        "must_settle": False,
-    }
-    return ListExecutor(**{**options, **changes})  # type: ignore[arg-type]
 
 
 def list_feed() -> Feed:
@@ -73,7 +55,7 @@ def _feed(request: pytest.FixtureRequest) -> Feed:
 
 
 def passed(instructions: list[Instruction]) -> list[int]:
-    """Where in the instructions a barrier is passed on."""
+    """Positions in the instructions at which a barrier is passed on."""
     return [
         at
         for at, each in enumerate(instructions)
@@ -150,7 +132,7 @@ def _flow(tmp_path: Path) -> Coordination:
 
 
 def named(actor: str, epoch: int) -> Delta:
-    """A change that tells whose it is."""
+    """A change that names its actor."""
     delta = DeltaBuilder()
     delta.put("list_state", actor.encode(), 0, source=actor, pages=epoch)
     return delta.build()
@@ -213,7 +195,7 @@ def test_the_coordinator_ends_when_the_epoch_of_the_stop_is_over_and_not_before(
     flow.ends(flow.barriers[0])
     last = flow.ask(Stop())
     assert last is not None
-    instructions = flow.everybody_collects(last, with_a_change=True)
+    instructions = flow.all_collect(last, with_a_change=True)
     (commit,) = of(Commit, instructions)
     assert not of(End, instructions)
     assert isinstance(flow.executor.on_committed(committed(commit), 0.0)[-1], End)

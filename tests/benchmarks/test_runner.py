@@ -33,6 +33,7 @@ def test_quick_runs_those_with_a_quick_form_and_whatever_is_named() -> None:
     assert [entry.name for entry in chosen(["long_life", "reading"], quick=True)] == ["reading", "long_life"]
 
 
+@pytest.mark.more
 def test_two_quick_benchmarks_make_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--quick", "--only", "discovery_cost", "long_life", "--build", str(tmp_path)]) == 0
     page = (tmp_path / "quick" / "benchmarks.md").read_text(encoding="utf-8")

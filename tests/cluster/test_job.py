@@ -19,7 +19,7 @@ from tests.repository import REPOSITORY
 from tests.slackwater.cli.command import slackwater
 from tests.waiting import eventually
 
-pytestmark = [pytest.mark.ray, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.ray, pytest.mark.more, pytest.mark.timeout(240)]
 
 FILES = 6
 _STOP_S = "60"
@@ -101,7 +101,7 @@ def test_a_job_that_is_stopped_ends_with_a_last_epoch_and_its_report(story: Stor
     owner = story.store.owner()
     assert owner is not None and owner.phase == "stopped"
     assert "Job 'flights' was stopped" in story.stopped
-    assert story.log[-2].endswith("stopping after a last epoch; once more to stop now actor=run signal=SIGTERM")
+    assert story.log[-2].endswith("stopping after a last epoch; repeat the signal to stop now actor=run signal=SIGTERM")
     assert re.match(rf"RunReport\(epochs=\d+, files={FILES}, rows={story.rows}, .*recoveries=0", story.log[-1])
 
 

@@ -21,12 +21,12 @@ from slackwater.testing.servers.s3_server import S3Server
 from tests.cluster import node_job, node_look
 from tests.cluster.conftest import said_by
 from tests.real import job
+from tests.real.killed_job import FILES, checked, fill, in_the_middle
 from tests.real.source_files import encoded
-from tests.real.test_kill import FILES, checked, fill, in_the_middle
 from tests.repository import REPOSITORY
 from tests.slackwater.cli.command import slackwater
 
-pytestmark = [pytest.mark.ray, pytest.mark.full, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.ray, pytest.mark.more, pytest.mark.timeout(900)]
 
 _ROWS, _LARGE_FILES = 20_000, 16
 _CONTROL = ("Coordinator", "ListActor", "DispatcherActor", "MergerActor")

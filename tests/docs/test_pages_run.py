@@ -19,7 +19,6 @@ from tests.repository import REPOSITORY
 _ON_S3 = [REPOSITORY / "README.md", DOCS / "howto/s3.md"]
 """Pages whose buckets are reached by the environment alone, so that the whole cluster has to be started with it."""
 
-_EACH_TIME = DOCS / "tutorial/ten-minutes.md"
 _HERE = [
     page
     for page in pages("tutorial", "howto")
@@ -42,11 +41,9 @@ def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.ray
+@pytest.mark.more
 @pytest.mark.usefixtures("session", "reader")
-@pytest.mark.parametrize(
-    "page",
-    [pytest.param(page, id=name(page), marks=() if page == _EACH_TIME else pytest.mark.full) for page in _HERE],
-)
+@pytest.mark.parametrize("page", _HERE, ids=name)
 def test_a_page_does_what_it_says(page: Path) -> None:
     run = PageRun(page)
     run.run()
@@ -54,7 +51,7 @@ def test_a_page_does_what_it_says(page: Path) -> None:
 
 
 @pytest.mark.ray
-@pytest.mark.full
+@pytest.mark.more
 @pytest.mark.parametrize("page", _ON_S3, ids=name)
 def test_a_page_about_s3_does_what_it_says_on_a_real_server(page: Path, tmp_path: Path) -> None:
     with S3Server() as server:

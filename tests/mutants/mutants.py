@@ -49,7 +49,8 @@ MUTANTS = (
         (
             (
                 "        self._buffer(piece)\n        if not last",
-                "        self._queue.quarantine(progress, rows.bad)\n        self._buffer(piece)\n        if not last",
+                "        self._files.state.quarantine(progress, rows.bad)\n"
+                "        self._buffer(piece)\n        if not last",
             ),
         ),
     ),
@@ -60,7 +61,7 @@ MUTANTS = (
     ),
     Mutant(
         "a changed file is read again only when it was finished",
-        "actors/fetching/file_queue.py",
+        "actors/fetching/file_versions.py",
         ((" or source in self._appending or source in self._replacing", ""),),
     ),
     Mutant(
@@ -175,7 +176,7 @@ MUTANTS = (
     Mutant(
         "admission is not looked at",
         "actors/fetching/read_scheduler.py",
-        (("return self.admitted is None or progress.key in self.admitted", "return True"),),
+        (("return self._epoch.admitted is None or progress.key in self._epoch.admitted", "return True"),),
     ),
     Mutant(
         "a poison file is never given up",
@@ -264,7 +265,7 @@ MUTANTS = (
     ),
     Mutant(
         "a finished file stays in the queue",
-        "actors/fetching/file_queue.py",
+        "actors/fetching/state_changes.py",
         (
             (
                 "        if progress.stored:\n            self._delta.delete",
@@ -304,13 +305,13 @@ MUTANTS = (
     ),
     Mutant(
         "a view that is further is no reason to commit",
-        "actors/coordination/coordinate_executor.py",
+        "actors/coordination/epoch_commits.py",
         ((" or views != self._views:", ":"),),
     ),
     Mutant(
         "a run has caught up when its views have not",
-        "actors/coordination/coordinate_executor.py",
-        ((" and not self._catching_up\n", "\n"),),
+        "actors/coordination/caught_up.py",
+        ((" and not self._backfilling\n", "\n"),),
     ),
     Mutant(
         "a message is deleted before what it tells of is committed",
@@ -389,14 +390,13 @@ MUTANTS = (
     ),
     Mutant(
         "a handover forgets the row of a half-read file",
-        "actors/fetching/file_queue.py",
+        "actors/fetching/vnode_moves.py",
         (
             (
-                "            each.settle(is_interrupted=each.key in active)\n",
-                "            each.settle(is_interrupted=each.key in active)\n"
-                "            each.row_offset, each.read_to = 0, Offset()\n",
+                "                each.settle(is_interrupted=each.key in self._reads.active)\n",
+                "                each.settle(is_interrupted=each.key in self._reads.active)\n"
+                "                each.row_offset, each.read_to = 0, type(each.read_to)()\n",
             ),
-            ("from actors.rows import BadRecord, Rows\n", "from actors.rows import BadRecord, Offset, Rows\n"),
         ),
     ),
     Mutant(
@@ -411,33 +411,33 @@ MUTANTS = (
     ),
     Mutant(
         "a handover leaves the later versions behind",
-        "actors/fetching/file_queue.py",
-        (("                successors=tuple(successors.get(name, ())),\n", ""),),
+        "actors/fetching/vnode_moves.py",
+        (("                    successors=tuple(successors.get(name, ())),\n", ""),),
     ),
     Mutant(
         "a handover leaves behind which versions had no row",
-        "actors/fetching/file_queue.py",
-        (("                without_rows=frozenset(without_rows.get(name, ())),\n", ""),),
+        "actors/fetching/vnode_moves.py",
+        (("                    without_rows=frozenset(without_rows.get(name, ())),\n", ""),),
     ),
     Mutant(
         "vnodes move in the dispatcher one barrier late",
         "actors/exchange/dispatch_executor.py",
         (
             (
-                "                self._mapping = message.mutation.after\n",
-                "                before, self._mapping = self._mapping, message.mutation.after\n",
+                "            self._mapping = barrier.mutation.after\n",
+                "            before, self._mapping = self._mapping, barrier.mutation.after\n",
             ),
             (
-                "            instructions = pass_on(message, ",
-                "            elif hasattr(self, '_next'):\n"
-                "                self._mapping = self._next\n"
-                "            instructions = pass_on(message, ",
+                "        instructions = pass_on(barrier, ",
+                "        elif hasattr(self, '_next'):\n"
+                "            self._mapping = self._next\n"
+                "        instructions = pass_on(barrier, ",
             ),
             (
                 "receivers)\n",
                 "receivers)\n"
-                "            if isinstance(message.mutation, Update):\n"
-                "                self._mapping, self._next = before, message.mutation.after\n",
+                "        if isinstance(barrier.mutation, Update):\n"
+                "            self._mapping, self._next = before, barrier.mutation.after\n",
             ),
         ),
     ),
@@ -462,12 +462,12 @@ MUTANTS = (
     ),
     Mutant(
         "the next file of an ordered source is opened before the last one is read",
-        "actors/fetching/waiting_files.py",
+        "actors/fetching/pending_files.py",
         (("            if source not in self._reading or source not in decided:", "            if True:"),),
     ),
     Mutant(
         "what is found later is read last, whatever its place",
-        "actors/fetching/waiting_files.py",
+        "actors/fetching/pending_files.py",
         (
             (
                 "            insort(files, progress, key=",

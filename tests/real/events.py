@@ -1,4 +1,4 @@
-"""Files of events, and how a careful writer puts them."""
+"""Files of events, views over them, and a writer whose files appear whole."""
 
 from __future__ import annotations
 
@@ -8,6 +8,14 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+VIEWS = {
+    "totals": "SELECT user, count(*) AS n, sum(amount) AS total, max(amount) AS most, count(DISTINCT amount) AS d "
+    "FROM events GROUP BY user",
+    "busy": "SELECT user, min(amount) AS least FROM events GROUP BY user HAVING count(*) > 4",
+    "large": "SELECT user, amount * 2 AS twice FROM events WHERE amount >= 100",
+}
+"""Groups that change, groups that leave, and rows."""
 
 
 def parquet(rows: list[dict[str, Any]], row_group_size: int = 1_000) -> bytes:

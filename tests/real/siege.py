@@ -23,6 +23,9 @@ from tests.real.source_files import encoded
 
 _LIMIT_S = 150.0
 
+MOMENTS_S = (0.0, 0.1, 0.3, 0.7, 1.5)
+"""After files have come: they are listed, read, computed and committed, and at the last moment the run is idle."""
+
 
 @dataclass(frozen=True)
 class Kill:

@@ -1,11 +1,12 @@
-"""Kills at random, for as long as one likes: `python -m tests.real.soak --minutes 30`.
+"""Kills processes of a run at random (`--minutes 30`), or every kind of process at every moment (`--matrix`).
 
-Everything must agree at the end, at every epoch; then it prints how long each kind of death took to get over.
+At the end every view must equal DuckDB's answer at every epoch.  Prints the seconds of recovery by kind of process.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import random
 import tempfile
 import time
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from slackwater.testing.servers.s3_server import S3Server
 from tests.real import victims
-from tests.real.siege import Siege
+from tests.real.siege import MOMENTS_S, Siege
 
 _FROZEN_S = 5.0
 
@@ -21,6 +22,7 @@ _FROZEN_S = 5.0
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.real.soak")
     parser.add_argument("--minutes", type=float, default=30.0)
+    parser.add_argument("--matrix", action="store_true")
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     chance = random.Random(arguments.seed)
@@ -30,6 +32,10 @@ def main() -> None:
         S3Server() as server,
         Siege(server, server.create_bucket("soak"), Path(scratch), chance, faults=0.02) as siege,
     ):
+        if arguments.matrix:
+            for kind, moment_s in itertools.product(victims.KINDS, MOMENTS_S):
+                print(f"{kind}: {siege.kill(kind, moment_s).recovery_s:.1f} s", flush=True)
+            end = 0.0
         while time.monotonic() < end:
             kind = chance.choice(victims.KINDS)
             if chance.random() < 0.2:

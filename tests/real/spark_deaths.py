@@ -31,15 +31,17 @@ from pyspark.sql.types import LongType
 
 from actors.protocol.blocks import Block
 from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.application.java import prepare_java
 from spark_bridge.materializer import Materializer
-from spark_bridge.session.session import is_alive, prepare_java, start_session, stop_session, warm_up
+from spark_bridge.session.session import is_alive, start_session, stop_session
 from spark_bridge.session.settings import SparkSettings
+from spark_bridge.session.warm_up import warm_up
 from state.errors import RunFailedError, SparkLostError
 from state.lance import view_dataset
 from state.location import Location
 from state.tables.records import CatalogView, ViewVersion
 from tests.spark_bridge.random_rows import SCHEMA, random_rows
-from tests.spark_bridge.session.test_ray import blocks, ipc_bytes
+from tests.spark_bridge.ray_blocks import blocks, ipc_bytes
 
 PLACE = Path(sys.argv[1])
 GATE, REACHED = str(PLACE / "gate"), str(PLACE / "reached")

@@ -15,8 +15,8 @@ import pytest
 import slackwater as sw
 from slackwater.testing.proxies.fault_proxy import FaultProxy
 from slackwater.testing.servers.s3_server import S3Server
+from tests.real.event_pipeline import FAST
 from tests.real.events import events, parquet
-from tests.real.test_run import FAST
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]
 
@@ -58,8 +58,9 @@ def declared(s3: S3Server, bucket: str, proxy: FaultProxy) -> sw.Pipeline:
     return pipeline
 
 
+@pytest.mark.more
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("huge", [(), pytest.param(tuple(HUGE), marks=pytest.mark.full)], ids=["small", "huge"])
+@pytest.mark.parametrize("huge", [(), pytest.param(tuple(HUGE), marks=pytest.mark.more)], ids=["small", "huge"])
 def test_whatever_is_wrong_with_some_objects_the_others_are_read_and_all_are_accounted_for(
     s3: S3Server, bucket: str, huge: tuple[str, ...]
 ) -> None:

@@ -13,8 +13,8 @@ import slackwater as sw
 from actors.settings import ReadLimits
 from state.epoch import epoch_time
 from tests.real import victims
+from tests.real.event_pipeline import FAST, TOTALS, expected, local, totals
 from tests.real.events import events, parquet, write
-from tests.real.test_run import FAST, TOTALS, expected, local, totals
 from tests.slackwater.cli.command import slackwater
 from tests.waiting import eventually
 
@@ -32,7 +32,7 @@ def shown_phase(root: Path) -> str:
     return phase
 
 
-@pytest.mark.full
+@pytest.mark.more
 @pytest.mark.timeout(200)
 def test_a_run_is_paused_throttled_tagged_and_stopped_from_another_process(tmp_path: Path) -> None:
     root = tmp_path / "root"
@@ -129,7 +129,7 @@ def test_a_quarantined_file_is_retried_while_it_runs_and_while_nothing_does_and_
     assert totals(root) == expected(read) | {7: (1, 1.5)}
 
 
-@pytest.mark.full
+@pytest.mark.more
 @pytest.mark.timeout(400)
 def test_a_poisoned_file_is_retried_when_what_it_died_of_is_mended(tmp_path: Path) -> None:
     flag = str(tmp_path / "mended")

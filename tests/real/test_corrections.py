@@ -10,22 +10,17 @@ import pytest
 from pyspark.sql import SparkSession
 
 import slackwater as sw
+from slackwater.pipeline import OnChange
 from slackwater.verification.verification import Outcome
 from tests.real import victims
-from tests.real.events import events, parquet, write
+from tests.real.event_pipeline import FAST
+from tests.real.events import VIEWS, events, parquet, write
 from tests.real.ledger_oracle import LedgerOracle
-from tests.real.test_run import FAST
 from tests.slackwater.cli.command import slackwater
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]
 
-VIEWS = {
-    "totals": "SELECT user, count(*) AS n, sum(amount) AS total, max(amount) AS most, count(DISTINCT amount) AS d "
-    "FROM events GROUP BY user",
-    "busy": "SELECT user, min(amount) AS least FROM events GROUP BY user HAVING count(*) > 4",
-    "large": "SELECT user, amount * 2 AS twice FROM events WHERE amount >= 100",
-}
 SMALL_PIECES = sw.Settings(
     fetch=sw.FetchSettings(
         num_fetchers=2,
@@ -37,7 +32,7 @@ SMALL_PIECES = sw.Settings(
 
 
 def declared(
-    place: Path, on_change: str = "ignore", settings: sw.Settings | None = None, metadata: Sequence[str] = ()
+    place: Path, on_change: OnChange = "ignore", settings: sw.Settings | None = None, metadata: Sequence[str] = ()
 ) -> sw.Pipeline:
     (place / "in").mkdir(parents=True, exist_ok=True)
     pipeline = sw.Pipeline("events", place / "root", settings=settings)
@@ -90,6 +85,7 @@ def test_changed_files_replace_what_was_read_of_them_in_all_views_at_once(tmp_pa
     assert outcomes["events.rows"] is Outcome.EQUAL
 
 
+@pytest.mark.more
 def test_files_are_read_again_and_forgotten_by_command(tmp_path: Path, session: SparkSession) -> None:
     known, root = oracle(tmp_path), tmp_path / "root"
     for number in range(4):
@@ -112,7 +108,7 @@ def test_files_are_read_again_and_forgotten_by_command(tmp_path: Path, session: 
         known.learn(store)
         assert run.forget(str(tmp_path / "in" / "1.parquet")) == 1
         assert statuses(store, "1.parquet") == ["forgotten"], "it is committed when the call returns"
-        with pytest.raises(sw.NotFoundError, match=r"no file x\.parquet was ever listed"):
+        with pytest.raises(sw.NotFoundError, match=r"no file x\.parquet was listed"):
             run.forget("x.parquet")
         assert run.wait(until="caught_up", timeout_s=60)
         assert statuses(store, "1.parquet") == ["forgotten"], "it is not read again by itself"
@@ -128,7 +124,7 @@ def test_files_are_read_again_and_forgotten_by_command(tmp_path: Path, session: 
     assert refused.code == 1 and "needs a run" in refused.err
 
 
-@pytest.mark.full
+@pytest.mark.more
 def test_an_actor_that_dies_while_a_file_is_replaced_leaves_all_or_nothing_of_it(tmp_path: Path) -> None:
     known = oracle(tmp_path)
     for number in range(3):
@@ -149,6 +145,7 @@ def test_an_actor_that_dies_while_a_file_is_replaced_leaves_all_or_nothing_of_it
     known.check_every_epoch(store, VIEWS)
 
 
+@pytest.mark.more
 def test_what_cannot_be_corrected_is_refused_with_the_next_step(tmp_path: Path) -> None:
     pipeline = sw.Pipeline("events", tmp_path / "root")
     with pytest.raises(sw.SettingsError, match=r'source a: on_change="replace" .*materialize=True'):
@@ -163,5 +160,5 @@ def test_what_cannot_be_corrected_is_refused_with_the_next_step(tmp_path: Path) 
         assert run.wait(until="caught_up", timeout_s=120)
         with pytest.raises(sw.CommandRefusedError, match="source b is not materialized"):
             run.forget("f.parquet", "b")
-        with pytest.raises(sw.CommandRefusedError, match="view 'both' reads also b, whose rows are not stored"):
+        with pytest.raises(sw.CommandRefusedError, match="view 'both' cannot be corrected: it also reads b"):
             run.reingest("f.parquet", "a")

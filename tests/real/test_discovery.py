@@ -9,8 +9,8 @@ import pytest
 
 import slackwater as sw
 from slackwater.testing.servers.s3_server import S3Server
+from tests.real.event_pipeline import FAST, TOTALS
 from tests.real.events import events, parquet
-from tests.real.test_run import FAST, TOTALS
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]
@@ -30,6 +30,7 @@ def gone(pipeline: sw.Pipeline, s3: S3Server) -> dict[str, bool]:
     return {row["path"].rpartition("/")[2]: row["gone_epoch"] is not None for row in rows}
 
 
+@pytest.mark.more
 def test_an_object_that_is_deleted_is_noted_once_and_its_rows_stay(s3: S3Server, bucket: str) -> None:
     for name in "abc":
         s3.put(bucket, f"in/{name}.parquet", parquet(events(0)))
@@ -56,7 +57,7 @@ def test_an_object_that_is_deleted_is_noted_once_and_its_rows_stay(s3: S3Server,
     assert sum(rows["n"].to_pylist()) == 3 * len(events(0))
 
 
-@pytest.mark.full
+@pytest.mark.more
 def test_what_was_there_before_is_left_out_and_what_comes_is_read(s3: S3Server, bucket: str) -> None:
     s3.put(bucket, "in/old.parquet", parquet(events(0)))
     written = s3.client().head_object(Bucket=bucket, Key="in/old.parquet")["LastModified"]
@@ -74,7 +75,7 @@ def test_what_was_there_before_is_left_out_and_what_comes_is_read(s3: S3Server, 
     assert gone(pipeline, s3) == {"new.parquet": False}
 
 
-@pytest.mark.full
+@pytest.mark.more
 def test_listings_stay_within_their_budget_and_the_status_says_so(s3: S3Server, bucket: str) -> None:
     s3.put(bucket, "in/a.parquet", parquet(events(0)))
     with closing(s3.proxy()) as proxy:

@@ -13,12 +13,11 @@ import pytest
 import slackwater as sw
 from slackwater.testing.servers.s3_server import S3Server
 from tests.real import victims
+from tests.real.event_pipeline import FAST, TOTALS, check_every_epoch, expected, local, totals
 from tests.real.events import events, parquet, write
-from tests.real.test_recovery import check_every_epoch
-from tests.real.test_run import FAST, TOTALS, expected, local, totals
 from tests.waiting import eventually
 
-pytestmark = [pytest.mark.ray, pytest.mark.full, pytest.mark.usefixtures("session")]
+pytestmark = [pytest.mark.ray, pytest.mark.more, pytest.mark.usefixtures("session")]
 
 
 @pytest.mark.timeout(120)
@@ -56,7 +55,7 @@ def test_a_run_in_a_full_bucket_tries_again_and_goes_on_when_there_is_room(s3: S
             s3.put(bucket, "in/b.parquet", parquet(events(50)))
             eventually(lambda: run.status().recoveries == 2, limit_s=100)
             assert proxy.met("fill") and run.report().rows == 10
-            eventually(lambda: "no room left (the store says that it, or a quota, is full)" in run.status().message)
+            eventually(lambda: "no room left (the store, or its quota, is full)" in run.status().message)
             proxy.heal()
             assert run.wait(until="caught_up", timeout_s=60)
     assert totals(pipeline.root.url, storage_options=s3.storage_options) == expected(events(0) + events(50))

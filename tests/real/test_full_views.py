@@ -9,8 +9,8 @@ import pytest
 
 import slackwater as sw
 from spark_bridge.analysis.view_definition import ViewOptions
+from tests.real.event_pipeline import FAST, ONE_FETCHER, TOTALS, expected, totals
 from tests.real.events import events, parquet, write
-from tests.real.test_run import FAST, ONE_FETCHER, TOTALS, expected, totals
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]
@@ -45,6 +45,7 @@ def check(tmp_path: Path, everything: list[dict[str, Any]], names: int) -> sw.Sn
     return snapshot
 
 
+@pytest.mark.more
 def test_they_are_what_all_rows_give_and_nothing_happens_without_new_ones(tmp_path: Path) -> None:
     write(tmp_path / "events", "a.parquet", parquet(events(0)))
     write(tmp_path / "users", "a.parquet", parquet([{"user": each, "name": f"u{each}"} for each in range(2)]))
@@ -74,7 +75,7 @@ def test_they_are_what_all_rows_give_and_nothing_happens_without_new_ones(tmp_pa
     assert rows(sw.open(tmp_path / "root").snapshot(epoch=snapshot.epoch), "named") == rows(snapshot, "named")
 
 
-@pytest.mark.full
+@pytest.mark.more
 def test_the_interval_limits_how_often_and_the_epoch_says_what_is_reflected(tmp_path: Path) -> None:
     write(tmp_path / "events", "a.parquet", parquet(events(0)))
     write(tmp_path / "users", "a.parquet", parquet([{"user": 0, "name": "u0"}]))
@@ -94,7 +95,7 @@ def test_the_interval_limits_how_often_and_the_epoch_says_what_is_reflected(tmp_
         assert rows(snapshot, "named") == [{"name": "u0", "n": 7, "total": 18.0 + 501 + 504 + 507}]
 
 
-@pytest.mark.full
+@pytest.mark.more
 def test_it_is_refused_unless_it_is_allowed_and_its_rows_are_stored(tmp_path: Path) -> None:
     write(tmp_path / "in", "a.parquet", parquet(events(0)))
     cases: list[tuple[ViewOptions, str]] = [({}, 'on_full="allow"'), ({"on_full": "allow"}, "materialize=True")]

@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import slackwater as sw
-from tests.real.test_run import FAST
+from tests.real.event_pipeline import FAST
 
-pytestmark = [pytest.mark.ray, pytest.mark.full, pytest.mark.usefixtures("session")]
+pytestmark = [pytest.mark.ray, pytest.mark.more, pytest.mark.usefixtures("session")]
 
 ROWS = 1 << 20
 COLUMNS = 8

@@ -19,12 +19,11 @@ import slackwater as sw
 from actors.protocol.blocks import Block
 from spark_bridge.hand_over import blocks as hand_over
 from spark_bridge.hand_over import row_hand_over
+from tests.real.event_pipeline import FAST, TOTALS, check_every_epoch
 from tests.real.events import events, parquet, write
-from tests.real.test_recovery import TOTALS, check_every_epoch
-from tests.real.test_run import FAST
 from tests.waiting import eventually
 
-pytestmark = [pytest.mark.ray, pytest.mark.full]
+pytestmark = [pytest.mark.ray, pytest.mark.more]
 
 IN_BLOCKS = sw.Settings(
     fetch=sw.FetchSettings(
@@ -90,7 +89,10 @@ def test_an_epoch_whose_rows_are_lost_is_done_again(tmp_path: Path, monkeypatch:
     assert not due and (report.recoveries, report.files, report.rows) == (2, 2, 10_000)
     for message in said:
         assert message.startswith("view 't")
-        assert "rows of an epoch are lost, since the actor that had read them died; the run goes on from the" in message
+        assert (
+            "rows of an epoch are lost, because the actor that had read them died; the run continues from the"
+            in message
+        )
     check_every_epoch(tmp_path / "root", tmp_path)
 
 
@@ -107,7 +109,7 @@ def answer() -> dict[str, Any]:
 def test_a_block_whose_spill_file_is_gone_is_a_loss_and_no_wait_for_ever(answer: dict[str, Any]) -> None:
     assert answer["spilled"] > 1, "Ray has spilled, or the test says nothing"
     assert answer["present"] == "handed to Spark"
-    assert answer["gone"].startswith("RunFailedError: source 't': rows of an epoch are lost, since Ray had spilled ")
+    assert answer["gone"].startswith("RunFailedError: source 't': rows of an epoch are lost, because Ray had spilled ")
     assert "Ray's temporary directory" in answer["gone"]
 
 

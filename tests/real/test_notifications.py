@@ -14,15 +14,15 @@ from typing import Any
 import pytest
 
 import slackwater as sw
+from slackwater.pipeline import OnChange
 from slackwater.testing.servers import s3_events
 from slackwater.testing.servers.s3_server import S3Server
 from slackwater.testing.servers.sqs_server import SqsServer
 from tests.actors.notifications.told_bucket import ToldBucket
 from tests.real import told_job
-from tests.real.events import events, parquet
+from tests.real.events import VIEWS, events, parquet
 from tests.real.ledger_oracle import LedgerOracle
 from tests.real.source_files import encoded
-from tests.real.test_corrections import VIEWS
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]
@@ -57,7 +57,7 @@ def declared(
     *,
     discovery: sw.Listing | sw.Notifications | None = None,
     options: dict[str, str] | None = None,
-    on_change: str = "ignore",
+    on_change: OnChange = "ignore",
     settings: sw.Settings | None = None,
     kind: str = "parquet",
 ) -> sw.Pipeline:
@@ -121,10 +121,10 @@ def test_after_one_listing_events_tell_of_what_comes_changes_and_goes(told: Told
     assert all(row["path"].startswith(f"{told.queue_url}#") for row in found.values())
 
 
-@pytest.mark.full
+@pytest.mark.more
 @pytest.mark.parametrize("on_change", ["ignore", "replace"])
 def test_what_is_removed_while_it_is_read_stays_as_far_as_it_was_committed_or_leaves(
-    told: ToldBucket, tmp_path: Path, on_change: str
+    told: ToldBucket, tmp_path: Path, on_change: OnChange
 ) -> None:
     known, root = oracle(told, tmp_path, "csv"), tmp_path / "root"
     told.put("small.csv", encoded("csv", events(90)))
@@ -146,7 +146,7 @@ def test_what_is_removed_while_it_is_read_stays_as_far_as_it_was_committed_or_le
     assert (max(amounts, default=0.0) >= 2_000) == (on_change == "ignore")
 
 
-@pytest.mark.full
+@pytest.mark.more
 def test_a_root_goes_from_listing_to_events_and_back(told: ToldBucket, tmp_path: Path) -> None:
     known, root = oracle(told, tmp_path), tmp_path / "root"
     discoveries: list[sw.Listing | sw.Notifications]
@@ -163,7 +163,7 @@ def test_a_root_goes_from_listing_to_events_and_back(told: ToldBucket, tmp_path:
     known.check_every_epoch(store, VIEWS)
 
 
-@pytest.mark.full
+@pytest.mark.more
 @pytest.mark.timeout(400)
 def test_a_run_that_is_killed_with_messages_in_hand_loses_and_repeats_no_row(told: ToldBucket, tmp_path: Path) -> None:
     root, rows = tmp_path / "root", 0

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import slackwater as sw
+from tests.real.event_pipeline import FAST
 from tests.real.events import events, parquet, write
-from tests.real.test_run import FAST
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]
 
@@ -16,6 +16,7 @@ _SETTINGS = sw.Settings(fetch=sw.FetchSettings(num_fetchers=3, max_files_per_epo
 """A share of one file an epoch for each reader, so that the ledger tells which came first."""
 
 
+@pytest.mark.more
 def test_files_are_read_by_name_and_a_late_one_next(tmp_path: Path) -> None:
     names = [f"{number:02}" for number in range(0, 12, 2)]
     for number, name in enumerate(reversed(names)):
@@ -43,4 +44,4 @@ def test_files_are_read_by_name_and_a_late_one_next(tmp_path: Path) -> None:
 def test_an_order_that_there_is_not_is_refused(tmp_path: Path) -> None:
     pipeline = sw.Pipeline("ordered", tmp_path / "root")
     with pytest.raises(sw.SettingsError, match="order='size': give one of name, last_modified"):
-        pipeline.source("events", tmp_path, format="parquet", order="size")
+        pipeline.source("events", tmp_path, format="parquet", order="size")  # type: ignore[arg-type]

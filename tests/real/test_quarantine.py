@@ -13,8 +13,8 @@ from pyspark.sql import SparkSession
 import slackwater as sw
 from slackwater.verification.verification import Outcome
 from tests.real import victims
+from tests.real.event_pipeline import FAST, ONE_FETCHER, TOTALS, expected, totals
 from tests.real.events import events, parquet, write
-from tests.real.test_run import FAST, ONE_FETCHER, TOTALS, expected, totals
 from tests.slackwater.cli.command import slackwater
 from tests.waiting import eventually
 
@@ -54,7 +54,7 @@ def bad_rows(root: Path) -> list[int]:
     return rows
 
 
-@pytest.mark.full
+@pytest.mark.more
 def test_only_bad_records_are_left_out_whatever_the_format_and_a_run_clears_what_was_exported(
     tmp_path: Path, session: SparkSession
 ) -> None:
@@ -103,7 +103,7 @@ def test_only_bad_records_are_left_out_whatever_the_format_and_a_run_clears_what
     assert [row["row"] for row in store.quarantine("csv").to_pylist()] == [0], "later ones stay"
 
 
-@pytest.mark.full
+@pytest.mark.more
 def test_a_restart_in_the_middle_of_a_file_repeats_no_bad_record(tmp_path: Path, session: SparkSession) -> None:
     rows = events(0, 6_000)
     bad = list(range(5, 6_000, 50))
@@ -140,6 +140,7 @@ def test_a_restart_in_the_middle_of_a_file_repeats_no_bad_record(tmp_path: Path,
     assert [(each.outcome, each.engine) for each in found.views] == [(Outcome.EQUAL, "duckdb")]
 
 
+@pytest.mark.more
 def test_a_bad_record_ends_a_run_that_is_to_fail_for_it_and_nothing_of_it_is_committed(tmp_path: Path) -> None:
     write(tmp_path / "in", "a.csv", body("csv", events(0), 3))
     with pytest.raises(
@@ -153,6 +154,7 @@ def test_a_bad_record_ends_a_run_that_is_to_fail_for_it_and_nothing_of_it_is_com
     assert totals(tmp_path / "root") == expected(without(events(0), 3))
 
 
+@pytest.mark.more
 def test_a_changed_file_is_read_as_a_new_one_where_that_is_asked_for_or_ends_the_run(tmp_path: Path) -> None:
     write(tmp_path / "in", "a.csv", body("csv", events(0), 3))
     with one_source(tmp_path, on_change="append").start() as run:

@@ -10,21 +10,13 @@ import pytest
 
 import slackwater as sw
 from tests.real import victims
+from tests.real.event_pipeline import FAST, check_every_epoch, local
 from tests.real.events import events, parquet, write
-from tests.real.ledger_oracle import LedgerOracle
-from tests.real.test_run import FAST, local
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]
 
 TOTALS = "SELECT user, count(*) AS n, sum(amount) AS total FROM events GROUP BY user"
-
-VIEWS = {"totals": TOTALS, "touchy": "SELECT amount FROM events"}
-
-
-def check_every_epoch(root: Path, scratch: Path) -> None:
-    oracle = LedgerOracle({"events": "parquet"}, lambda path: Path(path.removeprefix("file://")).read_bytes(), scratch)
-    assert oracle.check_every_epoch(sw.open(root), VIEWS)
 
 
 @pytest.mark.timeout(200)
@@ -48,7 +40,7 @@ def test_a_run_survives_the_death_of_any_of_its_actors(tmp_path: Path) -> None:
     check_every_epoch(tmp_path / "root", tmp_path)
 
 
-@pytest.mark.full
+@pytest.mark.more
 @pytest.mark.timeout(400)
 def test_a_file_that_ends_every_attempt_is_found_and_the_others_are_done(tmp_path: Path) -> None:
     def touchy(events: Any) -> Any:

@@ -66,7 +66,7 @@ def test_a_root_of_another_pipeline_is_refused(tmp_path: Path) -> None:
 
 def test_declarations_that_cannot_be_meant(tmp_path: Path) -> None:
     made = sw.Pipeline("p", tmp_path)
-    with pytest.raises(sw.SettingsError, match="format 'orc' is not known; there are parquet, csv, json"):
+    with pytest.raises(sw.SettingsError, match="format 'orc' is not known; the known formats are parquet, csv, json"):
         made.source("s", tmp_path, format="orc")
     made.source("s", tmp_path, format="csv")
     with pytest.raises(sw.SettingsError, match="source s is declared twice"):
@@ -87,7 +87,7 @@ def test_declarations_that_cannot_be_meant(tmp_path: Path) -> None:
     def w(other):  # type: ignore[no-untyped-def]
         return other
 
-    with pytest.raises(sw.ViewError, match="names the source other, which is not declared; there are s"):
+    with pytest.raises(sw.ViewError, match="names the source other, which is not declared; the sources are s"):
         made.start()
 
 

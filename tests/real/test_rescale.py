@@ -13,9 +13,9 @@ import pytest
 import slackwater as sw
 from slackwater.testing.servers.s3_server import S3Server
 from tests.real import victims
+from tests.real.event_pipeline import FAST, TOTALS, expected, totals
 from tests.real.events import events, parquet
 from tests.real.ledger_oracle import LedgerOracle
-from tests.real.test_run import FAST, TOTALS, expected, totals
 from tests.slackwater.cli.command import slackwater
 from tests.waiting import eventually
 
@@ -57,6 +57,7 @@ def num_fetchers() -> int:
     return len(victims.find(os.getpid(), "fetch"))
 
 
+@pytest.mark.more
 @pytest.mark.timeout(300)
 def test_one_fetch_actor_becomes_three_and_then_two_under_load_and_no_file_is_read_twice(
     s3: S3Server, bucket: str, tmp_path: Path
@@ -98,7 +99,7 @@ def secrets(s3: S3Server) -> dict[str, str]:
     return {"AWS_ACCESS_KEY_ID": options["access_key_id"], "AWS_SECRET_ACCESS_KEY": options["secret_access_key"]}
 
 
-@pytest.mark.full
+@pytest.mark.more
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("victim", ["fetch", "dispatcher", "coordinator"])
 def test_a_death_while_vnodes_move_loses_no_row_and_the_number_that_was_asked_for_comes(

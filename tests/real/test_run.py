@@ -12,36 +12,12 @@ import pytest
 import slackwater as sw
 from slackwater import ViewStatus
 from slackwater.testing.servers.s3_server import S3Server
+from tests.real.event_pipeline import FAST, TOTALS, expected, local, totals
 from tests.real.events import events, parquet, write
 from tests.real.ledger_oracle import LedgerOracle
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]
-
-TOTALS = "SELECT user, count(*) AS n, sum(amount) AS total FROM events GROUP BY user"
-FAST = sw.Listing(interval_s=0.1)
-ONE_FETCHER = sw.Settings(fetch=sw.FetchSettings(num_fetchers=1))
-"""An actor less to start; the runs on S3 have two."""
-
-
-def local(tmp_path: Path, **options: Any) -> sw.Pipeline:
-    (tmp_path / "in").mkdir(exist_ok=True)
-    pipeline = sw.Pipeline("events", tmp_path / "root", settings=ONE_FETCHER)
-    pipeline.source("events", tmp_path / "in", **{"format": "parquet", "discovery": FAST, **options})
-    pipeline.view("totals", TOTALS)
-    return pipeline
-
-
-def totals(root: str | Path, **options: Any) -> dict[int, tuple[int, float]]:
-    rows = sw.open(root, **options).snapshot().view("totals").to_arrow().to_pylist()
-    return {row["user"]: (row["n"], row["total"]) for row in rows}
-
-
-def expected(rows: list[dict[str, Any]]) -> dict[int, tuple[int, float]]:
-    amounts: dict[int, list[float]] = {}
-    for row in rows:
-        amounts.setdefault(row["user"], []).append(row["amount"])
-    return {user: (len(each), sum(each)) for user, each in amounts.items()}
 
 
 def test_small_files_are_one_get_each_and_none_when_they_were_seen(s3: S3Server, bucket: str) -> None:
@@ -73,7 +49,7 @@ def test_small_files_are_one_get_each_and_none_when_they_were_seen(s3: S3Server,
     assert totals(pipeline.root.url, storage_options=s3.storage_options) == expected(everything)
 
 
-@pytest.mark.full
+@pytest.mark.more
 def test_no_secret_is_at_the_root_in_a_repr_or_in_a_status(s3: S3Server, bucket: str) -> None:
     s3.put(bucket, "in/a.parquet", parquet(events(0)))
     pipeline = sw.Pipeline("events", f"s3://{bucket}/root", storage_options=s3.storage_options)
@@ -91,7 +67,7 @@ def test_no_secret_is_at_the_root_in_a_repr_or_in_a_status(s3: S3Server, bucket:
     assert not any(secret.encode() in content for content in stored)
 
 
-@pytest.mark.full
+@pytest.mark.more
 def test_a_run_without_anything_new_commits_nothing(tmp_path: Path) -> None:
     write(tmp_path / "in", "a.parquet", parquet(events(0)))
     pipeline = local(tmp_path)
@@ -200,6 +176,7 @@ def test_a_csv_value_that_does_not_fit_is_named_with_its_row(tmp_path: Path) -> 
     assert totals(tmp_path / "root") == {1: (2, 3.0), 2: (1, 2.5)}
 
 
+@pytest.mark.more
 def test_a_bad_file_that_is_replaced_is_read(tmp_path: Path) -> None:
     write(tmp_path / "in", "a.parquet", b"half")
     with local(tmp_path, schema="user bigint, amount double").start() as run:
@@ -210,7 +187,7 @@ def test_a_bad_file_that_is_replaced_is_read(tmp_path: Path) -> None:
     assert sorted(statuses) == ["done", "quarantined"]
 
 
-@pytest.mark.full
+@pytest.mark.more
 def test_a_changed_file_is_noted_and_not_read_again(tmp_path: Path) -> None:
     write(tmp_path / "in", "a.parquet", parquet(events(0)))
     with local(tmp_path).start() as run:
@@ -222,6 +199,7 @@ def test_a_changed_file_is_noted_and_not_read_again(tmp_path: Path) -> None:
     assert sw.open(tmp_path / "root").files("events").num_rows == 1
 
 
+@pytest.mark.more
 def test_an_empty_source_without_schema_ends_well_and_says_so(tmp_path: Path) -> None:
     report = local(tmp_path).run(until="caught_up")
     assert report.rows == 0
@@ -229,12 +207,14 @@ def test_an_empty_source_without_schema_ends_well_and_says_so(tmp_path: Path) ->
     assert sw.open(tmp_path / "root").views().num_rows == 0
 
 
+@pytest.mark.more
 def test_an_empty_source_with_a_schema_has_empty_views(tmp_path: Path) -> None:
     with local(tmp_path, schema="user bigint, amount double").start() as run:
         run.wait(until="caught_up")
         assert totals(tmp_path / "root") == {}
 
 
+@pytest.mark.more
 def test_a_view_over_two_sources_misses_nothing_of_the_one_whose_schema_is_known_first(tmp_path: Path) -> None:
     (tmp_path / "late").mkdir()
     write(tmp_path / "in", "a.parquet", parquet(events(0)))
@@ -250,7 +230,7 @@ def test_a_view_over_two_sources_misses_nothing_of_the_one_whose_schema_is_known
     assert totals(tmp_path / "root") == expected(events(0))
 
 
-@pytest.mark.full
+@pytest.mark.more
 def test_the_schema_comes_from_the_first_file_and_is_kept(tmp_path: Path) -> None:
     write(tmp_path / "in", "a.parquet", parquet(events(0)))
     write(tmp_path / "in", "b.parquet", parquet([{"user": 7, "amount": 1.0, "extra": "x"}]))
@@ -262,6 +242,7 @@ def test_the_schema_comes_from_the_first_file_and_is_kept(tmp_path: Path) -> Non
         local(tmp_path, schema="user string, amount double").run(until="caught_up")
 
 
+@pytest.mark.more
 def test_a_view_that_cannot_be_maintained_is_refused_before_anything_is_committed(tmp_path: Path) -> None:
     write(tmp_path / "in", "a.parquet", parquet(events(0)))
     pipeline = local(tmp_path)
@@ -273,6 +254,7 @@ def test_a_view_that_cannot_be_maintained_is_refused_before_anything_is_committe
     assert totals(tmp_path / "root") == expected(events(0)), "the root is still good"
 
 
+@pytest.mark.more
 def test_a_view_that_names_no_source_lists_the_sources(tmp_path: Path) -> None:
     write(tmp_path / "in", "a.parquet", parquet(events(0)))
     pipeline = local(tmp_path)
@@ -281,7 +263,7 @@ def test_a_view_that_names_no_source_lists_the_sources(tmp_path: Path) -> None:
         pipeline.run(until="caught_up")
 
 
-@pytest.mark.full
+@pytest.mark.more
 def test_a_view_that_changes_or_comes_late_is_refused_and_the_old_one_stays(tmp_path: Path) -> None:
     write(tmp_path / "in", "a.parquet", parquet(events(0)))
     local(tmp_path).run(until="caught_up")
@@ -293,7 +275,7 @@ def test_a_view_that_changes_or_comes_late_is_refused_and_the_old_one_stays(tmp_
     assert totals(tmp_path / "root") == expected(events(0))
 
 
-@pytest.mark.full
+@pytest.mark.more
 def test_a_view_that_is_not_declared_is_kept_and_frozen(tmp_path: Path) -> None:
     write(tmp_path / "in", "a.parquet", parquet(events(0)))
     pipeline = local(tmp_path)
@@ -315,7 +297,7 @@ def test_a_plain_lance_reader_opens_a_view_at_its_tag(tmp_path: Path) -> None:
     assert {row["user"]: (row["n"], row["total"]) for row in rows} == expected(events(0))
 
 
-@pytest.mark.full
+@pytest.mark.more
 def test_a_second_run_on_the_root_is_refused_by_the_name_of_the_owner(tmp_path: Path) -> None:
     with local(tmp_path).start() as run:
         run.wait(until="caught_up")
@@ -323,6 +305,7 @@ def test_a_second_run_on_the_root_is_refused_by_the_name_of_the_owner(tmp_path: 
             local(tmp_path).start()
 
 
+@pytest.mark.more
 def test_a_run_whose_root_was_taken_over_stops_for_good(tmp_path: Path) -> None:
     pipeline = local(tmp_path, schema="user bigint, amount double")
     with pytest.raises(sw.FencedError), pipeline.start() as first:

@@ -52,6 +52,7 @@ def put_lines(tmp_path: Path, path: str, *lines: dict[str, Any]) -> None:
     write(tmp_path / "in", path, b"".join(json.dumps(line).encode() + b"\n" for line in lines))
 
 
+@pytest.mark.more
 def test_partitions_and_metadata_are_columns_of_the_views(tmp_path: Path) -> None:
     put(tmp_path, "dt=2026-01-01/city=S%C3%A3o%20Paulo/a.parquet", pa.table({"x": [1, 2]}))
     put(tmp_path, "dt=2026-01-02/city=__HIVE_DEFAULT_PARTITION__/b.parquet", pa.table({"x": [3]}))
@@ -90,7 +91,7 @@ def test_partitions_and_metadata_are_columns_of_the_views(tmp_path: Path) -> Non
     assert checks["epochs"].outcome is Outcome.NOT_CHECKABLE and "_epoch" in checks["epochs"].reason
 
 
-@pytest.mark.full
+@pytest.mark.more
 def test_mixed_files_of_a_sample_give_one_schema(tmp_path: Path) -> None:
     put(tmp_path, "a.parquet", pa.table({"id": pa.array([1], pa.int32()), "note": pa.nulls(1)}))
     put(tmp_path, "b.parquet", pa.table({"id": pa.array([2**40], pa.int64()), "extra": [1.5]}))
@@ -105,7 +106,7 @@ def test_mixed_files_of_a_sample_give_one_schema(tmp_path: Path) -> None:
     assert sw.open(tmp_path / "root").files("t")["requests"].to_pylist() == [1, 1, 1]
 
 
-@pytest.mark.full
+@pytest.mark.more
 def test_a_file_of_another_kind_than_the_others_is_quarantined_even_if_it_is_the_first(tmp_path: Path) -> None:
     put(tmp_path, "a.parquet", pa.table({"id": ["x"]}))
     put(tmp_path, "b.parquet", pa.table({"id": [1]}))
@@ -117,14 +118,14 @@ def test_a_file_of_another_kind_than_the_others_is_quarantined_even_if_it_is_the
     assert bad["path"].endswith("a.parquet") and "id" in bad["error"]
 
 
-@pytest.mark.full
+@pytest.mark.more
 def test_types_that_no_file_of_a_sample_has_a_form_for_end_the_run_with_what_to_do(tmp_path: Path) -> None:
     put(tmp_path, "a.parquet", pa.table({"clock": pa.array([1], pa.time64("us"))}))
     with pytest.raises(SchemaError, match=r"a.parquet: column clock: .*give the source a schema"):
         pipeline(tmp_path, ("everything", "SELECT * FROM t")).run(until="caught_up")
 
 
-@pytest.mark.full
+@pytest.mark.more
 def test_a_strict_source_leaves_columns_out_and_reports_each_with_its_first_file(tmp_path: Path) -> None:
     put_lines(tmp_path, "a.json", {"id": 1, "new": 1})
     made = pipeline(tmp_path, ("everything", "SELECT * FROM t"), format="json", schema="id bigint")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-pytestmark = [pytest.mark.ray, pytest.mark.full]
+pytestmark = [pytest.mark.ray, pytest.mark.more]
 
 
 @pytest.fixture(scope="module")

@@ -33,6 +33,7 @@ def of_file(path: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{"__sw_path": path, "__sw_row": at, **row} for at, row in enumerate(rows)]
 
 
+@pytest.mark.more
 def test_every_column_of_every_row_is_stored_while_the_views_use_few(s3: S3Server, bucket: str) -> None:
     files = {
         f"day={number % 3}/{number:02}.parquet": [
@@ -92,7 +93,7 @@ def _retained(store: sw.Store, source: str) -> Iterator[sw.View]:
             yield store.snapshot(epoch).rows(source)
 
 
-@pytest.mark.full
+@pytest.mark.more
 def test_columns_that_come_bad_records_and_large_blocks_are_stored_exactly(tmp_path: Path) -> None:
     lines = [[{"k": number, "v": row} for row in range(6)] for number in range(4)]
     for number, rows in enumerate(lines):

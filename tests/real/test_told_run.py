@@ -10,11 +10,11 @@ import slackwater as sw
 from slackwater.testing.servers.s3_events import created
 from slackwater.testing.servers.s3_server import S3Server
 from slackwater.testing.servers.sqs_server import SqsServer
+from tests.real.event_pipeline import TOTALS
 from tests.real.events import events, parquet
-from tests.real.test_run import TOTALS
 from tests.waiting import eventually
 
-pytestmark = [pytest.mark.ray, pytest.mark.full, pytest.mark.usefixtures("session")]
+pytestmark = [pytest.mark.ray, pytest.mark.more, pytest.mark.usefixtures("session")]
 
 
 def test_messages_are_counted_and_told_wherever_somebody_looks(

@@ -11,7 +11,7 @@ import slackwater as sw
 from tests.slackwater.ui.served_page import served
 from tests.waiting import eventually
 
-pytestmark = [pytest.mark.ray, pytest.mark.full, pytest.mark.usefixtures("session")]
+pytestmark = [pytest.mark.ray, pytest.mark.more, pytest.mark.usefixtures("session")]
 
 
 def test_a_run_is_shown_while_it_goes_and_after_it(tmp_path: Path) -> None:

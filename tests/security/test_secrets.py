@@ -74,7 +74,7 @@ def _failure(call: Callable[[], object]) -> str:
 
 @pytest.mark.parametrize(
     "option",
-    ["secret_access_key", *(pytest.param(each, marks=pytest.mark.full) for each in ("access_key_id", "session_token"))],
+    ["secret_access_key", *(pytest.param(each, marks=pytest.mark.more) for each in ("access_key_id", "session_token"))],
 )
 def test_wrong_credentials_are_not_in_the_error(s3: S3Server, bucket: str, option: str) -> None:
     location = Location(f"s3://{bucket}/root", {**s3.storage_options, option: _PLANTED})

@@ -1,4 +1,4 @@
-"""What a real run reaches once in a thousand tries, told on purpose, in a hundred orders each."""
+"""What a real run reaches once in a thousand tries, told on purpose, in 40 orders each."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ from slackwater.testing.simulation.stories.steps import (
     refuse,
     vanish,
 )
+from tests.cases import few
 
 SEEDS = 40
 
@@ -102,6 +103,7 @@ def test_a_take_over_that_is_killed_between_two_restores_is_made_again() -> None
         assert outcome.statuses == {"s/a": ("done",), "s/b": ("done",)}
 
 
+@pytest.mark.more
 def test_a_version_that_kills_whoever_reads_it_is_found_behind_one_that_was_waiting() -> None:
     endings = set()
     for events in range(32, 48, 4):
@@ -112,7 +114,7 @@ def test_a_version_that_kills_whoever_reads_it_is_found_behind_one_that_was_wait
     assert ("vanished", "quarantined") in endings
 
 
-@pytest.mark.parametrize("victim", ["fetch", "spark"])
+@pytest.mark.parametrize("victim", few(["fetch", "spark"], "fetch"))
 def test_a_file_that_kills_whoever_reads_it_is_found_and_the_others_are_done(victim: str) -> None:
     story = (file("a", rows=5), file("b", rows=5, kills=victim), file("c", rows=5), file("d", rows=5))
     for outcome in told(*story, START):
@@ -177,6 +179,7 @@ def test_a_version_that_had_vanished_unread_may_have_bad_records_when_it_is_back
         assert "done" in outcome.statuses["s/a"]
 
 
+@pytest.mark.more
 def test_a_version_that_kills_takes_the_place_of_one_that_is_never_read() -> None:
     story = (file("a", rows=1), START, EVENTS(10), file("a", rows=8, kills="fetch"))
     for outcome in told(*story, slow="merger"):
@@ -194,7 +197,10 @@ def test_one_fetch_actor_becomes_sixteen_and_one_again_and_every_row_comes_once(
         assert outcome.statuses == ALL_DONE
 
 
-@pytest.mark.parametrize("moment", ["fetch-0 collects", "fetch-0 hands over", "fetch-1 hands over", "fetch-3 collects"])
+@pytest.mark.parametrize(
+    "moment",
+    few(["fetch-0 collects", "fetch-0 hands over", "fetch-1 hands over", "fetch-3 collects"], "fetch-1 hands over"),
+)
 @pytest.mark.parametrize("victim", ["fetch-0", "fetch-3", "dispatcher", "merger", "coordinator"])
 def test_a_death_while_vnodes_move_loses_nothing_and_doubles_nothing(moment: str, victim: str) -> None:
     story = (*MANY, START, EVENTS(30), AT(moment, CRASH(victim)), RESCALE(4), BARRIER, RESCALE(1))

@@ -1,4 +1,4 @@
-"""A view over files that are replaced and forgotten, beside Spark's own answer over the files as they are."""
+"""A view over files that are replaced and forgotten, and Spark's own answer over the present files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Files = Mapping[tuple[str, str], pa.Table]
 
 
 class CorrectedView(FollowedView):
-    """One view over materialized sources; `files` are what its rows must be of."""
+    """One view over materialized sources; its rows must be those of `files`."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class CorrectedView(FollowedView):
         return materializer
 
     def correct(self, new: Files, replaced: Mapping[tuple[str, str], pa.Table | None]) -> None:
-        """One more epoch, with new files, and with others replaced, or forgotten where there are no rows."""
+        """Runs an epoch with new and replaced files; a file that is replaced by None is forgotten."""
         self.epoch += 1
         blocks: dict[str, list[Block]] = {}
         for (source, path), rows in new.items():
@@ -63,7 +63,7 @@ class CorrectedView(FollowedView):
             self.rows[source] = pa.concat_tables([self.schema.empty_table(), *own])
 
     def stored_files(self, source: str) -> dict[str, int]:
-        """Path → how many rows of it are stored."""
+        """Path → number of its stored rows."""
         version = self.views[stored_rows_name(source)]
         dataset = FollowedView.open(self.root, version)
         counts: dict[str, int] = {}

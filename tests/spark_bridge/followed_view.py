@@ -1,4 +1,4 @@
-"""A view that is maintained epoch by epoch, beside Spark's own answer over all rows so far."""
+"""A view that is maintained epoch by epoch, and Spark's own answer over all rows so far."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from state.tables.records import ViewVersion
 
 
 def blocks(table: pa.Table, pieces: int = 1, columns: Sequence[str] | None = None) -> list[Block]:
-    """The table as blocks, cut into pieces of about one size; every other has only some columns."""
+    """The table as blocks of about equal size; every other block has only these columns."""
     step = max(1, -(-table.num_rows // pieces))
     cuts = [table.slice(start, step) for start in range(0, table.num_rows, step)]
     cuts = [each if index % 2 or columns is None else each.select(columns) for index, each in enumerate(cuts)]
@@ -30,7 +30,7 @@ def blocks(table: pa.Table, pieces: int = 1, columns: Sequence[str] | None = Non
 
 
 class FollowedView:
-    """One view over tables that grow; source names to schemas give the sources."""
+    """One view over growing tables; `schemas` names the sources."""
 
     def __init__(
         self, spark: SparkSession, root: Path, definition: ViewDefinition, schemas: Mapping[str, pa.Schema]
@@ -51,7 +51,7 @@ class FollowedView:
         return materializer
 
     def run(self, rows: Mapping[str, pa.Table], pieces: int = 1) -> EpochViews:
-        """One more epoch."""
+        """Runs an epoch."""
         self.epoch += 1
         for source, table in rows.items():
             self.rows[source] = pa.concat_tables([self.rows[source], table])
@@ -74,7 +74,7 @@ class FollowedView:
         return open_dataset(root.child(version.path), version.version)
 
     def stored(self) -> pa.Table:
-        """The view's rows without what is stored beside them."""
+        """The view's rows without the columns stored beside them."""
         table = self.dataset().to_table()
         return table.select([name for name in table.column_names if not name.startswith("__sw_")])
 
@@ -93,7 +93,7 @@ class FollowedView:
         return answer
 
     def check(self) -> None:
-        """The view is Spark's answer: the same names, types, nullability and rows."""
+        """Asserts that the view equals Spark's answer: names, types, nullability and rows."""
         stored, batch = self.stored(), self.in_one_batch()
         assert stored.schema == batch.schema == self.plan.schema
         assert stored.num_rows == batch.num_rows

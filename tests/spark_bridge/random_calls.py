@@ -1,12 +1,21 @@
-"""Random calls of aggregate functions, with how their values compare."""
+"""Random calls of aggregate functions, each with the comparison of its values."""
 
 from __future__ import annotations
 
 import random
 from dataclasses import dataclass
+from enum import Enum
 
-EXACT, NEAR, LIST, SET, COUNTED = "exact", "near", "list", "set", "counted"
-"""Equal; equal but for the last digits; equal as multisets; as sets; a number within the error of a sketch."""
+
+class Comparison(Enum):
+    """The meaning of "the same value" for a call."""
+
+    EXACT = "equal"
+    NEAR = "equal up to the last digits"
+    LIST = "equal as multisets"
+    SET = "equal as sets"
+    COUNTED = "equal up to the error of a sketch"
+
 
 _EXACT = [
     *["count(*)", "count(x)", "count(k, g)", "count(1)", "sum(i)", "sum(g)", "sum(p)", "sum(w)", "sum(big)", "avg(p)"],
@@ -32,11 +41,22 @@ _SETS = ["collect_set(k)", "collect_set(g)", "collect_set(i)", "collect_set(day)
 _COUNTED = ["approx_count_distinct(k)", "approx_count_distinct(x, 0.03)", "approx_count_distinct(id)"]
 _SKETCHES = ["hll_sketch_estimate(hll_sketch_agg(i))", "hll_sketch_estimate(hll_sketch_agg(k, 14))"]
 _DISTINCT = [
-    *[(f"count(DISTINCT {values})", EXACT) for values in ("k", "g", "x", "f", "k, g", "day, b", "raw", "w", "1", "at")],
-    *[(f"sum(DISTINCT {value})", EXACT) for value in ("g", "i", "p")],
-    *[("avg(DISTINCT y)", NEAR), ("avg(DISTINCT p)", EXACT), ("stddev(DISTINCT y)", NEAR)],
-    *[("collect_list(DISTINCT k)", SET), ("max(DISTINCT i)", EXACT), ("median(DISTINCT i)", EXACT)],
-    *[("count(DISTINCT k) + count(DISTINCT g)", EXACT), ("collect_set(DISTINCT g)", SET)],
+    *[
+        (f"count(DISTINCT {values})", Comparison.EXACT)
+        for values in ("k", "g", "x", "f", "k, g", "day, b", "raw", "w", "1", "at")
+    ],
+    *[(f"sum(DISTINCT {value})", Comparison.EXACT) for value in ("g", "i", "p")],
+    *[
+        ("avg(DISTINCT y)", Comparison.NEAR),
+        ("avg(DISTINCT p)", Comparison.EXACT),
+        ("stddev(DISTINCT y)", Comparison.NEAR),
+    ],
+    *[
+        ("collect_list(DISTINCT k)", Comparison.SET),
+        ("max(DISTINCT i)", Comparison.EXACT),
+        ("median(DISTINCT i)", Comparison.EXACT),
+    ],
+    *[("count(DISTINCT k) + count(DISTINCT g)", Comparison.EXACT), ("collect_set(DISTINCT g)", Comparison.SET)],
 ]
 _FILTERS = ["b", "g = 1", "x > 0", "k IS NOT NULL AND NOT b", "false", "i % 2 = 0"]
 _SINGLE = frozenset("()")
@@ -48,39 +68,39 @@ class RandomCall:
 
     Args:
         text: in SQL.
-        compares: how its value compares with that of Spark's own.
-        truth: what Spark is asked in its place.
+        compares: comparison of its value with Spark's own.
+        truth: the expression for Spark's own answer.
     """
 
     text: str
-    compares: str
+    compares: Comparison
     truth: str
 
 
 def random_call(chance: random.Random) -> RandomCall:
-    """One of the calls, at times with FILTER."""
+    """One of the calls, sometimes with FILTER."""
     kind = chance.random()
     if kind < 0.4:
-        text, compares = chance.choice(_EXACT), EXACT
+        text, compares = chance.choice(_EXACT), Comparison.EXACT
     elif kind < 0.6:
-        text, compares = chance.choice(_NEAR), NEAR
+        text, compares = chance.choice(_NEAR), Comparison.NEAR
     elif kind < 0.8:
         text, compares = chance.choice(_DISTINCT)
     elif kind < 0.87:
-        text, compares = chance.choice(_LISTS), LIST
+        text, compares = chance.choice(_LISTS), Comparison.LIST
     elif kind < 0.93:
-        text, compares = chance.choice(_SETS), SET
+        text, compares = chance.choice(_SETS), Comparison.SET
     elif kind < 0.97:
-        text, compares = chance.choice(_COUNTED), COUNTED
+        text, compares = chance.choice(_COUNTED), Comparison.COUNTED
     else:
-        text, compares = chance.choice(_SKETCHES), COUNTED
+        text, compares = chance.choice(_SKETCHES), Comparison.COUNTED
     if _is_one_call(text) and chance.random() < 0.25:
         text = f"{text} FILTER (WHERE {chance.choice(_FILTERS)})"
     return RandomCall(text, compares, _exactly(text))
 
 
 def _is_one_call(text: str) -> bool:
-    """Whether FILTER may follow."""
+    """Whether an expression is a single call, which FILTER may follow."""
     depth = 0
     for at, letter in enumerate(text):
         depth += (letter == "(") - (letter == ")")
@@ -90,7 +110,7 @@ def _is_one_call(text: str) -> bool:
 
 
 def _exactly(text: str) -> str:
-    """The number that a sketch estimates."""
+    """The exact expression for a sketch's estimate."""
     if not text.startswith("approx_count_distinct("):
         return text
     value = text.removeprefix("approx_count_distinct(").partition(")")[0].partition(",")[0]

@@ -1,4 +1,4 @@
-"""Random queries for as long as one likes: `python -m tests.spark_bridge.random_queries --queries 5000 --start 0`."""
+"""A run of many random stories: `python -m tests.spark_bridge.random_queries --queries 5000 --start 0`."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import sys
 import tempfile
 from pathlib import Path
 
-from spark_bridge.session.session import start_local_session
+from spark_bridge.session.local_session import start_local_session
 from spark_bridge.session.settings import SparkSettings
 from tests.spark_bridge.random_story import QUERIES_OF_A_STORY, tell
 
 
 def main() -> None:
-    """Prints each difference with the seed that shows it again; exit code 1 if there is one."""
+    """Prints each difference with the seed that repeats it.  Exit code 1 if a view differs."""
     parser = argparse.ArgumentParser(prog="python -m tests.spark_bridge.random_queries")
     parser.add_argument("--queries", type=int, default=1_000)
     parser.add_argument("--start", type=int, default=0, help="the first seed")

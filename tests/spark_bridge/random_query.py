@@ -1,4 +1,4 @@
-"""Random queries that can be maintained."""
+"""Random queries that can be maintained as views."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tests.spark_bridge.random_calls import EXACT, RandomCall, random_call
+from tests.spark_bridge.random_calls import Comparison, RandomCall, random_call
 
 _SOURCES = [
     *["t"] * 4,
@@ -30,19 +30,19 @@ _VALUES = [
 
 @dataclass(frozen=True)
 class RandomQuery:
-    """A query as it is maintained and as Spark is asked.
+    """A query for a view, and the query for Spark's own answer.
 
     Args:
-        text: what is maintained.
-        truth: the same with exact functions in place of sketches.
-        key: columns that tell the rows of the result apart; with none, rows are compared as a multiset.
-        compares: column → how its values compare.
+        text: the query of the view.
+        truth: the same query with exact functions in place of sketches.
+        key: columns that identify a row of the result; if empty, rows are compared as a multiset.
+        compares: column → comparison of its values.
     """
 
     text: str
     truth: str
     key: Sequence[str]
-    compares: dict[str, str]
+    compares: dict[str, Comparison]
 
 
 def random_query(chance: random.Random) -> RandomQuery:
@@ -93,7 +93,7 @@ def _grouped(chance: random.Random) -> RandomQuery:
         selected.append("grouping_id() AS which")
         if chance.random() < 0.3:
             selected.append(f"grouping({groups[0]}) AS whole")
-    elif chance.random() < 0.2 and all(call.compares == EXACT for call in calls):
+    elif chance.random() < 0.2 and all(call.compares == Comparison.EXACT for call in calls):
         key, selected = [], []
     rest = f" FROM {_source(chance, exploded)}{by}"
     if chance.random() < 0.2:

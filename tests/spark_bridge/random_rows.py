@@ -1,4 +1,4 @@
-"""Rows that hold what aggregates and keys go wrong on."""
+"""Rows with the hard cases of aggregates and keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random queries kept as views over rows that arrive in random epochs, beside Spark's answer over all rows."""
+"""A random story: random queries as views, over rows in random epochs, compared with Spark's own answers."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _LARGE_BYTES = 8 << 20
 
 @dataclass
 class StoryReport:
-    """What came of a story.
+    """The result of a story.
 
     Args:
-        seed: tells it again.
-        queries: that were compared.
-        skipped: those at which Spark itself raises, with its message.
-        differences: query and first difference of each view that is wrong.
+        seed: of the story; it repeats it.
+        queries: number of compared queries.
+        skipped: queries at which Spark itself raises, with its message.
+        differences: query and first difference of each wrong view.
     """
 
     seed: int
@@ -44,11 +44,11 @@ class StoryReport:
 
 
 def tell(spark: SparkSession, directory: Path, seed: int) -> StoryReport:
-    """Plays one story and compares all its views at the end, and at times in between.
+    """Plays one story, and compares all its views at the end, and sometimes in between.
 
     Args:
         spark: a session.
-        directory: where the views are kept.
+        directory: of the views.
         seed: of queries, rows, epochs and partitions.
     """
     return _Story(spark, directory, seed).play()
@@ -67,7 +67,7 @@ class _Story:
     def play(self) -> StoryReport:
         chance = self._chance
         materializer = Materializer(self._spark, self._root)
-        # Even on one core, some stories are told with a shuffle.
+        # Some stories have a shuffle, even on one core.
         materializer._rows.parallelism = chance.choice([1, 1, 1, 2])
         definitions = [ViewDefinition(name, query.text) for name, query in self._queries.items()]
         try:

@@ -1,4 +1,4 @@
-"""Rows on which aggregates, keys and merges go wrong, while every answer stays determined."""
+"""Rows with the hard cases of aggregates, keys and merges, for which every answer is determined."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Versions: a view goes on from exactly what was recorded, alone, and changes only when its rows do."""
+"""Versions: a view continues from the recorded version, has one writer, and changes only with its rows."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ by_name = pytest.mark.parametrize("definition", ALL, ids=lambda definition: defi
 
 
 @by_name
-def test_restart_goes_on_from_the_recorded_version(
+def test_restart_continues_from_the_recorded_version(
     local_spark: SparkSession, tmp_path: Path, definition: ViewDefinition
 ) -> None:
-    """What was written after the recorded version is not in the view, after any number of epochs."""
+    """Rows written after the recorded version are not in the view, after any number of epochs."""
     chance = random.Random(11)
     view = FollowedView(local_spark, tmp_path, definition, {"t": SCHEMA})
     for _ in range(3):
@@ -52,26 +52,26 @@ def test_restart_goes_on_from_the_recorded_version(
 
 
 @by_name
-def test_view_written_by_somebody_else_is_noticed(
+def test_view_written_by_another_process_is_noticed(
     local_spark: SparkSession, tmp_path: Path, definition: ViewDefinition
 ) -> None:
     chance = random.Random(12)
     view = FollowedView(local_spark, tmp_path, definition, {"t": SCHEMA})
     view.run({"t": random_rows(chance, 20)})
     lance.dataset(view.root.child(view.version.path).lance_uri).delete("k = 'UA'")
-    with pytest.raises(CommitRefusedError, match="somebody else"):
+    with pytest.raises(CommitRefusedError, match="another process"):
         view.run({"t": random_rows(chance, 20)})
 
 
 @by_name
-def test_writer_of_before_a_take_over_is_refused(
+def test_writer_from_before_a_take_over_is_refused(
     local_spark: SparkSession, tmp_path: Path, definition: ViewDefinition
 ) -> None:
     chance = random.Random(14)
     view = FollowedView(local_spark, tmp_path, definition, {"t": SCHEMA})
     view.run({"t": random_rows(chance, 20)})
     taken_over = view_dataset.restore(view.root, view.version, term=2)
-    with pytest.raises(CommitRefusedError, match="somebody else"):
+    with pytest.raises(CommitRefusedError, match="another process"):
         view.run({"t": random_rows(chance, 20)})
     assert lance.dataset(view.root.child(taken_over.path).lance_uri).version == taken_over.version
 
@@ -96,7 +96,7 @@ def test_view_without_new_rows_keeps_its_version(
 ) -> None:
     view = FollowedView(local_spark, tmp_path, definition, {"t": SCHEMA, "u": SCHEMA})
     first = view.run({})
-    assert [each.name for each in first.created] == [definition.name], "a view is created without any rows too"
+    assert [each.name for each in first.created] == [definition.name], "a view is created without rows too"
     assert first.created[0].created_epoch == 1
     assert first.views[definition.name].path == f"views/{definition.name}-1.lance"
     again = view.run({"u": random_rows(random.Random(1), 5)})
@@ -113,7 +113,7 @@ def test_rows_that_touch_nothing_make_no_version(local_spark: SparkSession, tmp_
     assert view.run({"t": random_rows(random.Random(1), 5)}).views == first.views
 
 
-def test_state_has_all_groups_and_the_view_those_that_pass(local_spark: SparkSession, tmp_path: Path) -> None:
+def test_state_has_all_groups_and_the_view_the_passing_ones(local_spark: SparkSession, tmp_path: Path) -> None:
     schema = parse_schema("k string, i bigint")
     definition = ViewDefinition("v", "SELECT k, sum(i) AS s FROM t GROUP BY k HAVING sum(i) > 0")
     view = FollowedView(local_spark, tmp_path, definition, {"t": schema})
@@ -137,15 +137,15 @@ def test_partials_that_the_result_has_are_not_stored_twice(local_spark: SparkSes
 
 def test_views_are_created_when_their_source_gets_a_schema(local_spark: SparkSession, tmp_path: Path) -> None:
     materializer = Materializer(local_spark, Location(str(tmp_path)))
-    late = ViewDefinition("late", "SELECT count(*) AS n FROM u")
+    added = ViewDefinition("added", "SELECT count(*) AS n FROM u")
     rows = random_rows(random.Random(1), 4)
-    assert materializer.declare([*ALL, late], {"t": SCHEMA, "u": None}, {}).waiting == ("late",)
+    assert materializer.declare([*ALL, added], {"t": SCHEMA, "u": None}, {}).waiting == ("added",)
     first = materializer.run_epoch(1, {"t": blocks(rows)})
     assert set(first.views) == {"grouped", "having", "appended"}
-    materializer.declare([*ALL, late], {"t": SCHEMA, "u": SCHEMA}, {each.name: each for each in first.created})
+    materializer.declare([*ALL, added], {"t": SCHEMA, "u": SCHEMA}, {each.name: each for each in first.created})
     second = materializer.run_epoch(2, {"t": blocks(rows), "u": blocks(rows)})
-    assert [each.name for each in second.created] == ["late"]
-    assert second.views["late"].path == "views/late-2.lance"
+    assert [each.name for each in second.created] == ["added"]
+    assert second.views["added"].path == "views/added-2.lance"
     assert second.views["grouped"].version == first.views["grouped"].version + 1
     materializer.close()
 
@@ -185,7 +185,7 @@ def test_failure_names_the_view_in_one_line(local_spark: SparkSession, tmp_path:
     materializer.close()
 
 
-def test_recorded_version_that_is_gone_is_said(local_spark: SparkSession, tmp_path: Path) -> None:
+def test_the_error_for_a_missing_version_names_it(local_spark: SparkSession, tmp_path: Path) -> None:
     view = FollowedView(local_spark, tmp_path, GROUPED, {"t": SCHEMA})
     views = view.run({"t": random_rows(random.Random(1), 3)}).views
     gone = {name: type(each)(each.name, each.path, 99) for name, each in views.items()}

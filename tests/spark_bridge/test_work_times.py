@@ -1,4 +1,4 @@
-"""How long each piece of the work on an epoch takes."""
+"""Pieces of work on an epoch become spans."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from state.tables.epoch_trace import Span
 from state.tables.stored_rows import next_name, stored_rows_name
 
 
-def test_work_is_timed_when_it_is_done_and_called_by_what_it_is_for() -> None:
+def test_work_has_a_span_named_after_its_dataset() -> None:
     clock = ManualClock()
     times = WorkTimes(clock)
-    names = ["totals", next_name("late"), stored_rows_name("orders")]
+    names = ["totals", next_name("hourly"), stored_rows_name("orders")]
     work = times.timing(", again", {name: lambda: clock.advance(2.0) for name in names})
     with times.timed("hand-over to Spark"):
         clock.advance(1.0)
@@ -21,12 +21,12 @@ def test_work_is_timed_when_it_is_done_and_called_by_what_it_is_for() -> None:
     assert times.spans == (
         Span("spark", "hand-over to Spark", 0.0, 1.0),
         Span("spark", "totals, again", 1.0, 2.0),
-        Span("spark", "late, catching up, again", 3.0, 2.0),
+        Span("spark", "hourly, backfill, again", 3.0, 2.0),
         Span("spark", "stored rows of orders, again", 5.0, 2.0),
     )
 
 
-def test_what_takes_no_time_to_speak_of_is_left_out() -> None:
+def test_work_below_a_millisecond_has_no_span() -> None:
     times = WorkTimes(ManualClock())
     with times.timed("analysis of views"):
         pass

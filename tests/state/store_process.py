@@ -1,4 +1,4 @@
-"""A process of its own that does to a store what it is told on its standard input, one JSON object a line."""
+"""A process with a handle on a store: it reads calls from its standard input, one JSON object a line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.repository import REPOSITORY
 
 
 class StoreProcess:
-    """The other end: tells the process what to do, and reads what it answers."""
+    """The caller's end: sends calls to the process, and reads its answers."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
@@ -50,7 +50,7 @@ class StoreProcess:
         return answers
 
     def freeze(self) -> None:
-        """The process stands still when this returns."""
+        """Freezes the process; it stands still when this returns."""
         os.kill(self._process.pid, signal.SIGSTOP)
         os.waitpid(self._process.pid, os.WUNTRACED)
 

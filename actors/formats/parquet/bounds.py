@@ -1,9 +1,9 @@
-"""What decoding a Parquet file may cost, and where a small file asks for much.
+"""Bounds on the memory that decoding a Parquet file takes, and the places where a small file asks for much.
 
 A file of 3 KB can hold a million rows of 100 KB each: its dictionary has one long text, and its rows are one run of the
-same index.  One of 2 MB can hold pages of 2 GB each.  Nothing in the footer tells.  So texts that might be such are
-decoded as dictionaries and unfolded a few rows at a time, and pages are judged by their headers, from bytes that are
-read anyway.  A chunk in which little can hide is not looked at.
+same index.  A file of 2 MB can hold pages of 2 GB each.  The footer does not tell.  Therefore suspect texts are decoded
+as dictionaries and unfolded a few rows at a time, and pages are judged by their headers, from bytes that are read
+anyway.  A chunk that is too small to hide much is not checked.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from actors.formats.parquet.pages import Page, PageWalk, pages
 from actors.objects.ranges import Range
 from actors.settings import ReadLimits
 
-# What one compressed byte can become; less with most codecs, but to ask Arrow for the codec of a chunk ends the process
-# when it is one that Arrow does not know.
+# The bytes that one compressed byte can unfold to; less with most codecs.  Arrow ends the process when it is asked for
+# an unknown codec, so the codec is not asked for.
 _EXPANSION = 40_000
-# What a chunk may become before it is looked at, in units of `max_batch_bytes`.
+# The size up to which a chunk is not checked, in units of `max_batch_bytes`.
 _UNSEEN = 4
 _VALUE_BYTES = 8
 
 
 @dataclass(frozen=True)
 class _Chunk:
-    """A column chunk whose pages are looked at."""
+    """A column chunk whose pages are checked."""
 
     path: str
     group: int
@@ -42,7 +42,7 @@ class _Chunk:
     most_bytes: int
 
     def check(self, page: Page) -> None:
-        """Refuses a page that takes more memory than is allowed."""
+        """Refuses a page that takes more than `most_bytes` of memory."""
         page_bytes = max(page.num_bytes, page.num_values * _VALUE_BYTES if self.is_repeated else 0)
         if page_bytes > self.most_bytes:
             raise UnreadableFile(
@@ -52,12 +52,12 @@ class _Chunk:
 
 
 class ParquetBounds:
-    """The row groups of one file, as far as some of its columns are read.
+    """The bounds of the row groups of one file, over the columns that are read.
 
     Args:
         parquet: the file.
-        columns: names.
-        limits: `max_batch_bytes` counts.
+        columns: the names of the columns.
+        limits: the limits of the reader; `max_batch_bytes` counts.
     """
 
     def __init__(self, parquet: pq.ParquetFile, columns: Sequence[str], limits: ReadLimits) -> None:
@@ -82,7 +82,7 @@ class ParquetBounds:
         could_become = stored_bytes * _EXPANSION
         unseen_bytes = _UNSEEN * self._most_bytes
         repeats = index in self._repeated
-        # Each text begins with as much of the one before as it says.
+        # Each text of a delta-encoded page may repeat a prefix of the text before it.
         is_incremental = is_text and "DELTA_BYTE_ARRAY" in chunk.encodings
         if is_incremental:
             rows = max(1, unseen_bytes // max(1, claimed_bytes))
@@ -101,29 +101,29 @@ class ParquetBounds:
             self._texts.setdefault(path, []).append((group, index))
 
     def group_bytes(self, group: int) -> int:
-        """What the rows of a row group take, about: in the file or in memory, whichever is more."""
+        """The approximate bytes of a row group, in the file or in memory; the larger of both."""
         metadata = self._metadata.row_group(group)
         elements = sum(max(0, metadata.column(index).num_values) for index in self._repeated)
         in_memory = metadata.num_rows * self._row_bytes + elements * _VALUE_BYTES
         return int(max(self._claimed_bytes.get(group, 0), in_memory))
 
     def stored_bytes(self, group: int) -> int:
-        """What its chunks take in the file."""
+        """The bytes of its chunks in the file."""
         return sum(end - start for start, end in self._ranges.get(group, []))
 
     def most_rows(self, groups: Sequence[int]) -> int | None:
-        """How many rows of some row groups may be decoded at once, whatever they take on average; None for all."""
+        """The largest number of rows that may be decoded at once, regardless of their average size; None for all."""
         return min((self._most_rows[group] for group in groups if group in self._most_rows), default=None)
 
     def ranges(self, groups: Sequence[int]) -> list[Range]:
-        """Where the chunks of some row groups are in the file."""
+        """The ranges of the chunks of row groups in the file."""
         return [each for group in groups for each in self._ranges.get(group, [])]
 
     def long_texts(self, stream: pa.NativeFile, groups: Sequence[int]) -> list[str]:
-        """The columns of some row groups that are to be decoded as dictionaries.
+        """The columns of row groups that must be decoded as dictionaries.
 
         Args:
-            stream: of the file.
+            stream: a stream over the file.
             groups: the row groups.
         """
         return [
@@ -137,14 +137,14 @@ class ParquetBounds:
         ]
 
     def check_pages(self, stream: pa.NativeFile, groups: Sequence[int]) -> None:
-        """Looks at the pages of some row groups.
+        """Checks the pages of row groups.
 
         Args:
-            stream: of the file.
+            stream: a stream over the file.
             groups: the row groups.
 
         Raises:
-            UnreadableFile: a page takes more memory than is allowed.
+            UnreadableFile: a page takes more than `max_batch_bytes` of memory.
         """
         for chunk in self._watched:
             if chunk.group in groups:
@@ -152,11 +152,11 @@ class ParquetBounds:
                     chunk.check(page)
 
     def watch(self, group: int) -> Callable[[pa.NativeFile, int, int], None]:
-        """Looks at the pages of a row group while it is fetched.
+        """A check of the pages of a row group, for use while the group is fetched.
 
         Returns:
-            What is to be told of each part of a chunk: a file that has it, where the chunk begins, and where the part
-            ends.  It raises what `check_pages` does.
+            A function of (a stream with the part, the start of the chunk, the end of the part), to be called for each
+            part of a chunk.  Errors as `check_pages`.
         """
         walks = {
             chunk.start: (chunk, PageWalk(chunk.start, chunk.end, chunk.num_values))
@@ -173,10 +173,10 @@ class ParquetBounds:
         return look
 
     def slices(self, table: pa.Table) -> Iterator[pa.Table]:
-        """Yields a table in parts that can be unfolded from their dictionaries, nearly always in one.
+        """Yields a table in parts whose dictionaries can be unfolded within the limit, nearly always in one.
 
         Raises:
-            UnreadableFile: one row takes more memory than is allowed.
+            UnreadableFile: one row takes more than `max_batch_bytes` of memory.
         """
         longest = sum(max(map(longest_text, column.chunks), default=0) for column in table.columns)
         if longest > self._most_bytes:

@@ -1,4 +1,4 @@
-"""The columns of a Parquet file whose texts, unfolded, may be far more than what is stored of them."""
+"""Parquet columns whose unfolded texts may be far larger than their stored form."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow.types as kinds
 
 from actors.formats.parquet.pages import pages
 
-# A text that is not in a dictionary takes at least its length's four bytes.
+# A text outside of a dictionary takes at least the four bytes of its length.
 _PLAIN_VALUE_BYTES = 4
 _PEEK_BYTES = 64 * 1024
 
@@ -19,18 +19,18 @@ _PEEK_BYTES = 64 * 1024
 def may_be_long(
     stream: pa.NativeFile, metadata: pq.FileMetaData, path: str, group: int, index: int, most_bytes: int
 ) -> bool:
-    """Whether a chunk is better decoded as a dictionary, since its values may take more than `most_bytes` of memory.
+    """True if a chunk must be decoded as a dictionary: its values may take more than `most_bytes` of memory.
 
-    A chunk that is all dictionary costs no more that way.  In another one the dictionary decides: first its size, then
-    its longest text, which comes with the first row.
+    For a chunk that is encoded wholly by dictionary this costs no more.  For others the dictionary decides: first its
+    size, then its longest text, which is decoded with the first row.
 
     Args:
-        stream: of the file.
-        metadata: of the file.
-        path: of the column, as the schema has it; a damaged chunk may name another.
-        group: the row group.
-        index: the chunk in it.
-        most_bytes: that all its values may take.
+        stream: a stream over the file.
+        metadata: the metadata of the file.
+        path: the path of the column in the schema; a damaged chunk may name another one.
+        group: the number of the row group.
+        index: the number of the chunk in it.
+        most_bytes: the limit for all values of the chunk, in bytes.
     """
     chunk = metadata.row_group(group).column(index)
     if chunk.total_uncompressed_size < _PLAIN_VALUE_BYTES * chunk.num_values:
@@ -44,9 +44,9 @@ def may_be_long(
     try:
         return _longest_of_dictionary(stream, metadata, path, group) * int(chunk.num_values) > most_bytes
     except pa.ArrowMemoryError:
-        raise  # says nothing about the file
+        raise  # not an error of the file
     except (pa.ArrowException, OSError):
-        return True  # it is damaged, which the decoder will say when it comes to these rows
+        return True  # a damaged chunk: the decoder reports it at these rows
 
 
 def _longest_of_dictionary(stream: pa.NativeFile, metadata: pq.FileMetaData, path: str, group: int) -> int:

@@ -1,4 +1,4 @@
-"""The headers of a Parquet file's pages, which say what Arrow will take memory for before it decodes anything.
+"""Page headers of a Parquet file: they tell the memory that Arrow allocates before it decodes.
 
 The headers are structs of Thrift's compact protocol; the fields are those of `PageHeader` in `parquet.thrift`
 (apache/parquet-format).
@@ -20,12 +20,12 @@ _DATA_PAGE, _DICTIONARY_PAGE, _DATA_PAGE_V2 = 0, 2, 3
 
 @dataclass(frozen=True)
 class Page:
-    """One page as its header describes it.
+    """One page, as described by its header.
 
     Args:
-        num_bytes: decompressed.
-        num_values: values of a data page, with nulls; 0 for a dictionary.
-        is_dictionary: whether it has the texts that data pages refer to.
+        num_bytes: its decompressed size, in bytes.
+        num_values: the values of a data page, including nulls; 0 for a dictionary.
+        is_dictionary: True for the dictionary of the chunk.
     """
 
     num_bytes: int
@@ -34,35 +34,35 @@ class Page:
 
 
 def pages(stream: pa.NativeFile, start: int, end: int, num_values: int) -> Iterator[Page]:
-    """Yields the pages of a column chunk, as far as their headers can be read: the decoder complains about the rest.
+    """Yields the pages of a column chunk up to the first unreadable header; the decoder reports that one.
 
     Args:
-        stream: of the file.
-        start: where the chunk begins in the file.
-        end: where it ends.
-        num_values: how many values it has in all.
+        stream: a stream over the file.
+        start: the start of the chunk in the file.
+        end: the end of the chunk.
+        num_values: the number of values of the chunk.
     """
     return PageWalk(start, end, num_values).pages(stream, end)
 
 
 class PageWalk:
-    """A walk from page to page through a column chunk of which not everything may be there yet.
+    """A walk from page to page through a column chunk that may be fetched only in part.
 
     Args:
-        start: where the chunk begins in the file.
-        end: where it ends.
-        num_values: how many values it has in all.
+        start: the start of the chunk in the file.
+        end: the end of the chunk.
+        num_values: the number of values of the chunk.
     """
 
     def __init__(self, start: int, end: int, num_values: int) -> None:
         self._next, self._end, self._values_left = start, end, num_values
 
     def pages(self, stream: pa.NativeFile, available_end: int) -> Iterator[Page]:
-        """Yields the next pages whose headers can be read.
+        """Yields the next pages with a readable header.
 
         Args:
-            stream: of the file.
-            available_end: behind what is there of the chunk.
+            stream: a stream over the file.
+            available_end: the end of the fetched part of the chunk.
         """
         while self._next < min(available_end, self._end) and self._values_left > 0:
             header = _header(stream, self._next, min(available_end, self._end))
@@ -98,14 +98,14 @@ def _number(value: object) -> int:
 
 
 class _Compact:
-    """Reads Thrift's compact protocol.  `IndexError`: the bytes have ended; `ValueError`: they are something else."""
+    """Decoder of Thrift's compact protocol.  `IndexError` at the end of the bytes, `ValueError` for others."""
 
     def __init__(self, content: bytes) -> None:
         self._content = content
         self.position = 0
 
     def struct(self) -> dict[int, object]:
-        """The fields of a struct by their numbers; only numbers and structs are kept."""
+        """The fields of a struct by their ids; only numbers and structs are kept."""
         fields: dict[int, object] = {}
         number = 0
         while head := self._byte():
@@ -137,7 +137,7 @@ class _Compact:
                 self._element(kinds >> 4)
                 self._element(kinds & 15)
         else:
-            raise ValueError(f"{kind} is no kind of value")
+            raise ValueError(f"{kind} is not a valid kind of value")
         return None
 
     def _element(self, kind: int) -> None:

@@ -1,4 +1,4 @@
-"""Parquet files."""
+"""Reader of Parquet files."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from actors.settings import MIB, ReadLimits
 class ParquetReader:
     """Reads Parquet files; see `FileReader`.
 
-    The footer of a large file is one request.  Then the chunks of the columns that are asked for are fetched, those of
-    a few row groups together, and those of the next few while these are decoded.
+    The footer of a large file is one request.  Then the chunks of the wanted columns are fetched, a few row groups
+    together, and the next few while these are decoded.
 
     Args:
-        limits: what a file may ask for.
+        limits: the limits of one file.
     """
 
     def __init__(self, limits: ReadLimits = ReadLimits()) -> None:
@@ -65,10 +65,10 @@ class ParquetReader:
             yield from replace(rows, others=others).cut(piece_bytes)
 
     def planned_gets(self, file: ObjectFile) -> int:
-        """How many GETs it takes to read all columns of a file; of a large one the footer is asked for.
+        """The number of GETs that reading all columns of a file takes; the footer of a large file is fetched.
 
         Raises:
-            UnreadableFile: it is no Parquet file, or asks for more than the limits.
+            UnreadableFile: the file is not a Parquet file, or exceeds the limits.
         """
         if file.is_whole:
             return 1
@@ -87,9 +87,9 @@ class ParquetReader:
         dictionaries: Sequence[str] = (),
         buffer_bytes: int = 0,
     ) -> pq.ParquetFile:
-        """A file that is read from a stream: of each column `buffer_bytes` at a time, or a chunk if that is 0."""
+        """The file over a stream: `buffer_bytes` of each column at a time, or a whole chunk if that is 0."""
         if not size:
-            raise UnreadableFile("the file is empty, which no Parquet file is")
+            raise UnreadableFile("the file is empty; a Parquet file has at least a footer")
 
         def opened() -> pq.ParquetFile:
             parquet = pq.ParquetFile(
@@ -104,7 +104,7 @@ class ParquetReader:
                 raise UnreadableFile(
                     f"it has {num_columns} columns, more than {self.limits.max_columns} (ReadLimits.max_columns)"
                 )
-            # Not every type that a file may claim is one of Arrow's.
+            # A file may claim a type that Arrow does not have.
             _ = parquet.schema_arrow
             return parquet
 
@@ -112,13 +112,13 @@ class ParquetReader:
 
 
 class _Reading:
-    """One reading of some columns of a file.
+    """One reading of columns of a file.
 
     Args:
-        file: the file.
+        file: the object.
         parquet: its footer.
-        columns: names.
-        reader: opens it.
+        columns: the names of the columns.
+        reader: the reader, which opens streams.
     """
 
     def __init__(self, file: ObjectFile, parquet: pq.ParquetFile, columns: list[str], reader: ParquetReader) -> None:
@@ -128,7 +128,7 @@ class _Reading:
         self._num_rows = [max(0, metadata.row_group(group).num_rows) for group in range(metadata.num_row_groups)]
 
     def tables(self, offset_rows: int, piece_bytes: int) -> Iterator[tuple[pa.Table, int]]:
-        """Yields the rows from an offset on, each table with the number of rows before it."""
+        """Yields the tables from an offset, each with the number of rows before it."""
         stretches = iter(self._stretches(offset_rows))
         groups = next(stretches, [])
         content = self._fetch(groups)
@@ -145,7 +145,7 @@ class _Reading:
             groups, content = following, ahead
 
     def num_gets(self) -> int:
-        """How many GETs `tables` takes."""
+        """The number of GETs that `tables` makes."""
         settings = self._file.settings
         gets = 0
         for groups in self._stretches(0):
@@ -158,7 +158,7 @@ class _Reading:
         return gets
 
     def _stretches(self, offset_rows: int) -> Iterator[list[int]]:
-        """Yields row groups that are fetched together; those before the offset are left out."""
+        """Yields row groups that are fetched together, from the offset."""
         ends = itertools.accumulate(self._num_rows)
         wanted = [group for group, end in enumerate(ends) if end > offset_rows and self._num_rows[group]]
         return _together(wanted, self._bounds.stored_bytes, self._file.settings.max_span_bytes)
@@ -168,7 +168,7 @@ class _Reading:
         return _together(groups, self._bounds.group_bytes, piece_bytes)
 
     def _fetch(self, groups: list[int]) -> Fetched:
-        """What these row groups need; of a single one that is too large, nothing yet."""
+        """The content of row groups; a single group that is too large is fetched by windows later."""
         return self._file.fetch([] if self._is_too_large(groups) else self._bounds.ranges(groups))
 
     def _is_too_large(self, groups: list[int]) -> bool:
@@ -192,7 +192,7 @@ class _Reading:
             yield from self._bounds.slices(table) if long_texts else [table]
 
     def _batches(self, parquet: pq.ParquetFile, groups: list[int], piece_bytes: int) -> Iterator[pa.Table]:
-        """Yields the rows of a run of row groups; one that is larger than a piece comes in batches."""
+        """Yields the rows of a run of row groups; a group that is larger than a piece comes in batches."""
         num_rows, group_bytes = self._num_rows[groups[0]], self._bounds.group_bytes(groups[0])
         most_rows = self._bounds.most_rows(groups)
         place = f"damaged Parquet file, in row groups {groups[0]} to {groups[-1]}"
@@ -206,11 +206,11 @@ class _Reading:
 
 
 def _unwatched(stream: pa.NativeFile, start: int, end: int) -> None:
-    """For windows that are only counted."""
+    """A check of nothing, for windows that are only counted."""
 
 
 def _together(groups: Iterable[int], nbytes: Callable[[int], int], most_bytes: int) -> Iterator[list[int]]:
-    """Yields neighbours that have no more than so many bytes; one that has more is alone."""
+    """Yields runs of neighbours of at most `most_bytes` together; a larger group is alone."""
     together: list[int] = []
     total = 0
     for group in groups:
@@ -234,7 +234,7 @@ def _conformed(table: pa.Table, schema: pa.Schema, first_row: int, bad_before: i
 
 
 class _TableRecords:
-    """See `Records`."""
+    """The `Records` of a decoded table."""
 
     def __init__(self, table: pa.Table, schema: pa.Schema) -> None:
         self._table, self._schema = table, schema
@@ -252,7 +252,7 @@ class _TableRecords:
 
 
 def _shown(value: pa.Scalar) -> object:
-    """A value for people; not each has a form in Python."""
+    """A value as text; some values have no form in Python."""
     for form in (
         lambda: value.as_py(),
         lambda: str(value),
@@ -266,15 +266,15 @@ def _shown(value: pa.Scalar) -> object:
 
 
 def _ask(call: Callable[[], Any], place: str) -> Any:
-    """What Arrow answers.
+    """The result of a call of Arrow.
 
     Raises:
-        UnreadableFile: the content is to blame; `place` says where.
+        UnreadableFile: the content of the file is at fault; `place` names the part.
     """
     try:
         return call()
     except pa.ArrowMemoryError:
-        raise  # says nothing about the file
+        raise  # not an error of the file
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         reason = f"{place}: {one_line(error)}"
     raise UnreadableFile(reason)

@@ -1,4 +1,4 @@
-"""A row group that is too large to be held: its chunks are fetched a window at a time, as the decoder comes to them."""
+"""Windows over a row group that is too large to be held: its chunks are fetched as the decoder reaches them."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _MOST_WINDOW_BYTES = 8 * MIB
 
 
 class ParquetWindows:
-    """The content of some chunks.  Of each, the window that is read and the next one are held.
+    """The content of chunks.  Of each chunk, the current window and the next one are held.
 
     Args:
         file: the object.
-        chunks: where they are.
-        held_bytes: about how much may be held of all of them.
-        on_bytes: is shown each part of a chunk before anybody gets it: a file, where the part begins and ends.
+        chunks: the ranges of the chunks in the file.
+        held_bytes: the approximate limit for all held windows, in bytes.
+        on_bytes: a check of each part of a chunk before its use: (stream, start of the part, end of the part).
     """
 
     def __init__(
@@ -38,11 +38,11 @@ class ParquetWindows:
 
     @property
     def num_windows(self) -> int:
-        """In how many requests all of the chunks are fetched."""
+        """The number of requests for all chunks."""
         return sum(-(-(each.end - each.start) // self.window_bytes) for each in self._chunks)
 
     def stream(self) -> pa.NativeFile:
-        """A seekable file over the whole content; errors as `ObjectFile.stream`, and what `on_bytes` raises."""
+        """A seekable stream over the whole content.  Errors as `ObjectFile.stream` and `on_bytes`."""
         return seekable(self._file.size, self._read_at)
 
     def _read_at(self, start: int, nbytes: int) -> bytes | memoryview:
@@ -56,7 +56,7 @@ class ParquetWindows:
 
 
 class _ChunkWindows:
-    """The windows of one chunk, read mostly from its start to its end."""
+    """The windows of one chunk, which is read mostly from start to end."""
 
     def __init__(self, file: ObjectFile, chunk: Range, window_bytes: int) -> None:
         self._file, self._window_bytes = file, window_bytes
@@ -78,7 +78,7 @@ class _ChunkWindows:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def _held(self, start: int, nbytes: int) -> bytes | memoryview:
-        """What is held of a part; it may end early."""
+        """The held bytes of a part; they may end early."""
         number = self._number(start)
         end = min(start + nbytes, self.end)
         parts: list[memoryview] = []

@@ -1,4 +1,4 @@
-"""The text of a file as UTF-8: decompressed if its content says so, and without a byte order mark."""
+"""The text of a file as UTF-8: decompressed by its content, without a byte order mark."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _DECODED_BYTES = 1 << 20
 
 
 def compression_of(head: bytes) -> str | None:
-    """How a content is compressed, by its first ten bytes: the name that Arrow has for it."""
+    """The compression of a content by its first ten bytes, as Arrow names it; None without one."""
     for signature, codec in _SIGNATURES:
         if head.startswith(signature) and (codec != "bz2" or head[4:10] in _BZIP2_STARTS):
             return codec
@@ -33,13 +33,13 @@ def compression_of(head: bytes) -> str | None:
 
 
 class TextContent:
-    """Reads the text of a file from some place on.
+    """Reads the text of a file from a position.
 
     Args:
         file: the file.
-        limits: `max_expansion` counts.
-        encoding: of the file, a name that Python knows.
-        start: bytes to leave out; of text that is decompressed or decoded they are read and dropped.
+        limits: the limits of the reader; `max_expansion` counts.
+        encoding: the encoding of the file, by its name in Python.
+        start: the number of bytes to skip; decompressed or decoded text is read and dropped.
     """
 
     def __init__(self, file: ObjectFile, limits: ReadLimits, encoding: str = "utf-8", start: int = 0) -> None:
@@ -55,7 +55,7 @@ class TextContent:
         self._decoder = None if is_utf8 else codecs.getincrementaldecoder(encoding)()
         self._decoded = b""
         self.is_as_stored = codec is None and is_utf8
-        """Whether a position in the text is one in the file."""
+        """True if a position in the text is a position in the file."""
         self._position = 0
         if not is_utf8:
             self._skip(start)
@@ -71,14 +71,14 @@ class TextContent:
 
     @property
     def position(self) -> int:
-        """How many bytes of the text come before what is read next."""
+        """The position of the next byte in the text."""
         return self._position
 
     def read(self, nbytes: int) -> memoryview:
-        """The next bytes, not copied where that can be: at least one unless the text is over, at most `nbytes`.
+        """The next bytes, at most `nbytes`; empty only at the end.  They are copied only if needed.
 
         Raises:
-            UnreadableFile: it cannot be decompressed or decoded, or becomes too much.
+            UnreadableFile: the content cannot be decompressed or decoded, or exceeds `max_expansion`.
         """
         if self._decoder is not None:
             content = memoryview(self._decode(nbytes))
@@ -97,7 +97,7 @@ class TextContent:
         try:
             content = memoryview(self._stream.read_buffer(nbytes))
         except pa.ArrowMemoryError:
-            raise  # says nothing about the file
+            raise  # not an error of the file
         except (pa.ArrowException, OSError) as error:
             reason = one_line(error)
         else:

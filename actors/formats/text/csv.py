@@ -1,4 +1,4 @@
-"""CSV files."""
+"""Reader of CSV files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from actors.settings import MIB, ReadLimits
 from state.errors import SchemaError
 
 _HEADER_BYTES = 64 * 1024
-# What fits into a processor's cache is parsed faster.
+# A block that fits into the cache of a processor is parsed faster.
 _BLOCK_BYTES = MIB
 _ROW = re.compile(r"Row #(\d+): ")
 _COLUMN = re.compile(r"In CSV column #(\d+): ")
@@ -36,11 +36,11 @@ _BLANK = (b"", b"\r", b"\n")
 class CsvReader:
     """Reads CSV files; see `FileReader`.
 
-    Lines without any content are not rows.  A field may contain line ends if it is quoted.
+    Empty lines are not rows.  A field may contain line ends if it is quoted.
 
     Args:
-        format: delimiter, quotes, header, encoding and the texts for null.
-        limits: what a file may ask for.
+        format: the options of the format.
+        limits: the limits of one file.
     """
 
     def __init__(self, format: Csv, limits: ReadLimits = ReadLimits()) -> None:
@@ -50,7 +50,7 @@ class CsvReader:
     def infer_schema(self, file: ObjectFile) -> pa.Schema:
         names, content = self._open(file, None)
         if not names:
-            raise EmptyFile("the file is empty: no schema can be taken from it")
+            raise EmptyFile("the file is empty and has no schema")
         parser = _Parser(self._format, self._records, names, None, self._limits)
         first_block = next(large_blocks(content, parser, 8 * MIB, self._limits), memoryview(b""))
         try:
@@ -84,9 +84,9 @@ class CsvReader:
             yield from read_rows(content, parser, offset, piece_bytes, self._limits, columns)
 
     def _open(self, file: ObjectFile, schema: pa.Schema | None, start: int = 0) -> tuple[list[str], TextContent]:
-        """The names of the file's columns, in its order, and its text behind them, or from a byte on.
+        """The names of the columns of the file, in its order, and the text behind them, or from a byte.
 
-        A file without any text has no names.
+        An empty file has no names.
         """
         content = TextContent(file, self._limits, self._format.encoding)
         record, end = self._first_record(content)
@@ -98,10 +98,10 @@ class CsvReader:
         return names, TextContent(file, self._limits, self._format.encoding, start)
 
     def _first_record(self, content: TextContent) -> tuple[bytes, int]:
-        """The record that says how many columns there are, and the position behind it.
+        """The first record, which tells the number of columns, and the position behind it.
 
         Raises:
-            UnreadableFile: it has too many, or no end.
+            UnreadableFile: the record has too many columns, or is too long.
         """
         text, start = b"", content.position
         most_bytes = self._limits.max_record_bytes
@@ -128,10 +128,10 @@ class CsvReader:
 
 
 class _Parser:
-    """See `RecordParser`.  Without a schema it takes the types that the text suggests, and leaves bad records out.
+    """A `RecordParser`.  Without a schema it infers the types from the text, and leaves bad records out.
 
     Args:
-        infer_others: whether the types of columns that the schema does not have are of interest.
+        infer_others: True to infer the types of extra columns.
     """
 
     def __init__(
@@ -146,7 +146,7 @@ class _Parser:
         self._format, self._names, self._schema = format, names, schema
         self.last_end, self.ends = records.last_end, records.ends
         fields = [pa.field(name, pa.int64()) for name in names] if schema is None else schema
-        # A row of one character becomes a null in every column of the schema.
+        # A row of one character is a null in every column of the schema.
         self.most_records = max(1, limits.max_batch_bytes // max(1, row_bytes(fields)))
         known = {*names} if schema is None else {*schema.names}
         self.others = tuple(pa.field(name, pa.null()) for name in dict.fromkeys(names) if name not in known)
@@ -161,7 +161,7 @@ class _Parser:
             return schema.empty_table()
         options: dict[str, object] = {}
         if self._schema is not None:
-            # Arrow insists on a zone in the text of an instant; `conform` takes UTC where there is none.
+            # Arrow refuses an instant without a zone; `conform` takes it as UTC.
             types = {
                 field.name: pa.string() if getattr(field.type, "tz", None) else field.type for field in self._schema
             }
@@ -207,5 +207,5 @@ class _Parser:
 
 
 def _with_form(field: pa.Field) -> pa.Field:
-    """A time of day has no form in Spark, its text has; what Arrow calls binary is text with a bad record."""
+    """The column with a type that Spark has: a time of day as text; binary, which is text with a bad record, too."""
     return field.with_type(pa.string()) if kinds.is_time(field.type) or kinds.is_binary(field.type) else field

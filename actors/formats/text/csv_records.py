@@ -1,4 +1,4 @@
-"""Where the records of a CSV text end."""
+"""Ends of the records of a CSV text."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _LINE_FEED, _CARRIAGE_RETURN = 10, 13
 class CsvRecords:
     """Finds the ends of records as Arrow's parser does.
 
-    A quote at the start of a field opens it, up to the next quote that is not doubled; anywhere else it is a character
-    like others.  A line end between such quotes does not end a record.
+    A quote at the start of a field opens it, up to the next quote that is not doubled; elsewhere a quote is a plain
+    character.  A line end inside a quoted field does not end a record.
 
     Args:
-        delimiter: one character between fields.
-        quote: one character around fields.
+        delimiter: the character between fields.
+        quote: the character around fields.
     """
 
     def __init__(self, delimiter: str, quote: str) -> None:
@@ -30,10 +30,10 @@ class CsvRecords:
         self._marks = re.compile(b"[\r\n" + re.escape(self._quote) + b"]")
 
     def last_end(self, text: Text) -> int:
-        """Behind the last record that is complete; 0 if none is.
+        """The position behind the last complete record; 0 without one.
 
         Args:
-            text: begins with a record.
+            text: text that begins with a record.
         """
         content = np.frombuffer(text, np.uint8)
         quotes = np.flatnonzero(content == self._quote[0])
@@ -48,7 +48,7 @@ class CsvRecords:
         return int(ends[-1]) if len(ends) else 0
 
     def ends(self, text: Text) -> _Positions:
-        """Behind each record that is complete, in order; empty lines count as records."""
+        """The positions behind each complete record, in order; an empty line counts as a record."""
         content = np.frombuffer(text, np.uint8)
         ends = _line_ends(content)
         quotes = np.flatnonzero(content == self._quote[0])
@@ -61,7 +61,7 @@ class CsvRecords:
         return kept
 
     def _are_plain(self, content: npt.NDArray[np.uint8], quotes: _Positions) -> bool:
-        """Whether quotes open and close fields in turns, with nothing but line ends and delimiters around."""
+        """True if quotes open and close fields in turns, with only line ends and delimiters around."""
         around = self._around
         opening, closing = quotes[::2], quotes[1::2]
         doubled = np.diff(quotes) == 1
@@ -73,7 +73,7 @@ class CsvRecords:
         return bool(starts.all() and follows.all())
 
     def _walk(self, text: Text) -> list[int]:
-        """The same, one quote and line end after the other."""
+        """The positions behind each record, by one pass over quotes and line ends."""
         ends = []
         quote = self._quote[0]
         around = (*self._delimiter, _LINE_FEED, _CARRIAGE_RETURN)
@@ -99,10 +99,10 @@ class CsvRecords:
 
 
 def _line_ends(content: npt.NDArray[np.uint8]) -> _Positions:
-    """Behind each line feed, and behind each carriage return that no line feed follows."""
+    """The positions behind each line feed, and behind each carriage return without a line feed."""
     feeds = np.flatnonzero(content == _LINE_FEED) + 1
     returns = np.flatnonzero(content == _CARRIAGE_RETURN) + 1
-    # What follows the last character is not known yet.
+    # The character behind the last one is not known yet.
     alone = returns[returns < len(content)]
     alone = alone[content[alone] != _LINE_FEED]
     return np.sort(np.concatenate([feeds, alone])) if len(alone) else feeds

@@ -1,4 +1,4 @@
-"""Newline-delimited JSON files."""
+"""Reader of newline-delimited JSON files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class JsonReader:
     """Reads files of one JSON object a line; see `FileReader`.  Empty lines are not rows.
 
     Args:
-        limits: what a file may ask for.
+        limits: the limits of one file.
     """
 
     def __init__(self, limits: ReadLimits = ReadLimits()) -> None:
@@ -45,7 +45,7 @@ class JsonReader:
                 fields = inferred(bytes(block), self._limits)
                 if fields:
                     return safe_schema(pa.schema(fields), null=pa.null())
-        raise EmptyFile("the file is empty: no schema can be taken from it")
+        raise EmptyFile("the file is empty and has no schema")
 
     def read(
         self,
@@ -63,10 +63,10 @@ class JsonReader:
 
 
 class _Parser:
-    """See `RecordParser`.
+    """A `RecordParser`.
 
     Args:
-        every_column: see `FileReader.read`; otherwise the first lines show what columns the schema does not have.
+        every_column: see `FileReader.read`; without it the first lines show the extra columns.
     """
 
     last_end, ends = staticmethod(last_line_end), staticmethod(line_ends)
@@ -77,7 +77,7 @@ class _Parser:
         self._looked_bytes = 0
         self.others: tuple[pa.Field, ...] = ()
         self._text_schema = pa.schema([pa.field(f.name, _text_type(f.type, f.name)) for f in schema])
-        # Three characters become as many nulls as there are columns.
+        # A row of three characters is a null in every column.
         self.most_records = max(1, limits.max_batch_bytes // max(1, row_bytes(schema)))
 
     def is_row(self, record: bytes) -> bool:
@@ -87,14 +87,14 @@ class _Parser:
         return conform(self._looked_at(text), self._schema, parse_text=True)
 
     def _looked_at(self, text: Text) -> pa.Table:
-        """The rows of whole records; columns that the schema does not have are noted on the way."""
+        """The rows of whole records; extra columns are noted."""
         if self._every_column or self._looked_bytes < _LOOKED_BYTES:
             self._looked_bytes += len(text)
             if self._is_strict:
                 try:
                     return parsed(text, self._text_schema, "error")
                 except pa.ArrowInvalid as error:
-                    # It costs nothing to be told that there are such columns; what they are does.
+                    # Arrow tells at no cost that extra columns exist; their names and types cost a parse.
                     if _UNEXPECTED not in str(error):
                         raise
             self._look(bytes(text))
@@ -104,7 +104,7 @@ class _Parser:
         lines = io.BytesIO(text).readlines()
         names = _names(lines if self._every_column else lines[:_LINES_LOOKED_AT])
         unknown = [name for name in names if name not in self._schema.names]
-        # What is unexpected may be within a struct: then Arrow would say so of every block.
+        # An extra field may be inside a struct: Arrow would then report it for every block.
         self._is_strict = bool(unknown)
         found = inferred(text, self._limits) if unknown and self._every_column else []
         others = {field.name: field for field in self.others} | dict.fromkeys(unknown)
@@ -116,7 +116,7 @@ class _Parser:
 
 
 def _names(lines: Iterable[bytes]) -> list[str]:
-    """The names of the fields of objects, in the order in which they appear; lines that are no objects have none."""
+    """The names of the fields of the objects, in the order of their appearance; other lines are skipped."""
     names: dict[str, None] = {}
     for line in lines:
         try:
@@ -127,7 +127,7 @@ def _names(lines: Iterable[bytes]) -> list[str]:
 
 
 def _text_type(kind: pa.DataType, column: str) -> pa.DataType:
-    """What Arrow's parser can make of JSON for a type; `conform` does the rest."""
+    """The type that Arrow parses from JSON for a type; `conform` converts the rest."""
     if kinds.is_map(kind):
         raise SchemaError(f"column {column}: a JSON object is read as a struct, not as {kind}; name its fields")
     if kinds.is_struct(kind):

@@ -1,4 +1,4 @@
-"""The schema that lines of JSON suggest."""
+"""Schema inference for lines of JSON, within limits on width and depth."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from actors.settings import ReadLimits
 
 @dataclass(frozen=True)
 class JsonShape:
-    """The shape of some lines.
+    """The shape of lines of JSON.
 
     Args:
-        num_columns: fields with different paths.
+        num_columns: the number of fields with different paths.
     """
 
     num_columns: int
 
     @classmethod
     def of(cls, block: bytes, limits: ReadLimits) -> JsonShape:
-        """The shape of a block of lines.  A line that is no JSON has none: the parser that comes next says why.
+        """The shape of a block of lines.  A line that is not JSON is skipped: the parser reports it.
 
         Raises:
-            UnreadableFile: it is wider or deeper than the limits.
+            UnreadableFile: the lines are wider or deeper than the limits.
         """
         paths: set[tuple[str, ...]] = set()
         for number, line in enumerate(filter(bytes.strip, io.BytesIO(block)), 1):
@@ -53,7 +53,7 @@ class JsonShape:
 
 
 class _TooDeep(Exception):
-    """A value is deeper than it may be."""
+    """A value is nested deeper than `ReadLimits.max_nesting`."""
 
 
 def _add_paths(value: Any, path: tuple[str, ...], levels: int, paths: set[tuple[str, ...]]) -> None:
@@ -75,25 +75,24 @@ _LINES_APART = 1000
 
 
 def inferred(block: bytes, limits: ReadLimits) -> list[pa.Field]:
-    """The columns of the lines of a block, with the types that Arrow takes them to have.
+    """The columns of the lines of a block, with the types that Arrow infers.
 
-    If the lines do not go together, those that do not go with most of the others count for nothing: they are bad
-    records, which are told when they are read.
+    Lines that disagree with most others are ignored here: they are bad records, and reading reports them.
 
     Raises:
-        UnreadableFile: no line shows anything, or they are wider or deeper than the limits.
+        UnreadableFile: no line has a column, or the lines are wider or deeper than the limits.
     """
-    # Arrow's inference follows every level on the stack, and gives every line every column.
+    # Arrow's inference recurses into every level, and gives every line every column.
     shape = JsonShape.of(block, limits)
     most_lines = max(1, limits.max_batch_bytes // max(1, shape.num_columns * _COLUMN_BYTES))
     lines = [line for line in io.BytesIO(block).readlines()[:most_lines] if line.strip()]
     try:
         schema = _schema(lines)
     except pa.ArrowMemoryError:
-        raise  # says nothing about the file
+        raise  # not an error of the file
     except WRONG:
         schema = _schema(_agreeing(lines[:_LINES_APART]))
-    # What has only ever been {} says nothing about its fields.
+    # A field that is always {} tells nothing about its own fields.
     return [field for field in schema if not (kinds.is_struct(field.type) and not field.type.num_fields)]
 
 
@@ -102,7 +101,7 @@ def _schema(lines: Sequence[bytes]) -> pa.Schema:
 
 
 def _agreeing(lines: Sequence[bytes]) -> list[bytes]:
-    """The lines that have, in every column, the kind of value that most of them have."""
+    """The lines whose values have, in every column, the most frequent kind."""
     shown: dict[bytes, pa.Schema] = {}
     error: Exception | None = None
     for number, line in enumerate(lines, 1):
@@ -123,7 +122,7 @@ def _agreeing(lines: Sequence[bytes]) -> list[bytes]:
 
 
 def _with_text(schema: pa.Schema) -> pa.Schema:
-    # A text that looks like a time is one only if all do.
+    # A column of texts is a time only if all its texts are.
     return pa.schema([field.with_type(_text_for_time(field.type)) for field in schema])
 
 

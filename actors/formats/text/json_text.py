@@ -1,4 +1,4 @@
-"""Lines of JSON, brought to columns by Arrow."""
+"""Lines of JSON, parsed into columns by Arrow."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from actors.formats.text.lines import Text, require_utf8
 
 
 def parsed(block: Text, schema: pa.Schema | None, unexpected: str = "ignore") -> pa.Table:
-    """A row for each line that is not empty.
+    """One row for each line that is not empty.
 
     Args:
         block: whole lines.
-        schema: of types that Arrow's parser can make; None infers it.
-        unexpected: what a field does that the schema does not have: "ignore" or "error".
+        schema: a schema of types that Arrow parses from JSON; None to infer it.
+        unexpected: the treatment of extra fields, "ignore" or "error".
 
     Raises:
-        pa.ArrowInvalid: a line is not an object, or does not fit.
-        UnreadableFile: it is not UTF-8.
+        pa.ArrowInvalid: a line is not an object, or does not fit the schema.
+        UnreadableFile: the block is not UTF-8.
     """
     require_utf8(block)
     if not bytes(block[:64]).strip() and not bytes(block).strip():
@@ -34,5 +34,5 @@ def parsed(block: Text, schema: pa.Schema | None, unexpected: str = "ignore") ->
 
 
 def reason_of(error: Exception) -> str:
-    """What to say of an error of `parsed`, without Arrow's own numbering of rows."""
+    """The reason of an error of `parsed`, without Arrow's own row numbers."""
     return error.reason if isinstance(error, UnreadableFile) else one_line(error).partition(" in row ")[0]

@@ -1,4 +1,4 @@
-"""Records that are lines."""
+"""Ends of lines, and the check for UTF-8."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _STEP_BYTES = 4096
 
 
 def last_line_end(text: Text, before: int | None = None) -> int:
-    """Behind the last line feed that ends before some position; 0 if there is none."""
+    """The position behind the last line feed before a position; 0 without one."""
     end = len(text) if before is None else before
     while end > 0:
         start = max(0, end - _STEP_BYTES)
@@ -27,15 +27,15 @@ def last_line_end(text: Text, before: int | None = None) -> int:
 
 
 def line_ends(text: Text) -> npt.NDArray[np.int64]:
-    """Behind each line feed."""
+    """The positions behind each line feed."""
     return np.flatnonzero(np.frombuffer(text, np.uint8) == ord("\n")) + 1
 
 
 def require_utf8(text: Text) -> None:
-    """Refuses what is no UTF-8; Arrow looks at it eight times as fast as Python.
+    """Refuses text that is not UTF-8.  Arrow's check is eight times as fast as Python's.
 
     Raises:
-        UnreadableFile: it is not.
+        UnreadableFile: the text is not UTF-8.
     """
     offsets = pa.py_buffer(struct.pack("=2i", 0, len(text)))
     try:

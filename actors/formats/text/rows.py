@@ -1,4 +1,4 @@
-"""The rows of a text file: blocks of whole records are parsed at once, and one with a bad record by halves."""
+"""Rows of a text file: a block of whole records is parsed at once; a block with a bad record by binary search."""
 
 from __future__ import annotations
 
@@ -21,36 +21,36 @@ _FIRST_LOOK_BYTES = 4096
 
 
 class RecordParser(Protocol):
-    """What records of a format are."""
+    """The records of a text format."""
 
     @property
     def most_records(self) -> int:
-        """How many records may be parsed at once."""
+        """The largest number of records that are parsed at once."""
         ...
 
     def last_end(self, text: Text) -> int:
-        """Behind the last complete record of a text that begins with one; 0 if there is none."""
+        """The position behind the last complete record of a text that begins with a record; 0 without one."""
         ...
 
     def ends(self, text: Text) -> npt.NDArray[np.int64]:
-        """Behind each complete record."""
+        """The positions behind each complete record."""
         ...
 
     def is_row(self, record: bytes) -> bool:
-        """Whether a record is a row, good or bad, and not just an empty line."""
+        """True if a record is a row, good or bad; False for an empty line."""
         ...
 
     def parse(self, text: Text) -> pa.Table:
-        """The rows of whole records, in the schema of the source; an error of `WRONG` if they do not fit."""
+        """The rows of whole records, in the schema of the source; raises `WRONG` for a bad record."""
         ...
 
     @property
     def others(self) -> tuple[pa.Field, ...]:
-        """Columns of what was parsed so far that the schema does not have, as far as they were looked for."""
+        """The extra columns of the records so far, as far as they were looked for."""
         ...
 
     def reason(self, error: Exception) -> str:
-        """What to say of an error of `parse` over a single record."""
+        """The reason of an error of `parse` for a single record."""
         ...
 
 
@@ -62,18 +62,19 @@ def read_rows(
     limits: ReadLimits,
     columns: Collection[str] | None,
 ) -> Iterator[Rows]:
-    """Yields the rows from an offset on.
+    """Yields the rows from an offset.
 
     Args:
-        content: begins with the row `offset.anchor_row`.
-        parser: of the format.
-        offset: the first row that is wanted.
-        piece_bytes: about how much text is parsed at once.
-        limits: `max_record_bytes` and `max_bad_records` count.
-        columns: the others are parsed, since they decide whether a record is a row, and left out; None for all.
+        content: the text from the row `offset.anchor_row`.
+        parser: the parser of the format.
+        offset: the first wanted row.
+        piece_bytes: the wanted size of a parsed block, in bytes.
+        limits: the limits of the reader; `max_record_bytes` and `max_bad_records` count.
+        columns: the columns in the tables; None for all.  The others are parsed too, since they make a record good or
+            bad.
 
     Raises:
-        UnreadableFile: from here on the file cannot be read.
+        UnreadableFile: the file cannot be read further.
     """
     together: list[Rows] = []
     nbytes = 0
@@ -96,11 +97,11 @@ def read_rows(
 def _parts(
     content: TextContent, parser: RecordParser, offset: Offset, block_bytes: int, limits: ReadLimits
 ) -> Iterator[Rows]:
-    """Yields what each block has of the rows from an offset on."""
+    """Yields the rows of each block that lie at or behind the offset."""
     row, num_bad = offset.anchor_row, 0
     position = content.position
     for block in whole_records(content, parser, block_bytes, limits):
-        # Only a position in the file, not one in what is made of it, saves reading.
+        # Only a position in the file saves reading; a position in decompressed text does not.
         anchor = Offset(row, row, position) if content.is_as_stored else Offset()
         for text in _at_most(block, parser):
             rows = _parsed(text, parser, row, num_bad, limits)
@@ -120,10 +121,10 @@ def whole_records(
 ) -> Iterator[memoryview]:
     """Yields the text in whole records, about `block_bytes` at a time.
 
-    Nothing is copied but a record that begins in one part and ends in another.
+    Only a record that begins in one part and ends in another is copied.
 
     Raises:
-        UnreadableFile: a record is longer than is allowed.
+        UnreadableFile: a record is longer than `max_record_bytes`.
     """
     most_bytes = limits.max_record_bytes
     begun = b""
@@ -137,7 +138,7 @@ def whole_records(
                 continue
             yield memoryview(begun)
             chunk = chunk[rest:]
-        # The last record needs no end.
+        # The last record may lack a line end.
         end = len(chunk) if is_last else parser.last_end(chunk)
         if end:
             yield chunk[:end]
@@ -149,10 +150,10 @@ def whole_records(
 def large_blocks(
     content: TextContent, parser: RecordParser, block_bytes: int, limits: ReadLimits
 ) -> Iterator[memoryview]:
-    """Yields the text in whole records, at least `block_bytes` at a time unless there is no more of it.
+    """Yields the text in whole records, at least `block_bytes` at a time but for the last block.
 
     Raises:
-        UnreadableFile: as `whole_records`, behind what comes before.
+        UnreadableFile: as `whole_records`, behind the earlier records.
     """
     together: list[memoryview] = []
     try:
@@ -170,7 +171,7 @@ def large_blocks(
 
 
 def _chunks(content: TextContent, nbytes: int) -> Iterator[tuple[memoryview, bool]]:
-    """Yields the text in parts, each with whether it is the last."""
+    """Yields the parts of the text, each with True if it is the last one."""
     chunk = content.read(nbytes)
     while chunk:
         try:
@@ -183,7 +184,7 @@ def _chunks(content: TextContent, nbytes: int) -> Iterator[tuple[memoryview, boo
 
 
 def _rest_of_record(begun: bytes, chunk: memoryview, parser: RecordParser) -> int:
-    """How much of a chunk belongs to the record that has begun before it."""
+    """The number of bytes of a chunk that belong to the record that began before it."""
     nbytes = _FIRST_LOOK_BYTES
     while True:
         ends = parser.ends(memoryview(begun + chunk[:nbytes]))
@@ -195,7 +196,7 @@ def _rest_of_record(begun: bytes, chunk: memoryview, parser: RecordParser) -> in
 
 
 def _at_most(block: memoryview, parser: RecordParser) -> Iterator[memoryview]:
-    """Yields a block in runs of as many records as may be parsed at once; nearly always in one."""
+    """Yields a block in runs of at most `most_records` records; nearly always in one."""
     ends = () if len(block) // 2 < parser.most_records else parser.ends(block)
     start = 0
     for end in [*(int(end) for end in ends[parser.most_records - 1 :: parser.most_records]), len(block)]:
@@ -208,14 +209,14 @@ def _parsed(block: memoryview, parser: RecordParser, first_row: int, bad_before:
     try:
         return Rows(parser.parse(block), first_row)
     except pa.ArrowMemoryError:
-        raise  # says nothing about the file
+        raise  # not an error of the file
     except WRONG:
         pass
     return salvaged(_TextRecords(block, parser), first_row, parser.reason, bad_before, limits)
 
 
 class _TextRecords:
-    """See `Records`."""
+    """The `Records` of a block of text."""
 
     def __init__(self, block: memoryview, parser: RecordParser) -> None:
         self._block, self._parser = bytes(block), parser

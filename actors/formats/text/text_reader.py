@@ -1,4 +1,4 @@
-"""Text files, a row a line."""
+"""Reader of text files: one row a line."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _VALUE_BYTES = 4
 
 
 class TextReader:
-    """Reads text files; see `FileReader`.  Each line is a row of one string, an empty one too.
+    """Reads text files; see `FileReader`.  Each line is a row of one string, also an empty line.
 
     Args:
-        format: encoding.
-        limits: what a file may ask for.
+        format: the options of the format.
+        limits: the limits of one file.
     """
 
     def __init__(self, format: Text, limits: ReadLimits = ReadLimits()) -> None:
@@ -45,14 +45,16 @@ class TextReader:
         every_column: bool = False,
     ) -> Iterator[Rows]:
         if schema.types[:1] != [pa.string()]:
-            raise SchemaError('text has one column, a string; declare "value string" before what is not in the files')
+            raise SchemaError(
+                'text has one column, a string; declare "value string" before columns of paths and metadata'
+            )
         if file.size:
             content = TextContent(file, self._limits, self._format.encoding, offset.anchor_byte)
             yield from read_rows(content, _Parser(schema, self._limits), offset, piece_bytes, self._limits, columns)
 
 
 class _Parser:
-    """See `RecordParser`."""
+    """A `RecordParser`: each line is good."""
 
     last_end, ends = staticmethod(last_line_end), staticmethod(line_ends)
     others: tuple[pa.Field, ...] = ()

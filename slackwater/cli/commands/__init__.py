@@ -1,1 +1,13 @@
-"""Commands."""
+"""The commands of the command line, one function each.
+
+    reading.py     epochs, files, why, show, sql, watch, quarantine (its export in quarantine.py)
+    observing.py   status, trace, ui (its server in ui.py)
+    steering.py    pause, resume, stop, throttle, rescale, retry, reingest, forget
+    upkeep.py      vacuum, tag
+    doctor.py      doctor
+    explain.py, dry_run.py, verify.py   output of `explain`, `run --dry-run` and `verify`, which `app.py` has
+
+A command parses its options, calls the public interface (a `Pipeline`, or a `Store`) or `ask`, and prints the result.
+To add one, write a function with the decorators `@....command()` and `@reports_errors`; `stop` in steering.py is the
+shortest example.
+"""

@@ -1,4 +1,4 @@
-"""`slackwater doctor`: what is wrong with a machine or a store, and how to mend it."""
+"""`slackwater doctor`: problems of a machine, a store or a pipeline, each with its remedy."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ diagnosis = typer.Typer()
 @diagnosis.command()
 @reports_errors
 def doctor(
-    root: Annotated[str | None, typer.Argument(help="a root to look at, too; by default that of --app")] = None,
+    root: Annotated[str | None, typer.Argument(help="a root to check; by default the root of --app")] = None,
     target: Annotated[
         str | None,
-        typer.Option("--app", metavar="APP:PIPELINE", help="a pipeline, to look at its sources and root"),
+        typer.Option("--app", metavar="APP:PIPELINE", help="a pipeline; its sources and its root are checked"),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="start neither Ray nor Spark")] = False,
     option: StorageOptions = None,
     json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Is everything here that a run needs?  Exit code 0: nothing is wrong; warnings do not count.
+    """Check the requirements of a run, and print a remedy for each problem.  Exit code 0: no errors.
 
-    Looks at Python's packages, Java, memory, disks, Ray, Spark, and, where they are named, a root and the sources of a
-    pipeline.  In the root one object is written and deleted again.
+    Checks Python packages, Java, memory, disks, Ray, Spark, the root, and the sources of --app.  It writes one object
+    into the root and deletes it.
     """
     options = storage_options(option)
     from actors.telemetry.logging import configure
@@ -50,7 +50,7 @@ def doctor(
     place = None if root is None else Location(root, options)
     pipeline, findings = _loaded(target)
     checks = checks_for(place, pipeline, quick=quick, clock=SystemClock())
-    with Console(stderr=True).status("Ray and Spark are tried" if not quick else "looking"):
+    with Console(stderr=True).status("checking, with Ray and Spark" if not quick else "checking"):
         findings += examine(checks)
     _print(findings, Output(json))
     if any(finding.state is State.WRONG for finding in findings):
@@ -58,7 +58,7 @@ def doctor(
 
 
 def _loaded(target: str | None) -> tuple[Pipeline | None, list[Finding]]:
-    """The pipeline, or what is wrong with it."""
+    """The pipeline, or the problem that prevents loading it."""
     if target is None:
         return None, []
     from slackwater.cli.target import load_pipeline
@@ -67,7 +67,7 @@ def _loaded(target: str | None) -> tuple[Pipeline | None, list[Finding]]:
     try:
         return load_pipeline(target), [Finding.ok("application", f"{target} can be loaded")]
     except Exception as error:
-        return None, [Finding.wrong("application", error_line(error), f"correct {target}, or what it imports")]
+        return None, [Finding.wrong("application", error_line(error), f"correct {target} or its imports")]
 
 
 def _print(findings: Sequence[Finding], output: Output) -> None:

@@ -1,4 +1,4 @@
-"""`slackwater run --dry-run`: what a run would do and cost."""
+"""`slackwater run --dry-run`: the work and the cost of a run, printed."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ _CENT = 0.01
 
 
 def parsed_prices(lists: float | None, gets: float | None, *, is_dry: bool) -> Prices | None:
-    """The prices that are given; None for the usual ones.
+    """The prices on the command line; None for the default prices.
 
     Args:
         lists: dollars for 1,000 LIST requests.
         gets: dollars for 1,000 GET requests.
-        is_dry: whether anybody asks for them.
+        is_dry: the command has --dry-run.
 
     Raises:
-        UsageError: nobody does.
+        UsageError: prices without --dry-run.
     """
     given = {name: price for name, price in (("lists", lists), ("gets", gets)) if price is not None}
     if not given:
         return None
     if not is_dry:
-        raise UsageError("--list-price and --get-price are for --dry-run: add it, or leave them out")
+        raise UsageError("--list-price and --get-price need --dry-run: add it, or leave them out")
     from slackwater.planning.dry_run.prices import Prices
 
     return Prices(**given)
 
 
 def print_dry_run(pipeline: Pipeline, prices: Prices | None, output: Output) -> DryRun:
-    """Prints the sources as soon as they are known, then the views, for which Spark starts."""
+    """Prints the sources as soon as they are known; then Spark starts, and the views follow."""
 
     def on_sources(found: DryRun) -> None:
         if not output.json:
@@ -53,7 +53,7 @@ def print_dry_run(pipeline: Pipeline, prices: Prices | None, output: Output) -> 
                 output.text(line)
             sys.stdout.flush()
         if sys.stderr.isatty():
-            sys.stderr.write("Spark starts, to analyse the views\n")
+            sys.stderr.write("starting Spark to analyse the views\n")
 
     found = pipeline.dry_run(prices=prices, on_sources=on_sources)
     if output.json:
@@ -65,8 +65,8 @@ def print_dry_run(pipeline: Pipeline, prices: Prices | None, output: Output) -> 
 
 
 def _source_lines(found: DryRun) -> Iterator[str]:
-    so_far = "nothing is there yet" if found.is_first else "it goes on from what is committed there"
-    yield f"{found.pipeline} at {found.root}: {so_far}"
+    beginning = "nothing is committed yet" if found.is_first else "continues from the last committed epoch"
+    yield f"{found.pipeline} at {found.root}: {beginning}"
     if found.owner is not None:
         owner = found.owner
         yield f"owner: process {owner.pid} on {owner.host} ({owner.phase}); while it lives, a run is refused"
@@ -81,32 +81,32 @@ def _source_lines(found: DryRun) -> Iterator[str]:
             yield f"    {'refused':<10} {source.refused}"
     if len(found.sources) > 1:
         once, daily = _dollars(found.first_pass_dollars), _dollars(found.idle_day_dollars)
-        yield f"all sources: {once} for a first pass, {daily} a day while nothing comes"
+        yield f"all sources: first pass {once}, idle day {daily}"
 
 
 def _of_source(source: SourcePlan) -> Mapping[str, str]:
-    """What there is to say of a source, by what it is about."""
+    """The lines of a source: label → text."""
     first, idle, asked = source.first_pass, source.idle_day, source.asked
-    said = {"listed": f"{_files(source.listed)}, by {first.lists:,} LIST"}
+    lines = {"listed": f"{_files(source.listed)}, in {first.lists:,} LIST"}
     if source.known.files:
-        said["known"] = f"{_files(source.known)}, not read again"
+        lines["known"] = f"{_files(source.known)}, not read again"
     if source.left_out.files:
-        said["left out"] = f"{_files(source.left_out)}, written too early"
+        lines["skipped"] = f"{_files(source.left_out)}, written before the declared start of the source"
     parts = {"new": source.new, "waiting in the queue": source.waiting, "changed": source.changed}
-    shown = ", ".join(f"{files.files:,} {name}" for name, files in parts.items() if files.files)
-    said["to read"] = f"{_files(source.to_read)}: {shown}" if shown else "nothing"
-    said["requests"] = (
+    counts = ", ".join(f"{files.files:,} {name}" for name, files in parts.items() if files.files)
+    lines["to read"] = f"{_files(source.to_read)}: {counts}" if counts else "nothing"
+    lines["requests"] = (
         f"{first.lists:,} LIST and about {first.gets:,} GET with all columns: {_dollars(source.first_pass_dollars)}"
     )
     queue = f" and {idle.queue:,.0f} requests to the queue" if idle.queue else ""
-    said["idle"] = (
+    lines["idle"] = (
         f"a listing every {source.period_s:g} s: {idle.lists:,.0f} LIST{queue} a day: "
         f"{_dollars(source.idle_day_dollars)}"
     )
     if source.schema is not None:
-        said["schema"] = ", ".join(f"{field.name} {field.type}" for field in source.schema)
-    said["asked now"] = f"{asked.lists:,} LIST, {asked.gets:,} GET"
-    return said
+        lines["schema"] = ", ".join(f"{field.name} {field.type}" for field in source.schema)
+    lines["dry run"] = f"{asked.lists:,} LIST, {asked.gets:,} GET for this dry run"
+    return lines
 
 
 def _view_lines(found: DryRun) -> Iterator[str]:
@@ -172,5 +172,5 @@ def _bytes(count: int) -> str:
 
 def _dollars(amount: float) -> str:
     if not amount:
-        return "costs nothing"
+        return "free"
     return f"${amount:,.2f}" if amount >= _CENT else "less than $0.01"

@@ -1,4 +1,4 @@
-"""`slackwater explain`: the class of each view."""
+"""`slackwater explain`: the class of each view, and the reason, printed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def print_explanations(pipeline: Pipeline, output: Output) -> None:
-    """Analyses the views of a pipeline, which starts Spark, and prints what each one is."""
+    """Analyses the views of a pipeline, which starts Spark, and prints their classes."""
     explanations = pipeline.explain()
     if output.json:
         output.document([{"name": e.name, "class": e.view_class, "text": e.text} for e in explanations])
@@ -24,5 +24,5 @@ def print_explanations(pipeline: Pipeline, output: Output) -> None:
 
 
 def print_catalog(store: Store, output: Output) -> None:
-    """Prints the views as the root's catalog has them; starts nothing."""
+    """Prints the views in the catalog of a root, without Spark."""
     output.table(store.views())

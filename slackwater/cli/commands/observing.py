@@ -1,4 +1,4 @@
-"""The commands that watch a pipeline, from any machine, by its root alone."""
+"""The CLI commands that observe a pipeline from any machine, through its root: status, trace and ui."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ observing = typer.Typer()
 @reports_errors
 def status(
     root: Root,
-    watch: Annotated[bool, typer.Option("--watch", help="go on, and show what changes, until Ctrl-C")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="show changes until Ctrl-C")] = False,
     interval_s: Annotated[
         float | None,
-        typer.Option("--interval-s", min=0.1, help="seconds between two looks of --watch; by default 2"),
+        typer.Option("--interval-s", min=0.1, help="seconds between two reads of --watch; by default 2"),
     ] = None,
     option: StorageOptions = None,
     json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Who runs, how far the sources are, where the views are, and what is quarantined."""
+    """Print the state of a pipeline: its owner, sources, views and quarantine."""
     options = storage_options(option)
     if watch:
         from slackwater.cli.display.status_watch import watch_status
@@ -38,7 +38,7 @@ def status(
         watch_status(root, options, interval_s or _INTERVAL_S, Output(json))
         return
     if interval_s is not None:
-        raise UsageError("--interval-s is the pace of --watch: give both, or neither")
+        raise UsageError("--interval-s needs --watch: add it, or leave out --interval-s")
     from slackwater.cli.display.status import print_status
 
     print_status(opened_store(root, option), Output(json))
@@ -49,7 +49,7 @@ def status(
 def trace(
     root: Root, epoch: AtEpoch = None, option: StorageOptions = None, json: Json = False, debug: Debug = False
 ) -> None:
-    """Where the time of an epoch went: its phases, and the actors, views and steps that took longest in each."""
+    """Print the time spent in an epoch: its phases, and the slowest actors, views and steps of each."""
     from slackwater.cli.display.trace import print_trace
 
     print_trace(opened_store(root, option).trace(epoch), Output(json))
@@ -60,23 +60,23 @@ def trace(
 def ui(
     root: Root,
     host: Annotated[
-        str, typer.Option("--host", help="the address to listen on; others than 127.0.0.1 take a token")
+        str, typer.Option("--host", help="the address to listen on; any other than 127.0.0.1 needs a token")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 for any that is free")] = 8270,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 for any free port")] = 8270,
     token_file: Annotated[
         Path | None,
         typer.Option(
             "--token-file",
-            help="a file with the token that the page asks for; otherwise that of SLACKWATER_UI_TOKEN, or a new one",
+            help="a file with the access token; by default SLACKWATER_UI_TOKEN, or a new token",
         ),
     ] = None,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="open the page in a browser")] = False,
     option: StorageOptions = None,
     debug: Debug = False,
 ) -> None:
-    """Serve a web page about a root, for reading: who runs, epochs, files, views, and what is quarantined.
+    """Serve a read-only web page about a root: its run, epochs, files, views and quarantine.
 
-    Ctrl-C ends it.  Nobody needs to run on the root.
+    Ctrl-C ends it.  The pipeline need not run.
     """
     store = opened_store(root, option)
     from slackwater.cli.commands.ui import serve_page

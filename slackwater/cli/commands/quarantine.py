@@ -1,36 +1,33 @@
-"""The commands about bad records."""
+"""Bad records on the command line: printed, exported to a file, and cleared."""
 
 from __future__ import annotations
 
 import base64
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 
 from actors.telemetry.text import visible_json
-from state.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-
-import pyarrow.compute as pc
-
 from slackwater.cli.commands.steering import carry_out
+from slackwater.commands.operations import ClearQuarantineCommand
 from slackwater.reading.store import open as open_store
 from slackwater.status.text import counted
 from slackwater.terminal.output import Output
-from state.ownership.command import ClearQuarantineCommand
+from state.errors import UsageError
+
+_COLUMNS = ("source", "path", "row", "reason", "raw", "epoch")
+_MAX_SHOWN_CHARACTERS = 60
 
 
 def as_values(records: pa.Table) -> Iterator[Mapping[str, Any]]:
-    """Yields each record with `raw` as text, or, where its bytes are no UTF-8, `raw_base64` instead."""
+    """Yields each record with `raw` as text; bytes that are not UTF-8 come as `raw_base64`."""
     for record in records.to_pylist():
         raw = record.pop("raw")
         try:
@@ -40,16 +37,16 @@ def as_values(records: pa.Table) -> Iterator[Mapping[str, Any]]:
 
 
 def export(records: pa.Table, path: Path) -> None:
-    """Writes all of the records into a file, and returns when they are on the disk.
+    """Writes records into a new file, and returns when they are on the disk.
 
     Args:
-        records: as `Store.quarantine` has them.
-        path: of a file that is not there yet: what was exported and cleared before may be nowhere else.  The suffix
-            says how it is written: `.parquet` as it is; `.csv`, and `.json` or `.jsonl` with one object a line, as
-            `as_values` has it.
+        records: a table of `Store.quarantine`.
+        path: a file that does not exist: an earlier export may be the only copy of cleared records.  The suffix gives
+            the format: `.parquet` with the columns of `records`; `.csv`, or `.json` and `.jsonl` with one object per
+            line, with those of `as_values`.
 
     Raises:
-        UsageError: the suffix is another one, or the file is there or cannot be written.
+        UsageError: the suffix is not known, or the file exists or cannot be written.
     """
     write = _WRITERS.get(path.suffix.lower())
     if write is None:
@@ -57,7 +54,7 @@ def export(records: pa.Table, path: Path) -> None:
     try:
         file = path.open("xb")
     except FileExistsError:
-        raise UsageError(f"{path} is there already, and is not written over: name another file") from None
+        raise UsageError(f"{path} exists, and is not overwritten: name another file") from None
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}; name another place") from error
     try:
@@ -84,7 +81,7 @@ def _write_csv(records: pa.Table, file: BinaryIO) -> None:
 
 def _write_json(records: pa.Table, file: BinaryIO) -> None:
     for values in as_values(records):
-        # As text, since an epoch does not fit the numbers of every reader.
+        # As text: an epoch does not fit the numbers of every reader.
         line = json.dumps({**values, "epoch": str(values["epoch"])}, ensure_ascii=False)
         file.write(visible_json(line).encode() + b"\n")
 
@@ -96,12 +93,9 @@ _WRITERS: Mapping[str, Callable[[pa.Table, BinaryIO], None]] = {
     ".jsonl": _write_json,
 }
 
-_COLUMNS = ("source", "path", "row", "reason", "raw", "epoch")
-_SHOWN_CHARACTERS = 60
-
 
 def print_quarantine(root: str, options: Mapping[str, str], source: str | None, output: Output) -> None:
-    """Prints the bad records of a root; on a terminal with the beginning of each."""
+    """Prints the bad records of a root; on a terminal only the first characters of each."""
     records = open_store(root, options or None).quarantine(source)
     if output.json:
         output.document(list(as_values(records)))
@@ -120,15 +114,15 @@ def export_quarantine(
     clear: bool,
     timeout_s: float,
 ) -> None:
-    """Writes the bad records of a root into a file, or clears them, or first the one and then the other.
+    """Exports the bad records of a root, clears them, or does both in this order.
 
     Args:
-        root: of the pipeline.
-        options: to reach it.
-        source: only this source's.
-        output: where to say what was done.
-        file: as `export` takes it; None for none.
-        clear: has them cleared by the root's owner: those that were exported, and no later ones.
+        root: the root of the pipeline.
+        options: its storage options.
+        source: only records of this source.
+        output: prints the result.
+        file: as `export`; None for no export.
+        clear: have the owner clear these records, and no later ones.
         timeout_s: seconds to wait for the owner's answer.
 
     Raises:
@@ -161,4 +155,4 @@ def _title(records: pa.Table) -> str:
 
 def _beginning(raw: bytes, is_short: bool) -> str:
     text = raw.decode("utf-8", "replace")
-    return f"{text[:_SHOWN_CHARACTERS]}…" if is_short and len(text) > _SHOWN_CHARACTERS else text
+    return f"{text[:_MAX_SHOWN_CHARACTERS]}…" if is_short and len(text) > _MAX_SHOWN_CHARACTERS else text

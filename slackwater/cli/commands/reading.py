@@ -1,27 +1,12 @@
-"""The commands that read a root."""
+"""The CLI commands that read a root: epochs, files, why, show, sql, watch and quarantine."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from slackwater.terminal.output import Output
-from state.errors import UsageError
-
-if TYPE_CHECKING:
-    from slackwater.reading.snapshot import Snapshot
-
-
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from slackwater.reading.changes.view_changes import ViewChange
-
-
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -37,51 +22,20 @@ from slackwater.cli.options import (
     storage_options,
 )
 from slackwater.terminal.edge import reports_errors
+from slackwater.terminal.output import Output
+from state.errors import UsageError
 
+if TYPE_CHECKING:
+    from slackwater.reading.changes.view_changes import ViewChange
+    from slackwater.reading.snapshot import Snapshot
 
-def print_answer(snapshot: Snapshot, query: str, output: Output) -> None:
-    """Prints every row.
-
-    Raises:
-        UsageError: as `Snapshot.sql`; or two columns have one name, and one of them would hide the other.
-    """
-    answer = snapshot.sql(query)
-    twice = next((name for name in answer.column_names if answer.column_names.count(name) > 1), None)
-    if twice is not None:
-        raise UsageError(f"two columns of the answer are called {twice!r}: give one of them another name with AS")
-    output.table(answer, title=f"epoch {snapshot.epoch}")
-
-
-_HEAD = ("epoch", "change")
-
-
-def print_changes(changes: Iterable[ViewChange], output: Output) -> None:
-    """Prints each change when it comes; ends when it is interrupted, which is no error.
-
-    Of a row that was removed there are only the columns that it is known by.
-    """
-    columns: list[str] = []
-    try:
-        for change in changes:
-            if output.json:
-                removed = change.removed.to_pylist()
-                output.line({"epoch": change.epoch, "removed": removed, "rows": change.rows.to_pylist()})
-                continue
-            if change.rows.column_names != columns:
-                columns = change.rows.column_names
-                output.lines([[*_HEAD, *columns]])
-            for kind, table in (("removed", change.removed), ("row", change.rows)):
-                rows = table.to_pylist()
-                output.lines([change.epoch, kind, *(row.get(name) for name in columns)] for row in rows)
-    except KeyboardInterrupt:
-        return
-
+_CHANGE_COLUMNS = ("epoch", "change")
 
 reading = typer.Typer()
 
 
 class FileStatus(StrEnum):
-    """What the ledger says of a file."""
+    """The state of a file in the ledger."""
 
     WAITING = "waiting"
     READING = "reading"
@@ -96,12 +50,12 @@ class FileStatus(StrEnum):
 @reports_errors
 def epochs(
     root: Root,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="the last so many")] = 1_000,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="print at most this number, the last ones")] = 1_000,
     option: StorageOptions = None,
     json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """The retained epochs: when, how many files and rows, and the seconds of each phase."""
+    """Print the retained epochs: time, numbers of files and rows, and seconds of each phase."""
     table = opened_store(root, option).epochs()
     Output(json).table(table.slice(max(0, table.num_rows - limit)))
 
@@ -113,13 +67,13 @@ def files(
     source: Source = None,
     status: Annotated[
         FileStatus | None,
-        typer.Option("--status", help="only files in this status"),
+        typer.Option("--status", help="only files in this state"),
     ] = None,
     option: StorageOptions = None,
     json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """The ledger: one row for each version of each file."""
+    """Print the ledger: one row for each version of each file."""
     Output(json).table(opened_store(root, option).files(source, status=status.value if status else None))
 
 
@@ -127,12 +81,12 @@ def files(
 @reports_errors
 def why(
     root: Root,
-    path: Annotated[str, typer.Argument(help="an object: its whole URL or path")],
+    path: Annotated[str, typer.Argument(help="the whole URL or path of an object")],
     option: StorageOptions = None,
     json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """One object's story: why its rows are in the views, or why not."""
+    """Print the story of one object: why its rows are in the views, or why not."""
     output = Output(json)
     story = opened_store(root, option).why(path)
     if json:
@@ -146,13 +100,13 @@ def why(
 def show(
     root: Root,
     view: Annotated[str, typer.Argument(help="the view's name")],
-    limit: Annotated[int, typer.Option("--limit", min=0, help="rows")] = 20,
+    limit: Annotated[int, typer.Option("--limit", min=0, help="print at most this number of rows")] = 20,
     epoch: AtEpoch = None,
     option: StorageOptions = None,
     json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """The rows of a view at an epoch."""
+    """Print rows of a view at an epoch."""
     output = Output(json)
     snapshot = opened_store(root, option).snapshot(epoch)
     shown = snapshot.view(view)
@@ -172,7 +126,7 @@ def sql(
     json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Ask all views of one epoch in SQL, as DuckDB has it."""
+    """Query all views of one epoch in the SQL of DuckDB."""
     print_answer(opened_store(root, option).snapshot(epoch), query, Output(json))
 
 
@@ -185,12 +139,12 @@ def watch(
         str | None,
         typer.Option("--since", help="only changes after this epoch, tag or ISO time; by default all rows first"),
     ] = None,
-    poll_s: Annotated[float, typer.Option("--poll-s", min=0, help="seconds between two looks")] = 0.5,
+    poll_s: Annotated[float, typer.Option("--poll-s", min=0, help="seconds between two reads")] = 0.5,
     option: StorageOptions = None,
-    json: Annotated[bool, typer.Option("--json", help="one JSON document a line for each change")] = False,
+    json: Annotated[bool, typer.Option("--json", help="print each change as one JSON document on a line")] = False,
     debug: Debug = False,
 ) -> None:
-    """Follow a view: what each epoch changes in it, until Ctrl-C."""
+    """Follow a view: print the changes of each epoch, until Ctrl-C."""
     print_changes(opened_store(root, option).watch(view, since=since, poll_s=poll_s), Output(json))
 
 
@@ -201,10 +155,10 @@ def quarantine(
     source: Annotated[str | None, typer.Option("--source", help="only records of this source")] = None,
     export: Annotated[
         Path | None,
-        typer.Option("--export", help="write all of them into a new file: .parquet, .csv, or .json with one a line"),
+        typer.Option("--export", help="write all records into a new file: .parquet, .csv, or .json (one per line)"),
     ] = None,
     clear: Annotated[
-        bool, typer.Option("--clear", help="forget what they were, after the export or with --yes")
+        bool, typer.Option("--clear", help="delete their content, after the export or with --yes")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="clear without an export")] = False,
     timeout: Timeout = 60,
@@ -212,18 +166,52 @@ def quarantine(
     json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """The bad records that were kept: where in which file, what they are, and why they do not fit.
+    """Print the bad records: their files and rows, their content, and the reasons.
 
-    Their places in the files, and their number in the ledger, stay when they are cleared.  Poison messages of a queue
-    of events are among them, without a row.
+    Cleared records keep their positions in the files, and still count in the ledger.  Poison messages of an event
+    queue are bad records without a row.
     """
     options = storage_options(option)
     from slackwater.cli.commands.quarantine import export_quarantine, print_quarantine
-    from state.errors import UsageError
 
     if clear and export is None and not yes:
-        raise UsageError("--clear forgets what the bad records were: give --export FILE as well, or --yes")
+        raise UsageError("--clear deletes the content of the bad records: give --export FILE too, or --yes")
     if export is None and not clear:
         print_quarantine(root, options, source, Output(json))
     else:
         export_quarantine(root, options, source, Output(json), file=export, clear=clear, timeout_s=timeout)
+
+
+def print_answer(snapshot: Snapshot, query: str, output: Output) -> None:
+    """Prints every row of the answer to a query.
+
+    Raises:
+        UsageError: as `Snapshot.sql`; or two columns have one name, and one would hide the other.
+    """
+    answer = snapshot.sql(query)
+    twice = next((name for name in answer.column_names if answer.column_names.count(name) > 1), None)
+    if twice is not None:
+        raise UsageError(f"two columns of the answer are called {twice!r}: give one of them another name with AS")
+    output.table(answer, title=f"epoch {snapshot.epoch}")
+
+
+def print_changes(changes: Iterable[ViewChange], output: Output) -> None:
+    """Prints each change when it arrives.  An interrupt ends it, and is not an error.
+
+    A removed row has only the columns that identify it.
+    """
+    columns: list[str] = []
+    try:
+        for change in changes:
+            if output.json:
+                removed = change.removed.to_pylist()
+                output.line({"epoch": change.epoch, "removed": removed, "rows": change.rows.to_pylist()})
+                continue
+            if change.rows.column_names != columns:
+                columns = change.rows.column_names
+                output.lines([[*_CHANGE_COLUMNS, *columns]])
+            for kind, table in (("removed", change.removed), ("row", change.rows)):
+                rows = table.to_pylist()
+                output.lines([change.epoch, kind, *(row.get(name) for name in columns)] for row in rows)
+    except KeyboardInterrupt:
+        return

@@ -1,4 +1,4 @@
-"""`slackwater ui`: the web page of a root, served until Ctrl-C."""
+"""`slackwater ui`: serves the web page of a root until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _EVERY_ADDRESS = ("0.0.0.0", "::")
 
 
 def serve_page(store: Store, *, host: str, port: int, token_file: Path | None, browser: bool) -> None:
-    """Serves the page, says where in one line, and returns after SIGINT or SIGTERM.
+    """Serves the page, prints its URL, and returns after SIGINT or SIGTERM.
 
     Args:
         store: of the root.
         host: the address to listen on.
-        port: 0 for any that is free.
-        token_file: has the token, or None.
-        browser: whether to open the page.
+        port: 0 for any free port.
+        token_file: a file with the access token; None for another source of it.
+        browser: open the page in a browser.
 
     Raises:
-        UsageError: there is no token in the file, or the port or host cannot be listened on.
+        UsageError: the file has no token, or the server cannot listen on the host and port.
     """
     configure_default()
     token = AccessToken.chosen(host, token_file, os.environ)
@@ -46,11 +46,11 @@ async def _serve(server: PageServer, store: Store, host: str, token: AccessToken
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
     port = await server.start()
     try:
-        page = f"http://{_called(host)}:{port}/"
-        # Only a token that nobody else knows is told; the others would be in more places than they must.
+        page = f"http://{_browser_host(host)}:{port}/"
+        # Only a new token is printed: an existing secret should not appear in more places.
         url = f"{page}#token={token.text}" if token is not None and token.is_new else page
-        asks = " (asks for the token)" if token is not None and not token.is_new else ""
-        sys.stdout.write(f"{url} shows {store.root}{asks}; Ctrl-C ends it\n")
+        needs = " (needs the token)" if token is not None and not token.is_new else ""
+        sys.stdout.write(f"{url} shows {store.root}{needs}; Ctrl-C ends it\n")
         sys.stdout.flush()
         if browser:
             webbrowser.open(page)
@@ -59,7 +59,7 @@ async def _serve(server: PageServer, store: Store, host: str, token: AccessToken
         await server.close()
 
 
-def _called(host: str) -> str:
-    """How a browser calls it."""
+def _browser_host(host: str) -> str:
+    """The host in the URL for a browser."""
     name = socket.gethostname() if host in _EVERY_ADDRESS else host
     return f"[{name}]" if ":" in name else name

@@ -1,4 +1,4 @@
-"""`slackwater verify`: every view, computed again and compared."""
+"""`slackwater verify`: computes every view again, compares, and prints the differences."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _COLUMNS = ("view", "result", "by", "rows", "expected", "epoch", "why")
 def print_verification(
     store: Store, epoch: str | None, pipeline: Pipeline | None, engine: str, output: Output
 ) -> Verification:
-    """Verifies with its progress on stderr, and prints what was found."""
+    """Verifies a store, with progress on stderr, and prints the result."""
     with _Steps() as steps:
         found = store.verify(epoch, pipeline=pipeline, engine=engine, on_step=steps.show)
     if output.json:
@@ -40,7 +40,7 @@ def print_verification(
 
 
 class _Steps:
-    """One line that follows the steps on a terminal; otherwise a line for each step that begins."""
+    """The progress: one line that changes on a terminal, else one line for each step."""
 
     def __init__(self) -> None:
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
@@ -61,7 +61,7 @@ class _Steps:
             self._progress.stop()
 
     def show(self, step: Step) -> None:
-        """Takes in a step."""
+        """Shows a step."""
         if self._progress is None:
             if step.text != self._text:
                 sys.stderr.write(f"{step.text}\n")
@@ -89,10 +89,10 @@ def _row(view: ViewCheck) -> Mapping[str, Any]:
 
 
 def _print_differences(view: ViewCheck, differences: Differences, output: Output) -> None:
-    """The examples, as pairs of lines: what the view has, and what it should have."""
+    """Prints examples as pairs of lines: the row in the view, and the expected row."""
     rows = []
     for example in differences.examples:
         for side, row in (("view", example.view), (str(view.engine), example.expected)):
             if row is not None:
                 rows.append({"of": side, **row})
-    output.rows(rows, list(rows[0]), title=f"{view.view}: rows that differ, some of each kind")
+    output.rows(rows, list(rows[0]), title=f"{view.view}: examples of rows that differ")

@@ -1,4 +1,4 @@
-"""The phases of the epochs: how long each took the last time, and what is in flight now."""
+"""The block of the epochs on the display of a run: seconds of each phase, for the last epoch and those in flight."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _last(status: RunStatus) -> _Cells:
 
 
 def _in_flight(status: RunStatus) -> _Cells:
-    """For how long the oldest epoch of each phase has been in it."""
+    """The seconds that the oldest epoch of each phase has been in it."""
     longest: dict[str, float] = {}
     for epoch in status.in_flight:
         longest[epoch.phase] = max(epoch.seconds, longest.get(epoch.phase, 0.0))

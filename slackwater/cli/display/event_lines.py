@@ -1,4 +1,4 @@
-"""The events of a run on stdout, a JSON document a line, as they happen."""
+"""The events of a run on stdout for `run --json`: one JSON document per line."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class EventLines:
 
     Args:
         output: of the command.
-        clock: tells when an event was seen.
+        clock: gives the time of the observation.
     """
 
     def __init__(self, output: Output, clock: Clock) -> None:
@@ -30,14 +30,14 @@ class EventLines:
         self._events: RunEvents | None = None
 
     def started(self, pipeline: Pipeline) -> None:
-        """The run holds its root."""
+        """The run owns its root."""
         from slackwater import __version__
         from slackwater.running.run_events import Started
 
         self._print(Started(pipeline.name, pipeline.root.url, os.getpid(), socket.gethostname(), __version__))
 
     def show(self, status: RunStatus) -> None:
-        """Prints what has happened since the last status."""
+        """Prints the events since the last status."""
         from slackwater.running.run_events import RunEvents
 
         self._events = self._events or RunEvents()
@@ -45,13 +45,13 @@ class EventLines:
             self._print(event)
 
     def failed(self, error: Exception) -> None:
-        """The run ends with an error, or does not begin because of it."""
+        """An error has ended the run, or has kept it from starting."""
         from slackwater.running.run_events import Failed
 
         self._print(Failed(type(error).__name__, " ".join(redact(str(error)).split())))
 
     def reported(self, report: RunReport) -> None:
-        """What the run did in the end."""
+        """The run has ended, with this report."""
         from slackwater.running.run_events import Reported
 
         self._print(Reported.of(report))

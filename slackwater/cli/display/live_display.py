@@ -1,4 +1,4 @@
-"""A picture of a run that stands on a terminal and is renewed in place."""
+"""The live display of a run on a terminal, redrawn in place."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _REFRESHES_PER_S = 4
 
 
 class LiveDisplay:
-    """Shows each status that it is given.  A context manager: what was shown last stays when it ends.
+    """Shows the last status.  A context manager: the display stays on the terminal when it ends.
 
-    Log lines, and whatever the program prints, pass above it.
+    Log lines, and other output of the program, are printed above it.
 
     Args:
-        display: what a status looks like.
+        display: renders a status.
         console: the terminal.
-        clock: counts the seconds of a run that has not begun to; None shows those of the status as they are.
+        clock: counts the seconds of a run without a status of its own; None shows the seconds of the status.
     """
 
     def __init__(self, display: RunDisplay, console: Console, clock: Clock | None = None) -> None:
@@ -38,7 +38,7 @@ class LiveDisplay:
             self,
             console=console,
             refresh_per_second=_REFRESHES_PER_S,
-            # What goes to a file or a pipe is none of the terminal's business.
+            # Output to a file or a pipe does not pass through the terminal.
             redirect_stdout=sys.stdout.isatty(),
             vertical_overflow="crop",
         )
@@ -60,10 +60,10 @@ class LiveDisplay:
             yield self._display.render(status, options.max_width, console.height)
 
     def show(self, status: RunStatus, display: RunDisplay | None = None) -> None:
-        """Brings the picture up to date.
+        """Shows a status from now on.
 
         Args:
             status: of the run.
-            display: another look than so far.
+            display: replaces the one so far.
         """
         self._display, self._status = display or self._display, status

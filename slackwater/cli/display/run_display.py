@@ -1,4 +1,4 @@
-"""How far a run is, as a picture of fixed columns: what `run` and `status --watch` show on a terminal."""
+"""The display of a run in fixed columns, for `run` and `status --watch` on a terminal."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ _STARTED_PHASES = ("starting", "running", "paused")
 # The two lines of the head, the three of the epochs, the heads of the two tables, a blank line before each of these
 # three, and the line of the cursor.
 _FIXED_LINES = 2 + 3 + 2 + 3 + 1
-_FEWEST_ROWS = 2
-_MOST_NOTES = 4
+_MIN_ROWS = 2
+_MAX_NOTES = 4
 _GAP = 3
 
 
 @dataclass(frozen=True)
 class RunDisplay:
-    """Turns a status into what is shown of it; the same status and size give the same picture.
+    """Renders a status; the same status and size give the same picture.
 
-    More sources and views than fit are summed up in a last line.  Which ones are shown is always the same.
+    Sources and views that do not fit are summed up in a last line.  The selection does not change with the numbers.
 
     Args:
         name: of the pipeline.
-        note: what stands beside the phase, for example who runs.
-        warning: what is wrong with what is shown, for example that it is old; it takes the place of the message.
+        note: text beside the phase, for example the process of the run.
+        warning: a problem with the status, for example its age; shown instead of the message.
     """
 
     name: str
@@ -55,7 +55,7 @@ class RunDisplay:
             height: of the terminal, in lines.
         """
         names = name_width([*status.sources, *status.views, *status.backfills], width)
-        notes = source_notes(status.sources, _MOST_NOTES)
+        notes = source_notes(status.sources, _MAX_NOTES)
         sources, views = _shares(
             len(status.sources), len({**status.views, **status.backfills}), height - _FIXED_LINES - len(notes)
         )
@@ -65,7 +65,7 @@ class RunDisplay:
             blocks += [Text(), epoch_block(status, names=names, width=width)]
         if status.views or status.backfills:
             blocks += [Text(), view_block(status, views, names=names, width=width)]
-        # Last, since they come and go.
+        # Last: they appear and disappear.
         return Group(*blocks, *notes)
 
     def _head(self, status: RunStatus, width: int) -> Text:
@@ -89,7 +89,7 @@ class RunDisplay:
         return head
 
     def _below_head(self, status: RunStatus, width: int) -> Text:
-        """One line, always there, so that what is below it stays where it is."""
+        """One line, also without text, so that the blocks below it do not move."""
         line = Text(no_wrap=True, overflow="ellipsis")
         if self.warning:
             return line.append(visible(self.warning), style="bold red")
@@ -101,7 +101,7 @@ class RunDisplay:
 
 
 def _start(status: RunStatus, width: int) -> Text | None:
-    """The steps of a start with their seconds; without those that are done where there is no room for all."""
+    """The steps of a start with their seconds; on a narrow terminal without those that are done."""
     if status.phase not in _STARTED_PHASES or all(step.done for step in status.startup):
         return None
     line = _steps(status.startup)
@@ -109,23 +109,23 @@ def _start(status: RunStatus, width: int) -> Text | None:
 
 
 def _steps(steps: Iterable[StartupStep]) -> Text:
-    said = [
+    texts = [
         Text(f"{visible(step.name)} {human_seconds(step.seconds)}", style="green" if step.done else "bold cyan")
         for step in steps
     ]
-    line = Text(" " * _GAP).join(said)
+    line = Text(" " * _GAP).join(texts)
     line.no_wrap, line.overflow = True, "ellipsis"
     return line
 
 
 def _idle(status: RunStatus) -> str:
-    """What a run waits for that has nothing to do; empty if it has."""
+    """The event that an idle run waits for, in words; empty for a busy run."""
     if status.phase in _STARTED_PHASES and status.spark == "starting":
         return "Spark starts"
     unfinished = status.in_flight or any(each.waiting or each.reading for each in status.sources.values())
     if status.phase != "running" or not status.caught_up or unfinished:
         return ""
-    return "all that was listed is committed; waiting for new files"
+    return "all listed files are committed; waiting for new files"
 
 
 def _counted(count: int, thing: str) -> str:
@@ -133,8 +133,8 @@ def _counted(count: int, thing: str) -> str:
 
 
 def _shares(sources: int, views: int, room: int) -> tuple[int, int]:
-    """How many lines sources and views get, where there are so many of them, and so much room."""
-    room = max(room, 2 * _FEWEST_ROWS)
+    """The lines for sources and for views, from their numbers and the lines of the terminal."""
+    room = max(room, 2 * _MIN_ROWS)
     if sources + views <= room:
         return sources, views
     half = room // 2

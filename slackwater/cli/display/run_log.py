@@ -1,4 +1,4 @@
-"""How far a run is, as log lines, where there is no terminal."""
+"""The progress of a run as log lines, without a terminal."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _INTERVAL_S = 10.0
 
 
 class RunLog:
-    """Logs what has changed, and nothing while nothing changes.  A context manager: at the end it says the last of it.
+    """Logs changes of the status.  A context manager: its end logs the last changes.
 
-    A new phase, or another thing that the run waits for, is said at once; the counts of one source, or how far a view
-    has caught up, every ten seconds at most.
+    A new phase or message is logged at once; the counts of a source and the progress of a backfill at most every ten
+    seconds.
 
     Args:
-        clock: for the pace.
+        clock: paces the lines.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -42,35 +42,35 @@ class RunLog:
             self._log(self._last, at_most_every_s=0.0)
 
     def show(self, status: RunStatus) -> None:
-        """Logs what has changed since it was logged."""
+        """Logs the changes since the last lines."""
         self._last = status
         self._log(status, at_most_every_s=_INTERVAL_S)
 
     def _log(self, status: RunStatus, at_most_every_s: float) -> None:
         log = structlog.get_logger(actor="run", epoch=status.epoch)
         if self._is_news("run", (status.phase, status.spark, status.message, status.recoveries), 0.0):
-            said = {"message": status.message} if status.message else {}
-            log.info("run", phase=status.phase, spark=status.spark, **said)
+            message = {"message": status.message} if status.message else {}
+            log.info("run", phase=status.phase, spark=status.spark, **message)
         for name, source in status.sources.items():
             counts = _counts(source)
-            # A listing that finds nothing costs requests, and is no news.
+            # Requests of a listing without new files are not a change.
             if any(counts.values()) and self._is_news(("source", name), counts, at_most_every_s):
                 freshness = {} if source.freshness_s is None else {"freshness_s": round(source.freshness_s, 3)}
                 log.info("source", source=name, **counts, bytes=source.bytes, requests=source.requests, **freshness)
         if self._is_news("caught up", status.caught_up, 0.0) and status.caught_up:
             log.info("caught up")
-        for name, late in status.backfills.items():
-            far = (round(late.fraction, 2), len(late.missing))
-            if self._is_news(("view", name), far, at_most_every_s):
-                log.info("backfill", view=name, fraction=far[0], missing=far[1])
+        for name, backfill in status.backfills.items():
+            progress = (round(backfill.fraction, 2), len(backfill.missing))
+            if self._is_news(("view", name), progress, at_most_every_s):
+                log.info("backfill", view=name, fraction=progress[0], missing=progress[1])
 
-    def _is_news(self, subject: Hashable, said: object, at_most_every_s: float) -> bool:
+    def _is_news(self, subject: Hashable, value: object, at_most_every_s: float) -> bool:
         now_s = self._clock.monotonic()
-        if said == self._logged.get(subject):
+        if value == self._logged.get(subject):
             return False
         if now_s - self._logged_s.get(subject, float("-inf")) < at_most_every_s:
             return False
-        self._logged[subject], self._logged_s[subject] = said, now_s
+        self._logged[subject], self._logged_s[subject] = value, now_s
         return True
 
 

@@ -1,9 +1,9 @@
-"""A run in the foreground, as `slackwater run` and the demo show it."""
+"""A run in the foreground with its display, for `slackwater run` and the demo."""
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from rich.console import Console
 
@@ -22,25 +22,25 @@ if TYPE_CHECKING:
 
 
 def has_display(output: Output) -> bool:
-    """Whether a run is shown as a picture on stderr: it is a terminal, and no JSON goes to it at the same time."""
+    """Whether a run has a live display on stderr: it is a terminal, and does not receive JSON at the same time."""
     console = Console(stderr=True)
     is_shared = output.json and sys.stdout.isatty()
     return console.is_terminal and not console.is_dumb_terminal and not is_shared
 
 
-def show_run(pipeline: Pipeline, until: str | None, takeover: bool, output: Output) -> RunReport:
-    """Runs a pipeline until it has caught up, it fails, or a signal comes.
+def show_run(pipeline: Pipeline, until: Literal["caught_up"] | None, takeover: bool, output: Output) -> RunReport:
+    """Runs a pipeline until it has caught up, fails, or receives a signal.
 
-    Meanwhile it is shown on stderr, and with `--json` its events are printed as they happen.
+    Its status is shown on stderr; with `--json`, its events are printed on stdout.
 
     Args:
-        pipeline: what to run.
-        until: "caught_up", or None for ever.
+        pipeline: the pipeline.
+        until: "caught_up"; None to run forever.
         takeover: take the root over from a living process.
         output: of the command.
 
     Raises:
-        SlackwaterError: whatever ended the run.
+        SlackwaterError: the error that ended the run.
     """
     from slackwater.status.run_status import RunStatus
 
@@ -61,7 +61,7 @@ def show_run(pipeline: Pipeline, until: str | None, takeover: bool, output: Outp
 
     with display:
         if is_live:
-            display.show(RunStatus(message="the buckets and the root are looked at, and Ray starts"))
+            display.show(RunStatus(message="checking the buckets and the root, and starting Ray"))
         try:
             return run_in_foreground(start, until, show)
         except Exception as error:
@@ -74,7 +74,7 @@ def show_run(pipeline: Pipeline, until: str | None, takeover: bool, output: Outp
 
 
 def print_report(report: RunReport, output: Output) -> None:
-    """Prints what a run did, for people."""
+    """Prints the report of a run, for people."""
     values = {
         "epochs": report.epochs,
         "files": report.files,

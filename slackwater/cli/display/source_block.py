@@ -1,4 +1,4 @@
-"""The sources of a run, a line for each."""
+"""The block of the sources on the display of a run: one line for each."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SUMMED = (
 
 
 def source_block(sources: Mapping[str, SourceStatus], lines: int, *, names: int, width: int) -> Table:
-    """As many sources as there are lines for; the last line is the sum of the others if they are more."""
+    """The sources, in at most `lines` lines; the last line sums up those that do not fit."""
     rows: list[tuple[str | Text, SourceStatus]] = list(sources.items())
     if len(rows) > lines:
         others = [status for _, status in rows[lines - 1 :]]
@@ -33,7 +33,7 @@ def source_block(sources: Mapping[str, SourceStatus], lines: int, *, names: int,
 
 
 def source_notes(sources: Mapping[str, SourceStatus], most: int) -> list[Text]:
-    """What only some sources have to say, a line for each: bad records, and the messages of a queue."""
+    """Notes on single sources, one line for each: bad records, and the messages of a queue."""
     notes = [note for name, status in sources.items() if (note := _note(name, status))]
     if len(notes) <= most:
         return notes
@@ -59,7 +59,7 @@ def _note(name: str, status: SourceStatus) -> Text | None:
 def _sum(sources: Sequence[SourceStatus]) -> SourceStatus:
     known = [each.freshness_s for each in sources if each.freshness_s is not None]
     sums = {name: sum(getattr(each, name) for each in sources) for name in _SUMMED}
-    # Of many, the worst is what matters.
+    # The worst of them.
     return replace(sources[0], **sums, freshness_s=max(known, default=None))
 
 

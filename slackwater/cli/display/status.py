@@ -23,7 +23,7 @@ _VIEW_COLUMNS = ("name", "class", "rows", "version", "path")
 
 
 def print_status(store: Store, output: Output) -> None:
-    """Prints who owns the root, the last epoch, its sources, its views, and what could not be read."""
+    """Prints the owner of the root, the last epoch, sources, views, quarantined files and bad records."""
     owner = store.owner()
     epochs = store.epochs()
     last: Mapping[str, Any] | None = epochs.slice(epochs.num_rows - 1).to_pylist()[0] if epochs.num_rows else None
@@ -33,7 +33,7 @@ def print_status(store: Store, output: Output) -> None:
     sources = [_source(row, files, epochs, now) for row in declared]
     queues = [_queue(row) for row in declared if row["queue"] is not None]
     left_out = [{"source": row["name"], **column} for row in declared for column in row["left_out"]]
-    views, late = store.views().to_pylist(), store.backfills().to_pylist()
+    views, backfills = store.views().to_pylist(), store.backfills().to_pylist()
     quarantined = [row for row in files.select(["source", "path", "status", "error"]).to_pylist() if _is_bad(row)]
     bad_records = [found for source in sources if (found := _bad_records(source, files, store)) is not None]
     if output.json:
@@ -45,7 +45,7 @@ def print_status(store: Store, output: Output) -> None:
                 "queues": queues,
                 "left_out": left_out,
                 "views": views,
-                "backfills": late,
+                "backfills": backfills,
                 "quarantined": quarantined,
                 "bad_records": bad_records,
             }
@@ -61,16 +61,16 @@ def print_status(store: Store, output: Output) -> None:
     output.text("epoch: none yet" if last is None else f"epoch: {last['epoch']}, committed at {last['committed_at']}")
     output.rows(sources, list(sources[0]) if sources else ["name"], title="sources")
     if queues:
-        output.rows(queues, list(queues[0]), title="queues: messages that are worked on now, and since the last start")
+        output.rows(queues, list(queues[0]), title="queues: messages in flight, and counts since the last start")
     for queue in queues:
         if queue["poison"]:
-            said = f"{queue['poison']:,} poison messages are quarantined"
-            output.text(f"source {queue['source']}: {said}; `slackwater quarantine ROOT` shows them")
+            count = f"{queue['poison']:,} poison messages are quarantined"
+            output.text(f"source {queue['source']}: {count}; `slackwater quarantine ROOT` shows them")
     output.rows(views, _VIEW_COLUMNS, title="views: any Lance reader opens a path at its tag `committed`")
-    if late:
-        output.rows(late, ("name", "class", "fraction"), title="views that catch up, and are shown when they have")
+    if backfills:
+        output.rows(backfills, ("name", "class", "fraction"), title="backfills: views that are shown when complete")
     if left_out:
-        output.rows(left_out, ("source", "column", "path"), title="columns that are left out, and their first files")
+        output.rows(left_out, ("source", "column", "path"), title="ignored columns, and their first files")
     if quarantined:
         shown = quarantined[:_SHOWN_QUARANTINED]
         output.rows(shown, ("source", "path", "error"), title=f"quarantined: {len(quarantined):,}")
@@ -81,10 +81,9 @@ def print_status(store: Store, output: Output) -> None:
 
 
 def _source(source: Mapping[str, Any], files: pa.Table, epochs: pa.Table, now: datetime) -> Mapping[str, Any]:
-    """A source with the number of its files in each status, of the rows of its views, and of its bad records.
+    """A source with its files in each state, the rows of its views, and its bad records.
 
-    With them the age of the oldest file that was listed and is not finished, in retained epochs and in seconds, and
-    how its listings were going when it last handed a file on.
+    Also the age of the oldest unfinished file, in retained epochs and in seconds, and the last record of its listings.
     """
     import pyarrow.compute as pc
 
@@ -109,7 +108,7 @@ def _source(source: Mapping[str, Any], files: pa.Table, epochs: pa.Table, now: d
 
 
 def _queue(source: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The queue of a source, with what the last listing has found that no event had told of."""
+    """The queue of a source, with the files that the last listing found without an event."""
     queue = source["queue"]
     oldest_s = None if queue["oldest_s"] is None else round(queue["oldest_s"], 1)
     return {
@@ -137,7 +136,7 @@ def _oldest_unfinished(files: pa.Table, epochs: pa.Table, now: datetime) -> Mapp
 
 
 def _bad_records(source: Mapping[str, Any], files: pa.Table, store: Store) -> Mapping[str, Any] | None:
-    """The first bad record of a source, and in how many files there are how many; None if there is none."""
+    """The first bad record of a source, and the numbers of records and files; None without a bad record."""
     import pyarrow.compute as pc
 
     if not source["rows_bad"]:

@@ -1,4 +1,4 @@
-"""`slackwater status --watch`: a root as it changes; on a terminal the same picture as that of `run`."""
+"""`slackwater status --watch`: the changes of a root; on a terminal the same display as for `run`."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ _HEAD = ("at", "phase", "epoch", "source", *_COUNTS, "freshness_s")
 
 
 class _Shows(Protocol):
-    """What a look is shown to."""
+    """A display of looks at a root."""
 
     def show(self, look: RootLook) -> None: ...
 
 
 def watch_status(root: str, options: Mapping[str, str], interval_s: float, output: Output) -> None:
-    """Shows a root until it is interrupted, which is no error.
+    """Shows a root until an interrupt, which is not an error.
 
-    A store that does not answer for a while is said so, and tried again.
+    If the store does not answer, a warning is shown, and the read is repeated.
 
     Args:
-        root: what is watched.
-        options: how it is reached.
-        interval_s: seconds between two looks, each a few requests.
-        output: a picture on a terminal, lines in a pipe, JSON documents for programs.
+        root: the root.
+        options: its storage options.
+        interval_s: seconds between two reads, each a few requests.
+        output: a live display on a terminal, lines in a pipe, JSON documents for programs.
 
     Raises:
-        StoreNotFoundError: nobody has ever run there, or the root is gone.
-        StorageError: it cannot be read at the beginning.
+        StoreNotFoundError: no pipeline has written there, or the root is deleted.
+        StorageError: the first read fails.
     """
     from slackwater.watching.root_watcher import RootWatcher
 
@@ -96,15 +96,15 @@ class _Documents:
 
     def show(self, look: RootLook) -> None:
         document = look.to_json()
-        # These go on while nothing happens.
-        told = {**document, "warning": bool(look.warning), "status": {**document["status"], "seconds": 0}}
-        if told != self._last:
-            self._last = told
+        # These change all the time.
+        compared = {**document, "warning": bool(look.warning), "status": {**document["status"], "seconds": 0}}
+        if compared != self._last:
+            self._last = compared
             self._output.line({"at": self._clock.now(), **document})
 
 
 class _Lines:
-    """A line for each source that has changed, or whose run has; warnings go to stderr."""
+    """A line for each source with a change in itself or in its run; warnings on stderr."""
 
     def __init__(self, output: Output, clock: Clock) -> None:
         self._output, self._clock = output, clock
@@ -121,9 +121,9 @@ class _Lines:
         status, at = look.status, self._clock.now()
         for name, source in status.sources.items() or [("", None)]:
             counts = {count: None if source is None else getattr(source, count) for count in _COUNTS}
-            # A listing that finds nothing costs requests, and is no news.
-            told = (status.phase, status.epoch, {**counts, "requests": None})
-            if told != self._last.get(name):
-                self._last[name] = told
+            # Requests of a listing without new files are not a change.
+            compared = (status.phase, status.epoch, {**counts, "requests": None})
+            if compared != self._last.get(name):
+                self._last[name] = compared
                 freshness_s = None if source is None else source.freshness_s
                 self._output.lines([[at, status.phase, status.epoch, name, *counts.values(), freshness_s]])

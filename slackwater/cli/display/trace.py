@@ -1,4 +1,4 @@
-"""`slackwater trace`: where the time of an epoch went, as a waterfall."""
+"""`slackwater trace`: the phases of an epoch and their parts, as a waterfall of bars."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _COLOURS = {"fetch": "blue", "align": "cyan", "spark": "magenta", "collect": "ye
 
 
 def print_trace(trace: Trace, output: Output) -> None:
-    """Prints the phases of an epoch and what each consists of: a bar for each on a terminal, otherwise lines."""
+    """Prints the phases of an epoch and their parts: as bars on a terminal, else as lines."""
     spans = [
         {**asdict(span), "start_s": round(span.start_s, _DIGITS), "seconds": round(span.seconds, _DIGITS)}
         for span in trace.spans
@@ -43,16 +43,16 @@ def print_trace(trace: Trace, output: Output) -> None:
     else:
         output.rows(spans, _COLUMNS)
     for phase, count in trace.left_out.items():
-        output.text(f"{phase}: {count:,} more that took less time")
+        output.text(f"{phase}: {count:,} shorter ones are not shown")
 
 
 def _end(trace: Trace) -> str:
-    return "the end of its commit" if trace.commit_s is not None else "its commit, whose own time is not known yet"
+    return "the end of its commit" if trace.commit_s is not None else "its commit, whose duration is not known yet"
 
 
 def _waterfall(trace: Trace, width: int) -> Table:
     table = Table(show_edge=False, pad_edge=False, header_style="bold", expand=True, padding=(0, 1))
-    # On a narrow terminal it is the names that give way.
+    # On a narrow terminal the names are cut.
     for_names = max(8, width - _BAR - 2 * _NUMBER - 3 * len(" │ "))
     table.add_column("phase", no_wrap=True, overflow="ellipsis", max_width=for_names)
     table.add_column("start", justify="right", no_wrap=True, min_width=_NUMBER)
@@ -62,7 +62,7 @@ def _waterfall(trace: Trace, width: int) -> Table:
     whole_s = max(trace.seconds, 1e-9)
     for span in trace.spans:
         begin_s = span.start_s - first_s
-        # What is too short for a bar is still seen.
+        # A short span still gets a visible bar.
         end_s = max(begin_s + span.seconds, begin_s + whole_s / 200)
         name = Text(f"  {visible(span.name)}") if span.name else Text(span.phase, style="bold")
         bar = Bar(whole_s, begin_s, end_s, color=_COLOURS.get(span.phase, "white"))

@@ -1,4 +1,4 @@
-"""The views of a run, a line for each."""
+"""The block of the views on the display of a run: one line for each."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class _View:
 
 
 def view_block(status: RunStatus, lines: int, *, names: int, width: int) -> Table:
-    """As many views as there are lines for; the last line sums up the others if they are more."""
+    """The views, in at most `lines` lines; the last line sums up those that do not fit."""
     rows: list[tuple[str | Text, _View]] = [*_views(status).items()]
     if len(rows) > lines:
         others = [view for _, view in rows[lines - 1 :]]
         known = [view.rows for view in others if view.rows is not None]
         behind = sum(bool(view.lag.plain) and view.lag.plain != _CURRENT for view in others)
-        lag = Text(f"{behind} of them lag" if behind else _CURRENT)
+        lag = Text(f"{behind} of them are behind" if behind else _CURRENT)
         summed = _View("", sum(known) if known else None, lag)
         rows = [*rows[: lines - 1], (Text(f"{len(others)} others", style="italic"), summed)]
     return fixed_table("view", rows, _COLUMNS, names=names, width=width)
@@ -40,11 +40,11 @@ def view_block(status: RunStatus, lines: int, *, names: int, width: int) -> Tabl
 def _views(status: RunStatus) -> dict[str, _View]:
     views = {}
     for name in {**status.views, **status.backfills}:
-        view, late = status.views.get(name), status.backfills.get(name)
-        if late is not None and late.missing:
-            lag = Text(f"misses {counted(len(late.missing), 'file')}", style="bold red")
-        elif late is not None:
-            lag = Text(f"catches up: {late.fraction:.0%}", style="cyan")
+        view, backfill = status.views.get(name), status.backfills.get(name)
+        if backfill is not None and backfill.missing:
+            lag = Text(f"misses {counted(len(backfill.missing), 'file')}", style="bold red")
+        elif backfill is not None:
+            lag = Text(f"backfill: {backfill.fraction:.0%}", style="cyan")
         elif view is None or view.rows is None:
             lag = Text("")
         else:

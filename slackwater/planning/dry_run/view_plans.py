@@ -13,7 +13,7 @@ from spark_bridge.analysis.declaration import Declaration
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.analysis.view_planner import ViewPlanner
-from spark_bridge.session.session import session_at_hand
+from spark_bridge.session.local_session import session_at_hand
 from spark_bridge.session.settings import SparkSettings
 from spark_bridge.session.spark_jobs import SparkJobs
 from state.errors import DefinitionChangedError, ViewError
@@ -104,7 +104,7 @@ def _planned(
     except (ViewError, DefinitionChangedError) as error:
         return PlannedView(name, "refused", "is refused", str(error))
     text = plan.explain().partition("\n")[2]
-    if name in declaration.late:
+    if name in declaration.backfills:
         return PlannedView(name, plan.view_class, "catches up", f"{_catching_up(plan, materialized, known)}\n{text}")
     return PlannedView(name, plan.view_class, "begins" if name in declaration.new else "goes on", text)
 

@@ -1,4 +1,4 @@
-"""A view that is followed: what each epoch changes in it."""
+"""Changes of a followed view, epoch by epoch."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from state.tables.records import EpochRecord
 
 @dataclass(frozen=True)
 class ViewChange:
-    """What has changed in a view since the change before.  Take `removed` out first, then put `rows` in.
+    """The changes of a view since the previous change.  Remove `removed` first, then add `rows`.
 
     Args:
-        view: its name.
-        epoch: the epoch that the view is at with this change.
-        key: the columns that a row is known by; none if the view has no groups, or not all of their columns.
-        rows: the rows, as they are at this epoch, that are new or have changed.
-        removed: what is gone.  With a key: the keys of the rows, as a table with these columns.  Without one: whole
-            rows, also those in whose place others have come; a row that stands here twice is gone twice.
+        view: the name of the view.
+        epoch: the epoch of the view with this change.
+        key: the columns that identify a row; empty for a view without groups, or without all of their columns.
+        rows: the new and changed rows, as of this epoch.
+        removed: the removed rows.  With a key: their keys, as a table of these columns.  Without a key: whole rows,
+            also replaced ones; a row that stands here twice is removed twice.
     """
 
     view: str
@@ -40,7 +40,7 @@ class ViewChange:
 
 @dataclass(frozen=True)
 class _Version:
-    """A view at some epoch, and the columns that its rows are known by."""
+    """A view at one epoch, and the columns that identify its rows."""
 
     reader: ViewReader
     key: tuple[str, ...]
@@ -49,27 +49,27 @@ class _Version:
         return self.reader.table(self.reader.schema.names)
 
     def known_by(self) -> pa.Table:
-        """What `ViewChange.removed` has of each row."""
+        """The rows as `ViewChange.removed` has them."""
         return self.reader.table(self.key or self.reader.schema.names)
 
     def none(self) -> pa.Table:
-        """The same of no row."""
+        """An empty table of the same columns."""
         schema = self.reader.schema
         return pa.schema([schema.field(name) for name in self.key or schema.names]).empty_table()
 
 
 class ViewChanges:
-    """Goes from epoch to epoch, and yields what each has changed in a view.
+    """Iterator over the changes of a view, one for each epoch that changes it.
 
-    It only reads, and keeps no epoch from expiring: who falls behind the retention gets EpochExpiredError.
+    It only reads, and does not keep epochs from expiring: behind the retention it raises EpochExpiredError.
 
     Args:
         root: the root of the pipeline.
-        latest: gives the store as it is now.
-        clock: what the pauses between two looks are taken by.
-        name: the view.
-        since: the epoch after which changes are wanted; None begins with all rows of the latest.
-        poll_s: seconds between two looks at the store.
+        latest: returns the store as of now.
+        clock: the clock of the pauses between two looks.
+        name: the name of the view.
+        since: the epoch to begin after; None begins with all rows of the latest epoch.
+        poll_s: the time between two looks at the store, in seconds.
     """
 
     def __init__(
@@ -114,14 +114,14 @@ class ViewChanges:
         """The epochs after this one, oldest first.
 
         Raises:
-            EpochExpiredError: there may have been others, which have changed the view.
+            EpochExpiredError: other epochs that changed the view may have expired.
         """
         if store.head.epoch == at.epoch:
             return []
         records = store.epochs()
         later = [record for record in records if record.epoch > at.epoch]
         is_retained = any(record.epoch == at.epoch for record in records)
-        # Versions of a dataset only grow: with the same one nothing has happened in between.
+        # Versions of a dataset only grow: an equal version means no change in between.
         if not is_retained and later and not self._is_same(at, later[0]):
             raise self._expired(at)
         return later
@@ -136,18 +136,18 @@ class ViewChanges:
         if version is None:
             return None
         if earlier is not None and earlier.reader.version.path == version.path:
-            key = earlier.key  # a dataset has one definition for ever
+            key = earlier.key  # a dataset has one definition
         else:
             key = Snapshot(self._root, store, record).view(self._name).key
         return _Version(ViewReader(self._root, version), key)
 
     def _change(self, epoch: int, before: _Version | None, after: _Version | None) -> ViewChange | None:
-        """None if all rows are as they were."""
+        """The change between two versions; None if no row differs."""
         if before and after and before.reader.location == after.reader.location:
             rows, removed = difference(before.reader, after.reader, after.key)
             key = after.key
         elif after:
-            # A view that is new here, or has come in place of another of the name.
+            # The view is new, or replaces another one of the same name.
             rows, key = after.rows(), after.key
             removed = before.known_by() if before else after.none()
         elif before:

@@ -1,9 +1,9 @@
-"""What is different between two versions of a view, at the cost of what was written in between.
+"""Difference between two versions of a view, at the cost of the rows that were written in between.
 
-A version names its fragments, and each fragment the rows that were taken out of it.  What both versions name alike they
-share, and it is not read.  The other rows are the candidates, on either side: written or taken out since, or written
-again as they were, by a compaction.  They are compared: by the key of their group, or without one as a whole.  A row
-that is no candidate is in both versions, so what is found is exact.
+A version names its fragments, and each fragment names its deleted rows.  Parts that both versions name alike are shared
+and not read.  The other rows of either side are candidates: written or deleted since, or rewritten by a compaction.
+Candidates are compared by the key of their group, or as whole rows without a key.  Every other row is in both versions,
+so the result is exact.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from state.lance.deletion_vector import Offsets, deleted_offsets
 from state.tables.group_key import KEY_COLUMN
 
 _FILES_AT_ONCE = 16
-_FRAGMENT_BITS = 32  # the address of a row: the number of its fragment, then its place in it
+_FRAGMENT_BITS = 32  # the address of a row: the number of its fragment, then its position in it
 
 
 def difference(before: ViewReader, after: ViewReader, key: tuple[str, ...]) -> tuple[pa.Table, pa.Table]:
-    """The rows of `after` that `before` does not have so, and what is gone of `before`.
+    """The new and changed rows of `after`, and the removed rows of `before`.
 
     Args:
         before: a version of a view's dataset.
         after: another version of the same dataset.
-        key: the columns of the result that a group is looked up by; none if there are none.
+        key: the columns of the result by which a group is looked up; empty without groups.
 
     Returns:
-        Rows with the columns of the result.  With a key, then the keys of the groups that are gone; otherwise whole
-        rows, also those that others have replaced: a row that is there twice counts twice.
+        Rows with the columns of the result; then, with a key, the keys of the removed groups, and without a key whole
+        removed rows, also replaced ones: a row that appears twice counts twice.
 
     Raises:
         EpochExpiredError: one of the versions is no longer retained.
@@ -62,7 +62,7 @@ def difference(before: ViewReader, after: ViewReader, key: tuple[str, ...]) -> t
 
 
 def _candidates(before: ViewReader, after: ViewReader, columns: list[str]) -> tuple[pa.Table, pa.Table]:
-    """The rows that the two versions do not share for certain, of each."""
+    """The candidates of each version: the rows that the two may not share."""
     left, right = _Side.of(before), _Side.of(after)
     shared = {at for at in left.fragments.keys() & right.fragments.keys() if left.files(at) == right.files(at)}
     touched = sorted(at for at in shared if left.deletions(at) != right.deletions(at))
@@ -88,7 +88,7 @@ class _Side:
         return cls(reader, {each.fragment_id: each for each in reader.dataset.get_fragments()})
 
     def files(self, at: int) -> dict[str, Any]:
-        """What a fragment is, but for the rows that were taken out of it."""
+        """The files of a fragment, without its deletions."""
         description: dict[str, Any] = self.fragments[at].metadata.to_json()
         return {name: value for name, value in description.items() if name != "deletion_file"}
 
@@ -101,7 +101,7 @@ class _Side:
     def read(
         self, shared: Collection[int], mine: Mapping[int, Offsets], others: Mapping[int, Offsets], columns: list[str]
     ) -> pa.Table:
-        """The rows of fragments that are not shared, and those of others that the other side has taken out."""
+        """The rows of fragments that are not shared, and the rows of shared ones that the other side deleted."""
         dataset = self.reader.dataset
         tables = [pa.schema([dataset.schema.field(name) for name in columns]).empty_table()]
         whole = [fragment for at, fragment in self.fragments.items() if at not in shared]
@@ -113,15 +113,15 @@ class _Side:
         ]
         addresses = np.concatenate([np.empty(0, np.int64), *gone]).tolist()
         if addresses:
-            # By a condition, which Lance turns into a selection of rows.  Its `take` can stand still for minutes when
-            # the rows are in many fragments and the machine is busy.
+            # A condition, which Lance turns into a selection of rows: its `take` can stall for minutes when the rows
+            # are in many fragments and the machine is busy.
             condition = f"_rowaddr IN ({','.join(map(str, addresses))})"
             tables.append(dataset.to_table(columns=columns, filter=condition))
         return pa.concat_tables(tables)
 
 
 def _changed(old: pa.Table, new: pa.Table, at: pa.ChunkedArray) -> pa.ChunkedArray:
-    """For each new row whether it has no old one, which `at` has the place of, or differs from it."""
+    """True for each new row without an old one, or different from it; `at` has the positions of the old rows."""
     changed = pc.is_null(at)
     earlier = old.take(pc.fill_null(at, 0)) if old.num_rows else None
     if earlier is None:
@@ -132,7 +132,7 @@ def _changed(old: pa.Table, new: pa.Table, at: pa.ChunkedArray) -> pa.ChunkedArr
 
 
 def _differ(left: pa.ChunkedArray, right: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Whether two values are not the same; nulls are the same, and so are NaNs."""
+    """True where two values differ; nulls are equal, and so are NaNs."""
     try:
         differ = pc.fill_null(pc.not_equal(left, right), False)
     except pa.ArrowNotImplementedError:  # of a nested type
@@ -145,10 +145,10 @@ def _differ(left: pa.ChunkedArray, right: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _without_common_rows(old: pa.Table, new: pa.Table) -> tuple[pa.Table, pa.Table]:
-    """The rows that only one of the tables has, each as often as it has it more than the other.
+    """The rows of each table that the other lacks, as bags.
 
-    A view that only grows has its new rows behind the old ones, since a compaction keeps their order: seen by columns
-    that is quick, and true or false whatever has happened.
+    A view that only grows has its new rows behind the old ones, since a compaction keeps the order.  A comparison by
+    columns finds that case quickly, and is exact in any case.
     """
     if old.num_rows <= new.num_rows:
         first = new.slice(0, old.num_rows)
@@ -169,6 +169,6 @@ def _surplus(table: pa.Table, more: dict[str, int]) -> pa.Table:
 
 
 def _texts(table: pa.Table) -> Iterable[str]:
-    """A text for each row; rows that are the same have the same."""
+    """A text for each row; equal rows have equal texts."""
     for batch in table.to_batches():
         yield from map(repr, zip(*(column.to_pylist() for column in batch.columns), strict=True))

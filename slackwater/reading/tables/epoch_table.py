@@ -1,4 +1,4 @@
-"""The epochs of a root, as a table."""
+"""Table of the retained epochs of a root."""
 
 from __future__ import annotations
 

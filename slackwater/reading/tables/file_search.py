@@ -1,4 +1,4 @@
-"""Looking for files in a ledger of millions: what is looked for is found by Lance, and only a page of it is read."""
+"""Search in a ledger of millions of files: Lance finds the keys, and only one page of rows is read."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ def find_files(
     after: str | None,
     limit: int,
 ) -> Page:
-    """A page of the files with this text in their URL, see `Store.find_files`.
+    """A page of the files with a text in their URL, see `Store.find_files`.
 
     Raises:
-        NotFoundError: there is no such source.
-        UsageError: there is no such status, or `after` or `limit` is not understood.
+        NotFoundError: the source does not exist.
+        UsageError: `status`, `after` or `limit` is not valid.
     """
     require_source(source, catalog)
     if status is not None and status not in STATUSES:
-        raise UsageError(f"{status!r} is no status of a file; take one of {', '.join(STATUSES)}")
+        raise UsageError(f"{status!r} is not a valid status of a file; give one of {', '.join(STATUSES)}")
     found = [
         store.find_keys(table, clues, start=start, end=start + _AFTER_EVERY_PATH)
         for start, part in _places(text, source, catalog)
@@ -55,7 +55,7 @@ def find_files(
 
 
 def count_files(store: LanceStateStore) -> pa.Table:
-    """How many files of each source there are in each status, see `Store.count_files`."""
+    """The number of files by source and status, see `Store.count_files`."""
     files = read_files(store, None, columns=_COUNTED)
     counts = files.group_by(["source", "status"], use_threads=False).aggregate(
         [([], "count_all"), ("rows_read", "sum"), ("rows_bad", "sum")]
@@ -72,11 +72,11 @@ def count_files(store: LanceStateStore) -> pa.Table:
 
 
 def _places(text: str, source: str | None, catalog: Catalog) -> list[tuple[bytes, str]]:
-    """Where to look for what: the sources whose URL the text goes on from, with the rest; or all, with all of it."""
+    """Source → the text to search for: the rest behind the URL of the source; otherwise all of it."""
     sources = {name: source_url(each.definition) for name, each in catalog.sources.items() if source in (None, name)}
     url = Location(text).url if text.startswith("/") else text
     below = {name: url[len(each) + 1 :] for name, each in sources.items() if url.startswith(f"{each}/")}
-    # Of a text that is the beginning of a source's URL, or is in it, all files of the source are.
+    # A text inside the URL of a source matches all of its files.
     within = {name: "" for name, each in sources.items() if text and url.casefold() in each.casefold()}
     parts = below or {**dict.fromkeys(sources, text), **within}
     return [(encode_key(name), part) for name, part in parts.items()]

@@ -1,4 +1,4 @@
-"""The public table of files: the ledger and the queues of one version of the store, as one table."""
+"""Table of files: the ledger and the queue of one version of the store."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _COLUMNS = (
 
 
 def source_url(definition: str) -> str:
-    """The URL of a source, out of its definition in the catalog."""
+    """The URL of a source, from its definition in the catalog."""
     return str(json.loads(definition)["url"])
 
 
@@ -52,18 +52,18 @@ def read_files(
     end: bytes | None = None,
     keys: Collection[bytes] | None = None,
 ) -> pa.Table:
-    """Every file version that the ledger or a queue knows, with its key, and its path relative to its source.
+    """Every file version of ledger and queue, with its key, and its path relative to its source.
 
-    A version that is queued again counts as queued; one that is read again in place of its own rows is what it was
-    until then.
+    A version that is queued again counts as queued.  A version that is read again to replace its own rows keeps its
+    status until then.
 
     Args:
         store: a handle on the store.
-        state_version: an older version of it; None for the handle's.
-        columns: of the public table.
-        start: only keys of at least this.
-        end: only keys of less than this.
-        keys: only these.
+        state_version: an older version of the store; None for the handle's.
+        columns: columns of the public table.
+        start: the smallest key (inclusive).
+        end: the largest key (exclusive).
+        keys: the keys to read; None for all.
     """
     asked: Mapping[str, Any] = {"start": start, "end": end, "keys": keys, "state_version": state_version}
     ledger = store.scan("ledger", fields=columns, **asked)
@@ -77,7 +77,7 @@ def read_files(
 
 
 def ignored_changes(store: StateStore) -> dict[str, int]:
-    """Source → how many of its files have changed since they were read, and were not read again."""
+    """Source → the number of its files that changed after they were read, and were not read again."""
     changes = store.scan("ledger", fields=["source", "changed_epoch"])
     sources = changes["source"].filter(pc.is_valid(changes["changed_epoch"])).unique().to_pylist()
     if not sources:
@@ -96,12 +96,12 @@ def file_table(
     """The public table: `read_files` with whole URLs, of one source or status, ordered by source, path and epoch.
 
     Raises:
-        NotFoundError: there is no such source.
-        UsageError: there is no such status.
+        NotFoundError: the source does not exist.
+        UsageError: the status is not valid.
     """
     require_source(source, catalog)
     if status is not None and status not in STATUSES:
-        raise UsageError(f"{status!r} is no status of a file; take one of {', '.join(STATUSES)}")
+        raise UsageError(f"{status!r} is not a valid status of a file; give one of {', '.join(STATUSES)}")
     files = read_files(store, state_version).drop_columns("key")
     if source is not None:
         files = files.filter(pc.equal(files["source"], source))
@@ -112,17 +112,17 @@ def file_table(
 
 
 def require_source(source: str | None, catalog: Catalog) -> None:
-    """Refuses the name of a source that there is not.
+    """Refuses the name of an unknown source.
 
     Raises:
-        NotFoundError: naming those that there are.
+        NotFoundError: the message lists the sources.
     """
     if source is not None and source not in catalog.sources:
         raise NotFoundError(f"there is no source {source!r}; the sources are: {', '.join(catalog.sources) or 'none'}")
 
 
 def whole_urls(files: pa.Table, catalog: Catalog) -> pa.ChunkedArray:
-    """The URL of each row, out of its columns `source` and `path`."""
+    """The URL of each row, from its columns `source` and `path`."""
     names = pa.array(list(catalog.sources), pa.string())
     urls = pa.array([source_url(source.definition) for source in catalog.sources.values()], pa.string())
     prefixes = urls.take(pc.index_in(files["source"].combine_chunks(), value_set=names))
@@ -130,7 +130,7 @@ def whole_urls(files: pa.Table, catalog: Catalog) -> pa.ChunkedArray:
 
 
 def _of_queue(columns: Sequence[str]) -> list[str]:
-    """The fields of a queue that these columns, and what a file's status is, are made of."""
+    """The fields of the queue that these columns, and the status, are made of."""
     known = [name for name in columns if name in TABLES["queue"].names]
     return [*known, "row_offset", "replaces"]
 

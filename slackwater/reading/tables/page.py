@@ -1,4 +1,4 @@
-"""A part of a table that may be too long to be read as a whole."""
+"""Page of a table that may be too long to be read as a whole."""
 
 from __future__ import annotations
 
@@ -15,13 +15,12 @@ _LARGEST_BATCH = 1_000
 
 @dataclass(frozen=True)
 class Page:
-    """Some rows, in the order of the table.
+    """Consecutive rows of a table.
 
     Args:
-        rows: no more than were asked for.
-        after: what to ask for the next page with; None on the last one.
-        matches: how many rows there are on all pages, at most: of those that fit by what was once written for them,
-            some may have changed since.
+        rows: the rows, at most `limit`.
+        after: the argument `after` of the next page; None on the last page.
+        matches: an upper bound of the rows on all pages: some rows may have changed since they matched.
     """
 
     rows: pa.Table
@@ -32,16 +31,16 @@ class Page:
 def page_of(
     found: Sequence[pa.ChunkedArray], read: Callable[[list[bytes]], pa.Table], after: str | None, limit: int
 ) -> Page:
-    """The first rows behind a place.
+    """The first page behind a position.
 
     Args:
-        found: the keys of rows that may belong to the pages, in any order.
-        read: the rows of some keys that do, with their column `key`, in any order.
-        after: what the page before says, or None.
-        limit: rows of a page, at least 1.
+        found: the keys of candidate rows, in any order.
+        read: returns the matching rows of keys, with their column `key`, in any order.
+        after: `Page.after` of the previous page, or None.
+        limit: the number of rows of a page, at least 1.
 
     Raises:
-        UsageError: `after` was never said by a page, or the limit is no such number.
+        UsageError: `after` does not come from a page, or the limit is not valid.
     """
     if limit < 1:
         raise UsageError(f"limit={limit}: ask for 1 row or more")
@@ -69,4 +68,6 @@ def _place(after: str | None) -> bytes | None:
     try:
         return None if after is None else bytes.fromhex(after)
     except ValueError:
-        raise UsageError(f"after={after!r} is no place in this table: take `after` of the page before") from None
+        raise UsageError(
+            f"after={after!r} is not a valid position in this table: give `after` of the previous page"
+        ) from None

@@ -1,4 +1,4 @@
-"""The public table of bad records, of one version of the store."""
+"""Table of bad records, of one version of the store."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _COLUMNS = ("source", "path", "row", "raw", "reason", "epoch")
 def quarantine_table(store: StateStore, catalog: Catalog, state_version: int | None, source: str | None) -> pa.Table:
     """One row per bad record and poison message that was not cleared, see `Store.quarantine`.
 
-    Those of a file are in the order in which they were found.
+    The records of a file stand in the order in which they were found.
 
     Raises:
-        NotFoundError: there is no such source.
+        NotFoundError: the source does not exist.
     """
     require_source(source, catalog)
     records = _kept(bad_records(store, source, state_version=state_version), catalog).select(_COLUMNS)
@@ -34,11 +34,11 @@ def quarantine_table(store: StateStore, catalog: Catalog, state_version: int | N
 def find_bad_records(
     store: LanceStateStore, catalog: Catalog, source: str | None, after: str | None, limit: int
 ) -> Page:
-    """A page of them, ordered by source, path and row, see `Store.find_bad_records`.
+    """A page of the bad records, ordered by source, path and row, see `Store.find_bad_records`.
 
     Raises:
-        NotFoundError: there is no such source.
-        UsageError: `after` or `limit` is not understood.
+        NotFoundError: the source does not exist.
+        UsageError: `after` or `limit` is not valid.
     """
     require_source(source, catalog)
     start = b"" if source is None else encode_key(source)
@@ -48,8 +48,8 @@ def find_bad_records(
 
 
 def _kept(records: pa.Table, catalog: Catalog) -> pa.Table:
-    """Those that were not cleared, with whole URLs."""
+    """The records that were not cleared, with whole URLs."""
     records = records.filter(pc.is_valid(records["reason"]))
-    # The place of a message is a whole URL already.
+    # The path of a message is a whole URL already.
     places = pc.if_else(is_message(records), records["path"], whole_urls(records, catalog))
     return records.set_column(records.column_names.index("path"), "path", places)

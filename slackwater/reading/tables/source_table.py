@@ -1,4 +1,4 @@
-"""The table of sources."""
+"""Table of sources, with the progress of their discovery."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from state.upkeep.quarantine import poison_messages
 
 @dataclass(frozen=True)
 class SourceDiscovery:
-    """What the run says of a source, or, where it has said nothing, the last epoch that handed a file on.
+    """The discovery of a source: as its run reports it, or else as of the last epoch that handed a file on.
 
     Args:
-        progress: how its files are found.
-        poison: messages in the quarantine that were not cleared.
-        is_running: whether a pipeline runs.
+        progress: the progress of discovery.
+        poison: the number of quarantined messages that were not cleared.
+        is_running: True while a pipeline runs.
     """
 
     progress: DiscoveryProgress
@@ -35,12 +35,12 @@ class SourceDiscovery:
 
     @classmethod
     def read(cls, source: str, store: StateStore, owner: Owner | None) -> SourceDiscovery:
-        """Puts together what the owner of the root and the store say.
+        """The discovery of one source, by the owner of the root and by the store.
 
         Args:
-            source: which.
+            source: the name of the source.
             store: a handle on the store.
-            owner: who runs on the root, or ran last.
+            owner: the process that runs on the root or ran last.
         """
         is_running = owner is not None and not owner.released and not owner.is_dead()
         row = store.get("list_state", encode_key(source))
@@ -51,7 +51,7 @@ class SourceDiscovery:
         return cls(progress if is_running else progress.at_rest(), messages, is_running)
 
     def text(self, now: datetime) -> str:
-        """For people, without a stop: when the source was listed last and will be next, and what its queue holds.
+        """The discovery in words, without a full stop: the last and the next listing, and the content of the queue.
 
         Args:
             now: the time of the wall clock.
@@ -84,7 +84,7 @@ class SourceDiscovery:
 
 
 def seconds_since(time: datetime, now: datetime) -> float:
-    """How old something is; of two clocks one may be late."""
+    """The age of a time in seconds, at least 0: one of two clocks may be late."""
     return max(0.0, (now - time).total_seconds())
 
 
@@ -132,7 +132,7 @@ def source_table(store: StateStore, catalog: Catalog, owner: Owner | None, now: 
     Args:
         store: a handle on the store.
         catalog: the sources.
-        owner: who runs on the root, or ran last.
+        owner: the process that runs on the root or ran last.
         now: the time of the wall clock.
     """
     ignored = ignored_changes(store)

@@ -1,4 +1,4 @@
-"""The views of a root, and those that catch up, as tables."""
+"""Tables of the views of a root, and of its backfills."""
 
 from __future__ import annotations
 

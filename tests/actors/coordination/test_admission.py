@@ -1,3 +1,5 @@
+"""Admission of files after an epoch that killed: the number falls to one, and grows again."""
+
 from __future__ import annotations
 
 from actors.coordination.admission import Admission

@@ -1,4 +1,4 @@
-"""When more fetch actors are asked for, when fewer, and that it does not go to and fro."""
+"""The number of fetch actors grows and shrinks with the workload, without oscillation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ STEP_S = 1.0
 
 
 class Work:
-    """Fetch actors that read so many files a second each, of those that arrive."""
+    """Fetch actors that read at a fixed rate each, in files a second, from the files that arrive."""
 
     def __init__(self, autoscaler: Autoscaler, num_fetchers: int, *, each_reads: float) -> None:
         self.autoscaler, self.num_fetchers, self.each_reads = autoscaler, num_fetchers, each_reads
@@ -70,7 +70,7 @@ def test_after_a_quiet_time_half_as_many_are_left_until_the_fewest() -> None:
     assert made.numbers == [4, 2], "and there it stays"
 
 
-def test_nobody_is_sent_away_whose_work_the_others_could_not_do() -> None:
+def test_a_fetch_actor_stays_if_the_others_could_not_do_its_work() -> None:
     made = work()
     made.arrive(600, lambda _: 70.0)
     assert made.num_fetchers == 4

@@ -1,7 +1,13 @@
+"""The time of each barrier, and its load."""
+
 from __future__ import annotations
 
 import itertools
+import subprocess
+import sys
 from dataclasses import replace
+
+import pytest
 
 from actors.coordination.barrier_scheduler import BarrierScheduler
 from actors.files import Vanished
@@ -9,6 +15,8 @@ from actors.protocol.barrier import BarrierKind, Pause, Stop
 from actors.protocol.reports import CollectReport, FetchProgress, ListProgress, Progress, SourceProgress
 from actors.settings import BarrierSettings
 from state.epoch import EpochPair
+from state.errors import ProtocolError
+from tests.repository import REPOSITORY
 
 LIST = ListProgress("list-s", "s")
 FETCH = FetchProgress("fetch-0")
@@ -198,3 +206,34 @@ def test_new_views_are_something_to_commit_after_the_initial_barrier_too() -> No
     assert made.next_barrier(0.0, 1) is not None
     assert made.next_barrier(5.0, 2) is not None
     assert made.next_barrier(9.0, 3) is None
+
+
+def test_an_epoch_that_is_over_out_of_order_is_an_error() -> None:
+    made = scheduler()
+    tell(made, reading(1))
+    made.next_barrier(1.0, 11)
+    with pytest.raises(ProtocolError, match="epoch 11 is over before epoch 10"):
+        made.on_epoch_over(11)
+
+
+_ENDLESS = """
+from actors.coordination.barrier_scheduler import BarrierScheduler
+from actors.settings import BarrierSettings
+
+made = BarrierScheduler(
+    settings=BarrierSettings(), max_files_waiting=1, committed=1, lists={"list-s": "s"}, fetchers=["fetch-0"]
+)
+for epoch in range(2, 22):
+    made.on_declared()
+    barrier = made.next_barrier(epoch * 10.0, epoch)
+    if barrier is None:
+        raise SystemExit(f"no barrier after epoch {epoch - 1}")
+    made.on_epoch_over(barrier.epoch.prev)
+print("optimised" if not __debug__ else "plain")
+"""
+
+
+def test_barriers_go_on_when_python_leaves_asserts_out() -> None:
+    command = [sys.executable, "-O", "-c", _ENDLESS]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=60.0, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "optimised\n", "")

@@ -1,3 +1,5 @@
+"""Marks: reached when everything listed up to them is finished and committed."""
+
 from __future__ import annotations
 
 from actors.coordination.caught_up import CaughtUp
@@ -36,7 +38,7 @@ def test_it_is_reached_under_steady_arrivals() -> None:
     assert reached == [0, 0, 1, 1]
 
 
-def test_nobody_waits_for_a_closed_source() -> None:
+def test_a_closed_source_does_not_hold_a_mark_up() -> None:
     made = CaughtUp(LISTS)
     assert over(made, 1, (0, 1), {"s": 1}, frozenset({"s"})) == 1
 

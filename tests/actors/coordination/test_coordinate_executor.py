@@ -1,8 +1,7 @@
-"""When a request is over, and how the schema of a source is decided."""
+"""The coordinator of one attempt: requests, schemas, commits and the published state."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -15,14 +14,13 @@ from actors.coordination.instructions import (
     Commit,
     Connect,
     DecideSchema,
-    Inject,
     TellLeftOut,
     TellScaling,
     TryNextFile,
 )
 from actors.files import RetriedFile
-from actors.protocol.barrier import Barrier, Mutation, Pause, Resume, Retry, Throttle
-from actors.protocol.instructions import Instruction, ProposeSchema
+from actors.protocol.barrier import Pause, Resume, Retry, Throttle
+from actors.protocol.instructions import Instruction
 from actors.protocol.reports import CollectReport, FetchProgress, SourceProgress
 from actors.protocol.run_state import Unfinished
 from actors.recovery.attempt_plan import AttemptPlan
@@ -33,74 +31,16 @@ from state.lance.lance_root import LanceRoot
 from state.tables.catalog import Catalog
 from state.tables.delta import DeltaBuilder
 from state.tables.epoch_trace import EpochTrace, Span
-from state.tables.records import EpochCounts, EpochRecord, EpochSeconds, LeftOutColumn, ViewVersion
+from state.tables.records import LeftOutColumn, ViewVersion
 from state.tables.tables import TABLES
+from tests.actors.coordination.coordination import Coordination, X
 from tests.actors.flow import AT, file, of
-from tests.actors.recovery.test_recovery import definition
-
-X = pa.schema([("x", pa.int64())])
-
-
-class Coordination:
-    """An executor, and everybody who answers it."""
-
-    def __init__(self, root: Path, schema: pa.Schema | None = X) -> None:
-        made = definition(root, "s", schema=schema)
-        plan = AttemptPlan("run")
-        recovered = recover(made, plan, LanceRoot(made.root, SystemClock()))
-        self.executor = CoordinateExecutor(
-            definition=made, plan=plan, recovered=recovered, next_epoch=lambda last: last + 1, now_s=0.0
-        )
-        self.barriers = [each.barrier for each in of(Inject, self.executor.start(0.0))]
-
-    def ask(self, mutation: Mutation) -> Barrier | None:
-        return self._injected(self.executor.on_request(mutation, 0.0))
-
-    def shows(self, path: str, schema: pa.Schema | None, sample: int) -> list[Instruction]:
-        return self.executor.on_schema_proposed(ProposeSchema("s", path, schema, sample), 0.0)
-
-    def everybody_collects(
-        self,
-        barrier: Barrier,
-        *,
-        with_a_change: bool = False,
-        left_out: tuple[LeftOutColumn, ...] = (),
-        unfinished_since: Mapping[str, int] = {},
-    ) -> list[Instruction]:
-        delta = DeltaBuilder()
-        if with_a_change:
-            delta.put("list_state", b"s", 0, source="s")
-        instructions: list[Instruction] = []
-        for actor in ("list-s", "dispatcher", "fetch-0", "fetch-1", "merger", "materializer"):
-            told = left_out if actor.startswith("fetch") else ()
-            since = unfinished_since if actor == "fetch-1" else {}
-            report = CollectReport(actor, barrier.epoch.prev, delta.build(), left_out=told, unfinished_since=since)
-            instructions += self.executor.on_collect(report, 0.0)
-        self._injected(instructions)
-        return instructions
-
-    def commits(self, commit: Commit, now_s: float = 0.0) -> None:
-        record = EpochRecord(commit.epoch, 1, AT, 1, EpochCounts(), EpochSeconds(), {}, commit.trace)
-        self._injected(self.executor.on_committed(record, now_s))
-
-    def _injected(self, instructions: list[Instruction]) -> Barrier | None:
-        found = [each.barrier for each in of(Inject, instructions)]
-        self.barriers += found
-        return found[-1] if found else None
-
-    @property
-    def over(self) -> int:
-        return self.executor.state.requests_over
-
-    def ends(self, barrier: Barrier) -> None:
-        """The epoch is over, with a commit if there is something to commit."""
-        for commit in of(Commit, self.everybody_collects(barrier)):
-            self.commits(commit)
+from tests.actors.recovery.root_with_files import definition
 
 
 @pytest.fixture
 def flow(tmp_path: Path) -> Coordination:
-    """A flow that has committed what was declared."""
+    """A flow that has committed its declaration."""
     made = Coordination(tmp_path)
     made.ends(made.barriers[0])
     first = made.ask(Resume())
@@ -114,14 +54,14 @@ def test_a_request_is_over_when_the_epoch_that_it_ends_is(flow: Coordination) ->
     barrier = flow.ask(Pause())
     assert barrier is not None and barrier.mutation == Pause()
     assert (flow.executor.requests, flow.over, flow.executor.state.phase) == (2, 1, "paused")
-    assert of(Commit, flow.everybody_collects(barrier)) == []
+    assert of(Commit, flow.all_collect(barrier)) == []
     assert flow.over == 2
 
 
 def test_a_request_whose_epoch_has_something_to_commit_is_over_when_that_is_committed(flow: Coordination) -> None:
     barrier = flow.ask(Throttle(files_per_second=1.0))
     assert barrier is not None and flow.executor.state.phase == "running"
-    (commit,) = of(Commit, flow.everybody_collects(barrier, with_a_change=True))
+    (commit,) = of(Commit, flow.all_collect(barrier, with_a_change=True))
     assert flow.over == 1
     flow.commits(commit)
     assert flow.over == 2
@@ -158,7 +98,7 @@ def test_an_epoch_in_flight_tells_what_it_waits_for_and_is_among_the_recent_ones
 def test_a_commit_tells_when_each_actor_had_collected_and_how_long_the_one_before_took(flow: Coordination) -> None:
     before = flow.ask(Throttle(files_per_second=1.0))
     assert before is not None
-    (commit,) = of(Commit, flow.everybody_collects(before, with_a_change=True))
+    (commit,) = of(Commit, flow.all_collect(before, with_a_change=True))
     flow.commits(commit, now_s=0.25)
     barrier = flow.ask(Pause())
     assert barrier is not None
@@ -190,7 +130,7 @@ def test_a_retry_is_over_when_the_epoch_that_it_begins_is(flow: Coordination) ->
     assert flow.over == 1, "the files come behind the barrier"
     following = flow.ask(Pause())
     assert following is not None and following.epoch.prev == barrier.epoch.curr
-    (commit,) = of(Commit, flow.everybody_collects(following, with_a_change=True))
+    (commit,) = of(Commit, flow.all_collect(following, with_a_change=True))
     assert flow.over == 1
     flow.commits(commit)
     assert flow.over == 3
@@ -220,7 +160,7 @@ def test_a_file_of_another_kind_than_the_first_one_does_not_end_the_run(tmp_path
     assert decided.schema == X
 
 
-def test_new_columns_come_to_the_end_of_the_schema_and_whoever_asks_is_answered(flow: Coordination) -> None:
+def test_new_columns_come_to_the_end_of_the_schema_and_every_proposal_is_answered(flow: Coordination) -> None:
     def proposed(*fields: tuple[str, pa.DataType]) -> DecideSchema:
         (decided,) = of(DecideSchema, flow.executor.on_columns_proposed("s", pa.schema(fields), 0.0))
         assert isinstance(decided, DecideSchema)
@@ -228,10 +168,10 @@ def test_new_columns_come_to_the_end_of_the_schema_and_whoever_asks_is_answered(
 
     longer = pa.schema([("x", pa.int64()), ("y", pa.string())])
     assert proposed(("y", pa.string())).schema == longer
-    assert proposed(("y", pa.int64()), ("x", pa.int8())).schema == longer, "somebody else was faster"
+    assert proposed(("y", pa.int64()), ("x", pa.int8())).schema == longer, "another file was faster"
     barrier = flow.ask(Resume())
     assert barrier is not None
-    (commit,) = of(Commit, flow.everybody_collects(barrier))
+    (commit,) = of(Commit, flow.all_collect(barrier))
     (row,) = commit.delta.tables["catalog"].to_pylist()
     assert pa.ipc.read_schema(pa.py_buffer(row["row"]["schema"])) == longer
 
@@ -241,7 +181,7 @@ def test_a_column_that_is_left_out_is_told_and_kept_once(flow: Coordination) -> 
         barrier = flow.ask(Resume())
         assert barrier is not None
         left_out = (LeftOutColumn("s", "y", "a", barrier.epoch.prev),)
-        instructions = flow.everybody_collects(barrier, with_a_change=True, left_out=left_out)
+        instructions = flow.all_collect(barrier, with_a_change=True, left_out=left_out)
         (commit,) = of(Commit, instructions)
         flow.commits(commit)
         return of(TellLeftOut, instructions), commit
@@ -262,7 +202,7 @@ def test_a_file_that_is_listed_and_not_read_is_seen_to_grow_old(flow: Coordinati
     def epoch_over(unfinished_since: dict[str, int]) -> dict[str, Unfinished]:
         barrier = flow.ask(Resume())
         assert barrier is not None
-        (commit,) = of(Commit, flow.everybody_collects(barrier, with_a_change=True, unfinished_since=unfinished_since))
+        (commit,) = of(Commit, flow.all_collect(barrier, with_a_change=True, unfinished_since=unfinished_since))
         flow.commits(commit)
         return dict(flow.executor.state.unfinished)
 

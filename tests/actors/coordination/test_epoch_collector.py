@@ -1,3 +1,5 @@
+"""Complete epochs leave the collector in order, with the sums of their reports."""
+
 from __future__ import annotations
 
 import pytest
@@ -23,7 +25,7 @@ def delta(key: bytes) -> Delta:
     return builder.build()
 
 
-def test_an_epoch_is_complete_when_everybody_has_collected_it() -> None:
+def test_an_epoch_is_complete_when_all_actors_have_collected_it() -> None:
     made = collector()
     made.on_barrier(barrier(1), 2.0)
     made.on_collect(CollectReport("list-s", 1, delta(b"a"), EpochCounts(files=1, rows=2)), 2.5)
@@ -56,7 +58,7 @@ def test_a_later_epoch_waits_for_the_earlier_one() -> None:
 @pytest.mark.parametrize(
     "report", [CollectReport("list-s", 9), CollectReport("stranger", 1), CollectReport("merger", 1)]
 )
-def test_a_report_that_nobody_expects_is_an_error(report: CollectReport) -> None:
+def test_an_unexpected_report_is_an_error(report: CollectReport) -> None:
     made = collector()
     made.on_barrier(barrier(1), 0.0)
     made.on_collect(CollectReport("merger", 1), 0.0)

@@ -12,7 +12,7 @@ from tests.slackwater.reading.written_root import START
 
 
 def finished() -> Delta:
-    """Two files of one source, one of another, and what is no fresh row: a quarantined, a noted and a removed file."""
+    """Two files of one source, one of another, and rows that do not count: quarantined, noted, removed."""
     builder = DeltaBuilder()
     for number, (source, age_s, status) in enumerate(
         [("s", 10, "done"), ("s", 5, "done"), ("t", 60, "done"), ("s", 1, "quarantined"), ("u", 1, "vanished")]

@@ -9,9 +9,9 @@ from actors.exchange.barrier_aligner import BarrierAligner
 from actors.exchange.dispatch_executor import DispatchExecutor
 from actors.exchange.edge import Outlet
 from actors.fetching.fetch_executor import FetchExecutor
-from actors.fetching.file_queue import FileQueue
+from actors.fetching.file_versions import FileVersions
+from actors.fetching.handover import Handover, VnodeArrivals
 from actors.fetching.instructions import CloseFile, HandOver
-from actors.fetching.vnode_moves import Handover, VnodeArrivals
 from actors.files import ChangedFile, Vanished
 from actors.protocol.barrier import Barrier, Pause, Throttle, Update
 from actors.protocol.instructions import End, Instruction, Send
@@ -35,7 +35,7 @@ def fetcher(name: str = "fetch-0", *, num_fetchers: int = 1, concurrency: int = 
         settings=FetchSettings(concurrency=concurrency),
         num_fetchers=num_fetchers,
         outlet=Outlet(name),
-        queue=FileQueue((), ()),
+        files=FileVersions((), ()),
         known_schemas=["s"],
         poisoned={},
         policies={"s": FilePolicy()},
@@ -101,7 +101,7 @@ def test_a_half_read_file_goes_on_at_its_row_and_what_was_not_emitted_is_read_ag
     assert executor.progress().sources["s"] == SourceProgress(rows=3, bytes=2, requests=2)
 
 
-def test_an_answer_about_a_file_that_has_gone_is_for_nobody() -> None:
+def test_an_answer_about_a_file_that_was_handed_over_is_ignored() -> None:
     path = MOVING[0]
     executor = started()
     executor.on_message(files(path), 0.0)
@@ -219,7 +219,7 @@ def test_new_inputs_are_held_until_the_barrier_has_come_from_all_old_ones() -> N
     assert aligner.on_message("fetch-0", update) == aligner.on_message("fetch-0", files("later")) == []
     assert aligner.on_message("fetch-1", update) == [update, files("later"), files("early")]
     assert aligner.on_message("fetch-2", barrier(2)) == []
-    assert aligner.on_message("fetch-0", barrier(2)) == [barrier(2)], "nobody waits for the one that left"
+    assert aligner.on_message("fetch-0", barrier(2)) == [barrier(2)], "the one that left holds no barrier up"
 
 
 def due(rescaling: Rescaling) -> VnodeMapping | None:
@@ -242,11 +242,11 @@ def test_the_barrier_is_due_when_the_new_ones_are_connected_and_all_owners_are_r
     rescaling = Rescaling(2)
     (connect,) = rescaling.ask(3)
     assert isinstance(connect, Connect) and set(connect.after.owners) == {"fetch-0", "fetch-1", "fetch-2"}
-    assert rescaling.go_on(100.0, ready("fetch-0", "fetch-1")) == [] and due(rescaling) is None
+    assert rescaling.advance(100.0, ready("fetch-0", "fetch-1")) == [] and due(rescaling) is None
     (prepare,) = rescaling.on_connected(100.0)
     assert isinstance(prepare, PrepareMove) and not prepare.rest
-    assert rescaling.go_on(101.0, [*ready("fetch-0"), FetchProgress("fetch-1")]) == [] and due(rescaling) is None
-    rescaling.go_on(102.0, ready("fetch-0", "fetch-1"))
+    assert rescaling.advance(101.0, [*ready("fetch-0"), FetchProgress("fetch-1")]) == [] and due(rescaling) is None
+    rescaling.advance(102.0, ready("fetch-0", "fetch-1"))
     assert due(rescaling) == connect.after
     rescaling.on_barrier(7)
     assert due(rescaling) is None and over(rescaling) == 0
@@ -260,10 +260,10 @@ def test_who_does_not_get_ready_has_to_rest_and_is_not_waited_for_for_ever() -> 
     rescaling.ask(2)
     rescaling.on_connected(100.0)
     assert rescaling.wake_s() == 105.0
-    (rest,) = rescaling.go_on(105.0, [FetchProgress("fetch-0")])
+    (rest,) = rescaling.advance(105.0, [FetchProgress("fetch-0")])
     assert isinstance(rest, PrepareMove) and rest.rest
     assert rescaling.wake_s() == 110.0 and due(rescaling) is None
-    assert rescaling.go_on(110.0, [FetchProgress("fetch-0")]) == [] and due(rescaling) is not None
+    assert rescaling.advance(110.0, [FetchProgress("fetch-0")]) == [] and due(rescaling) is not None
 
 
 def test_who_leaves_is_ended_when_its_last_epoch_is_over_and_its_name_never_comes_back() -> None:
@@ -271,7 +271,7 @@ def test_who_leaves_is_ended_when_its_last_epoch_is_over_and_its_name_never_come
     for wanted, gone, names in ((1, ("fetch-1", "fetch-2"), ("fetch-0",)), (2, (), ("fetch-0", "fetch-3"))):
         rescaling.ask(wanted)
         rescaling.on_connected(0.0)
-        rescaling.go_on(10.0, [])
+        rescaling.advance(10.0, [])
         rescaling.on_barrier(wanted)
         assert [each.names for each in of(EndFetchers, rescaling.on_epoch_over(wanted))] == ([gone] if gone else [])
         assert rescaling.mapping.owners == names
@@ -282,7 +282,7 @@ def test_what_is_asked_while_vnodes_move_comes_after_and_the_last_word_counts() 
     rescaling.ask(4)
     assert rescaling.ask(8) == rescaling.ask(2) == [] and rescaling.asked == 3
     rescaling.on_connected(0.0)
-    rescaling.go_on(10.0, [])
+    rescaling.advance(10.0, [])
     rescaling.on_barrier(5)
     (connect,) = rescaling.on_epoch_over(5)
     assert isinstance(connect, Connect) and (len(connect.after.owners), rescaling.over) == (2, 1)

@@ -46,7 +46,7 @@ def test_the_blocks_of_an_epoch_are_delivered_by_source_and_their_credit_comes_b
     (delivered,) = of(Deliver, executor.on_message("fetch-1", barrier(1)))
     assert delivered.epoch.blocks == {"s": (first, second), "t": (other,)}
     assert sorted(executor.on_release(1), key=str) == [Grant("fetch-0", 15), Grant("fetch-1", 20)]
-    with pytest.raises(ProtocolError, match="not held"):
+    with pytest.raises(ProtocolError, match="released twice"):
         executor.on_release(1)
     executor.on_message("fetch-0", barrier(2))
     (delivered,) = of(Deliver, executor.on_message("fetch-1", barrier(2)))

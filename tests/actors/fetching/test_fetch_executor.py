@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from actors.fetching.fetch_executor import FetchExecutor
-from actors.fetching.file_progress import Ending, FileProgress
+from actors.fetching.file_progress import Ending, FileProgress, FileStatus
 from actors.fetching.instructions import EmitBlock, InferSchema
 from actors.files import ChangedFile, FileVersion, Vanished
 from actors.protocol.barrier import Pause, Resume, Stop
@@ -223,7 +223,7 @@ def test_a_change_of_a_file_that_was_read_is_noted_and_not_read() -> None:
 
 
 @pytest.mark.parametrize("status", ["done", "quarantined", "vanished"])
-def test_a_version_without_a_row_never_blocks_its_successor(status: str) -> None:
+def test_a_version_without_a_row_never_blocks_its_successor(status: FileStatus) -> None:
     executor = started()
     executor.on_message(files("a"), 0.0)
     if status == "done":

@@ -2,86 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
-from actors.coordination.instructions import Commit
-from actors.coordination.ledger_corrections import corrected_delta
-from actors.exchange.edge import Outlet
-from actors.fetching.fetch_executor import FetchExecutor
-from actors.fetching.file_progress import Ending, FileProgress
-from actors.fetching.file_queue import FileQueue
+from actors.fetching.file_progress import Ending
 from actors.fetching.instructions import CloseFile, StagePiece
-from actors.files import ChangedFile, FileKey, FileVersion, ForgottenFile, PathKey
+from actors.files import ForgottenFile
 from actors.notifications.event_feed import PoisonMessage
 from actors.notifications.message_tracker import QueueMessage
 from actors.protocol.barrier import Pause, Resume
-from actors.protocol.blocks import Correction, StoredBlock
-from actors.protocol.instructions import Instruction, Send
-from actors.protocol.messages import ChangedFiles, ForgottenFiles, NewFiles, RereadFiles
+from actors.protocol.blocks import Correction
+from actors.protocol.messages import ForgottenFiles, NewFiles, RereadFiles
 from actors.protocol.reports import CorrectedFile
 from actors.recovery.committed_files import _progress, num_ignored
 from actors.rows import BadRecord, Rows
-from actors.settings import FetchSettings
-from actors.sources.source import FilePolicy
-from state.clock import SystemClock
-from state.lance.lance_root import LanceRoot
-from state.location import Location
-from state.tables.delta import Delta, DeltaBuilder
-from state.tables.records import EpochCounts, EpochSeconds
-from tests.actors.flow import INITIAL, barrier, delta_rows, emitted, file, files, of, reads, report, rows
-
-STORED = StoredBlock("views/s.rows-1.lance", pa.schema([("x", pa.int64())]), ("{}",))
-
-
-def executor(
-    unfinished: Iterable[FileProgress] = (),
-    without_rows: Iterable[FileKey] = (),
-    held: Iterable[PathKey] = (),
-    on_change: str = "replace",
-    **settings: int,
-) -> FetchExecutor:
-    replacing = ["s"] if on_change == "replace" else []
-    appending = ["s"] if on_change == "append" else []
-    return FetchExecutor(
-        actor="fetch-0",
-        settings=FetchSettings(**settings),  # type: ignore[arg-type]
-        num_fetchers=1,
-        outlet=Outlet("fetch-0", None),
-        queue=FileQueue(unfinished, without_rows, appending, replacing, held),
-        known_schemas=["s"],
-        poisoned={},
-        policies={"s": FilePolicy(on_change=on_change)},
-    )
-
-
-def started(*unfinished: FileProgress, **options: object) -> FetchExecutor:
-    made = executor(unfinished, **options)  # type: ignore[arg-type]
-    made.on_message(INITIAL, 0.0)
-    return made
-
-
-def changed(path: str, before: str = "1", now: str = "2") -> ChangedFiles:
-    return ChangedFiles((ChangedFile(file(path, before).version, file(path, now)),))
-
-
-def piece(fetch: FetchExecutor, version: FileVersion, read: Rows, *, last: bool = True) -> list[Instruction]:
-    return fetch.on_piece(version, read, last=last, requests=1, bytes_read=100, now_s=0.0)
-
-
-def staged(fetch: FetchExecutor, version: FileVersion) -> list[Instruction]:
-    return fetch.on_staged(version, STORED, 0.0)
-
-
-def ended(fetch: FetchExecutor, version: FileVersion, ending: Ending) -> list[Instruction]:
-    return fetch.on_ending(version, ending, requests=1, bytes_read=0, now_s=0.0)
-
-
-def corrections(instructions: Iterable[Instruction]) -> list[Correction]:
-    return [each.message for each in of(Send, instructions) if isinstance(each.message, Correction)]
+from state.tables.delta import DeltaBuilder
+from tests.actors.fetching.replacing import STORED, Store, changed, corrections, ended, piece, staged, started
+from tests.actors.flow import barrier, delta_rows, emitted, file, files, of, reads, report, rows
 
 
 def test_nothing_of_a_replacing_file_is_emitted_before_its_end_whatever_epochs_pass() -> None:
@@ -124,7 +62,7 @@ def test_a_crash_in_the_middle_begins_the_file_anew() -> None:
     sealed = fetch.on_message(barrier(1), 0.0)
     (row,) = delta_rows(sealed, "queue")
     again = started(_progress(row))
-    assert [each.key for each in again._queue.waiting] == []
+    assert [each.key for each in again._queue.pending] == []
     piece(again, file("a", "2"), rows(5))
     assert corrections(staged(again, file("a", "2"))) == [Correction("s", "a", file("a", "2").version, (STORED,))]
 
@@ -147,7 +85,7 @@ def test_what_cannot_be_read_leaves_the_old_rows_and_the_version_after_it_replac
 
 def test_a_version_that_has_vanished_and_comes_as_a_new_file_replaces_too() -> None:
     for fetch in (started(), started(held=[("s", "a")])):
-        if not fetch._queue._held:
+        if not fetch._files.held:
             fetch.on_message(changed("a"), 0.0)
             ended(fetch, file("a", "2"), Ending("vanished", "gone"))
         fetch.on_message(NewFiles((file("a", "2"),)), 0.0)
@@ -236,26 +174,6 @@ def test_a_file_is_read_again_in_another_version_than_the_one_that_is_being_read
     }
 
 
-class Store:
-    """A real store, to which epochs of one fetch actor are committed."""
-
-    def __init__(self, root: Path) -> None:
-        clock = SystemClock()
-        self.store = LanceRoot(Location(str(root)), clock).create_or_open()
-        self.store.take_over("test")
-
-    def commit(self, epoch: int, sealed: list[Instruction], *others: Delta) -> None:
-        collected = report(sealed)
-        counts, seconds = EpochCounts(), EpochSeconds()
-        commit = Commit(epoch, Delta.merge([collected.delta, *others]), {}, counts, seconds, collected.corrected)
-        delta = corrected_delta(self.store, commit)
-        self.store.commit(epoch=epoch, delta=delta, views={}, counts=counts, seconds=seconds)
-
-    def ledger(self) -> dict[str, tuple[object, ...]]:
-        rows = self.store.rows("ledger")
-        return {row["etag"]: (row["status"], row["rows_read"], row["removed_epoch"], row["error"]) for row in rows}
-
-
 def test_the_commit_says_which_versions_were_replaced_and_forgotten(tmp_path: Path) -> None:
     store, fetch = Store(tmp_path / "root"), started()
     fetch.on_message(files("a"), 0.0)
@@ -284,7 +202,7 @@ def test_the_commit_says_which_versions_were_replaced_and_forgotten(tmp_path: Pa
 
 @pytest.mark.parametrize("count", [1, 40])
 def test_no_correction_touches_a_poison_message(tmp_path: Path, count: int) -> None:
-    """Whether files are looked up one by one or, when there are many, among all of their source."""
+    """The same for few files, looked up one by one, and for many, looked up among all of their source."""
     names = [f"f{number:02}" for number in range(count)]
     store, fetch = Store(tmp_path / "root"), started()
     fetch.on_message(files(*names), 0.0)

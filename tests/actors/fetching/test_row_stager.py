@@ -56,6 +56,7 @@ def test_each_row_tells_its_file_and_its_position_in_it(tmp_path: Path) -> None:
     assert row_positions(pieces[1].rows).to_pylist() == [3, 5, 7], "the same as the metadata column _row"
 
 
+@pytest.mark.more
 def test_a_block_of_more_than_a_hundred_megabytes_is_stored(tmp_path: Path) -> None:
     count = 15 << 20
     table = pa.table({"x": pa.array(range(count), pa.int64())})

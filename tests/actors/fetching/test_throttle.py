@@ -1,4 +1,4 @@
-"""How many files a fetch actor opens, and how many bytes and rows it reads and emits, under a limit."""
+"""Under a limit a fetch actor opens files, reads bytes and emits rows at its share of the rate."""
 
 from __future__ import annotations
 

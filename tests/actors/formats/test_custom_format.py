@@ -73,7 +73,7 @@ def test_a_source_has_it_as_an_object(tmp_path: Path) -> None:
     definition = pipeline.sources["s"]
     assert definition.format == FixedWidth(width=2)
     assert '"format": {"name": "fixed", "width": 2}' in definition.to_json()
-    with pytest.raises(SettingsError, match="source t: 7 is no format"):
+    with pytest.raises(SettingsError, match="source t: 7 is not a valid format"):
         pipeline.source("t", tmp_path, format=7)  # type: ignore[arg-type]
 
 
@@ -81,7 +81,9 @@ def test_a_source_has_it_by_its_name_when_a_package_declares_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pipeline = sw.Pipeline("p", tmp_path / "root")
-    with pytest.raises(SettingsError, match="source s: format 'fixed' is not known; there are parquet, csv, json, t"):
+    with pytest.raises(
+        SettingsError, match="source s: format 'fixed' is not known; the known formats are parquet, csv, json, t"
+    ):
         pipeline.source("s", tmp_path, format="fixed")
     package = tmp_path / "fixed_width-1.0.dist-info"
     package.mkdir()

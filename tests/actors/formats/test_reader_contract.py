@@ -19,6 +19,7 @@ from actors.settings import ReadLimits
 from slackwater.testing.servers.s3_server import S3Server
 from state.location import Location
 from tests.actors.formats.written_files import KINDS, FileKind, bad_of, flights, open_written, rows_of, table_of
+from tests.cases import few
 
 _every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 
@@ -34,7 +35,7 @@ def test_a_small_file_is_one_piece_with_exactly_its_rows(kind: FileKind, tmp_pat
 
 
 @_every_kind
-@pytest.mark.parametrize("piece_bytes", [pytest.param(200, marks=pytest.mark.full), 400, 8_000_000])
+@pytest.mark.parametrize("piece_bytes", few([200, 400, 8_000_000], 400))
 def test_reading_resumes_at_every_row(kind: FileKind, piece_bytes: int, tmp_path: Path) -> None:
     table = flights(40)
     file = open_written(tmp_path, kind.write(table), whole_object_bytes=600, block_bytes=500)

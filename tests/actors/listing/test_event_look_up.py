@@ -20,9 +20,8 @@ from actors.protocol.instructions import Instruction
 from actors.protocol.messages import ChangedFiles, GoneFiles, NewFiles
 from actors.sources.path_filter import PathFilter
 from state.tables.fingerprint import path_fingerprint
-from tests.actors.flow import AT, INITIAL, barrier, delta_rows, file, of, page, report, sent
-from tests.actors.notifications.test_bucket_event import direct, record
-from tests.actors.test_executor_contract import lister
+from tests.actors.flow import AT, INITIAL, barrier, delta_rows, file, lister, of, page, report, sent
+from tests.actors.notifications.bucket_events import direct, record
 
 LONG = Receive(0, 20.0)
 

@@ -19,8 +19,7 @@ from actors.protocol.instructions import Fail, Instruction, WakeAt
 from actors.protocol.messages import ChangedFiles, GoneFiles, NewFiles
 from actors.sources.path_filter import PathFilter
 from state.tables.fingerprint import path_fingerprint
-from tests.actors.flow import AT, INITIAL, barrier, delta_rows, file, of, page, report, sent
-from tests.actors.test_executor_contract import lister
+from tests.actors.flow import AT, INITIAL, barrier, delta_rows, file, lister, of, page, report, sent
 
 LATER = 1 << 60
 

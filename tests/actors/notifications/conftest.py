@@ -1,3 +1,5 @@
+"""A bucket whose events go to a queue."""
+
 from __future__ import annotations
 
 import pytest
@@ -9,12 +11,12 @@ from tests.actors.notifications.told_bucket import ToldBucket
 
 @pytest.fixture
 def short_polls(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Short polls: in moto, a poll whose reader is gone continues and takes messages."""
+    """Polls of at most 1 s: one whose reader is gone continues in the shared server, and takes messages."""
     monkeypatch.setattr("actors.notifications.event_watch._LONG_POLL_S", 1.0)
     monkeypatch.setattr("actors.notifications.event_watch._SHORT_POLL_S", 0.0)
 
 
 @pytest.fixture
-def told(s3: S3Server, bucket: str, sqs: SqsServer, queue_url: str) -> ToldBucket:
+def told(s3: S3Server, bucket: str, sqs: SqsServer, queue_url: str, short_polls: None) -> ToldBucket:
     """An empty bucket and its empty queue."""
     return ToldBucket(s3, bucket, sqs, queue_url)

@@ -21,7 +21,7 @@ from actors.coordination.instructions import Commit
 from actors.coordination.ledger_corrections import corrected_delta
 from actors.exchange.edge import Outlet
 from actors.fetching.file_progress import Ending
-from actors.fetching.file_queue import FileQueue
+from actors.fetching.file_versions import FileVersions
 from actors.files import Vanished
 from actors.hosting.list_actor import ListActor
 from actors.listing.listing_state import NEVER_LISTED
@@ -73,7 +73,7 @@ class ListRun:
         recovered = recover(self._definition, AttemptPlan("run"), root)
         self._store = recovered.store
         policy, name = self._source.policy.on_change, self._source.name
-        self._files = FileQueue(
+        self._files = FileVersions(
             recovered.unfinished,
             recovered.without_rows,
             [name] if policy == "append" else [],
@@ -182,9 +182,9 @@ class ListRun:
         self._complete_mark = report.complete_mark
         if self.reads:
             self._read(epoch)
-        delta = Delta.merge([report.delta, self._files.seal(), self._catalog])
-        corrected = self._files.take_corrected()
-        self._vanished = self._files.take_vanished()
+        delta = Delta.merge([report.delta, self._files.state.seal(), self._catalog])
+        corrected = self._files.state.take_corrected()
+        self._vanished = self._files.state.take_vanished()
         if not delta.is_empty:
             self._catalog = Delta()
             counts, seconds = EpochCounts(), EpochSeconds()
@@ -255,7 +255,7 @@ class ListRun:
             self._files.forget(self._files.note_gone(message.files, self._open), self._open)
 
     def _read(self, epoch: int) -> None:
-        while (progress := self._files.waiting.pop((), None)) is not None:
+        while (progress := self._files.queue.pending.pop((), None)) is not None:
             found = self._bucket.find(self._source.name, progress.file.path)
             if found is None or found.version != progress.file.version:
                 self._files.finish(progress, Ending("vanished", "it is another one", is_gone=found is None), epoch)
@@ -263,9 +263,9 @@ class ListRun:
             row = Rows(pa.table({"x": [1]}), 0)
             progress.read_to = replace(row.anchor, row=1)
             if progress.replaces:
-                self._files.advance_whole(progress, epoch)
+                self._files.queue.advance_whole(progress, epoch)
             else:
-                self._files.advance(progress, row, epoch)
+                self._files.queue.advance(progress, row, epoch)
             self._files.finish(progress, Ending("done"), epoch)
 
     def _call(self, work: Coroutine[Any, Any, _Answer]) -> _Answer:

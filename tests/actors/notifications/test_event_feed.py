@@ -4,27 +4,9 @@ from __future__ import annotations
 
 import json
 
-from actors.notifications.event_feed import EventFeed
 from actors.notifications.message_tracker import QueueMessage
-from actors.sources.path_filter import PathFilter
 from state.tables.delta import DeltaBuilder
-from tests.actors.notifications.test_bucket_event import direct, record
-
-
-def feed(most_messages: int = 100) -> EventFeed:
-    return EventFeed(
-        queue="https://sqs/raw",
-        bucket="raw",
-        prefix="in/",
-        path_filter=PathFilter("**/*.parquet"),
-        visibility_s=60.0,
-        most_messages=most_messages,
-    )
-
-
-def message(number: int, *keys: str, deliveries: int = 1) -> QueueMessage:
-    body = direct(*(record(key=key) for key in keys))
-    return QueueMessage(f"m{number}", f"r{number}", body, 0.0, deliveries)
+from tests.actors.notifications.bucket_events import direct, feed, message, record
 
 
 def test_paths_are_taken_in_their_order_and_each_once() -> None:

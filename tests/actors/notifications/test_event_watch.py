@@ -7,7 +7,7 @@ from actors.notifications.instructions import DeleteMessages, ExtendMessages, Lo
 from actors.notifications.message_tracker import QueueDepth, QueueMessage
 from actors.protocol.instructions import Instruction
 from tests.actors.flow import of
-from tests.actors.notifications.test_event_feed import feed, message
+from tests.actors.notifications.bucket_events import feed, message
 
 LONG = Receive(0, 20.0)
 

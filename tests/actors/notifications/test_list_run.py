@@ -12,11 +12,12 @@ import pytest
 
 import slackwater as sw
 from actors.notifications.message_tracker import QueueDepth
+from slackwater.pipeline import OnChange
 from slackwater.testing.servers import s3_events
 from slackwater.testing.servers.s3_server import S3Server
 from slackwater.testing.servers.sqs_server import SqsServer
 from tests.actors.notifications.list_run import ListRun, eventually
-from tests.actors.notifications.test_message_queue import user
+from tests.actors.notifications.queue_user import user
 from tests.actors.notifications.told_bucket import ToldBucket
 
 pytestmark = pytest.mark.usefixtures("short_polls")
@@ -28,7 +29,7 @@ def pipeline(
     *,
     discovery: sw.Listing | sw.Notifications | None = None,
     options: dict[str, str] | None = None,
-    on_change: str = "ignore",
+    on_change: OnChange = "ignore",
     **notifications: Any,
 ) -> sw.Pipeline:
     made = sw.Pipeline("events", root)
@@ -89,6 +90,7 @@ def test_events_that_come_often_late_and_in_the_wrong_order_hand_a_file_on_once(
         assert run.gone == set()
 
 
+@pytest.mark.more
 def test_a_message_is_kept_invisible_for_as_long_as_its_file_takes(told: ToldBucket, tmp_path: Path) -> None:
     with ListRun(pipeline(told, tmp_path / "root", visibility_s=6.0), reads=False) as run:
         run.catch_up()
@@ -106,6 +108,7 @@ def test_a_message_is_kept_invisible_for_as_long_as_its_file_takes(told: ToldBuc
         eventually(lambda: told.is_drained)
 
 
+@pytest.mark.more
 def test_a_message_that_is_received_again_while_it_is_worked_on_is_the_same_one(
     told: ToldBucket, tmp_path: Path
 ) -> None:
@@ -122,6 +125,7 @@ def test_a_message_that_is_received_again_while_it_is_worked_on_is_the_same_one(
         eventually(lambda: told.is_drained)
 
 
+@pytest.mark.more
 def test_what_a_purged_queue_has_lost_the_next_listing_finds(told: ToldBucket, tmp_path: Path) -> None:
     made = pipeline(told, tmp_path / "root", relist_interval_s=2.0)
     told.put("before")
@@ -175,10 +179,14 @@ def test_poison_is_kept_with_its_text_and_leaves_the_queue_and_test_events_only_
 
 @pytest.mark.parametrize(
     ("on_change", "statuses"),
-    [("ignore", ["done"]), ("append", ["done", "done"]), ("replace", ["done", "replaced"])],
+    [
+        pytest.param("ignore", ["done"], marks=pytest.mark.more),
+        pytest.param("append", ["done", "done"], marks=pytest.mark.more),
+        ("replace", ["done", "replaced"]),
+    ],
 )
 def test_an_object_that_is_written_again_is_treated_as_the_source_says(
-    told: ToldBucket, tmp_path: Path, on_change: str, statuses: list[str]
+    told: ToldBucket, tmp_path: Path, on_change: OnChange, statuses: list[str]
 ) -> None:
     made = pipeline(told, tmp_path / "root", on_change=on_change, relist_interval_s=2.0)
     told.put("a")
@@ -195,6 +203,7 @@ def test_an_object_that_is_written_again_is_treated_as_the_source_says(
         assert told.is_drained
 
 
+@pytest.mark.more
 def test_copies_and_uploads_in_parts_are_read_as_any_object_is(told: ToldBucket, tmp_path: Path) -> None:
     client, key = told.client, "in/in parts ü+%.json"
     with ListRun(pipeline(told, tmp_path / "root", relist_interval_s=2.0)) as run:
@@ -224,6 +233,7 @@ def test_copies_and_uploads_in_parts_are_read_as_any_object_is(told: ToldBucket,
 # --- Objects that are removed -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.more
 def test_what_was_removed_before_its_event_came_is_nothing_and_what_was_known_is_gone(
     told: ToldBucket, tmp_path: Path
 ) -> None:
@@ -257,6 +267,7 @@ def test_what_is_removed_before_it_is_read_vanishes_and_is_read_when_it_is_back(
         run.until(lambda: "done" in run.files["a"] and told.is_drained)
 
 
+@pytest.mark.more
 def test_what_is_removed_while_it_waits_to_be_handed_on_is_handed_on_once_and_vanishes(
     told: ToldBucket, tmp_path: Path
 ) -> None:
@@ -272,6 +283,7 @@ def test_what_is_removed_while_it_waits_to_be_handed_on_is_handed_on_once_and_va
         assert run.handed_on == ["a"]
 
 
+@pytest.mark.more
 def test_where_changes_replace_the_rows_of_a_removed_object_go_and_come_back_with_it(
     sqs: SqsServer, queue_url: str, tmp_path: Path
 ) -> None:
@@ -420,6 +432,7 @@ def test_a_second_pipeline_on_a_queue_is_refused_and_takes_nothing_from_it(told:
         assert told.depth == QueueDepth(1, 0)
 
 
+@pytest.mark.more
 def test_that_the_tags_of_a_queue_may_not_be_read_is_said_once(
     s3: S3Server, bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -442,6 +455,7 @@ def test_that_the_tags_of_a_queue_may_not_be_read_is_said_once(
 # --- From one discovery to the other ----------------------------------------------------------------------------------
 
 
+@pytest.mark.more
 def test_a_root_goes_from_one_discovery_to_the_other_and_back(told: ToldBucket, tmp_path: Path) -> None:
     root, listing = tmp_path / "root", sw.Listing(interval_s=0.5)
     stories = [("listing", listing), ("events", None), ("listing", listing), ("events", None), ("events", None)]
@@ -467,6 +481,7 @@ def test_a_root_goes_from_one_discovery_to_the_other_and_back(told: ToldBucket, 
 # --- What is wrong with a queue ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.more
 def test_a_queue_that_is_deleted_ends_the_run_with_what_to_do(told: ToldBucket, tmp_path: Path) -> None:
     with ListRun(pipeline(told, tmp_path / "root")) as run:
         run.catch_up()

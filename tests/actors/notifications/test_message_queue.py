@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 import traceback
-import urllib.request
 from collections.abc import Callable
 from random import Random
 from typing import Any
@@ -28,6 +26,7 @@ from state.errors import (
     StorageUnavailableError,
 )
 from state.location import Location
+from tests.actors.notifications.queue_user import user
 
 _SECRETS = {"access_key_id": "PLANTEDxKEY", "secret_access_key": "PLANTEDxSECRET", "session_token": "PLANTEDxTOKEN"}
 _AWS_QUEUE = "https://sqs.eu-central-1.amazonaws.com/111122223333/raw-events"
@@ -280,26 +279,6 @@ def test_a_root_that_no_tag_can_hold_is_told_apart_all_the_same(sqs: SqsServer, 
     assert len(tag) <= 256 and tag.isascii() and "&" not in tag
     with pytest.raises(SettingsError):
         made.claim(root + "x")
-
-
-def user(server: SqsServer, *actions: str) -> dict[str, str]:
-    """Credentials with these permissions only; the server checks them from now on."""
-    iam = server.client("iam")
-    iam.create_user(UserName="reader")
-    statement = {"Effect": "Allow", "Action": list(actions), "Resource": "*"}
-    policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
-    iam.put_user_policy(UserName="reader", PolicyName="queue", PolicyDocument=policy)
-    key = iam.create_access_key(UserName="reader")["AccessKey"]
-    request = urllib.request.Request(
-        f"{server.endpoint}/moto-api/reset-auth", data=b"0", headers={"Content-Type": "text/plain"}
-    )
-    with urllib.request.urlopen(request):
-        pass
-    return {
-        **server.storage_options,
-        "access_key_id": key["AccessKeyId"],
-        "secret_access_key": key["SecretAccessKey"],
-    }
 
 
 def test_a_queue_whose_tags_may_not_be_read_is_used_with_a_warning_and_wrong_keys_are_refused() -> None:

@@ -20,8 +20,7 @@ from actors.protocol.messages import NewFiles
 from slackwater.testing.servers.s3_server import S3Server
 from state.errors import AccessDeniedError, BucketNotFoundError
 from state.location import Location
-from tests.actors.flow import AT, INITIAL, sent
-from tests.actors.test_executor_contract import lister
+from tests.actors.flow import AT, INITIAL, lister, sent
 
 
 def _fill(s3: S3Server, bucket: str, keys: list[str]) -> None:

@@ -45,6 +45,7 @@ def reader_of(log: RequestLog, bucket: str) -> PageReader:
     return PageReader(ObjectStore(Location(f"s3://{bucket}/data", log.storage_options)))
 
 
+@pytest.mark.more
 def test_the_second_listing_is_read_side_by_side_and_shows_the_same(s3: S3Server, wide: str) -> None:
     log = s3.proxy()
     reader = reader_of(log, wide)
@@ -77,6 +78,7 @@ def test_it_asks_for_no_more_than_it_may(s3: S3Server, wide: str) -> None:
     assert names(pages) == names(first)
 
 
+@pytest.mark.more
 def test_names_that_come_and_go_between_two_listings_are_there_and_not(s3: S3Server, bucket: str) -> None:
     rng, keys = Random(5), [f"data/{number:05}" for number in range(0, 9_000, 2)]
     with ThreadPoolExecutor(16) as threads:

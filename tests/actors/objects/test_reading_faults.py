@@ -25,6 +25,7 @@ from state.clock import SystemClock
 from state.errors import StorageUnavailableError
 from state.location import Location
 from tests.actors.formats.written_files import write_parquet
+from tests.cases import few
 
 _KINDS = ["refuse", "cut", "reset"]
 
@@ -67,7 +68,7 @@ def test_what_is_read_through_faults_is_what_was_written(
     assert len(proxy.met(kind)) >= 8
 
 
-@pytest.mark.parametrize("kind", _KINDS)
+@pytest.mark.parametrize("kind", few(_KINDS, "cut"))
 def test_a_listing_through_faults_has_every_name_once(s3: S3Server, bucket: str, proxy: FaultProxy, kind: str) -> None:
     keys = [f"data/{number:05}" for number in range(3_300)]
     with ThreadPoolExecutor(16) as threads:
@@ -141,7 +142,7 @@ def test_a_store_that_fails_for_good_is_blamed_and_the_file_is_not(
     assert rows + rest == 3_000
 
 
-@pytest.mark.full
+@pytest.mark.more
 @pytest.mark.parametrize("method", ["GET", "LIST"])
 def test_a_frozen_store_is_given_up_in_bounded_time_by_default(
     s3: S3Server, bucket: str, proxy: FaultProxy, method: str

@@ -87,7 +87,7 @@ def test_no_server_listens(s3: S3Server) -> None:
         assert clock.monotonic() - start < 20
 
 
-@pytest.mark.full
+@pytest.mark.more
 def test_a_server_that_never_answers_is_given_up_within_a_minute(s3: S3Server) -> None:
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))

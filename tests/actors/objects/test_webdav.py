@@ -20,6 +20,7 @@ def server() -> Iterator[S3Server]:
         yield server
 
 
+@pytest.mark.more
 def test_files_over_http_are_listed_and_read_as_those_in_the_bucket_behind_it(server: S3Server) -> None:
     bucket = server.create_bucket("shared")
     names = [f"day={number % 3}/{number:04}.csv" for number in range(1_200)] + ["a b+c.csv"]

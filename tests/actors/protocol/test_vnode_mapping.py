@@ -1,4 +1,4 @@
-"""How many vnodes move, and from whom, when there are more owners or fewer."""
+"""The moves of vnodes between two numbers of owners: as few as possible, and an even split."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NUMBERS = st.integers(1, VNODES)
 
 
 def fewest_moves(before: VnodeMapping, owners: list[str]) -> int:
-    """What no even split can do better than: everybody keeps a floor's worth, and as many as may one more."""
+    """The least number of moves: each owner keeps the floor of an even split, and as many as possible one more."""
     floor, larger = divmod(VNODES, len(owners))
     sizes = sorted((len(before.vnodes_of(name)) for name in owners), reverse=True)
     return VNODES - sum(min(size, floor + (place < larger)) for place, size in enumerate(sizes))

@@ -108,7 +108,7 @@ def test_a_segment_that_the_schema_does_not_have_is_left_out_and_told_if_it_was_
 def test_a_file_with_a_column_of_the_name_of_a_metadata_column_is_refused() -> None:
     made = source(metadata=("row",))
     columns = FileColumns(made, kept_schema(made, _X), version("f"))
-    with pytest.raises(UnreadableFile, match="column _row is in the file and also"):
+    with pytest.raises(UnreadableFile, match="column _row is in the file and is a metadata column"):
         columns.complete(Rows(table(1), 0, others=(pa.field("_row", pa.null()),)))
 
 

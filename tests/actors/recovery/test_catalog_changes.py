@@ -1,4 +1,4 @@
-"""What a declaration does to the schema of a source."""
+"""The schema of a source under a declaration."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from actors.sources.source import SourceDefinition
 from state.errors import DefinitionChangedError, SchemaError
 from state.tables.catalog import Catalog
 from state.tables.records import CatalogSource
-from tests.actors.recovery.test_recovery import definition
+from tests.actors.recovery.root_with_files import definition
 
 _X = pa.schema([("x", pa.int32())])
 

@@ -1,3 +1,5 @@
+"""Recovery of a root: the take-over, and the committed state."""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -6,68 +8,15 @@ import pyarrow as pa
 import pytest
 
 from actors.fetching.file_progress import Ending, FileProgress
-from actors.formats.options import Parquet
 from actors.protocol.reports import SourceProgress
 from actors.recovery.attempt_plan import AttemptPlan, RunTotals
-from actors.recovery.recovery import RecoveredState, check
-from actors.recovery.recovery import recover as recover_root
-from actors.settings import BarrierSettings, FetchSettings
+from actors.recovery.recovery import check
 from actors.sources.pipeline_definition import PipelineDefinition
-from actors.sources.source import SourceDefinition
-from state.clock import SystemClock
 from state.errors import DefinitionChangedError, FencedError
-from state.lance.lance_root import LanceRoot
-from state.location import Location
-from state.tables.delta import DeltaBuilder
 from state.tables.fingerprint import path_fingerprint
 from state.tables.records import EpochCounts, EpochSeconds
 from tests.actors.flow import file
-
-SCHEMA = pa.schema([("x", pa.int64())])
-
-
-def definition(root: Path, *sources: str, schema: pa.Schema | None = SCHEMA) -> PipelineDefinition:
-    return PipelineDefinition(
-        name="p",
-        root=Location(str(root)),
-        sources=tuple(
-            SourceDefinition(name=name, location=Location(f"/raw/{name}"), format=Parquet(), schema=schema)
-            for name in sources
-        ),
-        views={"v": frozenset(sources)},
-        ansi=False,
-        barrier=BarrierSettings(),
-        fetch=FetchSettings(),
-    )
-
-
-def root(made: PipelineDefinition) -> LanceRoot:
-    return LanceRoot(made.root, SystemClock())
-
-
-def recover(made: PipelineDefinition, plan: AttemptPlan = AttemptPlan("run")) -> RecoveredState:
-    return recover_root(made, plan, root(made))
-
-
-def commit(made: PipelineDefinition, *files: tuple[FileProgress, Ending | None]) -> None:
-    """Commits an epoch in which these files were listed, and ended or not."""
-    recovered = recover(made)
-    delta = DeltaBuilder()
-    for progress, ending in files:
-        source, path, version = progress.key
-        delta.put("seen", path_fingerprint(source, path), 0, source=source, version=version)
-        if ending is None:
-            delta.put("queue", progress.state_key, 0, **progress.queue_row())
-        else:
-            row = progress.ledger_row(ending, done_epoch=9, changed_epoch=None)
-            delta.put("ledger", progress.state_key, 0, **row)
-    recovered.store.commit(
-        epoch=recovered.store.head.epoch + 1,
-        delta=delta.build(),
-        views={},
-        counts=EpochCounts(),
-        seconds=EpochSeconds(),
-    )
+from tests.actors.recovery.root_with_files import SCHEMA, commit, definition, recover, root
 
 
 def test_an_attempt_begins_with_what_is_not_finished(tmp_path: Path) -> None:

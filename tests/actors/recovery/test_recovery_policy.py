@@ -1,3 +1,5 @@
+"""The pauses, the caution and the end that follow failed attempts."""
+
 from __future__ import annotations
 
 import pytest

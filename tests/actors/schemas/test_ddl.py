@@ -47,7 +47,7 @@ def test_schema_survives_as_text(text: str) -> None:
         ("a decimal(40,2)", "column 'a': decimal(40,2) does not exist"),
         ("a decimal(2,3)", "column 'a': decimal(2,3) does not exist"),
         ("a int; b int", "column 'a': cannot read ';"),
-        ("a int, a string", "column 'a' is there twice"),
+        ("a int, a string", "column 'a' appears twice"),
         ("a int not", "expected 'null' after 'not'"),
     ],
 )

@@ -37,13 +37,13 @@ def test_each_fetch_actor_takes_its_share_of_one_node() -> None:
     placement = PlacementSettings(fetch=ActorResources(num_cpus=1.5))
     assert without_room(placement, fetchers=3, controls=4, nodes=_NODES) == ""
     said = without_room(placement, fetchers=4, controls=4, nodes=_NODES)
-    assert said == "4 fetch actors ask for CPU 1.5 each, and the 2 nodes have room for 3"
+    assert said == "4 fetch actors request CPU 1.5 each, and the 2 nodes have room for 3"
 
 
 def test_a_custom_resource_that_no_node_has_is_named() -> None:
     placement = PlacementSettings(control=ActorResources(resources={"stabel": 0.1}))
     said = without_room(placement, fetchers=2, controls=4, nodes=_NODES)
-    assert "4 control actors ask for stabel 0.1 each" in said and "room for 0" in said
+    assert "4 control actors request stabel 0.1 each" in said and "room for 0" in said
 
 
 def test_a_run_joins_the_cluster_of_its_settings_and_else_that_of_the_environment(

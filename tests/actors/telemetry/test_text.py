@@ -1,4 +1,4 @@
-"""What is said of an actor that died."""
+"""The message about an actor that died."""
 
 from __future__ import annotations
 

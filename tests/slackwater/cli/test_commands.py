@@ -9,21 +9,22 @@ from pathlib import Path
 import pytest
 
 from state.location import Location
-from tests.slackwater.cli.command import slackwater
+from tests.slackwater.cli import command
+from tests.slackwater.cli.called_command import slackwater
 from tests.slackwater.commands.bad_files import BAD, BadFiles, progress
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("throttle", "ROOT"), "give --files-per-second"),
-        (("throttle", "ROOT", "off", "--files-per-second", "3"), "give --files-per-second"),
+        (("throttle", "ROOT"), "give one or more of --files-per-second"),
+        (("throttle", "ROOT", "off", "--files-per-second", "3"), "give one or more of --files-per-second"),
         (("throttle", "ROOT", "--bytes-per-second", "0"), "give a number above zero"),
         (("throttle", "ROOT", "on"), "off"),
         (("rescale", "ROOT", "0"), "from 1 to 256"),
         (("rescale", "ROOT", "257"), "from 1 to 256"),
         (("rescale", "ROOT", "8-2"), "the fewest and the most"),
-        (("rescale", "ROOT", "many"), "'many' is no number of fetch actors"),
+        (("rescale", "ROOT", "many"), "'many' is not a valid number of fetch actors"),
         (("pause",), "root"),
         (("stop", "s3://bucket/root", "-o", "secret_access_key=hunter2"), "AWS_SECRET_ACCESS_KEY"),
     ],
@@ -66,7 +67,7 @@ def test_two_who_ask_at_once_while_nobody_runs_do_it_once(tmp_path: Path) -> Non
     bad = BadFiles(Location(str(tmp_path)))
     bad.ended(BAD, progress("a"))
     with ThreadPoolExecutor(2) as threads:
-        ended = list(threads.map(lambda _: slackwater("retry", str(tmp_path)), range(2)))
+        ended = list(threads.map(lambda _: command.slackwater("retry", str(tmp_path)), range(2)))
     first, second = sorted(ended, key=lambda each: each.code)
     assert (first.code, second.code) in ((0, 0), (0, 75)), ended
     assert [each.out for each in ended].count("1 file is in the queue again\n") == 1

@@ -17,7 +17,7 @@ from slackwater.cli.commands.quarantine import as_values, export, print_quaranti
 from slackwater.terminal.output import Output
 from state.errors import UsageError
 from state.location import Location
-from tests.slackwater.cli.command import slackwater
+from tests.slackwater.cli.called_command import slackwater
 from tests.slackwater.reading.bad_records import BIG, DONE, quarantine
 from tests.slackwater.reading.written_root import WrittenRoot, write_root
 

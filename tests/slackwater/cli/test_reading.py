@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from state.location import Location
-from tests.slackwater.cli.command import slackwater, started
+from tests.slackwater.cli.called_command import slackwater
+from tests.slackwater.cli.command import started
 from tests.slackwater.reading.written_root import RootWriter, WrittenRoot, by_carrier, write_root
 
 QUERY = "SELECT carrier, n FROM by_carrier WHERE n > 1 ORDER BY n"

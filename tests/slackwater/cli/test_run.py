@@ -16,7 +16,9 @@ import pytest
 from slackwater.reading.store import open as open_store
 from state.clock import SystemClock
 from state.errors import StoreNotFoundError
-from tests.slackwater.cli.command import Ended, slackwater, started
+from tests.slackwater.cli import command
+from tests.slackwater.cli.called_command import slackwater
+from tests.slackwater.cli.command import Ended, started
 
 pytestmark = pytest.mark.ray
 
@@ -62,9 +64,9 @@ class Shop:
         """What the run has printed with `--json`."""
         return [json.loads(line) for line in self.ended.out.splitlines()]
 
-    def read(self, command: str, *arguments: str) -> Any:
+    def read(self, kind: str, *arguments: str) -> Any:
         """What a reading command prints as JSON."""
-        ended = slackwater(command, self.root, *arguments, "--json")
+        ended = slackwater(kind, self.root, *arguments, "--json")
         assert ended.code == 0, ended.err
         return json.loads(ended.out)
 
@@ -79,7 +81,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
     running = started("run", "app.py:shop", "--json", cwd=directory)
     try:
         _until(lambda: _finished(directory) == len(_DAYS), running)
-        refused = slackwater("run", "app.py:shop", "--json", cwd=directory)
+        refused = command.slackwater("run", "app.py:shop", "--json", cwd=directory)
         running.send_signal(signal.SIGTERM)
         out, err = running.communicate(timeout=120)
     finally:
@@ -105,7 +107,7 @@ def _until(condition: Callable[[], bool], process: subprocess.Popen[str]) -> Non
         clock.sleep(0.1)
 
 
-@pytest.mark.full
+@pytest.mark.more
 def test_a_signal_ends_a_run_gracefully_and_a_second_process_is_refused_until_then(shop: Shop) -> None:
     assert shop.refused.code == 75
     assert str(shop.pid) in shop.refused.err and shop.refused.err.splitlines()[-1].startswith("error: ")
@@ -215,14 +217,14 @@ def test_why_tells_a_files_story(shop: Shop) -> None:
 
 def test_explain_names_the_class_of_each_view(shop: Shop) -> None:
     assert {row["name"]: row["class"] for row in shop.read("explain")} == {"by_item": "aggregate", "dear": "append"}
-    ended = slackwater("explain", "app.py:shop", "--json", cwd=shop.directory)
+    ended = command.slackwater("explain", "app.py:shop", "--json", cwd=shop.directory)
     assert ended.code == 0, ended.err
     assert {row["name"]: row["class"] for row in json.loads(ended.out)} == {"by_item": "aggregate", "dear": "append"}
 
 
-@pytest.mark.full
+@pytest.mark.more
 def test_a_view_that_cannot_be_kept_is_refused_with_its_operator(shop: Shop) -> None:
-    ended = slackwater("run", "app.py:joined", "--until", "caught_up", cwd=shop.directory)
+    ended = command.slackwater("run", "app.py:joined", "--until", "caught_up", cwd=shop.directory)
     assert ended.code == 2
     last = ended.err.splitlines()[-1]
     assert last.startswith("error: ") and "pairs" in last and "join" in last.lower()

@@ -16,7 +16,7 @@ from slackwater.cli.commands.quarantine import print_quarantine
 from slackwater.cli.display.status import print_status
 from slackwater.terminal.output import Output
 from state.location import Location
-from tests.slackwater.cli.command import slackwater
+from tests.slackwater.cli.called_command import slackwater
 from tests.slackwater.reading.bad_records import DONE, quarantine
 from tests.slackwater.reading.told_root import OTHER_BUCKET, QUEUE, RunningRun, handed_on, poisoned, said
 from tests.slackwater.reading.written_root import WrittenRoot, write_root

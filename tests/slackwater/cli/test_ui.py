@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from state.location import Location
-from tests.slackwater.cli.command import slackwater, started
+from tests.slackwater.cli.called_command import slackwater
+from tests.slackwater.cli.command import started
 from tests.slackwater.reading.written_root import write_root
 
 
@@ -72,7 +73,7 @@ def test_a_token_that_somebody_chose_is_asked_for_and_not_told(root: str, tmp_pa
     file.write_text(token)
     for arguments, variable in ((("--token-file", str(file)), ""), ((), token)):
         with serving(root, "--port", "0", *arguments, token=variable) as (_, line):
-            assert token not in line and "(asks for the token)" in line
+            assert token not in line and "(needs the token)" in line
             port = int(line.split("/ ")[0].rpartition(":")[2])
             assert (asked(port)[0], asked(port, token)[0]) == (401, 200)
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from state.location import Location
-from tests.slackwater.cli.command import slackwater
+from tests.slackwater.cli.called_command import slackwater
 from tests.slackwater.reading.written_root import write_root
 
 

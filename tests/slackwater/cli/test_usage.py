@@ -12,11 +12,12 @@ from slackwater.testing.servers.s3_server import S3Server
 from state.errors import UsageError
 from state.location import Location
 from state.ownership.owner import read_owner
-from tests.slackwater.cli.command import slackwater
+from tests.slackwater.cli import command
+from tests.slackwater.cli.called_command import slackwater
 
 
 def test_version_is_the_package_version() -> None:
-    ended = slackwater("--version")
+    ended = command.slackwater("--version")
     assert (ended.code, ended.out) == (0, f"slackwater {__version__}\n")
 
 
@@ -34,7 +35,7 @@ def test_a_target_that_is_no_pipeline_is_refused_in_one_line(tmp_path: Path, tar
     (tmp_path / "app.py").write_text(
         "import slackwater as sw\nnumber = 7\nshop = sw.Pipeline('shop', root='views')\n", encoding="utf-8"
     )
-    ended = slackwater("run", target, cwd=tmp_path)
+    ended = command.slackwater("run", target, cwd=tmp_path)
     assert ended.code == 2
     assert said in ended.err
     assert ended.err.startswith("error: ") and ended.err.count("\n") == 1
@@ -42,7 +43,7 @@ def test_a_target_that_is_no_pipeline_is_refused_in_one_line(tmp_path: Path, tar
 
 
 def test_debug_shows_the_traceback(tmp_path: Path) -> None:
-    ended = slackwater("run", "missing.py:pipeline", "--debug", cwd=tmp_path)
+    ended = command.slackwater("run", "missing.py:pipeline", "--debug", cwd=tmp_path)
     assert ended.code == 2
     assert "Traceback" in ended.err
     assert ended.err.splitlines()[-1].startswith("error: there is no file")
@@ -50,14 +51,14 @@ def test_debug_shows_the_traceback(tmp_path: Path) -> None:
 
 def test_an_error_in_the_users_module_is_one_line_too(tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text("raise ValueError('no such thing')\n", encoding="utf-8")
-    ended = slackwater("run", "app.py:pipeline", cwd=tmp_path)
+    ended = command.slackwater("run", "app.py:pipeline", cwd=tmp_path)
     assert ended.code == 1
-    assert ended.err == "error: ValueError: no such thing (not expected here; --debug shows where it comes from)\n"
+    assert ended.err == "error: ValueError: no such thing (an unexpected error; --debug shows its traceback)\n"
 
 
 def test_a_module_that_imports_a_missing_one_is_not_called_missing_itself(tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text("import not_installed_anywhere\n", encoding="utf-8")
-    ended = slackwater("run", "app:pipeline", cwd=tmp_path)
+    ended = command.slackwater("run", "app:pipeline", cwd=tmp_path)
     assert ended.code == 1
     assert "not_installed_anywhere" in ended.err and "there is no module" not in ended.err
 
@@ -69,10 +70,10 @@ def test_arguments_that_do_not_fit_are_usage_errors(arguments: tuple[str, ...]) 
     assert slackwater(*arguments).code == 2
 
 
-@pytest.mark.parametrize("command", ["status", "epochs", "files", "explain"])
-def test_a_root_that_is_not_there_is_named(tmp_path: Path, command: str) -> None:
+@pytest.mark.parametrize("kind", ["status", "epochs", "files", "explain"])
+def test_a_root_that_is_not_there_is_named(tmp_path: Path, kind: str) -> None:
     (tmp_path / "empty").mkdir()
-    ended = slackwater(command, str(tmp_path / "empty"))
+    ended = slackwater(kind, str(tmp_path / "empty"))
     assert ended.code == 1
     assert str(tmp_path / "empty") in ended.err
     assert ended.err.startswith("error: ") and ended.err.count("\n") == 1
@@ -104,7 +105,7 @@ def test_the_usual_variables_of_the_environment_reach_a_bucket(
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", options["secret_access_key"])
     monkeypatch.setenv("AWS_ALLOW_HTTP", "true")
     assert read_owner(Location(f"s3://{bucket}/root")) is None
-    ended = slackwater("status", f"s3://{bucket}/root")
+    ended = command.slackwater("status", f"s3://{bucket}/root")
     assert ended.code == 1 and f"s3://{bucket}/root" in ended.err and "cannot be" not in ended.err
 
 

@@ -7,6 +7,7 @@ import random
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,10 +15,21 @@ import obstore
 import psutil
 import pytest
 
-from actors.protocol.barrier import Pause, Stop, Throttle
+from actors.protocol.barrier import Pause, Resume, Stop, Throttle
 from slackwater.commands import ask as commands
 from slackwater.commands.ask import ask
+from slackwater.commands.operations import (
+    ClearQuarantineCommand,
+    RescaleCommand,
+    RetryCommand,
+    RootOperation,
+    RunOperations,
+    StopCommand,
+    TagCommand,
+    VacuumCommand,
+)
 from slackwater.running.command_loop import CommandLoop
+from slackwater.running.commanded_run import CommandedRun
 from slackwater.running.corrections import Corrections
 from slackwater.testing.servers.s3_server import S3Server
 from state.clock import ManualClock, SystemClock
@@ -29,24 +41,15 @@ from state.errors import (
     StorageUnavailableError,
     StoreNotFoundError,
 )
+from state.lance.lance_root import LanceRoot
 from state.location import Location
 from state.objects.object_client import object_client
-from state.ownership.command import (
-    ClearQuarantineCommand,
-    Command,
-    PauseCommand,
-    RescaleCommand,
-    ResumeCommand,
-    RetryCommand,
-    StopCommand,
-    TagCommand,
-    ThrottleCommand,
-    VacuumCommand,
-)
-from state.ownership.command_inbox import Answer, CommandInbox
+from state.ownership.command import Answer, Command
+from state.ownership.command_inbox import CommandInbox
 from state.ownership.owner import Owner, Ownership, _to_json, read_owner
+from state.store.store import StateStore
 from tests.slackwater.commands.bad_files import BAD, BadFiles, progress
-from tests.slackwater.running.test_requests import Requested, ScriptedAttempt, at_once
+from tests.slackwater.running.scripted_attempt import Requested, ScriptedAttempt, at_once
 
 MOMENT = datetime(2026, 1, 31, 12, tzinfo=UTC)
 NEVER_S = 3_600.0
@@ -72,7 +75,8 @@ class Served(Requested):
     def running(self) -> Iterator[None]:
         inbox = CommandInbox(self.location, SystemClock())
         corrections = Corrections(self.bad.root, [], self.requests)
-        loop = CommandLoop(inbox, self.ownership, self.requests, corrections, lambda: self.failure, poll_s=0.01)
+        run = CommandedRun(self.requests, corrections, lambda: self.failure)
+        loop = CommandLoop(inbox, self.ownership, run, poll_s=0.01)
         try:
             yield
         finally:
@@ -89,10 +93,10 @@ def run(tmp_path: Path) -> Served:
 def test_the_run_carries_out_what_is_asked_at_a_barrier_and_says_so(run: Served) -> None:
     attempt = run.attempt(at_once)
     with run.running():
-        assert asked(run.location, PauseCommand()) == "paused"
-        assert asked(run.location, ResumeCommand()) == "goes on"
-        assert asked(run.location, ThrottleCommand(bytes_per_second=5e6)) == "at most 5e+06 bytes a second"
-        assert asked(run.location, ThrottleCommand()) == "not throttled"
+        assert asked(run.location, Pause()) == "paused"
+        assert asked(run.location, Resume()) == "resumed"
+        assert asked(run.location, Throttle(bytes_per_second=5e6)) == "at most 5e+06 bytes a second"
+        assert asked(run.location, Throttle()) == "not throttled"
         attempt.rescale_meets = ScriptedAttempt.moves_vnodes
         assert asked(run.location, RescaleCommand(fewest=4, most=4)) == "4 fetch actors"
         assert asked(run.location, RescaleCommand(fewest=1, most=8)).startswith("1 to 8 fetch actors")
@@ -100,9 +104,29 @@ def test_the_run_carries_out_what_is_asked_at_a_barrier_and_says_so(run: Served)
     assert attempt.asked[0] == Pause() and attempt.asked[2:] == [Throttle(bytes_per_second=5e6), Throttle()]
 
 
+@dataclass(frozen=True)
+class Echo(RootOperation, kind="test_echo"):
+    """A command that only this module has."""
+
+    text: str
+
+    def on_run(self, run: RunOperations) -> Answer:
+        return Answer(True, f"{self.text} by a run")
+
+    def on_root(self, store: StateStore, root: LanceRoot) -> Answer:
+        return Answer(True, f"{self.text} at {root.location}")
+
+
+def test_a_new_command_is_one_class(run: Served) -> None:
+    run.attempt(at_once)
+    with run.running():
+        assert asked(run.location, Echo("done")) == "done by a run"
+    assert asked(run.location, Echo("done")) == f"done at {run.location}"
+
+
 def test_while_no_attempt_runs_it_is_remembered_and_said_so(run: Served) -> None:
     with run.running():
-        assert asked(run.location, PauseCommand()) == "paused, when the run has started or recovered"
+        assert asked(run.location, Pause()) == "paused, when the run has started or recovered"
         assert run.attempt(at_once).asked == [Pause()]
 
 
@@ -127,7 +151,7 @@ def test_a_retry_by_command_answers_how_many_and_why_not(run: Served) -> None:
         assert asked(run.location, RetryCommand(file="a")) == "1 file is in the queue again"
         with pytest.raises(CommandRefusedError, match="no file x is quarantined"):
             asked(run.location, RetryCommand(file="x"))
-        with pytest.raises(CommandRefusedError, match="keeps what its settings say"):
+        with pytest.raises(CommandRefusedError, match="keeps the epochs that its settings name"):
             asked(run.location, VacuumCommand(keep_epochs=1))
 
 
@@ -137,9 +161,9 @@ def test_a_command_that_is_not_known_is_refused_and_never_done(run: Served) -> N
     body = b'{"run": "run-1", "command": {"kind": "__import__", "name": "os"}}'
     obstore.put(object_client(run.location), f"commands/{name}.json", body)
     with run.running():
-        assert asked(run.location, PauseCommand()) == "paused"
+        assert asked(run.location, Pause()) == "paused"
     answer = CommandInbox(run.location, SystemClock()).answer_to(name)
-    assert answer is not None and not answer.done and "'__import__' is no command" in answer.text
+    assert answer is not None and not answer.done and "'__import__' is not a known command" in answer.text
     assert attempt.asked == [Pause()]
 
 
@@ -148,7 +172,7 @@ def test_what_was_asked_of_a_run_that_is_over_is_not_done_by_the_next(run: Serve
     inbox = CommandInbox(run.location, SystemClock())
     name = inbox.ask(StopCommand(), "run-0", random.Random(1))
     with run.running():
-        assert asked(run.location, PauseCommand()) == "paused"
+        assert asked(run.location, Pause()) == "paused"
     answer = inbox.answer_to(name)
     assert answer is not None and not answer.done and "run-0" in answer.text
     assert attempt.asked == [Pause()]
@@ -157,7 +181,7 @@ def test_what_was_asked_of_a_run_that_is_over_is_not_done_by_the_next(run: Serve
 def test_an_owner_that_was_replaced_does_and_answers_nothing(run: Served) -> None:
     attempt = run.attempt(at_once)
     inbox = CommandInbox(run.location, SystemClock())
-    name = inbox.ask(PauseCommand(), "run-1", random.Random(1))
+    name = inbox.ask(Pause(), "run-1", random.Random(1))
     second = Ownership(run.location, SystemClock(), run_id="run-2", pipeline="flights", interval_s=NEVER_S)
     second.acquire(takeover=True)
     with run.running():
@@ -176,7 +200,7 @@ def test_an_owner_that_is_replaced_while_it_does_something_does_not_answer(run: 
 
     attempt = run.attempt(is_replaced)
     inbox = CommandInbox(run.location, SystemClock())
-    name = inbox.ask(PauseCommand(), "run-1", random.Random(1))
+    name = inbox.ask(Pause(), "run-1", random.Random(1))
     with run.running():
         while not run.ownership.lost:
             os.sched_yield()
@@ -198,13 +222,13 @@ def test_what_is_done_is_not_done_again_because_its_answer_could_not_be_written(
     monkeypatch.setattr(CommandInbox, "answer", fails_at_first)
     attempt = run.attempt(at_once)
     with run.running():
-        assert asked(run.location, PauseCommand()) == "paused"
+        assert asked(run.location, Pause()) == "paused"
     assert (attempt.asked, failures) == ([Pause()], [])
 
 
 def test_when_nothing_runs_that_is_said(tmp_path: Path) -> None:
     bad = BadFiles(Location(str(tmp_path)))
-    for command, kind in ((PauseCommand(), "pause"), (ResumeCommand(), "resume"), (StopCommand(), "stop")):
+    for command, kind in ((Pause(), "pause"), (Resume(), "resume"), (StopCommand(), "stop")):
         with pytest.raises(CommandRefusedError, match=f"nothing runs at .*: there is nothing to {kind}"):
             asked(bad.root.location, command)
     assert not (tmp_path / "commands").exists(), "nobody is asked"
@@ -229,7 +253,7 @@ def test_when_nothing_runs_a_retry_and_a_tag_are_done_at_once(
     assert bad.root.open().head.tags == {"audit": epoch}
     with pytest.raises(EpochNotFoundError):
         asked(root, TagCommand(name="audit", epoch=7))
-    assert asked(root, TagCommand(name="audit", epoch=None)) == "tag audit is gone"
+    assert asked(root, TagCommand(name="audit", epoch=None)) == "tag audit is deleted"
     assert asked(root, VacuumCommand(keep_s=0, keep_epochs=1)).endswith("bytes")
     assert len(bad.root.open().epochs()) == 1
     owner = read_owner(root)
@@ -286,7 +310,7 @@ def test_an_owner_that_lives_and_does_not_answer_is_waited_for_so_long(tmp_path:
     foreign(root, clock)
     clock.passes = lambda: foreign(root, clock)  # type: ignore[method-assign,assignment]
     with pytest.raises(CommandUnansweredError, match=r"pid 17 on elsewhere \(running\).*`pause` is withdrawn"):
-        ask(root, PauseCommand(), clock=clock, random=random.Random(7), timeout_s=45.0)
+        ask(root, Pause(), clock=clock, random=random.Random(7), timeout_s=45.0)
     assert 45 <= clock.monotonic() < 46
     assert CommandInbox(root, clock).pending() == []
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import duckdb
+import pytest
 
 from slackwater.demo.flights import FLIGHTS, FORMATS, DayFile, day_files
 
 
+@pytest.mark.more
 def test_every_flight_is_in_exactly_one_file_and_reads_back_in_every_format(tmp_path: Path) -> None:
     files: dict[str, DayFile] = {file.key: file for file in day_files()}
     assert len(files) == 365 and {file.format for file in files.values()} == set(FORMATS)

@@ -156,12 +156,14 @@ def test_a_probe_that_hangs_or_dies_ends_and_says_so() -> None:
         run_probe("json.tool", "/nowhere/at/all", timeout_s=30)
 
 
+@pytest.mark.more
 def test_spark_is_started_and_runs_a_job() -> None:
     (finding,) = LocalSparkCheck().findings()
     assert finding.state is State.OK, finding
     assert "a job ran" in finding.found
 
 
+@pytest.mark.more
 @pytest.mark.ray
 def test_ray_is_started_and_runs_a_task() -> None:
     (finding,) = RayCheck(RaySettings()).findings()

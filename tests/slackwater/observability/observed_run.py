@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from actors.protocol.run_state import CommittedEpoch, RunState
+from actors.protocol.run_state import CommittedEpoch, RunPhase, RunState
 from slackwater.status.run_status import (
     BackfillStatus,
     EdgeStatus,
@@ -50,7 +50,7 @@ def committed(epoch: int) -> CommittedEpoch:
     )
 
 
-def state(*epochs: int, phase: str = "running") -> RunState:
+def state(*epochs: int, phase: RunPhase = "running") -> RunState:
     """Of an attempt that has committed these."""
     recent = tuple(map(committed, epochs))
     traces = {epoch: TRACE.to_json() for epoch in epochs}

@@ -16,8 +16,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 import slackwater as sw
 from actors.telemetry.metrics import Metric
+from tests.real.event_pipeline import FAST, TOTALS
 from tests.real.events import events, parquet, write
-from tests.real.test_run import FAST, TOTALS
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]

@@ -1,4 +1,4 @@
-"""A view that catches up is no view yet: a reader is told how far it is, and nothing else shows it."""
+"""A backfill is not a view yet: the store and the status show its progress, and nothing else shows it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.slackwater.reading.written_root import START, write_root
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """The usual root, and one more epoch in which `late` is built anew."""
+    """The usual root, and one more epoch with a backfill that replaces `late`."""
     write_root(Location(str(tmp_path)), Location("s3://raw/flights"))
     clock = ManualClock(START)
     clock.advance(60)
@@ -40,7 +40,7 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_it_is_told_how_far_it_is(root: Path) -> None:
+def test_the_store_has_its_progress(root: Path) -> None:
     store = sw.open(root)
     assert store.backfills().to_pylist() == [{"name": "late", "class": None, "fraction": 0.25}]
     assert store.snapshot().views == ("by_carrier", "late")
@@ -51,6 +51,6 @@ def test_it_is_told_how_far_it_is(root: Path) -> None:
 
 def test_status_shows_it(root: Path) -> None:
     shown = CliRunner().invoke(app, ["status", str(root)])
-    assert "views that catch up" in shown.output
+    assert "backfills: views that are shown when complete" in shown.output
     document = json.loads(CliRunner().invoke(app, ["status", str(root), "--json"]).stdout)
     assert document["backfills"] == [{"name": "late", "class": None, "fraction": 0.25}]

@@ -15,7 +15,7 @@ from slackwater.reading.story import Story, tell
 from state.location import Location
 from state.tables.catalog import Catalog
 from state.tables.records import CatalogSource
-from tests.actors.fetching.test_replacements import Store, piece, staged, started
+from tests.actors.fetching.replacing import Store, piece, staged, started
 from tests.actors.flow import barrier, file, files, rows
 from tests.slackwater.reading.written_root import START
 

@@ -83,7 +83,7 @@ def test_a_scan_that_cannot_work_says_what_would(tmp_path: Path) -> None:
     for wrong in ({}, {"day": 1}, {"flight": 1}, {"carrier": "AA", "flight": 1}, {"carrier": "AA", "day": 1, "n": 0}):
         with pytest.raises(UsageError, match="first columns of its key, which is carrier, day; given: "):
             view.scan(**wrong)
-    with pytest.raises(UsageError, match="day='x' is no int64"):
+    with pytest.raises(UsageError, match="day='x' is not a valid int64"):
         view.scan(carrier="AA", day="x")
     keyless = View(Location(str(tmp_path)), ViewVersion("v", "views/v.lance", 1), ())
     with pytest.raises(UsageError, match="'v' has no key"):

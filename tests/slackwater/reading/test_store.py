@@ -193,7 +193,7 @@ def test_an_epoch_that_is_not_there_is_told_with_those_that_are(written: Written
         store.snapshot(17)
     with pytest.raises(EpochNotFoundError, match="committed up to 2026-01-31T11:59"):
         store.snapshot("2026-01-31T11:59:00Z")
-    with pytest.raises(UsageError, match="names no epoch"):
+    with pytest.raises(UsageError, match="is not a valid epoch"):
         store.snapshot("yesterday")
     with pytest.raises(NotFoundError, match="no tag 'audit'; the tags are: none"):
         store.snapshot(tag="audit")

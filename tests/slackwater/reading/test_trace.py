@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -14,13 +12,9 @@ from slackwater.status.run_status import RunStatus
 from slackwater.status.trace import trace_of
 from state.clock import ManualClock
 from state.errors import EpochExpiredError
-from state.lance.lance_store import LanceStateStore
 from state.ownership.owner import Owner, Ownership, read_owner
 from state.tables.records import EpochRecord
-from tests.repository import REPOSITORY
 from tests.slackwater.reading.written_root import SPANS, START, WrittenRoot
-
-STORES = REPOSITORY / "tests" / "state" / "lance" / "stores"
 
 
 def committed(record: EpochRecord, commit_s: float) -> CommittedEpoch:
@@ -59,23 +53,14 @@ def test_a_gap_of_expired_epochs_tells_no_wrong_commit(written: WrittenRoot) -> 
     assert trace_of(first, [first, last], None).commit_s is None
 
 
-def test_an_epoch_of_an_older_format_tells_its_phases(tmp_path: Path) -> None:
-    root = shutil.copytree(STORES / "format-5", tmp_path / "root")
-    trace = sw.open(root).trace("latest")
+def test_an_epoch_that_was_committed_without_a_trace_tells_its_phases(written: WrittenRoot) -> None:
+    trace = trace_of(replace(written.records[-1], trace=None), written.records, None)
     assert [(span.phase, span.name, span.seconds) for span in trace.spans] == [
         ("fetch", "", 0.5),
         ("align", "", 0.25),
         ("spark", "", 1.0),
         ("collect", "", 0.0),
     ]
-
-
-def test_after_an_upgrade_old_epochs_tell_their_phases_and_new_ones_their_spans(tmp_path: Path) -> None:
-    root = sw.open(shutil.copytree(STORES / "format-5", tmp_path / "root"))
-    old = root.epochs()["epoch"].to_pylist()[-1]
-    store = LanceStateStore.open(root._root, ManualClock(START))
-    store.take_over("ours")
-    assert root.trace(old).spans[-1].phase == "collect"
 
 
 def test_an_epoch_that_is_not_there_has_no_trace(written: WrittenRoot) -> None:

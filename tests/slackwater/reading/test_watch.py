@@ -136,6 +136,7 @@ def grow_groups(followed: Followed, random: Random, *, width: int) -> Iterator[i
             followed.restore(epoch)
 
 
+@pytest.mark.more
 def test_the_changes_of_groups_make_the_view_at_every_epoch(tmp_path: Path) -> None:
     random = Random(7)
     followed = Followed(Location(str(tmp_path)), "carrier", "day")
@@ -202,7 +203,11 @@ def rows_of(numbers: list[int], *, nested: bool) -> pa.Table:
     return pa.table({"n": numbers, "delay": delays, **({"seen": lists} if nested else {})})
 
 
-@pytest.mark.parametrize(("nested", "withdraw"), [(False, False), (True, True)], ids=["only grows", "also shrinks"])
+@pytest.mark.parametrize(
+    ("nested", "withdraw"),
+    [(False, False), pytest.param(True, True, marks=pytest.mark.more)],
+    ids=["only grows", "also shrinks"],
+)
 def test_the_changes_of_rows_without_a_key_make_the_view_at_every_epoch(
     tmp_path: Path, nested: bool, withdraw: bool
 ) -> None:

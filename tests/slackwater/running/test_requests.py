@@ -3,79 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
 import pytest
 
 from actors.protocol.barrier import Mutation, Pause, Resume, Retry, Stop, Throttle
-from actors.protocol.run_state import RunState
 from slackwater.running.attempt import Attempt
-from slackwater.running.requests import RunRequests
 from state.errors import CommandRefusedError, NotFoundError, RunFailedError
-from state.location import Location
-from tests.slackwater.commands.bad_files import BAD, BadFiles, progress
-
-Meet = Callable[["ScriptedAttempt", Mutation], None]
-
-
-class ScriptedAttempt:
-    """An attempt as the requests see it; what a mutation does is told by the test."""
-
-    def __init__(self, run: Requested, meet: Meet) -> None:
-        self.run, self.meet = run, meet
-        self.state = RunState(version=0, phase="running", term=1, epoch=1)
-        self.asked: list[Mutation] = []
-        self.rescalings: list[tuple[int, int]] = []
-        self.was_rescaled = threading.Event()
-        self.rescale_meets: Callable[[ScriptedAttempt], None] = lambda attempt: None
-
-    def request(self, mutation: Mutation) -> int:
-        self.asked.append(mutation)
-        self.meet(self, mutation)
-        return len(self.asked)
-
-    def rescale(self, fewest: int, most: int) -> int:
-        self.rescalings.append((fewest, most))
-        self.was_rescaled.set()
-        self.rescale_meets(self)
-        return len(self.rescalings)
-
-    def moves_vnodes(self) -> None:
-        """Every rescaling is over."""
-        with self.run.news:
-            self.state = replace(self.state, rescalings_over=len(self.rescalings))
-            self.run.news.notify_all()
-
-    def carries_out(self) -> None:
-        """Everything that was asked is over."""
-        with self.run.news:
-            self.state = replace(self.state, requests_over=len(self.asked))
-            self.run.news.notify_all()
-
-
-class Requested:
-    """The requests of a run over a root with bad files."""
-
-    def __init__(self, root: Path) -> None:
-        self.bad = BadFiles(Location(str(root)))
-        self.news = threading.Condition()
-        self.requests = RunRequests(self.bad.root, ["s"], self.news)
-
-    def attempt(self, meet: Meet) -> ScriptedAttempt:
-        attempt = ScriptedAttempt(self, meet)
-        self.requests.begin(cast(Attempt, attempt))
-        return attempt
-
-
-def at_once(attempt: ScriptedAttempt, _: Mutation) -> None:
-    attempt.carries_out()
-
-
-def later(_: ScriptedAttempt, __: Mutation) -> None:
-    pass
+from tests.slackwater.commands.bad_files import BAD, progress
+from tests.slackwater.running.scripted_attempt import Requested, ScriptedAttempt, at_once, later
 
 
 @pytest.fixture
@@ -85,29 +22,29 @@ def run(tmp_path: Path) -> Requested:
 
 def test_every_attempt_begins_with_the_pause_and_the_throttle_and_no_more(run: Requested) -> None:
     slow = Throttle(files_per_second=2.0)
-    run.requests.pause()
+    run.requests.change_flow(Pause())
     assert not run.requests.settle(), "no attempt runs yet"
-    run.requests.throttle(slow)
+    run.requests.change_flow(slow)
     assert run.attempt(later).asked == [slow, Pause()]
     run.requests.end()
     second = run.attempt(later)
     assert second.asked == [slow, Pause()]
-    run.requests.resume()
-    run.requests.throttle(Throttle())
+    run.requests.change_flow(Resume())
+    run.requests.change_flow(Throttle())
     assert second.asked[2:] == [Resume(), Throttle()]
     run.requests.end()
     assert run.attempt(later).asked == []
 
 
 def test_a_run_that_is_to_stop_begins_an_attempt_with_that_alone(run: Requested) -> None:
-    run.requests.pause()
+    run.requests.change_flow(Pause())
     run.requests.stop()
     assert run.attempt(later).asked == [Stop()]
 
 
 def test_settled_is_what_the_attempt_has_carried_out(run: Requested) -> None:
     run.attempt(at_once)
-    run.requests.pause()
+    run.requests.change_flow(Pause())
     assert run.requests.settle()
 
 
@@ -116,7 +53,7 @@ def test_what_an_attempt_does_not_live_to_carry_out_is_for_the_next(run: Request
         run.requests.end()
 
     run.attempt(dies)
-    run.requests.pause()
+    run.requests.change_flow(Pause())
     assert not run.requests.settle()
     assert run.attempt(later).asked == [Pause()]
 
@@ -126,7 +63,7 @@ def test_a_dead_coordinator_does_not_lose_a_request(run: Requested) -> None:
         raise RunFailedError("the coordinator died")
 
     run.attempt(is_dead)
-    run.requests.pause()
+    run.requests.change_flow(Pause())
     run.requests.end()
     assert run.attempt(later).asked == [Pause()]
 

@@ -13,8 +13,8 @@ from obstore.exceptions import PermissionDeniedError
 from obstore.store import S3Store
 
 from slackwater.testing.servers.s3_server import S3Server
-from state.clock import SystemClock
 from tests.repository import REPOSITORY
+from tests.waiting import eventually, is_gone
 
 _OWNER = """
 from slackwater.testing import S3Server
@@ -23,18 +23,6 @@ server.start()
 print(server.pid, server._process.directory, flush=True)
 input()
 """
-
-
-def is_gone(pid: int, within_s: float = 10.0) -> bool:
-    clock = SystemClock()
-    deadline = clock.monotonic() + within_s
-    while clock.monotonic() < deadline:
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return True
-        clock.sleep(0.02)
-    return False
 
 
 def _store(bucket: str, options: dict[str, str]) -> S3Store:
@@ -55,6 +43,7 @@ def test_wrong_credentials_are_refused(s3: S3Server, bucket: str) -> None:
         obstore.head(wrong, "anything")
 
 
+@pytest.mark.more
 def test_many_buckets_can_be_written(s3: S3Server, bucket: str) -> None:
     names = [s3.create_bucket(f"{bucket}-{number}") for number in range(12)]
     for name in names:
@@ -91,11 +80,7 @@ def test_server_dies_with_an_owner_that_is_killed() -> None:
     owner.kill()
     owner.wait()
     assert is_gone(int(pid))
-    clock = SystemClock()
-    deadline = clock.monotonic() + 10
-    while Path(directory).exists() and clock.monotonic() < deadline:
-        clock.sleep(0.02)
-    assert not Path(directory).exists()
+    eventually(lambda: not Path(directory).exists())
     owner.stdin.close()
     owner.stdout.close()
 
@@ -104,4 +89,4 @@ def test_a_stopped_serveris_gone_at_once() -> None:
     with S3Server() as server:
         pid = server.pid
         os.kill(pid, 0)
-    assert is_gone(pid, within_s=1)
+    assert is_gone(pid)

@@ -12,7 +12,7 @@ from actors.notifications.message_tracker import QueueDepth
 from slackwater.testing.servers import s3_events
 from slackwater.testing.servers.sqs_server import SqsServer
 from state.clock import SystemClock
-from tests.slackwater.testing.test_s3_server import is_gone
+from tests.waiting import is_gone
 
 _AT = datetime(2026, 2, 3, 4, 5, 6, 789_000, tzinfo=UTC)
 
@@ -33,7 +33,7 @@ def test_two_servers_have_queues_and_accounts_of_their_own(sqs: SqsServer) -> No
         pid = other.pid
         assert "QueueUrls" not in other.client().list_queues()
         assert other.create_queue("a").split("/")[3] != sqs.create_queue("a").split("/")[3]
-    assert is_gone(pid, within_s=1)
+    assert is_gone(pid)
 
 
 def test_the_repr_shows_no_secret(sqs: SqsServer) -> None:

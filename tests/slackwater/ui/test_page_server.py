@@ -116,7 +116,7 @@ def test_bad_records_show_what_they_were(written: WrittenRoot) -> None:
 @pytest.mark.parametrize(
     ("question", "status", "said"),
     [
-        ("files?status=lost", 400, "'lost' is no status of a file"),
+        ("files?status=lost", 400, "'lost' is not a valid status of a file"),
         ("files?limit=1000000", 400, "limit='1000000': give a number from 1 to 500"),
         ("files?limit=-1", 400, "give a number"),
         ("files?after=x", 400, "no place in this table"),

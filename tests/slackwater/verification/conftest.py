@@ -11,9 +11,6 @@ from pyspark.sql import SparkSession
 from slackwater.testing.servers.s3_server import S3Server
 from state.location import Location
 from tests.slackwater.verification.committed_root import CommittedRoot
-from tests.spark_bridge.conftest import local_spark
-
-__all__ = ["local_spark"]
 
 
 @pytest.fixture

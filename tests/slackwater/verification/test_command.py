@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 
 import pyarrow as pa
+import pytest
 
 from actors.formats.options import Csv
 from spark_bridge.analysis.view_definition import ViewDefinition
-from tests.slackwater.cli.command import slackwater
+from tests.slackwater.cli import command
+from tests.slackwater.cli.called_command import slackwater
 from tests.slackwater.verification.committed_root import CommittedRoot
 
 _SCHEMA = pa.schema([("k", pa.string()), ("n", pa.int64())])
@@ -48,8 +50,9 @@ def test_json_is_one_document_and_what_cannot_be_checked_is_no_success(root: Com
     assert view["files"] == [{"path": f"{root.raw.url}/a", "problem": "gone"}]
 
 
+@pytest.mark.more
 def test_spark_is_started_when_it_is_needed(root: CommittedRoot) -> None:
-    ended = slackwater("verify", _written(root), "--engine", "spark", "--json")
+    ended = command.slackwater("verify", _written(root), "--engine", "spark", "--json")
     assert ended.code == 0, ended.err
     assert json.loads(ended.out)["views"][0]["engine"] == "spark"
 

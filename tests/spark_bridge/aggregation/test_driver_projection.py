@@ -1,4 +1,4 @@
-"""Compiled projections over rows in the driver give what a query of the same plan gives, and fail as it does."""
+"""A compiled projection over rows in the driver gives the rows and the errors of a query with the same plan."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def rows(count: int) -> pa.Table:
 
 @pytest.mark.parametrize("count", [0, 1, 3, 50_000], ids=["none", "one", "few", "by a file"])
 @pytest.mark.parametrize("where", [None, "i % 2 = 1"], ids=["projected", "filtered"])
-def test_it_gives_what_a_query_gives(local_spark: SparkSession, count: int, where: str | None) -> None:
+def test_it_gives_the_rows_of_a_query(local_spark: SparkSession, count: int, where: str | None) -> None:
     expressions = ("upper(k) AS u", "i", "i + 1 AS next", "many", "transform(many, each -> concat(each, k)) AS joined")
     compiled, schema = projection(local_spark, *expressions, where=where)
     frame = frame_of_table(local_spark, rows(count))
@@ -56,7 +56,7 @@ def test_a_plan_that_changes_nothing_gives_its_rows(local_spark: SparkSession) -
     assert compiled.run(rows(100)).equals(rows(100))
 
 
-def test_an_error_in_a_late_row_is_raised(local_spark: SparkSession) -> None:
+def test_an_error_in_a_last_row_is_raised(local_spark: SparkSession) -> None:
     compiled, _ = projection(local_spark, "if(i = 49999, raise_error('too wet'), k) AS e")
     with pytest.raises(Py4JJavaError) as failed:
         compiled.run(rows(50_000))

@@ -1,4 +1,4 @@
-"""Every query of the guide has the class that the guide promises, and says why."""
+"""Every query of the guide has the class and the reason that the guide promises."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_query_has_the_class_that_is_promised(
     if view_class == "refused":
         with pytest.raises(NotIncrementalError, match=re.escape(reason)) as refused:
             analyse(local_spark, allowed, SCHEMAS, SCHEMAS)
-        assert "on_full" not in str(refused.value), "nothing would allow it"
+        assert "on_full" not in str(refused.value), "no option allows it"
         return
     plan = analyse(local_spark, allowed, SCHEMAS, SCHEMAS)
     assert plan.view_class == view_class

@@ -1,4 +1,4 @@
-"""A view is recognised from run to run, and a changed one is not taken for it."""
+"""The identity of a view is the same from run to run, and differs for a changed view."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Callable
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -21,22 +20,24 @@ from spark_bridge.materializer import Materializer
 from state.errors import DefinitionChangedError
 from state.location import Location
 from state.tables.records import CatalogView
+from tests.spark_bridge.analysis import identity_views
+from tests.spark_bridge.analysis.identity_views import QUERY, with_udf
 from tests.spark_bridge.random_rows import SCHEMA
-
-QUERY = "SELECT k, count(*) AS n, avg(i) AS a FROM t WHERE g = 1 AND k <> '1' GROUP BY k HAVING count(*) > 1"
 
 
 def identity(spark: SparkSession, query: str, schema: pa.Schema = SCHEMA) -> str:
     return analyse(spark, ViewDefinition("v", query), {"t": schema, "u": schema}).identity
 
 
+@pytest.mark.more
 def test_identity_is_the_same_in_another_process(local_spark: SparkSession) -> None:
     program = """
         from spark_bridge.analysis.analysis import analyse
-        from spark_bridge.session.session import SparkSettings, start_local_session
         from spark_bridge.analysis.view_definition import ViewDefinition
+        from spark_bridge.session.local_session import start_local_session
+        from spark_bridge.session.settings import SparkSettings
         from tests.spark_bridge.random_rows import SCHEMA
-        from tests.spark_bridge.analysis.test_identity import QUERY, with_udf
+        from tests.spark_bridge.analysis.identity_views import QUERY, with_udf
         spark = start_local_session(SparkSettings(), "identity")
         spark.range(3).count()
         for definition in (ViewDefinition("v", QUERY), ViewDefinition("v", function=with_udf())):
@@ -59,7 +60,7 @@ def test_identity_is_the_same_in_another_process(local_spark: SparkSession) -> N
         QUERY.replace("FROM t", "FROM t AS x").replace("avg(i)", "avg(x.i)").replace("GROUP BY k", "GROUP BY x.k"),
     ],
 )
-def test_identity_does_not_see_how_it_is_written(local_spark: SparkSession, other: str) -> None:
+def test_identity_does_not_see_the_wording(local_spark: SparkSession, other: str) -> None:
     assert identity(local_spark, other) == identity(local_spark, QUERY)
 
 
@@ -74,7 +75,7 @@ def test_identity_does_not_see_how_it_is_written(local_spark: SparkSession, othe
         ("FROM t", "FROM u"),
     ],
 )
-def test_identity_sees_what_is_computed(local_spark: SparkSession, old: str, new: str) -> None:
+def test_identity_sees_the_computation(local_spark: SparkSession, old: str, new: str) -> None:
     assert identity(local_spark, QUERY.replace(old, new)) != identity(local_spark, QUERY)
 
 
@@ -98,23 +99,6 @@ def test_function_and_query_of_one_plan_are_one_view(local_spark: SparkSession) 
     assert by_function == identity(local_spark, "SELECT k FROM t WHERE g = 1")
 
 
-def _scaled(x: Any) -> Any:
-    # A comment does not count.
-    return x * FACTOR
-
-
-FACTOR = 2.0
-
-
-def with_udf() -> Callable[[DataFrame], DataFrame]:
-    scaled = F.udf(_scaled, DoubleType())
-
-    def v(t: DataFrame) -> DataFrame:
-        return t.select(scaled("x").alias("s"))
-
-    return v
-
-
 def test_identity_sees_the_code_and_the_constants_of_a_udf(
     local_spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -125,7 +109,7 @@ def test_identity_sees_the_code_and_the_constants_of_a_udf(
     assert "return x * FACTOR" in known
     assert "comment" not in known
     assert of(with_udf()) == known
-    monkeypatch.setitem(globals(), "FACTOR", 3.0)
+    monkeypatch.setattr(identity_views, "FACTOR", 3.0)
     assert of(with_udf()) != known
 
 
@@ -154,11 +138,11 @@ def test_changed_definition_is_refused_with_both_texts(local_spark: SparkSession
         materializer.declare([ViewDefinition("v", "SELECT g FROM t")], {"t": SCHEMA}, {"v": known})
     same = [ViewDefinition("v", "select k  from t"), ViewDefinition("w", "SELECT k FROM t")]
     declaration = materializer.declare(same, {"t": SCHEMA, "u": None}, {"v": known, "gone": gone})
-    assert (declaration.new, declaration.late, declaration.frozen) == (("w",), (), ("gone",))
+    assert (declaration.new, declaration.backfills, declaration.frozen) == (("w",), (), ("gone",))
     declaration = materializer.declare(
         [*same, ViewDefinition("x", "SELECT * FROM u")], {"t": SCHEMA, "u": None}, {"v": back}
     )
-    assert (declaration.new, declaration.late, declaration.waiting) == (("w",), ("v",), ("x",))
+    assert (declaration.new, declaration.backfills, declaration.waiting) == (("w",), ("v",), ("x",))
     other = [ViewDefinition("v", "SELECT g FROM t", replace=True)]
-    assert materializer.declare(other, {"t": SCHEMA}, {"v": known}).late == ("v",)
+    assert materializer.declare(other, {"t": SCHEMA}, {"v": known}).backfills == ("v",)
     materializer.close()

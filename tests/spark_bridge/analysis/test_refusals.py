@@ -1,4 +1,4 @@
-"""What cannot be a view is refused in one line that names the view, the reason and what to do."""
+"""An impossible view is refused in one line that names the view, the reason and the advice."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_bridge.analysis.analysis import SourceWithoutSchemaError, analyse
+from spark_bridge.analysis.analysis import analyse
+from spark_bridge.analysis.spark_analysis import SourceWithoutSchemaError
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.materializer import Materializer
 from state.errors import NotIncrementalError, ViewError
@@ -54,7 +55,7 @@ def test_view_that_cannot_be_maintained_is_refused_with_the_reason(local_spark: 
     message = str(refused.value)
     assert message.startswith("view 'v' cannot be maintained epoch by epoch because of ")
     assert reason in message
-    assert ": " in message.partition(reason)[2], "it says what to do"
+    assert ": " in message.partition(reason)[2], "it has advice"
     assert "\n" not in message
 
 
@@ -100,7 +101,7 @@ def test_analysis_leaves_no_temporary_view_behind(local_spark: SparkSession) -> 
     assert [table.name for table in local_spark.catalog.listTables()] == []
 
 
-def test_source_without_schema_is_told_apart(local_spark: SparkSession) -> None:
+def test_source_without_schema_has_an_error_of_its_own(local_spark: SparkSession) -> None:
     with pytest.raises(SourceWithoutSchemaError, match="'later'"):
         analyse(local_spark, ViewDefinition("v", "SELECT * FROM later"), SCHEMAS)
 
@@ -116,7 +117,7 @@ def test_function_that_reads_an_unknown_source_is_refused(local_spark: SparkSess
         analyse(local_spark, ViewDefinition("v", function=lambda nope: nope), SCHEMAS)
 
 
-def test_what_a_function_raises_is_about_the_view(local_spark: SparkSession) -> None:
+def test_an_error_of_a_function_names_the_view(local_spark: SparkSession) -> None:
     with pytest.raises(ViewError, match="view 'v': its function raised ZeroDivisionError"):
         analyse(local_spark, ViewDefinition("v", function=lambda t: 1 / 0), SCHEMAS)
     with pytest.raises(ViewError, match="returned int; it must return"):

@@ -1,4 +1,4 @@
-"""What the analysis says about a view: its class, its key, its sources, and how it explains itself."""
+"""The plan of a view: its class, its key, its sources, and its explanation."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def test_class_and_key(local_spark: SparkSession, query: str, view_class: str, k
     assert (view.view_class, view.key) == (view_class, key)
 
 
-def test_sources_are_those_that_are_read(local_spark: SparkSession) -> None:
+def test_sources_are_the_sources_that_the_plan_reads(local_spark: SparkSession) -> None:
     assert plan(local_spark, "SELECT k FROM u").sources == ("u",)
     assert plan(local_spark, "SELECT k FROM u UNION ALL SELECT k FROM t").sources == ("u", "t")
     assert plan(local_spark, "WITH t AS (SELECT k FROM u) SELECT k FROM t").sources == ("u",)
 
 
-def test_explanation_says_class_reason_stored_and_cost(local_spark: SparkSession) -> None:
+def test_explanation_has_class_reason_stored_data_and_cost(local_spark: SparkSession) -> None:
     text = plan(local_spark, "SELECT k, sum(i) AS s FROM t GROUP BY k HAVING sum(i) > 0").explain()
     assert text.splitlines()[0] == "v: aggregate"
     for part in ("groups once, by 1 expression, with a filter on the groups", "reads      t", "by (k)", "upsert"):

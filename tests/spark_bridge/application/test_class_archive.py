@@ -1,4 +1,4 @@
-"""The archive of classes is built once, is used by Java, and whatever is wrong with it is never in the way."""
+"""The archive of classes is built once, Java uses it, and a faulty one has no effect."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import pytest
 
 from spark_bridge.application.class_archive import ClassArchive, cache_dir, merged
 from spark_bridge.application.class_path import class_path
-from spark_bridge.session.session import prepare_java
+from spark_bridge.application.java import prepare_java
+from tests.waiting import eventually
 
 _PROGRAM = "org.apache.spark.launcher.Main"
 
@@ -29,7 +30,7 @@ def archive_of(jar: Path) -> ClassArchive:
 
 
 def run(jar: Path, options: str) -> subprocess.CompletedProcess[str]:
-    """The program with nothing to do, as a JVM of an application is started: it says how it is used."""
+    """Runs the program without arguments, as a JVM of an application is started: it prints its usage."""
     command = [str(prepare_java() / "bin" / "java"), *options.split(), "-Xshare:auto", "-Xlog:class+load:stdout"]
     return subprocess.run(
         [*command, "-cp", str(jar), _PROGRAM], capture_output=True, text=True, check=False, timeout=60
@@ -49,7 +50,7 @@ def archive(jar: Path) -> ClassArchive:
     return made
 
 
-def test_second_start_maps_the_classes_that_the_first_has_noted(jar: Path) -> None:
+def test_second_start_maps_the_classes_that_the_first_has_listed(jar: Path) -> None:
     first = archive_of(jar)
     assert source_of_program(run(jar, first.options("driver"))).startswith("file:")
     assert first.build()
@@ -60,7 +61,7 @@ def test_second_start_maps_the_classes_that_the_first_has_noted(jar: Path) -> No
     assert [each.suffix for each in sorted(again.path.parent.iterdir())] == [".jsa", ".lock"]
 
 
-def test_damaged_archive_is_as_good_as_none(jar: Path, archive: ClassArchive) -> None:
+def test_damaged_archive_is_ignored(jar: Path, archive: ClassArchive) -> None:
     healthy = run(jar, archive.options("driver"))
     content = bytearray(archive.path.read_bytes())
     for place in range(len(content) // 3, len(content) - 1, 4096):
@@ -73,7 +74,7 @@ def test_damaged_archive_is_as_good_as_none(jar: Path, archive: ClassArchive) ->
 
 
 @pytest.mark.parametrize("content", [b"", b"no archive at all", b"\0" * 100_000])
-def test_what_is_no_archive_is_as_good_as_none(jar: Path, archive: ClassArchive, content: bytes) -> None:
+def test_file_that_is_not_an_archive_is_ignored(jar: Path, archive: ClassArchive, content: bytes) -> None:
     archive.path.chmod(0o600)
     archive.path.write_bytes(content)
     assert source_of_program(run(jar, archive.options("driver"))).startswith("file:")
@@ -84,14 +85,21 @@ def test_another_jar_has_another_archive(jar: Path, archive: ClassArchive) -> No
     assert archive_of(jar).path != archive.path
 
 
-def test_without_a_place_to_write_java_starts_as_ever(jar: Path, tmp_path: Path) -> None:
+def test_without_a_directory_java_starts_without_archive(jar: Path, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     nowhere = ClassArchive(prepare_java(), [str(jar)], tmp_path / "file" / "cache")
     assert nowhere.options("driver") == ""
     nowhere.begin_build()
 
 
-def test_of_two_that_build_one_does(jar: Path) -> None:
+def test_a_process_of_its_own_builds(jar: Path) -> None:
+    archive = archive_of(jar)
+    run(jar, archive.options("driver"))
+    archive.begin_build()
+    eventually(archive.path.exists)
+
+
+def test_one_of_two_builders_builds(jar: Path) -> None:
     archive = archive_of(jar)
     run(jar, archive.options("driver"))
     with open(archive.path.with_suffix(".lock"), "w") as lock:
@@ -100,11 +108,11 @@ def test_of_two_that_build_one_does(jar: Path) -> None:
     assert archive.build()
 
 
-def test_what_was_noted_while_another_built_is_removed(jar: Path, archive: ClassArchive) -> None:
-    late = archive.path.with_name(f"{archive.path.stem}.driver-pid7.classes")
-    late.write_text("java/lang/Object\n")
+def test_lists_made_during_a_build_are_removed(jar: Path, archive: ClassArchive) -> None:
+    left = archive.path.with_name(f"{archive.path.stem}.driver-pid7.classes")
+    left.write_text("java/lang/Object\n")
     archive.begin_build()
-    assert not late.exists()
+    assert not left.exists()
     assert archive.path.exists()
 
 

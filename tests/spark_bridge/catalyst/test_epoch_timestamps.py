@@ -65,7 +65,7 @@ def test_rows_get_the_time_of_the_epoch_that_ingests_them(local_spark: SparkSess
          [{"s": int(START.timestamp()) + 30}]),
     ],
 )  # fmt: skip
-def test_it_may_be_used_wherever_rows_are_looked_at(
+def test_it_may_stand_in_every_row_by_row_expression(
     local_spark: SparkSession, tmp_path: Path, query: str, expected: list[dict[str, Any]]
 ) -> None:
     assert followed(local_spark, tmp_path, query) == sorted(expected, key=str)
@@ -80,7 +80,7 @@ def test_above_a_grouping_it_is_refused(local_spark: SparkSession) -> None:
             analyse(local_spark, ViewDefinition("v", query), {"t": SCHEMA})
 
 
-def test_a_view_that_uses_it_is_known_by_its_identity(local_spark: SparkSession) -> None:
+def test_the_identity_of_a_view_shows_its_use(local_spark: SparkSession) -> None:
     for query, uses in (
         ("SELECT k, now() AS at FROM t", True),
         ("SELECT k, current_date() AS at FROM t", True),

@@ -1,4 +1,4 @@
-"""Rows that Spark's tasks write themselves are those that would have come through this process."""
+"""Rows that Spark's tasks write equal the rows that this process writes."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from spark_bridge.datasets.result_rows import append_result, create_of_result, r
 from state.errors import CommitRefusedError
 from state.lance.lance_access import open_dataset
 from state.location import Location
+from tests.cases import few
 from tests.spark_bridge.followed_view import FollowedView
 from tests.spark_bridge.random_rows import SCHEMA, random_rows
-from tests.spark_bridge.test_views_equal_spark import QUERIES
+from tests.spark_bridge.view_queries import QUERIES
 
 APPEND = [name for name in QUERIES if name.startswith("append_")]
 ROWS = pa.schema([pa.field("n", pa.int64(), nullable=False)])
@@ -29,7 +30,7 @@ def every_result_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(result_rows, "_STAGED_FROM_BYTES", 0)
 
 
-@pytest.mark.parametrize("name", APPEND)
+@pytest.mark.parametrize("name", few(APPEND, "append_all"))
 def test_a_view_is_sparks_answer_after_every_epoch(local_spark: SparkSession, tmp_path: Path, name: str) -> None:
     chance = random.Random(name)
     view = FollowedView(local_spark, tmp_path, ViewDefinition(name, QUERIES[name]), {"t": SCHEMA})
@@ -48,10 +49,12 @@ def test_the_order_of_a_result_is_that_of_its_rows(local_spark: SparkSession, tm
         stored = open_dataset(location, version)
         assert stored.to_table()["n"].to_pylist() == list(numbers)
         assert stored.schema == ROWS
-    assert len(open_dataset(location, 3).get_fragments()) == 5, "each task has written its own"
+    assert len(open_dataset(location, 3).get_fragments()) == 5, "each task writes its own fragment"
 
 
-def test_what_becomes_empty_is_empty_and_nothing_is_no_version(local_spark: SparkSession, tmp_path: Path) -> None:
+def test_an_empty_replacement_empties_and_an_empty_append_makes_no_version(
+    local_spark: SparkSession, tmp_path: Path
+) -> None:
     location = Location(str(tmp_path / "v.lance"))
     table = create_of_result(location, local_spark.range(10).toDF("n"), ROWS, 1)
     nothing = frame_of_table(local_spark, ROWS.empty_table())
@@ -72,7 +75,7 @@ def test_a_task_that_fails_leaves_the_dataset_as_it_was(local_spark: SparkSessio
     assert open_dataset(location).count_rows() == 15
 
 
-def test_it_is_refused_when_somebody_else_has_written(local_spark: SparkSession, tmp_path: Path) -> None:
+def test_a_commit_after_another_writer_is_refused(local_spark: SparkSession, tmp_path: Path) -> None:
     location = Location(str(tmp_path / "v.lance"))
     table = create_of_result(location, local_spark.range(10).toDF("n"), ROWS, 1)
     open_dataset(location).restore()

@@ -1,4 +1,4 @@
-"""Stored rows: one more view that Spark never sees, with one version an epoch."""
+"""Stored rows have one version per epoch, without Spark."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WIDER = pa.schema([*SCHEMA, ("n", pa.float64())])
 
 
 class Source:
-    """A source `s`, whose rows are staged as a fetch actor does."""
+    """A source `s`; it stages rows like a fetch actor."""
 
     def __init__(self, root: Path) -> None:
         self.root = Location(str(root))
@@ -35,7 +35,7 @@ class Source:
         self._row = 0
 
     def block(self, count: int = 2, schema: pa.Schema = SCHEMA) -> Block:
-        """The next rows of one file; row `i` has i, and a half of it in the column that came later."""
+        """The next rows of one file; row `i` has i, and i / 2 in the added column."""
         positions = list(range(self._row, self._row + count))
         self._row += count
         columns = {"k": [f"k{i % 2}" for i in positions], "i": positions, "n": [i / 2 for i in positions]}
@@ -68,11 +68,11 @@ def test_each_epoch_is_one_version(source: Source) -> None:
     assert first == ViewVersion("s.rows", PATH, 1)
     second = rows.apply([source.stored(3)])
     assert (second.version, source.numbers(second)) == (2, list(range(7)))
-    assert source.numbers(first) == list(range(4)), "an earlier epoch stays what it was"
+    assert source.numbers(first) == list(range(4)), "an earlier epoch is unchanged"
 
 
-@pytest.mark.parametrize("last", [SCHEMA, WIDER], ids=["of before", "with the column"])
-def test_a_column_that_comes_is_null_in_the_rows_of_before(source: Source, last: pa.Schema) -> None:
+@pytest.mark.parametrize("last", [SCHEMA, WIDER], ids=["without the column", "with the column"])
+def test_an_added_column_is_null_in_earlier_rows(source: Source, last: pa.Schema) -> None:
     rows = StoredRows(source.root, "s")
     before = rows.apply([source.stored()])
     blocks = [source.stored(2), source.stored(2, WIDER)]
@@ -85,7 +85,7 @@ def test_a_column_that_comes_is_null_in_the_rows_of_before(source: Source, last:
     assert source.numbers(both) == list(range(6))
 
 
-def test_after_a_take_over_only_the_new_writer_goes_on(source: Source) -> None:
+def test_after_a_take_over_only_the_new_writer_continues(source: Source) -> None:
     old = StoredRows(source.root, "s")
     recorded = old.apply([source.stored()])
     old.apply([source.stored()])  # its epoch was not committed
@@ -93,20 +93,20 @@ def test_after_a_take_over_only_the_new_writer_goes_on(source: Source) -> None:
     new = StoredRows(source.root, "s")
     new.open(taken_over)
     for blocks in ([source.stored()], [source.stored(2, WIDER)]):
-        with pytest.raises(CommitRefusedError, match="somebody else"):
+        with pytest.raises(CommitRefusedError, match="another process"):
             old.apply(blocks)
     version = new.apply([source.stored()])
     assert source.numbers(version) == [0, 1, 8, 9]
 
 
 @pytest.mark.parametrize("schema", [SCHEMA, WIDER], ids=["", "with a new column"])
-def test_rows_of_somebody_else_are_noticed(source: Source, schema: pa.Schema) -> None:
+def test_rows_of_another_writer_are_noticed(source: Source, schema: pa.Schema) -> None:
     rows = StoredRows(source.root, "s")
     rows.apply([source.stored()])
     other = {name: [None] for name in (*LINEAGE.names, *SCHEMA.names)}
     uri = source.root.child(PATH).lance_uri
     lance.write_dataset(pa.table(other, schema=pa.schema([*LINEAGE, *SCHEMA])), uri, mode="append")
-    with pytest.raises(CommitRefusedError, match="somebody else"):
+    with pytest.raises(CommitRefusedError, match="another process"):
         rows.apply([source.stored(2, schema)])
 
 
@@ -135,7 +135,9 @@ def test_the_materializer_writes_them_beside_the_views(local_spark: SparkSession
     assert set(empty.views) == {"v"}
     first = materializer.run_epoch(2, {"s": [source.block(), source.block()]})
     assert set(first.views) == {"v", "s.rows"}
-    assert [each.name for each in (*empty.created, *first.created)] == ["v"], "rows are no view of the catalog"
+    assert [each.name for each in (*empty.created, *first.created)] == ["v"], (
+        "stored rows are not a view of the catalog"
+    )
     none = materializer.run_epoch(3, {})
     assert none.views == first.views
     materializer.declare([definition], {"s": SCHEMA, "t": SCHEMA}, {each.name: each for each in empty.created})

@@ -1,4 +1,4 @@
-"""One view's dataset: found by key at any size, kept tidy, and written by one only."""
+"""The dataset of one view: look-ups by key at any size, small upkeep tasks, a single writer."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def test_an_index_is_due_at_once_after_a_large_write(tmp_path: Path) -> None:
     assert not ViewTable.open(location, lance.dataset(location.lance_uri).version).tidy()
 
 
-def test_upserts_take_out_exactly_the_rows_that_have_the_keys(tmp_path: Path) -> None:
-    """At any place of several fragments, again and again, and a whole fragment at once."""
+def test_upserts_replace_exactly_the_rows_with_the_keys(tmp_path: Path) -> None:
+    """In several fragments, repeatedly, and with a whole fragment at once."""
     chance = random.Random(5)
     location = Location(str(tmp_path / "v.lance"))
     table = ViewTable.create(location, groups(*range(9_000)))
@@ -112,7 +112,7 @@ def test_upserts_on_s3(s3: S3Server, bucket: str) -> None:
 
 
 @pytest.mark.parametrize("by", ["upsert", "delete"])
-def test_upsert_of_before_another_commit_is_refused(tmp_path: Path, by: str) -> None:
+def test_upsert_after_another_commit_is_refused(tmp_path: Path, by: str) -> None:
     location = Location(str(tmp_path / "v.lance"))
     ViewTable.create(location, groups(*range(100)))
     stale, writer = ViewTable.open(location, 1), ViewTable.open(location, 1)
@@ -123,7 +123,7 @@ def test_upsert_of_before_another_commit_is_refused(tmp_path: Path, by: str) -> 
     assert found(ViewTable.open(location, 2), 7, 9) == {"it's 7": 0, "it's 9": 2}
 
 
-def test_small_pieces_are_put_together_without_another_version_of_the_rows(tmp_path: Path) -> None:
+def test_small_pieces_are_merged_without_another_version_of_the_rows(tmp_path: Path) -> None:
     location = Location(str(tmp_path / "v.lance"))
     table = ViewTable.create(location, groups(0))
     tidied = 0
@@ -135,10 +135,11 @@ def test_small_pieces_are_put_together_without_another_version_of_the_rows(tmp_p
         assert lance.dataset(location.lance_uri, version=before).count_rows() == number + 1
     dataset = lance.dataset(location.lance_uri)
     assert dataset.count_rows() == 200
-    assert tidied == 12 and dataset.version > 200, "it has made versions of its own"
+    assert tidied == 12 and dataset.version > 200, "tidying makes versions of its own"
     assert len(dataset.get_fragments()) < 3 * 8 + 16
 
 
+@pytest.mark.more
 def test_a_view_that_changes_for_long_has_few_fragments_and_a_short_index(tmp_path: Path) -> None:
     table = ViewTable.create(Location(str(tmp_path / "v.lance")), groups(*range(10_000)))
     for epoch in range(16 * 20):
@@ -163,7 +164,7 @@ def test_a_task_takes_only_the_fragments_that_it_chose(tmp_path: Path) -> None:
     assert fragments[0].fragment_id == 0
 
 
-def test_what_is_large_is_not_written_again(tmp_path: Path) -> None:
+def test_large_fragments_are_not_written_again(tmp_path: Path) -> None:
     table = ViewTable.create(Location(str(tmp_path / "v.lance")), groups(*range(110_000)))
     for number in range(64):
         table.append(groups(200_000 + number))
@@ -181,7 +182,7 @@ def test_tidying_after_a_take_over_is_refused(tmp_path: Path, size: int, commits
         table.append(groups(size + number))
     taker = lance.dataset(location.lance_uri, version=table.version)
     taker.restore()
-    with pytest.raises(CommitRefusedError, match="somebody else"):
+    with pytest.raises(CommitRefusedError, match="another process"):
         table.tidy()
     assert lance.dataset(location.lance_uri).version == taker.version
 

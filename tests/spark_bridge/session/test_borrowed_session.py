@@ -1,4 +1,4 @@
-"""A session of the user's is looked over before a run uses it, and keeps its settings."""
+"""A user's session is checked before a run uses it, and keeps its settings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from pyspark.sql import SparkSession
 
 import slackwater as sw
 from spark_bridge.session.borrowed_session import borrow, can_compute, refuse_unfit
-from spark_bridge.session.session import find_session, session_at_hand
+from spark_bridge.session.local_session import session_at_hand
+from spark_bridge.session.session import find_session
 from spark_bridge.session.settings import SparkSettings
 from state.errors import SettingsError
 
@@ -27,10 +28,10 @@ def test_session_that_is_not_on_ray_is_refused(local_spark: SparkSession) -> Non
         ({"spark.executor.extraJavaOptions": ""}, "give them in spark.executor.extraJavaOptions"),
     ],
 )
-def test_session_with_settings_that_a_run_cannot_live_with_is_refused(
+def test_session_with_unfit_settings_is_refused(
     local_spark: SparkSession, monkeypatch: pytest.MonkeyPatch, configs: dict[str, str], said: str
 ) -> None:
-    """A real session, but for where it says that it runs, and what it says that it was started with."""
+    """A real session with another master and other start settings in its answers."""
     conf = local_spark.sparkContext.getConf().setAll(list(configs.items()))
     monkeypatch.setattr(local_spark.sparkContext, "master", "ray://127.0.0.1:1")
     refuse_unfit(local_spark)
@@ -54,7 +55,7 @@ def test_views_are_computed_under_our_settings_and_the_users_stay(local_spark: S
         local_spark.conf.set("spark.sql.session.timeZone", "UTC")
 
 
-def test_what_needs_no_ray_takes_the_session_of_the_process_and_leaves_it(
+def test_work_without_ray_takes_the_session_of_the_process_and_leaves_it(
     local_spark: SparkSession, tmp_path: Path
 ) -> None:
     (tmp_path / "raw").mkdir()
@@ -71,4 +72,4 @@ def test_what_needs_no_ray_takes_the_session_of_the_process_and_leaves_it(
 
 
 def test_application_without_an_executor_cannot_compute(local_spark: SparkSession) -> None:
-    assert not can_compute(local_spark), "a local session has none"
+    assert not can_compute(local_spark), "a local session has no executor"

@@ -9,14 +9,13 @@ import duckdb
 import lance
 import pyarrow as pa
 import pytest
-import ray
 from pyspark.sql import SparkSession
 
-from actors.protocol.blocks import Block
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.materializer import Materializer
 from state.location import Location
 from tests.spark_bridge.random_rows import SCHEMA, random_rows
+from tests.spark_bridge.ray_blocks import blocks
 
 pytestmark = pytest.mark.ray
 
@@ -26,25 +25,12 @@ VIEWS = {
 }
 
 
-def ipc_bytes(table: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return bytes(sink.getvalue().to_pybytes())
-
-
-def blocks(table: pa.Table, pieces: int) -> list[Block]:
-    step = -(-table.num_rows // pieces)
-    cuts = [table.slice(start, step) for start in range(0, table.num_rows, step)]
-    return [Block("test", "t", ray.put(ipc_bytes(each)), each.num_rows, each.nbytes) for each in cuts]
-
-
 def lines(table: pa.Table) -> list[str]:
     """The rows in an order of their own."""
     return sorted(repr(row) for row in table.to_pylist())
 
 
-def test_every_type_arrives_in_spark_and_in_the_view_as_it_was(session: SparkSession, tmp_path: Path) -> None:
+def test_every_type_arrives_unchanged_in_spark_and_in_the_view(session: SparkSession, tmp_path: Path) -> None:
     chance, root = random.Random(21), Location(str(tmp_path))
     materializer = Materializer(session, root)
     materializer.declare([ViewDefinition(*view) for view in VIEWS.items()], {"t": SCHEMA}, {})
@@ -59,6 +45,6 @@ def test_every_type_arrives_in_spark_and_in_the_view_as_it_was(session: SparkSes
     )
     assert appended.schema == SCHEMA
     assert lines(appended) == lines(rows)
-    # DuckDB has its own mind about the average of decimals.
+    # DuckDB's average of decimals has another type.
     expected = duckdb.sql("SELECT k, count(*) AS n, sum(i)::BIGINT AS s FROM rows GROUP BY k").to_arrow_table()
     assert lines(grouped.select(["k", "n", "s"])) == lines(expected)

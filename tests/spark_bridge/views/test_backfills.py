@@ -1,4 +1,4 @@
-"""A backfill becomes what Spark computes over all rows, wherever it is interrupted, and is not seen before."""
+"""A backfill equals Spark's answer over all rows, wherever it is interrupted, and is hidden before."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ from state.errors import RunFailedError
 from state.lance import view_dataset
 from state.location import Location
 from state.tables.records import CatalogView, ViewVersion
+from tests.cases import few
 from tests.spark_bridge.followed_view import FollowedView, blocks
 from tests.spark_bridge.random_rows import SCHEMA, random_rows
 
 EARLY = ViewDefinition("early", "SELECT k, count(*) AS n FROM t GROUP BY k")
-LATE = {
+QUERIES = {
     "grouped": "SELECT k, count(*) AS n, sum(i) AS s, max(day) AS d FROM t GROUP BY k",
     "having": "SELECT k, sum(i) AS s FROM t GROUP BY k HAVING sum(i) > 0",
     "one_row": "SELECT count(*) AS n, min(i) AS lo FROM t",
@@ -32,7 +33,7 @@ LATE = {
 
 
 class Rows:
-    """Rows that were ingested; pieces have seven of them.  `lost` positions are in files that are gone."""
+    """A history of ingested rows, in pieces of seven.  `lost` positions are in files that are gone."""
 
     def __init__(self, rows: pa.Table, begin: int, lost: Sequence[int] = ()) -> None:
         self._rows, self._at, self._lost = rows, begin, lost
@@ -53,7 +54,7 @@ class Rows:
 
 
 class Pipeline:
-    """A materializer with an early view, whose epochs are committed at once."""
+    """A materializer with an early view; its epochs are committed at once."""
 
     def __init__(self, spark: SparkSession, root: Path) -> None:
         self.spark, self.root = spark, Location(str(root))
@@ -75,7 +76,7 @@ class Pipeline:
         self.materializer.declare(definitions, {"t": SCHEMA}, self.known)
 
     def crash(self) -> None:
-        """What was written and not recorded is not built upon."""
+        """Continues in a new materializer from the recorded versions; versions written later are lost."""
         self.materializer.close()
         self.term += 1
         self.views = {name: view_dataset.restore(self.root, view, self.term) for name, view in self.views.items()}
@@ -99,7 +100,7 @@ class Pipeline:
             self.run(random_rows(chance, chance.choice([0, 3])))
             if not self.materializer.backfilling:
                 return
-        raise AssertionError("it never came to an end")
+        raise AssertionError("the backfill did not become complete")
 
     def check(self, definition: ViewDefinition) -> None:
         reference = FollowedView(self.spark, Path(self.root.path), definition, {"t": SCHEMA})
@@ -120,13 +121,13 @@ def pipeline(local_spark: SparkSession, tmp_path: Path) -> Pipeline:
     return made
 
 
-@pytest.mark.parametrize("name", LATE)
-def test_it_is_complete_when_it_is_shown_wherever_it_was_interrupted(pipeline: Pipeline, name: str) -> None:
+@pytest.mark.parametrize("name", few(QUERIES, "having", "appended"))
+def test_a_shown_backfill_is_complete_wherever_it_was_interrupted(pipeline: Pipeline, name: str) -> None:
     chance = random.Random(f"late {name}")
-    late = ViewDefinition(name, LATE[name])
+    added = ViewDefinition(name, QUERIES[name])
     for _ in range(3):
         pipeline.run(random_rows(chance, 12))
-    pipeline.declare(EARLY, late)
+    pipeline.declare(EARLY, added)
     for _ in range(3):
         pipeline.run(random_rows(chance, chance.choice([0, 5])))
         assert name not in pipeline.views
@@ -137,20 +138,20 @@ def test_it_is_complete_when_it_is_shown_wherever_it_was_interrupted(pipeline: P
     pipeline.finish(chance)
     assert f"{name}.next" not in {*pipeline.views, *pipeline.known}
     assert pipeline.known[name].created_epoch == pipeline.epoch
-    pipeline.check(late)
+    pipeline.check(added)
     pipeline.run(random_rows(chance, 9))
     pipeline.crash()
     pipeline.run(random_rows(chance, 9))
-    pipeline.check(late)
+    pipeline.check(added)
     pipeline.check(EARLY)
 
 
-def test_what_replaces_a_view_is_shown_when_it_is_complete_and_not_before(pipeline: Pipeline) -> None:
+def test_a_replacement_is_shown_when_it_is_complete_and_not_before(pipeline: Pipeline) -> None:
     chance = random.Random(2)
     for _ in range(2):
         pipeline.run(random_rows(chance, 12))
     before = pipeline.views["early"]
-    other = ViewDefinition("early", LATE["grouped"], replace=True)
+    other = ViewDefinition("early", QUERIES["grouped"], replace=True)
     pipeline.declare(other)
     pipeline.run(random_rows(chance, 5))
     assert pipeline.views["early"] == before
@@ -161,65 +162,65 @@ def test_what_replaces_a_view_is_shown_when_it_is_complete_and_not_before(pipeli
     assert pipeline.materializer.backfilling == {}, "with replace=True the stored view is the declared one"
 
 
-def test_rows_that_were_read_without_its_columns_are_history(pipeline: Pipeline) -> None:
+def test_rows_that_were_read_without_its_columns_become_history(pipeline: Pipeline) -> None:
     chance = random.Random(3)
     pipeline.run(random_rows(chance, 12))
-    late = ViewDefinition("late", LATE["grouped"])
-    pipeline.declare(EARLY, late)
+    added = ViewDefinition("added", QUERIES["grouped"])
+    pipeline.declare(EARLY, added)
     pipeline.run(random_rows(chance, 5), columns=["k"])
-    assert "late.next" not in pipeline.views
+    assert "added.next" not in pipeline.views
     pipeline.run(random_rows(chance, 5))
-    assert pipeline.views["late.next"].pinned_epoch == 2
+    assert pipeline.views["added.next"].pinned_epoch == 2
     pipeline.run(random_rows(chance, 5), columns=["k"])
-    assert "late.next" not in {*pipeline.views, *pipeline.known}, "it begins anew"
+    assert "added.next" not in {*pipeline.views, *pipeline.known}, "it restarts"
     pipeline.finish(chance)
-    pipeline.check(late)
-    with pytest.raises(RunFailedError, match="view 'late': rows were read before it was added"):
+    pipeline.check(added)
+    with pytest.raises(RunFailedError, match="view 'added': rows were read before it was added"):
         pipeline.run(random_rows(chance, 5), columns=["k"])
 
 
-def test_a_view_that_misses_a_file_is_not_shown_until_it_may_be(pipeline: Pipeline) -> None:
+def test_a_view_with_a_missing_file_is_shown_only_if_allowed(pipeline: Pipeline) -> None:
     chance = random.Random(4)
     pipeline.run(random_rows(chance, 30))
     pipeline.lost = (10,)
-    late = ViewDefinition("late", LATE["grouped"])
-    pipeline.declare(EARLY, late)
+    added = ViewDefinition("added", QUERIES["grouped"])
+    pipeline.declare(EARLY, added)
     pipeline.run(random_rows(chance, 0))
     while pipeline.materializer.backfill():
         pass
     pipeline.run(random_rows(chance, 3))
-    assert pipeline.materializer.blocked == {"late": ("file 10",)}
-    assert "late" not in pipeline.views
+    assert pipeline.materializer.blocked == {"added": ("file 10",)}
+    assert "added" not in pipeline.views
     pipeline.crash()
     assert pipeline.materializer.blocked == {}, "the file may be back"
-    pipeline.declare(EARLY, ViewDefinition("late", LATE["grouped"], on_missing="allow"))
+    pipeline.declare(EARLY, ViewDefinition("added", QUERIES["grouped"], on_missing="allow"))
     pipeline.finish(chance)
-    assert pipeline.known["late"].missing == ("file 10",)
+    assert pipeline.known["added"].missing == ("file 10",)
 
 
-def test_what_is_not_wanted_any_more_ends_with_the_next_epoch(pipeline: Pipeline) -> None:
+def test_an_undeclared_backfill_and_a_dropped_view_end_with_the_next_epoch(pipeline: Pipeline) -> None:
     chance = random.Random(5)
     pipeline.run(random_rows(chance, 12))
-    pipeline.declare(EARLY, ViewDefinition("late", LATE["grouped"]))
+    pipeline.declare(EARLY, ViewDefinition("added", QUERIES["grouped"]))
     pipeline.run(random_rows(chance, 0))
-    assert "late.next" in pipeline.views
+    assert "added.next" in pipeline.views
     pipeline.declare(EARLY)
     pipeline.run(random_rows(chance, 0))
-    assert "late.next" not in {*pipeline.views, *pipeline.known}
+    assert "added.next" not in {*pipeline.views, *pipeline.known}
     pipeline.materializer.drop("early")
     pipeline.declare()
     pipeline.run(random_rows(chance, 4))
     assert (pipeline.views, pipeline.known) == ({}, {})
 
 
-def test_pieces_are_merged_once_though_an_epoch_that_recorded_them_was_lost(pipeline: Pipeline) -> None:
+def test_pieces_that_no_epoch_recorded_are_merged_once(pipeline: Pipeline) -> None:
     chance = random.Random(6)
     pipeline.run(random_rows(chance, 40))
-    late = ViewDefinition("late", LATE["grouped"])
-    pipeline.declare(EARLY, late)
+    added = ViewDefinition("added", QUERIES["grouped"])
+    pipeline.declare(EARLY, added)
     pipeline.run(random_rows(chance, 0))
     for _ in range(2):
         assert pipeline.materializer.backfill()
     pipeline.crash()
     pipeline.finish(chance)
-    pipeline.check(late)
+    pipeline.check(added)

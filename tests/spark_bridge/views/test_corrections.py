@@ -1,4 +1,4 @@
-"""After every correction a view is what Spark computes over the files as they are then."""
+"""After every correction a view equals Spark's answer over the present files."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from pyspark.sql import SparkSession
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.materializer import Materializer
 from state.errors import ViewError
+from tests.cases import few
 from tests.spark_bridge.corrected_view import CorrectedView
 from tests.spark_bridge.followed_view import FollowedView
 from tests.spark_bridge.random_rows import SCHEMA, random_rows
-from tests.spark_bridge.test_views_equal_spark import DEFINITIONS
+from tests.spark_bridge.view_queries import DEFINITIONS
 
 
-def test_an_append_view_that_does_not_know_its_files_is_refused_with_the_next_step(
+def test_an_append_view_whose_rows_do_not_name_their_file_is_refused_with_the_next_step(
     local_spark: SparkSession, tmp_path: Path
 ) -> None:
     definition = ViewDefinition("v", "SELECT k, i FROM t")
@@ -26,7 +27,7 @@ def test_an_append_view_that_does_not_know_its_files_is_refused_with_the_next_st
     known = {view.name: view for view in made.created}
     replacing = Materializer(local_spark, before.root, materialized=["t"], replacing=["t"])
     replacing.open(before.views, 1, frozenset("t"))
-    with pytest.raises(ViewError, match=r"view 'v' does not know which file a row is from.*replace=True"):
+    with pytest.raises(ViewError, match=r"view 'v' does not know the file of a row.*replace=True"):
         replacing.declare([definition], {"t": SCHEMA}, known)
     both = ViewDefinition("v", "SELECT k FROM t UNION ALL SELECT k FROM u")
     with pytest.raises(ViewError, match=r"view 'v' reads t, .* and u, whose rows are not stored"):
@@ -34,28 +35,24 @@ def test_an_append_view_that_does_not_know_its_files_is_refused_with_the_next_st
     replacing.close()
 
 
-def test_a_backfill_begins_anew_when_what_it_has_read_is_corrected(local_spark: SparkSession, tmp_path: Path) -> None:
+def test_a_correction_restarts_a_backfill(local_spark: SparkSession, tmp_path: Path) -> None:
     early = ViewDefinition("early", "SELECT k, count(*) AS n FROM t GROUP BY k")
-    late = ViewDefinition("late", "SELECT k, sum(i) AS s FROM t GROUP BY k")
+    added = ViewDefinition("added", "SELECT k, sum(i) AS s FROM t GROUP BY k")
     view = CorrectedView(local_spark, tmp_path, early)
     view.correct({("t", "a"): random_rows(random.Random(2), 9)}, {})
-    view.materializer.declare([early, late], {"t": SCHEMA}, {"early": view.catalog["early"]})
+    view.materializer.declare([early, added], {"t": SCHEMA}, {"early": view.catalog["early"]})
     view.correct({}, {})
-    assert view.views["late.next"].pinned_epoch == 1
+    assert view.views["added.next"].pinned_epoch == 1
     view.correct({}, {("t", "a"): None})
-    assert "late.next" not in view.views, "what it had is nobody's"
+    assert "added.next" not in view.views, "its first dataset is dropped"
     view.correct({}, {})
-    assert view.views["late.next"].pinned_epoch == 3, "its history is that with the correction"
+    assert view.views["added.next"].pinned_epoch == 3, "its history has the correction"
 
 
-SHORT = {
-    "counts", "extremes", "having", "one_row_having", "over_explode", "distinct_filtered", "collections", "rollup",
-    "append_explode", "append_union", "udf_rows",
-}  # fmt: skip
-ALL = [each if each.name in SHORT else pytest.param(each, marks=pytest.mark.full) for each in DEFINITIONS]
+SHORT = ("counts", "one_row_having", "distinct_filtered", "append_union")
 
 
-@pytest.mark.parametrize("definition", ALL, ids=lambda definition: definition.name)
+@pytest.mark.parametrize("definition", few(DEFINITIONS, *SHORT), ids=lambda definition: definition.name)
 def test_view_is_sparks_answer_after_files_were_replaced_and_forgotten(
     local_spark: SparkSession, tmp_path: Path, definition: ViewDefinition
 ) -> None:

@@ -1,4 +1,4 @@
-"""A view that is recomputed is Spark's answer over all stored rows, whatever happened to their dataset."""
+"""A full view equals Spark's answer over all stored rows, after any change of their dataset."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RANKED = "SELECT k, n, row_number() OVER (PARTITION BY k ORDER BY n) AS r FROM t
 
 
 def stored(root: Path, rows: pa.Table, name: str = "t") -> ViewVersion:
-    """Rows of a source as they are stored, appended to those that are there."""
+    """Appends rows to the stored rows of a source."""
     uri = root / "views" / f"{name}.rows-1.lance"
     lineage = rows.add_column(0, "__sw_row", pa.array(range(rows.num_rows), pa.int64()))
     dataset = lance.write_dataset(lineage, str(uri), mode="append" if uri.exists() else "create")
@@ -60,10 +60,10 @@ def test_it_is_computed_over_the_rows_of_one_version(local_spark: SparkSession, 
     later = view.refresh(6, {"t": second})
     assert (later.version, later.path) == (version.version + 1, version.path)
     assert [row[1:] for row in content(tmp_path, later)] == [(1, 1), (4, 2), (7, 3), (2, 1), (8, 2)]
-    assert len(content(tmp_path, version)) == 3, "earlier epochs keep what they had"
+    assert len(content(tmp_path, version)) == 3, "an earlier epoch keeps its rows"
 
 
-def test_rows_that_were_replaced_by_as_many_make_it_stale_and_a_take_over_does_not(
+def test_a_replacement_of_equal_size_makes_it_stale_and_a_take_over_does_not(
     local_spark: SparkSession, tmp_path: Path
 ) -> None:
     view = full_view(local_spark, tmp_path, ViewDefinition("v", RANKED, on_full="allow"))
@@ -75,9 +75,7 @@ def test_rows_that_were_replaced_by_as_many_make_it_stale_and_a_take_over_does_n
     assert view.is_stale({"t": replace(first, version=dataset.version, progress="6")})
 
 
-def test_a_source_without_rows_is_empty_and_a_column_that_came_later_is_null(
-    local_spark: SparkSession, tmp_path: Path
-) -> None:
+def test_a_source_without_rows_is_empty_and_an_added_column_is_null(local_spark: SparkSession, tmp_path: Path) -> None:
     query = "SELECT t.k, count(u.n) AS n, max(t.at) AS at FROM t LEFT JOIN u ON t.k = u.k GROUP BY t.k"
     view = full_view(local_spark, tmp_path, ViewDefinition("v", query, on_full="allow"))
     assert content(tmp_path, view.refresh(1, {})) == []
@@ -96,10 +94,10 @@ def test_many_rows_are_read_by_sparks_workers(local_spark: SparkSession, tmp_pat
     for start in (0, 15_000):
         version = stored(tmp_path, rows(*range(start, start + 15_000)))
     assert content(tmp_path, view.refresh(1, {"t": version})) == [(2 * (29_999 + 29_998 + 29_997), 3)]
-    assert local_spark.conf.get("spark.sql.shuffle.partitions") == "1", "the epochs' session is as it was"
+    assert local_spark.conf.get("spark.sql.shuffle.partitions") == "1", "the epochs' session is unchanged"
 
 
-def test_it_is_refused_when_somebody_else_has_written(local_spark: SparkSession, tmp_path: Path) -> None:
+def test_a_commit_after_another_writer_is_refused(local_spark: SparkSession, tmp_path: Path) -> None:
     view = full_view(local_spark, tmp_path, ViewDefinition("v", RANKED, on_full="allow"))
     assert view.version is not None
     taken = open_dataset(Location(str(tmp_path)).child(view.version.path))

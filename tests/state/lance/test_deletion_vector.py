@@ -1,8 +1,9 @@
-"""The rows that were taken out of a fragment, as Lance knows them too."""
+"""Deletion files: read as Lance writes them, and written as Lance reads them."""
 
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -10,6 +11,8 @@ import lance
 import numpy as np
 import pyarrow as pa
 import pytest
+from lance import LanceOperation, Transaction
+from lance.fragment import DeletionFile
 
 from state.errors import NotFoundError, ProtocolError
 from state.lance.deletion_vector import deleted_offsets, read_roaring, write_roaring
@@ -50,34 +53,38 @@ def test_deleted_rows_are_those_that_lance_leaves_out(tmp_path: Path, condition:
     assert deleted_offsets(location, fragment).tolist() == as_lance_knows(fragment)
 
 
-def test_every_kind_of_container_is_read() -> None:
-    few = sorted(Random(1).sample(range(65_536), 100))
-    many = sorted(Random(2).sample(range(65_536), 30_000))
-    runs = [(5, 3), (100, 0), (65_000, 535)]
-    in_runs = [number for first, more in runs for number in range(first, first + more + 1)]
-    bits = np.zeros(65_536, np.uint8)
-    bits[many] = 1
-    bodies = [
-        struct.pack("<100H", *few),
-        np.packbits(bits, bitorder="little").tobytes(),
-        struct.pack("<H", len(runs)) + b"".join(struct.pack("<HH", *run) for run in runs),
-        struct.pack("<H", 7),
-    ]
-    heads = [(0, 99), (1, 29_999), (7, len(in_runs) - 1), (40_000, 0)]
-    head = b"".join(struct.pack("<HH", *each) for each in heads)
-    expected = [*few, *(65_536 + n for n in many), *((7 << 16) + n for n in in_runs), (40_000 << 16) + 7]
-    cookie = struct.pack("<I", 12347 | (len(heads) - 1) << 16) + bytes([0b0100])
-    content = cookie + head + bytes(4 * len(heads)) + b"".join(bodies)
-    assert read_roaring(content).tolist() == expected
-
-    three = struct.pack("<I", 12347 | 2 << 16) + bytes([0b0100]) + head[:12] + b"".join(bodies[:3])
-    assert read_roaring(three).tolist() == expected[:-1], "without the places of the containers, when they are few"
-    assert read_roaring(struct.pack("<II", 12346, 0)).tolist() == []
+@pytest.mark.parametrize(
+    "deleted",
+    [
+        pytest.param([7], id="one"),
+        pytest.param(sorted(Random(1).sample(range(ROWS), 3_000)), id="arrays"),
+        pytest.param(sorted(Random(2).sample(range(ROWS), 150_000)), id="bitmaps"),
+        pytest.param([*range(5), *range(65_000, 140_000), ROWS - 1], id="runs"),
+        pytest.param([*range(0, 60_000, 2), *range(70_000, 130_000), 140_000], id="all kinds"),
+    ],
+)
+def test_lance_leaves_out_the_rows_of_a_bitmap_that_is_written(tmp_path: Path, deleted: list[int]) -> None:
+    location = Location(str(tmp_path / "v.lance"))
+    dataset = create_dataset(location, pa.table({"n": list(range(ROWS))}))
+    [fragment] = dataset.get_fragments()
+    file = DeletionFile(dataset.version, 1, "bitmap", len(deleted), None)
+    path = tmp_path / "v.lance" / file.path(fragment.fragment_id)
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(write_roaring(np.array(deleted, np.uint32)))
+    changed = replace(fragment.metadata, deletion_file=file)
+    update = LanceOperation.Update(removed_fragment_ids=[], updated_fragments=[changed], new_fragments=[])
+    dataset = lance.LanceDataset.commit(dataset, Transaction(dataset.version, update))
+    assert sorted(set(range(ROWS)) - set(dataset.to_table()["n"].to_pylist())) == deleted
+    [fragment] = dataset.get_fragments()
+    assert deleted_offsets(location, fragment).tolist() == deleted
+    dataset.delete("n = 10")
+    [fragment] = dataset.get_fragments()
+    assert deleted_offsets(location, fragment).tolist() == sorted({*deleted, 10}), "Lance continues the bitmap"
 
 
 @pytest.mark.parametrize("content", [b"", b"\x00" * 40, struct.pack("<IIHH", 12346, 1, 0, 9)])
-def test_what_is_no_bitmap_is_told(content: bytes) -> None:
-    with pytest.raises(ProtocolError, match="file of deleted rows"):
+def test_a_file_that_is_not_a_bitmap_is_refused(content: bytes) -> None:
+    with pytest.raises(ProtocolError, match="not a valid Roaring bitmap"):
         read_roaring(content)
 
 
@@ -92,6 +99,6 @@ def test_a_file_that_is_gone_is_not_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("count", [0, 1, 4_096, 4_097, 200_000])
-def test_what_is_written_is_read(count: int) -> None:
+def test_a_written_bitmap_is_read(count: int) -> None:
     numbers = np.array(sorted(Random(count).sample(range(1_000_000), count)), np.uint32)
     assert read_roaring(write_roaring(numbers)).tolist() == numbers.tolist()

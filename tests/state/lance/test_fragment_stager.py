@@ -1,4 +1,4 @@
-"""Rows staged by many for one dataset: before there is one, while it gets columns, and when nobody commits them."""
+"""Staged fragments: for a missing dataset, for one that gets columns, and without a commit."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def location(request: pytest.FixtureRequest, tmp_path: Path) -> Location:
 
 
 def committed(location: Location, epochs: Sequence[Sequence[int]], *, staged_late: bool) -> pa.Table:
-    """What a dataset has after epochs with blocks of these ages; all staged before the first one, or each in time."""
+    """The rows of a dataset after epochs with blocks of these ages; all staged before the first, or each in time."""
     stagers = [FragmentStager(location), FragmentStager(location)]
 
     def stage(age: int) -> tuple[str, ...]:
@@ -112,7 +112,7 @@ def test_blocks_of_before_and_after_new_columns_are_what_they_were(
     )
 
 
-def test_what_nobody_commits_goes_with_a_clean_up_after_seven_days(tmp_path: Path) -> None:
+def test_fragments_without_a_commit_are_deleted_after_seven_days(tmp_path: Path) -> None:
     location = Location(str(tmp_path / "r.lance"))
     stager = FragmentStager(location)
     dataset = create_of_fragments(location, SCHEMAS[0], staged_fragments(stager.stage(rows(0))))

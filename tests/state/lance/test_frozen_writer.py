@@ -1,4 +1,4 @@
-"""Fencing among real processes: frozen in the middle of a commit, many takers at once, many first starts at once."""
+"""Fencing of real processes: frozen during a commit, simultaneous take-overs, simultaneous first starts."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from state.lance.lance_store import LanceStateStore, dataset_location
 from state.location import Location
 from state.tables.delta import DeltaBuilder
 from state.tables.records import EpochCounts, EpochSeconds
+from tests.cases import few
 from tests.state.store_process import StoreProcess
 
 CLOCK = SystemClock()
@@ -26,14 +27,14 @@ REPETITIONS = 10
 
 @pytest.fixture(scope="module")
 def processes() -> Iterator[list[StoreProcess]]:
-    """They are started once: that takes longer than all that they do."""
+    """Processes, started once: a start takes longer than all tests."""
     started = [StoreProcess() for _ in range(8)]
     yield started
     for process in started:
         process.end()
 
 
-@pytest.fixture(params=["local", "s3"])
+@pytest.fixture(params=few(["local", "s3"], "s3"))
 def root(request: pytest.FixtureRequest, tmp_path: Path) -> Location:
     if request.param == "local":
         return Location(str(tmp_path / "root"))

@@ -1,7 +1,7 @@
-"""A disk, or a store, without room: what is written is there as a whole or not at all, and the error says what to do.
+"""A full disk or store: a file is written completely or not at all, and the error says the next step.
 
-The disk is full at every point of what is written, by a limit on the size of a file (`EFBIG`): the system then cuts a
-write short and refuses the next, as it does on a full disk.
+A limit on the size of a file (`EFBIG`) makes the disk full at every point of a write: the system cuts a write short and
+refuses the next one, as on a full disk.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from state.ownership.owner import Ownership
 from state.tables.delta import Delta, DeltaBuilder
 from state.tables.group_key import KEY_COLUMN
 from state.tables.records import EpochCounts, EpochSeconds, ViewVersion
+from tests.cases import few
 
 _CLOCK = ManualClock()
 _NO_ROOM = "has no room left"
@@ -44,7 +45,7 @@ _QUICK = {"read_timeout": "0.5s", "client_retry_timeout": "1"}
 
 @contextmanager
 def full_disk(max_bytes: int = 0) -> Iterator[None]:
-    """No file can grow beyond so many bytes."""
+    """Limits the size of every file."""
     _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (max_bytes, hard))
     try:
@@ -136,7 +137,7 @@ def test_a_view_on_a_full_disk_gets_its_next_version_whole_or_the_run_recovers(t
             table.append(rows(50_000 + number, 10))
 
     def fresh() -> ViewTable:
-        """A view like the other, that is due to be tidied."""
+        """A second view, due for compaction."""
         shutil.rmtree(copy.path, ignore_errors=True)
         shutil.copytree(at.path, copy.path)
         view = ViewTable.open(copy, table.version)
@@ -144,7 +145,7 @@ def test_a_view_on_a_full_disk_gets_its_next_version_whole_or_the_run_recovers(t
         return view
 
     def content() -> list[str]:
-        """All rows, and each of some by the index."""
+        """All rows, and some single rows by the index."""
         dataset = lance.dataset(copy.lance_uri)
         keys = sorted(dataset.to_table()[KEY_COLUMN].to_pylist())
         assert dataset.to_table(filter=f"{KEY_COLUMN} = '{keys[-1]}'").num_rows == 1
@@ -200,7 +201,7 @@ def proxy(s3: S3Server) -> Iterator[FaultProxy]:
         yield proxy
 
 
-@pytest.mark.parametrize("pattern", ["*/data/*", "*/_transactions/*", "*/_versions/*"])
+@pytest.mark.parametrize("pattern", few(["*/data/*", "*/_transactions/*", "*/_versions/*"], "*/_versions/*"))
 def test_a_bucket_without_room_refuses_the_epoch_and_takes_it_when_it_has_some(
     s3: S3Server, bucket: str, proxy: FaultProxy, pattern: str
 ) -> None:

@@ -1,4 +1,4 @@
-"""What only the store on Lance can get wrong."""
+"""The store on Lance: its files, simultaneous first starts, foreign writes, unreachable roots."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_a_dataset_is_never_created_over_another(tmp_path: Path) -> None:
     assert lance.dataset(location.lance_uri).to_table().to_pydict() == {"a": [1]}
 
 
-@pytest.mark.full
+@pytest.mark.more
 def test_a_root_that_cannot_be_reached_is_told_in_one_line_without_secrets(s3: S3Server, bucket: str) -> None:
     options = {**s3.storage_options, "secret_access_key": "planted-secret-value"}
     cases = [

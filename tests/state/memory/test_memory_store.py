@@ -1,4 +1,4 @@
-"""The store in memory, whose rows are Python's, holds what the one on Lance resolves."""
+"""The store in memory: it holds the same rows as the store on Lance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The server that a location is reached at: named by an option, else by the environment."""
+"""The endpoint of a location: from an option, else from the environment."""
 
 from __future__ import annotations
 

@@ -10,13 +10,15 @@ from pathlib import Path
 import obstore
 import pytest
 
+from actors.protocol.barrier import Pause, Throttle
+from slackwater.commands.operations import RetryCommand
 from slackwater.testing.servers.s3_server import S3Server
 from state.clock import ManualClock
 from state.errors import ProtocolError, UsageError
 from state.location import Location
 from state.objects.object_client import object_client
-from state.ownership.command import PauseCommand, RetryCommand, ThrottleCommand
-from state.ownership.command_inbox import Answer, CommandInbox
+from state.ownership.command import Answer
+from state.ownership.command_inbox import CommandInbox
 
 NAME = "1700000000000-00000000000000aa"
 
@@ -60,15 +62,15 @@ def test_commands_of_one_moment_do_not_overwrite_each_other(root: Location) -> N
             return self.drawn()
 
     inbox, chance = CommandInbox(root, clock()), Stuttering()
-    first = inbox.ask(PauseCommand(), "run-1", chance)
-    second = inbox.ask(ThrottleCommand(), "run-1", chance)
+    first = inbox.ask(Pause(), "run-1", chance)
+    second = inbox.ask(Throttle(), "run-1", chance)
     assert first != second
     assert {each.id for each in inbox.pending()} == {first, second}
 
 
 def test_an_answered_command_is_not_found_again_and_its_first_answer_stays(root: Location) -> None:
     inbox = CommandInbox(root, clock())
-    name = inbox.ask(PauseCommand(), "run-1", random.Random(7))
+    name = inbox.ask(Pause(), "run-1", random.Random(7))
     assert inbox.answer_to(name) is None
     inbox.answer(name, Answer(True, "paused", {"files": 3}))
     inbox.answer(name, Answer(False, "another owner"))
@@ -78,7 +80,7 @@ def test_an_answered_command_is_not_found_again_and_its_first_answer_stays(root:
 
 def test_a_withdrawn_command_is_not_found(root: Location) -> None:
     inbox = CommandInbox(root, clock())
-    name = inbox.ask(PauseCommand(), "run-1", random.Random(7))
+    name = inbox.ask(Pause(), "run-1", random.Random(7))
     inbox.withdraw(name)
     inbox.withdraw(name)
     assert inbox.pending() == []
@@ -86,7 +88,7 @@ def test_a_withdrawn_command_is_not_found(root: Location) -> None:
 
 def test_what_was_answered_an_hour_ago_is_cleared_away_and_nothing_else(root: Location) -> None:
     now, chance = CommandInbox(root, clock()), random.Random(7)
-    answered, waiting = (now.ask(PauseCommand(), "run-1", chance) for _ in range(2))
+    answered, waiting = (now.ask(Pause(), "run-1", chance) for _ in range(2))
     now.answer(answered, Answer(True, "paused"))
     obstore.put(object_client(root), "commands/notes.txt", b"not ours")
     before = names(root)
@@ -106,8 +108,8 @@ def test_what_was_answered_an_hour_ago_is_cleared_away_and_nothing_else(root: Lo
         (b"[" * 16_000, "a command is JSON"),
         (b'{"run": "r"}', "a command is JSON"),
         (b'["run", "command"]', "a command is JSON"),
-        (b'{"run": "r", "command": {"kind": "exec"}}', "'exec' is no command"),
-        (b'{"run": "r", "command": "pause"}', "is no command"),
+        (b'{"run": "r", "command": {"kind": "exec"}}', "'exec' is not a known command"),
+        (b'{"run": "r", "command": "pause"}', "is not a known command"),
         (b" " * 20_000 + b'{"run": "r", "command": {"kind": "pause"}}', "20,042 bytes"),
     ],
     ids=lambda value: str(value)[:40],

@@ -32,7 +32,7 @@ TOLD = DiscoveryProgress(MOMENT, queue=QueueProgress("https://sqs/raw", 2, MOMEN
 
 
 class WatchingClock(ManualClock):
-    """A manual clock that tells when somebody waits on it."""
+    """A manual clock that reports when a thread waits on it."""
 
     def __init__(self, on_sleep: Callable[[float], None] = lambda elapsed_s: None) -> None:
         super().__init__(MOMENT)
@@ -44,7 +44,7 @@ class WatchingClock(ManualClock):
 
 
 class InterruptedClock(ManualClock):
-    """A manual clock on which something happens once, after `owner.json` was read and before it is written."""
+    """A manual clock that runs an action once, between the read and the write of `owner.json`."""
 
     before_writing: Callable[[], None] | None = None
 
@@ -153,7 +153,7 @@ def test_a_pid_that_another_process_uses_now_is_dead(root: Location) -> None:
     assert not write_foreign(root, host=socket.gethostname(), pid=os.getpid(), pid_started=me).is_dead()
 
 
-def test_what_is_said_of_sources_is_kept_from_run_to_run_without_what_was_being_worked_on(root: Location) -> None:
+def test_progress_of_sources_is_kept_from_run_to_run_without_messages_in_flight(root: Location) -> None:
     first = ownership(root, "first")
     first.acquire()
     first.update(sources={"a": LISTED, "b": TOLD})
@@ -174,7 +174,7 @@ def test_what_is_said_of_sources_is_kept_from_run_to_run_without_what_was_being_
     assert owner is not None and owner.sources == kept
 
 
-def test_what_other_versions_say_of_an_owner_is_no_obstacle(root: Location) -> None:
+def test_owner_json_of_another_version_is_read(root: Location) -> None:
     owner = write_foreign(root, sources={"b": TOLD})
     recorded = json.loads(_to_json(owner))
     recorded["sources"]["b"]["queue"]["later"] = recorded["sources"]["b"]["later"] = recorded["later"] = 1

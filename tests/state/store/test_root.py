@@ -1,4 +1,4 @@
-"""What a root promises about views, in memory as in Lance."""
+"""The contract of a root for views, in memory and in Lance."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PATH, STATE_PATH = "views/totals-1.lance", "view_state/totals-1.lance"
 
 
 class Place(Protocol):
-    """A root, and a writer of views that has some version of them open."""
+    """A root, and a writer with an open version of a view."""
 
     root: Root
 

@@ -1,4 +1,4 @@
-"""What every store promises, the one in memory and the one on Lance, on a disk and on S3."""
+"""The contract of the store: in memory, and on Lance on a disk and on S3."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SECONDS = EpochSeconds(fetch=0.5, align=0.25, spark=1.5, collect=0.125)
 
 
 class Place(ABC):
-    """Somewhere to keep a store, and a way to make the next answer to a commit get lost."""
+    """A place for a store, which can lose the next answer to a commit."""
 
     clock: Clock = ManualClock()
     root: Root
@@ -308,7 +308,7 @@ def test_a_store_that_cannot_be_read_back_leaves_the_outcome_unknown(
 
     place.lose_next_answer("after", monkeypatch)
     monkeypatch.setattr(store, "reopen", unreachable)
-    with pytest.raises(CommitUnknownError, match="not known whether epoch 1 was committed"):
+    with pytest.raises(CommitUnknownError, match="the outcome of the commit of epoch 1 is not known"):
         commit(store, 1, queued("a"))
     assert paths(place.open()) == ["a"]
 
@@ -410,7 +410,7 @@ def test_a_reader_waits_for_an_epoch(place: Place, store: HeadSwapStore, monkeyp
         commit(seen, 9)
 
 
-def test_what_an_actor_staged_is_committed_with_its_epoch(place: Place, store: HeadSwapStore) -> None:
+def test_rows_staged_by_an_actor_are_committed_with_their_epoch(place: Place, store: HeadSwapStore) -> None:
     staged = place.root.stage(queued("big-1", "big-2"), 5)
     assert not staged.is_empty
     assert paths(place.open()) == []
@@ -430,7 +430,7 @@ def test_what_an_actor_staged_is_committed_with_its_epoch(place: Place, store: H
     assert paths(place.open()) == ["big-2", "small"]
 
 
-def test_what_was_staged_and_never_committed_is_in_nobodys_way(place: Place, store: HeadSwapStore) -> None:
+def test_staged_rows_without_a_commit_do_no_harm(place: Place, store: HeadSwapStore) -> None:
     place.root.stage(queued("orphan"), 1)
     commit(store, 1, queued("a"))
     recovered = place.open()

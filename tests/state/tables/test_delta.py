@@ -84,5 +84,5 @@ def test_names_that_the_store_does_not_have_are_refused_at_once() -> None:
         builder.put("queue", b"k", 1, colour="red")
     with pytest.raises(ProtocolError, match="no field colour"):
         builder.put_many("queue", [b"k"], [1], {"colour": ["red"]})
-    with pytest.raises(ProtocolError, match="no table 'waiting'"):
+    with pytest.raises(ProtocolError, match="'waiting' is not a valid table"):
         builder.delete("waiting", b"k", 1)

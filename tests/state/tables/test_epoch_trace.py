@@ -1,13 +1,13 @@
-"""What an epoch record keeps of the times of an epoch."""
+"""The trace of an epoch: it keeps the longest spans, and comes back from its JSON."""
 
 from __future__ import annotations
 
 import pytest
 
-from state.tables.epoch_trace import PHASES, EpochTrace, Span
+from state.tables.epoch_trace import PHASES, EpochTrace, Phase, Span
 
 
-def spans(phase: str, count: int) -> list[Span]:
+def spans(phase: Phase, count: int) -> list[Span]:
     return [Span(phase, "", 0.0, 1.0), *(Span(phase, f"part-{at}", at / 8, at / 4) for at in range(count))]
 
 

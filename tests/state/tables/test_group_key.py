@@ -1,4 +1,4 @@
-"""The text of a group: one per group, and readable."""
+"""Group keys: one readable text per group."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import decimal
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from state.errors import SchemaError
@@ -69,6 +69,7 @@ _values = st.one_of(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(_values, min_size=2, max_size=4), st.data())
 def test_groups_with_the_same_first_values_are_one_range(
     kinds: list[tuple[pa.DataType, list[object]]], data: st.DataObject
@@ -87,5 +88,5 @@ def test_groups_with_the_same_first_values_are_one_range(
 
 
 def _same_group(value: object) -> object:
-    """What Spark's grouping compares: zeros are equal, and so are NaNs."""
+    """A value as Spark's grouping compares it: zeros are equal, and so are NaNs."""
     return "nan" if value != value else value

@@ -34,7 +34,7 @@ PARTS = st.none() | INTEGERS | TEXTS | BYTES | NUMBERS | TIMES | st.booleans()
 
 
 def in_order(row: tuple[Any, ...]) -> tuple[tuple[bool, Any], ...]:
-    """What Python sorts by, where None comes first."""
+    """The sort key of a part in Python; None comes first."""
     return tuple((part is not None, part if part is not None else 0) for part in row)
 
 
@@ -98,13 +98,13 @@ def test_a_time_is_a_moment_whatever_the_zone() -> None:
 
 @pytest.mark.parametrize("part", [2**63, -(2**63) - 1, NOON.replace(tzinfo=None), [1], 1j])
 def test_what_has_no_order_in_bytes_is_refused(part: object) -> None:
-    with pytest.raises(ProtocolError, match="cannot be part of a key"):
+    with pytest.raises(ProtocolError, match="is not a valid part of a key"):
         encode_key(part)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("key", [b"\x09", b"\x04abc", b"\x03\x00", b"\x05\x00", b"\x06\x00"])
 def test_bytes_that_are_no_key_are_refused(key: bytes) -> None:
-    with pytest.raises(ProtocolError, match="is not a key"):
+    with pytest.raises(ProtocolError, match="is not a valid key"):
         decode_key(key)
 
 

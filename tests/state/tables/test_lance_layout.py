@@ -1,4 +1,4 @@
-"""Whatever Arrow can hold is written: slices, merged rows, and what came from another process."""
+"""The layout of rows for Lance: slices, merged rows and rows of another process are all written."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ REPLACES = (None, True, False)
 
 
 def told_by(actor: str, epoch: int) -> Delta:
-    """What an actor tells of its files; they come from its process, and every other one is null in part."""
+    """Rows of an actor's files, pickled by its process; every other row is null in part."""
     delta = DeltaBuilder()
     for number in range(NUM_FILES):
         key = f"{actor}{epoch}-{number}"

@@ -1,4 +1,4 @@
-"""The vectorised resolution against a plain model of it, row by row."""
+"""Resolution of rows, compared with a simple model that works row by row."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ SIZES = st.lists(st.integers(0, 3_000), max_size=60)
 
 
 def fold_all(sizes: list[int], *, floor: int = 10, full: int = 2_000) -> int:
-    """Folds in place until nothing is due; what had to be written."""
+    """Folds in place until no fold is due, and returns the size that was written."""
     written = 0
     while (run := next_run(sizes, floor=floor, full=full, factor=4)) is not None:
         total = sum(sizes[run.start : run.stop])

@@ -15,7 +15,7 @@ MINUTES_THEN_HOURS = (Thinning(one_per_s=60, for_s=86_400), Thinning(one_per_s=3
 
 
 def ages(*seconds: float) -> list[tuple[int, datetime]]:
-    """Epochs numbered by their order, and committed so many seconds ago."""
+    """Epochs numbered by their order, with their ages in seconds."""
     times = sorted(NOW - timedelta(seconds=each) for each in seconds)
     return list(enumerate(times, 1))
 

@@ -22,7 +22,7 @@ def store() -> MemoryStateStore:
 
 @pytest.mark.parametrize("name", ["latest", "", "7", "2026-01-31", "a b", "a/b", "-x", "x" * 65, "ä"])
 def test_a_name_that_could_be_something_else_is_refused(store: MemoryStateStore, name: str) -> None:
-    with pytest.raises(UsageError, match="no name for a tag"):
+    with pytest.raises(UsageError, match="is not a valid tag name"):
         put_tag(store, name, 5)
     assert store.head.tags == {}
 

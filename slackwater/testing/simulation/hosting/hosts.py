@@ -16,7 +16,7 @@ from actors.exchange.edge import Outlet
 from actors.exchange.merge_executor import Deliver, Grant, MergeExecutor
 from actors.fetching.fetch_executor import FetchExecutor
 from actors.fetching.file_progress import Ending, FileProgress
-from actors.fetching.file_queue import FileQueue
+from actors.fetching.file_versions import FileVersions
 from actors.fetching.instructions import CloseFile, CloseFiles, EmitBlock, HandOver, InferSchema, ReadPiece, StagePiece
 from actors.fetching.read_buffers import Piece
 from actors.file_errors import ObjectChanged, ObjectVanished
@@ -220,7 +220,7 @@ class FetchHost(Host):
     Args:
         num_fetchers: how many fetch actors there are.
         schemas: of the sources, as far as they are decided; of one that adds columns every file has one of three.
-        unfinished, without_rows, held: see `FileQueue`.
+        unfinished, without_rows, held: see `FileVersions`.
         poisoned: see `FetchExecutor`.
         stored: see `FetchActor`.
     """
@@ -257,7 +257,7 @@ class FetchHost(Host):
             settings=settings,
             num_fetchers=num_fetchers,
             outlet=self._edge,
-            queue=FileQueue(unfinished, without_rows, appending(sources), replacing(sources), held, orders(sources)),
+            files=FileVersions(unfinished, without_rows, appending(sources), replacing(sources), held, orders(sources)),
             known_schemas=schemas,
             poisoned=poisoned,
             policies={source.name: source.policy for source in attempt.definition.sources},

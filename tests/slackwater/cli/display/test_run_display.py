@@ -128,7 +128,7 @@ def test_views_that_lag_and_views_that_are_late_say_so() -> None:
     rows = {line.split()[0]: line.split()[1:] for line in lines[-3:]}
     assert rows["full"] == ["full", "7", "12.3", "s", "behind"]
     assert rows["none"] == ["append"]
-    assert rows["late"] == ["append", "catches", "up:", "45%"]
+    assert rows["late"] == ["append", "backfill:", "45%"]
     assert "misses 2 files" in shown(replace(running(), backfills=late(0.5, "a", "b")))[-1]
 
 

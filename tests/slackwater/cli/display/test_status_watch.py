@@ -19,7 +19,8 @@ from slackwater.status.run_status import RunStatus, SourceStatus
 from state.clock import ManualClock, SystemClock
 from state.location import Location
 from state.ownership.owner import Ownership
-from tests.slackwater.cli.command import slackwater, started
+from tests.slackwater.cli.called_command import slackwater
+from tests.slackwater.cli.command import started
 from tests.slackwater.reading.written_root import WrittenRoot, write_root
 
 TOLD = RunStatus(

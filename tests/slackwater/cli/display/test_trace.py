@@ -16,7 +16,7 @@ from slackwater.terminal.output import Output
 from state.location import Location
 from state.tables.epoch_trace import EpochTrace, Span
 from state.tables.records import EpochCounts
-from tests.slackwater.cli.command import slackwater
+from tests.slackwater.cli.called_command import slackwater
 from tests.slackwater.reading.written_root import SPANS, START, WrittenRoot, write_root
 
 
@@ -103,8 +103,8 @@ def test_a_terminal_of_any_width_shows_every_span_on_a_line(width: int) -> None:
 def test_it_says_what_is_left_out_and_what_is_not_known_yet() -> None:
     many = [Span("align", f"fetch-{at}", 0.0, float(at)) for at in range(20)]
     lines = shown(trace(Span("align", "", 0.0, 20.0), *many))
-    assert lines[-1] == "align: 4 more that took less time"
-    assert "whose own time is not known yet" in lines[1]
+    assert lines[-1] == "align: 4 shorter ones are not shown"
+    assert "whose duration is not known yet" in lines[1]
 
 
 def test_a_name_does_not_control_the_terminal() -> None:

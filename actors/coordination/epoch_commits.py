@@ -1,0 +1,113 @@
+"""Commits of the complete epochs, one after the other, each with the changes of the catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from actors.coordination.epoch_collector import CollectedEpoch
+from actors.coordination.epoch_times import youngest_files
+from actors.coordination.instructions import Commit, TellLeftOut
+from actors.protocol.barrier import BarrierKind
+from actors.protocol.instructions import Instruction
+from actors.protocol.run_state import CommittedEpoch, EpochInFlight
+from actors.recovery.catalog_changes import CatalogChanges
+from state.errors import ProtocolError
+from state.tables.delta import Delta
+from state.tables.epoch_trace import EpochTrace
+from state.tables.records import EpochRecord, ViewVersion
+
+
+@dataclass(frozen=True)
+class EndedCommit:
+    """A commit that has succeeded.
+
+    Args:
+        epoch: the epoch as it was collected, with the changes of the catalog.
+        committed: the entry for the published state.
+        changed: the views that have another version than before.
+    """
+
+    epoch: CollectedEpoch
+    committed: CommittedEpoch
+    changed: Mapping[str, ViewVersion]
+
+
+class EpochCommits:
+    """The commit under way, at most one, and the views as of the last one.
+
+    Args:
+        catalog: changes that the next commit carries.
+        views: name → version, as of the last commit.
+    """
+
+    def __init__(self, catalog: CatalogChanges, views: Mapping[str, ViewVersion]) -> None:
+        self._catalog = catalog
+        self._views = dict(views)
+        self._under_way: CollectedEpoch | None = None
+        self._since_s = 0.0
+        self._commit_before: tuple[int, float] | None = None
+
+    @property
+    def views(self) -> Mapping[str, ViewVersion]:
+        """Name → version, as of the last commit."""
+        return self._views
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether a commit is asked for and not done."""
+        return self._under_way is not None
+
+    def in_flight(self) -> list[EpochInFlight]:
+        """The epoch that is being committed."""
+        return [] if self._under_way is None else [EpochInFlight(self._under_way.epoch, "commit")]
+
+    def begin(self, epoch: CollectedEpoch, now_s: float) -> list[Instruction]:
+        """Asks for the commit of an epoch, unless it has changed nothing.
+
+        Returns:
+            News of columns that are left out, and the commit if one is under way now.
+        """
+        if epoch.barrier.kind is BarrierKind.INITIAL:
+            return []
+        left_out = [each for report in epoch.reports.values() for each in report.left_out]
+        instructions: list[Instruction] = [TellLeftOut(each) for each in self._catalog.leave_out(left_out)]
+        catalog = self._catalog.take_delta(epoch.created, epoch.dropped)
+        epoch = replace(epoch, delta=Delta.merge([epoch.delta, catalog]))
+        views = epoch.views_after(self._views)
+        if not epoch.delta.is_empty or views != self._views:
+            self._under_way, self._since_s = epoch, now_s
+            corrected = tuple(each for report in epoch.reports.values() for each in report.corrected)
+            trace = EpochTrace.of(epoch.times.spans(), self._commit_before).to_json()
+            instructions.append(Commit(epoch.epoch, epoch.delta, views, epoch.counts, epoch.seconds, corrected, trace))
+        return instructions
+
+    def end(self, record: EpochRecord, now_s: float) -> EndedCommit:
+        """The commit under way has succeeded.
+
+        Args:
+            record: the epoch's row in the store.
+            now_s: time of the monotonic clock.
+
+        Raises:
+            ProtocolError: no commit is under way.
+        """
+        if self._under_way is None:
+            raise ProtocolError(f"epoch {record.epoch} was committed without a request")
+        epoch, self._under_way = self._under_way, None
+        commit_s = now_s - self._since_s
+        self._commit_before = (record.epoch, commit_s)
+        changed = {name: view for name, view in epoch.views.items() if self._views.get(name) != view}
+        self._views = epoch.views_after(self._views)
+        committed = CommittedEpoch(
+            epoch=record.epoch,
+            committed_at=record.committed_at,
+            counts=record.counts,
+            seconds=record.seconds,
+            commit_s=commit_s,
+            freshness_s={
+                source: max(0.0, (record.committed_at - written_at).total_seconds())
+                for source, written_at in youngest_files(epoch.delta).items()
+            },
+        )
+        return EndedCommit(epoch, committed, changed)

@@ -1,0 +1,84 @@
+"""Changes of one epoch to the tables `queue`, `ledger` and `quarantine`, as one fetch actor makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from actors.fetching.file_progress import FileProgress
+from actors.files import FileKey, Vanished
+from actors.protocol.reports import CorrectedFile
+from actors.rows import BadRecord
+from state.tables.delta import Delta, DeltaBuilder
+from state.tables.keys import encode_key
+from state.vnode import vnode_of
+
+
+class StateChanges:
+    """Rows that the next `seal` gives away, and the versions that the coordinator is told of beside them.
+
+    Attributes:
+        corrected: objects whose rows in the views were replaced, forgotten or kept, in this order of events.
+        vanished: versions that vanished without a row in the views.
+    """
+
+    def __init__(self) -> None:
+        self.corrected: list[CorrectedFile] = []
+        self.vanished: list[Vanished] = []
+        self._touched: dict[FileKey, FileProgress] = {}
+        self._delta = DeltaBuilder()
+
+    @property
+    def is_sealed(self) -> bool:
+        """True if no `queue` row has changed since the last seal."""
+        return not self._touched
+
+    def touch(self, progress: FileProgress) -> FileProgress:
+        """Writes the `queue` row of a file at the next seal, as it is then."""
+        self._touched[progress.key] = progress
+        return progress
+
+    def drop(self, progress: FileProgress) -> None:
+        """Deletes the `queue` row of a file."""
+        self._touched.pop(progress.key, None)
+        if progress.stored:
+            self._delta.delete("queue", progress.state_key, progress.vnode)
+
+    def finish(self, progress: FileProgress, row: Mapping[str, object]) -> None:
+        """Moves a file from `queue` to `ledger`, with this row."""
+        self.drop(progress)
+        self.put_ledger(progress, row)
+
+    def put_ledger(self, progress: FileProgress, row: Mapping[str, object]) -> None:
+        """Writes the `ledger` row of a file."""
+        self._delta.put("ledger", progress.state_key, progress.vnode, **row)
+
+    def patch_ledger(self, key: FileKey, **fields: object) -> None:
+        """Changes some fields of the `ledger` row of a version."""
+        self._delta.patch("ledger", encode_key(*key), vnode_of(key[1]), **fields)
+
+    def delete_ledger(self, progress: FileProgress) -> None:
+        """Deletes the `ledger` row of a file."""
+        self._delta.delete("ledger", progress.state_key, progress.vnode)
+
+    def quarantine(self, progress: FileProgress, records: Iterable[BadRecord]) -> None:
+        """Writes bad records of a file to `quarantine`, each with its position."""
+        for bad in records:
+            self._delta.put("quarantine", progress.quarantine_key(bad), progress.vnode, **progress.quarantine_row(bad))
+
+    def seal(self) -> Delta:
+        """All changes since the last seal."""
+        for progress in self._touched.values():
+            self._delta.put("queue", progress.state_key, progress.vnode, **progress.queue_row())
+            progress.stored = True
+        self._touched = {}
+        return self._delta.build()
+
+    def take_corrected(self) -> tuple[CorrectedFile, ...]:
+        """The corrected objects since the last call."""
+        corrected, self.corrected = tuple(self.corrected), []
+        return corrected
+
+    def take_vanished(self) -> tuple[Vanished, ...]:
+        """The vanished versions since the last call."""
+        vanished, self.vanished = tuple(self.vanished), []
+        return vanished

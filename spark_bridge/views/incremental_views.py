@@ -1,0 +1,132 @@
+"""The append and aggregate views that readers see: each epoch's rows go into them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
+
+from actors.protocol.blocks import Block
+from spark_bridge.analysis.view_plan import ViewPlan
+from spark_bridge.catalyst.catalyst import Catalyst
+from spark_bridge.hand_over.epoch_rows import EpochRows
+from spark_bridge.views.aggregate_view import AggregateView
+from spark_bridge.views.append_view import AppendView
+from spark_bridge.views.backfills import lacks_columns
+from spark_bridge.views.corrections import CorrectedRows
+from spark_bridge.views.view import View
+from state.errors import RunFailedError
+from state.location import Location
+from state.tables.records import ViewVersion
+
+
+class IncrementalViews:
+    """Holds the plans of these views, and keeps each view open once it was used.
+
+    Args:
+        catalyst: of the session.
+        root: the directory of the pipeline.
+    """
+
+    def __init__(self, catalyst: Catalyst, root: Location) -> None:
+        self._catalyst, self._root = catalyst, root
+        self._open: dict[str, View] = {}
+        self._backfilled: set[str] = set()
+        self.plans: dict[str, ViewPlan] = {}
+
+    @property
+    def num_rows(self) -> dict[str, int | None]:
+        """Name → number of rows of each view; None for a view that is not open."""
+        return {name: self._open[name].num_rows if name in self._open else None for name in self.plans}
+
+    def make(self, plan: ViewPlan) -> View:
+        """The maintenance of an append or aggregate view, neither created nor open."""
+        return (AppendView if plan.view_class == "append" else AggregateView)(self._catalyst, self._root, plan)
+
+    def declare(self, plans: Mapping[str, ViewPlan]) -> None:
+        """Replaces the plans.  A view with another plan is opened again."""
+        self._open = {name: view for name, view in self._open.items() if plans.get(name) is self.plans.get(name)}
+        self.plans = dict(plans)
+
+    def open(self, versions: Mapping[str, ViewVersion]) -> None:
+        """Continues from recorded versions.
+
+        Raises:
+            StorageError: a version cannot be opened.
+        """
+        self._open = {}
+        for name in self.plans:
+            if name in versions:
+                self._opened(versions[name])
+
+    def add(self, plan: ViewPlan, view: View) -> None:
+        """Adds a backfill that is complete."""
+        self.plans[plan.name], self._open[plan.name] = plan, view
+        self._backfilled.add(plan.name)
+
+    def drop(self, name: str) -> None:
+        """Forgets a view, if it is one of these."""
+        self.plans.pop(name, None)
+        self._open.pop(name, None)
+
+    def require_columns(self, blocks: Mapping[str, Sequence[Block]]) -> None:
+        """Refuses rows that were read before a view needed further columns of them.
+
+        Args:
+            blocks: source → the epoch's new rows.
+
+        Raises:
+            RunFailedError: naming the view; the next attempt reads the rows again.
+        """
+        for name in self._backfilled:
+            if name in self.plans and lacks_columns(self.plans[name], blocks):
+                raise RunFailedError(
+                    f"view {name!r}: rows were read before it was added, without columns that it uses; "
+                    "they are read again"
+                )
+
+    def work(
+        self, epoch: int, rows: EpochRows, sources: Collection[str], versions: Mapping[str, ViewVersion]
+    ) -> dict[str, Callable[[], ViewVersion]]:
+        """Name → the work on each view that the epoch creates or changes.
+
+        Args:
+            epoch: its number.
+            rows: its new rows.
+            sources: the sources that have new rows.
+            versions: the recorded versions; a view without one is created.
+        """
+        return {
+            name: partial(self._apply, epoch, plan, rows, versions.get(name))
+            for name, plan in self.plans.items()
+            if name not in versions or not {*sources}.isdisjoint(plan.sources)
+        }
+
+    def correction_work(
+        self, rows: CorrectedRows, versions: Mapping[str, ViewVersion]
+    ) -> dict[str, Callable[[], ViewVersion]]:
+        """Name → the work on each view that reads a corrected source."""
+        return {
+            name: partial(self._opened(versions[name]).correct, rows)
+            for name, plan in self.plans.items()
+            if not rows.sources.isdisjoint(plan.sources)
+        }
+
+    def tidy(self) -> bool:
+        """See `View.tidy`."""
+        return any(view.tidy() for view in self._open.values())
+
+    def _apply(self, epoch: int, plan: ViewPlan, rows: EpochRows, version: ViewVersion | None) -> ViewVersion:
+        if version is not None:
+            return self._opened(version).apply(rows)
+        view = self.make(plan)
+        created = view.create(epoch, rows)
+        self._open[plan.name] = view
+        return created
+
+    def _opened(self, version: ViewVersion) -> View:
+        name = version.name
+        if name not in self._open:
+            view = self.make(self.plans[name])
+            view.open(version)
+            self._open[name] = view
+        return self._open[name]

@@ -1,0 +1,138 @@
+"""Views that come late, go, and change, while a pipeline runs and between its runs."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import slackwater as sw
+from tests.real.event_pipeline import FAST, ONE_FETCHER, TOTALS, expected, totals
+from tests.real.events import events, parquet, write
+from tests.real.ledger_oracle import LedgerOracle
+from tests.waiting import eventually
+
+pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]
+
+BY_KIND = "SELECT amount % 3 AS kind, count(*) AS n, max(user) AS last FROM events GROUP BY amount % 3"
+LARGE = "SELECT user, amount FROM events WHERE amount > 3"
+
+
+def pipeline(tmp_path: Path, *views: tuple[str, str], **options: Any) -> sw.Pipeline:
+    made = sw.Pipeline("events", tmp_path / "root", settings=ONE_FETCHER)
+    made.source("events", tmp_path / "in", format="parquet", discovery=FAST)
+    made.view("totals", TOTALS)
+    for name, query in views:
+        made.view(name, query, **options)
+    return made
+
+
+def check(tmp_path: Path, views: dict[str, str]) -> None:
+    """DuckDB computes the same from the ledger, at every epoch that has the view."""
+    oracle = LedgerOracle({"events": "parquet"}, lambda url: Path(url[len("file://") :]).read_bytes(), tmp_path)
+    assert oracle.check_every_epoch(sw.open(tmp_path / "root"), views) >= 1
+
+
+@pytest.mark.more
+def test_a_view_that_is_declared_late_has_everything_from_its_first_epoch_on(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    for number in range(20):
+        write(tmp_path / "in", f"{number}.parquet", parquet(events(number * 10)))
+    pipeline(tmp_path).run(until="caught_up")
+    write(tmp_path / "in", "new.parquet", parquet(events(500)))
+    late = pipeline(tmp_path, ("by_kind", BY_KIND), ("large", LARGE))
+    report = late.run(until="caught_up")
+    assert (report.files, report.rows) == (1, 10), "what was ingested before is no news"
+    check(tmp_path, {"totals": TOTALS, "by_kind": BY_KIND, "large": LARGE})
+    assert sw.open(tmp_path / "root").snapshot().views == ("by_kind", "large", "totals")
+    assert late.run(until="caught_up").epochs == 0
+
+
+def test_views_come_and_go_while_it_runs(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    rows: list[dict[str, Any]] = []
+    for number in range(10):
+        rows += events(number * 10)
+        write(tmp_path / "in", f"{number}.parquet", parquet(events(number * 10)))
+    narrow = sw.Pipeline("events", tmp_path / "root", settings=ONE_FETCHER)
+    narrow.source("events", tmp_path / "in", format="parquet", discovery=FAST)
+    narrow.view("users", "SELECT user, count(*) AS n FROM events GROUP BY user")
+    with narrow.start() as run:
+        run.wait(until="caught_up")
+        run.add_view("totals", TOTALS)
+        for number in range(10, 14):
+            rows += events(number * 10)
+            write(tmp_path / "in", f"{number}.parquet", parquet(events(number * 10)))
+        run.wait(until="caught_up")
+        assert totals(tmp_path / "root") == expected(rows)
+        assert run.status().backfills == {}
+        with pytest.raises(sw.ViewError, match="declared already"):
+            run.add_view("totals", "SELECT user FROM events")
+        with pytest.raises(sw.ViewError, match="cannot be resolved"):
+            run.add_view("wrong", "SELECT nope FROM events")
+        with pytest.raises(sw.ViewNotFoundError, match="'nope' to drop; the views are: totals, users"):
+            run.drop_view("nope")
+        run.drop_view("users")
+        eventually(lambda: sw.open(tmp_path / "root").snapshot().views == ("totals",))
+        run.add_view("totals", TOTALS.replace("sum(amount)", "max(amount)"), replace=True)
+        run.wait(until="caught_up")
+        table = sw.open(tmp_path / "root").snapshot().view("totals").to_arrow()
+        assert max(table["total"].to_pylist()) == max(row["amount"] for row in rows)
+    assert sw.open(tmp_path / "root").views()["name"].to_pylist() == ["totals"]
+
+
+@pytest.mark.more
+def test_a_changed_definition_is_built_beside_the_stored_one_and_takes_its_place(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    write(tmp_path / "in", "a.parquet", parquet(events(0)))
+    pipeline(tmp_path, ("kinds", BY_KIND)).run(until="caught_up")
+    before = sw.open(tmp_path / "root").snapshot()
+    other = BY_KIND.replace("max(user)", "min(user)")
+    with pytest.raises(sw.DefinitionChangedError, match="replace=True"):
+        pipeline(tmp_path, ("kinds", other)).run(until="caught_up")
+    pipeline(tmp_path, ("kinds", other), replace=True).run(until="caught_up")
+    assert min(sw.open(tmp_path / "root").snapshot().view("kinds").to_arrow()["last"].to_pylist()) == 0
+    assert sw.open(tmp_path / "root").snapshot(epoch=before.epoch).view("kinds").to_arrow() == (
+        before.view("kinds").to_arrow()
+    )
+
+
+@pytest.mark.more
+def test_a_view_is_not_shown_while_a_file_that_it_needs_is_gone(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    for name in ("a", "b", "c"):
+        write(tmp_path / "in", f"{name}.parquet", parquet(events(ord(name) * 10)))
+    pipeline(tmp_path).run(until="caught_up")
+    os.rename(tmp_path / "in" / "b.parquet", tmp_path / "kept")
+    with pipeline(tmp_path, ("large", LARGE)).start() as run:
+        run.wait(until="caught_up")
+        assert run.status().backfills["large"].missing == (f"file://{tmp_path}/in/b.parquet",)
+        assert any("large" in note and "b.parquet" in note for note in run.report().notes)
+    assert sw.open(tmp_path / "root").snapshot().views == ("totals",)
+    pipeline(tmp_path, ("large", LARGE), on_missing="allow").run(until="caught_up")
+    store = sw.open(tmp_path / "root")
+    assert store.snapshot().view("large").count_rows() == sum(
+        row["amount"] > 3 for name in ("a", "c") for row in events(ord(name) * 10)
+    )
+    (view,) = [each for each in store.views().to_pylist() if each["name"] == "large"]
+    assert view["missing"] == [f"file://{tmp_path}/in/b.parquet"]
+
+
+@pytest.mark.more
+def test_a_view_that_was_not_declared_for_a_while_catches_up(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    write(tmp_path / "in", "a.parquet", parquet(events(0)))
+    pipeline(tmp_path, ("large", LARGE)).run(until="caught_up")
+    write(tmp_path / "in", "b.parquet", parquet(events(50)))
+    pipeline(tmp_path).run(until="caught_up")
+    frozen = sw.open(tmp_path / "root").snapshot().view("large").to_arrow()
+    assert frozen == pa.Table.from_pylist(
+        [{name: row[name] for name in ("user", "amount")} for row in events(0) if row["amount"] > 3], frozen.schema
+    )
+    pipeline(tmp_path, ("large", LARGE)).run(until="caught_up")
+    assert sw.open(tmp_path / "root").snapshot().view("large").count_rows() == sum(
+        row["amount"] > 3 for row in events(0) + events(50)
+    )
