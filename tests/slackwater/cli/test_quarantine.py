@@ -1,4 +1,4 @@
-"""`slackwater quarantine`, and bad records in `status` and `why`, on a root that nobody runs on."""
+"""`slackwater quarantine`, and bad records in `status` and `why`, on a root without a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked of a run outlives its attempts."""
+"""Tests of the requests to a run: they outlive its attempts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Meet = Callable[["ScriptedAttempt", Mutation], None]
 
 
 class ScriptedAttempt:
-    """An attempt as the requests see it; what a mutation does is told by the test."""
+    """An attempt for `RunRequests`; the test defines the effect of a mutation."""
 
     def __init__(self, run: Requested, meet: Meet) -> None:
         self.run, self.meet = run, meet
@@ -50,7 +50,7 @@ class ScriptedAttempt:
             self.run.news.notify_all()
 
     def carries_out(self) -> None:
-        """Everything that was asked is over."""
+        """All requests are over."""
         with self.run.news:
             self.state = replace(self.state, requests_over=len(self.asked))
             self.run.news.notify_all()
