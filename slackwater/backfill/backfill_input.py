@@ -32,9 +32,9 @@ def view_history(
 
     Args:
         definition: the pipeline.
-        clock: for the handle on the store.
+        clock: the clock of the handle on the store.
         schemas: source → its present schema.
-        plan: of the view.
+        plan: the plan of the view.
         epoch: the last epoch of the history.
         progress: the position to continue from; None for the start.
 
@@ -46,7 +46,7 @@ def view_history(
     record = max((each for each in store.epochs() if each.epoch <= epoch), key=lambda each: each.epoch, default=None)
     if record is None:
         raise NotFoundError(
-            f"view {plan.name!r}: its backfill needs epoch {epoch} of {definition.root}, which is not kept any longer: "
+            f"view {plan.name!r}: its backfill needs epoch {epoch} of {definition.root}, which is no longer retained: "
             "drop the view, and declare it again"
         )
     sources = [replace(each, schema=schemas[each.name]) for each in definition.sources if each.name in plan.sources]

@@ -36,7 +36,7 @@ class _Opened(NamedTuple):
 
 
 class LedgerHistory:
-    """Exactly the ingested rows: of each file the number of records in the ledger, without the bad ones.
+    """The ingested rows of files: from each file the records that the ledger counts, without the bad ones.
 
     Args:
         sources: the sources with their files at one epoch, in the order of the history.
@@ -113,7 +113,7 @@ class LedgerHistory:
             if self._at.row >= opened.file.rows:
                 return
             if last:
-                raise UnreadableFile(f"it has {rows.end_row:,} records, and {opened.file.rows:,} of them were ingested")
+                raise UnreadableFile(f"the file has {rows.end_row:,} records, but {opened.file.rows:,} were ingested")
             rows, last = opened.content.next_piece(opened.source.schema, Offset(self._at.row), opened.columns)
 
     def _with_hidden(self, opened: _Opened, table: pa.Table) -> pa.Table:
@@ -128,5 +128,7 @@ class LedgerHistory:
         if EPOCH not in table.column_names:
             return table
         if opened.file.epoch is None:
-            raise UnreadableFile("its rows came in several epochs, and only stored rows have the epoch of each row")
+            raise UnreadableFile(
+                "its rows were ingested in several epochs, and only stored rows have the epoch of each row"
+            )
         return with_epoch(table, opened.file.epoch)

@@ -1,4 +1,4 @@
-"""The position in a history: part, and row in it."""
+"""Position in the history of a backfill: a part, and a row in it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class HistoryPosition:
     """The next row to read; the parts of the history, files or fragments, follow one another.
 
     Args:
-        sizes: number of rows of each part.
+        sizes: the number of rows of each part.
         progress: a position from `to_json`; None for the start.
     """
 
@@ -22,7 +22,7 @@ class HistoryPosition:
 
     @property
     def is_at_end(self) -> bool:
-        """Whether no part is left."""
+        """True if no part is left."""
         return self.part + 1 >= len(self._ends)
 
     @property

@@ -1,7 +1,7 @@
 """`python -m slackwater.demo.cluster_job`: the flights as a job of a real Ray cluster, submitted, watched and stopped.
 
-Everything is on this machine and on free ports: an S3 server with a year of flights, a cluster of two nodes with a job
-server, and the job, `examples/flights_job.py`, which is submitted as it is to any other cluster.
+All parts are on this machine and on free ports: an S3 server with a year of flights, a cluster of two nodes with a job
+server, and the job, `examples/flights_job.py`, which is submitted as to any other cluster.
 """
 
 from __future__ import annotations
@@ -34,25 +34,25 @@ _POLL_S = 0.5
 
 
 def run_job(project: Path) -> bool:
-    """Submits the job, lets it read every file, stops it, and takes everything down.
+    """Submits the job, lets it read every file, stops it, and takes all parts down.
 
     Args:
-        project: the directory with this project's sources, which are sent to the cluster.
+        project: the directory with the sources of this project, which are sent to the cluster.
 
     Returns:
-        whether the job stopped gracefully, with every file in its views.
+        True if the job stopped gracefully, with every file in its views.
 
     Raises:
-        UsageError: the directory has no such sources, or an optional package is missing.
-        RunFailedError: the cluster or the job failed, or did not get on in time.
+        UsageError: the directory does not have the sources, or an optional package is missing.
+        RunFailedError: the cluster or the job failed, or exceeded the time limit.
     """
     if not (project / _SCRIPT).is_file():
-        raise UsageError(f"{project} has no {_SCRIPT}: run this in the directory of the project's sources")
+        raise UsageError(f"{project} has no {_SCRIPT}: run the command in the directory of the project's sources")
     with open_place(None) as place:
         files = [file for file in day_files() if file.format == _FORMAT]
         for file in files:
             place.put(file.key, file.body)
-        # As on any cluster, it is the machines who may read the bucket.
+        # As on any cluster, the nodes have the access to the bucket.
         environment = {**place.environment, "FLIGHTS_RAW": place.raw, "FLIGHTS_ROOT": place.root}
         with RayCluster(num_cpus=2, environment=environment) as cluster:
             cluster.add_node("worker", num_cpus=2)
@@ -84,16 +84,18 @@ class _Job:
         self._run("slackwater", "status", self._place.root, *_reached_by(self._place.storage_options))
         owner = open_store(self._place.root, self._place.storage_options).owner()
         stopped, done = owner is not None and owner.phase == "stopped", self._done()
-        self._say(f"{done} of {num_files} files are in the views; " + ("stopped" if stopped else "it did not stop"))
+        self._say(
+            f"{done} of {num_files} files are in the views; " + ("stopped" if stopped else "the job did not stop")
+        )
         return stopped and done == num_files
 
     def _wait_for(self, num_files: int, log: subprocess.Popen[str]) -> None:
         deadline = self._clock.monotonic() + _LIMIT_S
         while self._done() < num_files:
             if log.poll() is not None:
-                raise RunFailedError("the job has ended by itself: its log says why")
+                raise RunFailedError("the job ended early: see its log above")
             if self._clock.monotonic() >= deadline:
-                raise RunFailedError(f"the job did not read {num_files} files within {_LIMIT_S:g} s: see its log")
+                raise RunFailedError(f"the job did not read {num_files} files within {_LIMIT_S:g} s: see its log above")
             self._clock.sleep(_POLL_S)
 
     def _done(self) -> int:
@@ -109,13 +111,15 @@ class _Job:
             self._console.print(f"    {visible(line.rstrip())}", markup=False, soft_wrap=True)
 
     def _run(self, *command: str, quiet: bool = False) -> None:
-        """Runs a command to its end; a quiet one shows what it prints only if it fails."""
+        """Runs a command to its end; the output of a quiet one is shown only if it fails."""
         self._console.print(f"$ {' '.join(command)}", markup=False, soft_wrap=True)
         ended = subprocess.run(
             _argv(command), cwd=self._project, env=self._environment, capture_output=True, text=True, check=False
         )
         if ended.returncode != 0:
-            raise RunFailedError(f"{' '.join(command)} ended with {ended.returncode}: {ended.stdout} {ended.stderr}")
+            raise RunFailedError(
+                f"{' '.join(command)} ended with code {ended.returncode}: {ended.stdout} {ended.stderr}"
+            )
         if not quiet:
             for line in ended.stdout.splitlines():
                 self._console.print(f"    {visible(line)}", markup=False, soft_wrap=True)
@@ -141,7 +145,7 @@ def _how() -> list[str]:
 
 
 def _argv(command: Sequence[str]) -> list[str]:
-    """The commands of this Python's environment, whatever is on the path."""
+    """The command line with the programs of this Python environment, regardless of PATH."""
     program, *arguments = command
     if program == "slackwater":
         return [sys.executable, "-m", "slackwater", *arguments]
@@ -155,7 +159,7 @@ def _reached_by(options: Mapping[str, str]) -> list[str]:
 
 @reports_errors
 def main() -> None:
-    """Runs it in the current directory; exit code 0 if everything went well."""
+    """Runs the job in the current directory; exit code 1 if it did not stop gracefully or files are missing."""
     if not run_job(Path.cwd()):
         sys.exit(1)
 

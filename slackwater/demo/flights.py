@@ -1,4 +1,4 @@
-"""The flights that left New York in 2013, one file a day, each third day in another format."""
+"""Data of the demo: the flights from New York in 2013, one file a day, in three formats by turns."""
 
 from __future__ import annotations
 
@@ -46,8 +46,10 @@ class DayFile:
     """The flights of one day.
 
     Args:
-        key: the name below the bucket, such as `csv/2013-01-02.csv`.
-        rows: flights in it.
+        key: the key in the bucket, such as `csv/2013-01-02.csv`.
+        format: the format, one of `FORMATS`.
+        rows: the number of flights.
+        body: the content.
     """
 
     key: str
@@ -57,7 +59,7 @@ class DayFile:
 
 
 def day_files() -> Iterator[DayFile]:
-    """One file for each day of 2013, in order.
+    """Yields one file for each day of 2013, in order.
 
     Raises:
         UsageError: the package of the data set is not installed.
@@ -88,7 +90,7 @@ def _flights() -> pa.Table:
 
 
 def _days(flights: pa.Table) -> Iterator[tuple[int, int]]:
-    """Where each day starts, and how many flights it has."""
+    """Yields the first row and the number of rows of each day."""
     counts = flights.group_by(["month", "day"], use_threads=False).aggregate([([], "count_all")])
     start = 0
     for length in counts["count_all"].to_pylist():
@@ -108,13 +110,13 @@ def _encoded(table: pa.Table, name: str) -> bytes:
 
 
 def _with_text_times(table: pa.Table) -> pa.Table:
-    """Times as ISO texts, as text formats carry them."""
+    """The table with its times as ISO texts, for text formats."""
     index = table.schema.get_field_index("time_hour")
     return table.set_column(index, "time_hour", pc.strftime(table["time_hour"], format="%Y-%m-%dT%H:%M:%SZ"))
 
 
 def _nullable(kind: pa.DataType) -> object:
-    """Pandas' integers that know null; its own would become floats."""
+    """Pandas' nullable integer type; plain integers with nulls would become floats."""
     import pandas
 
     return pandas.Int32Dtype() if pa.types.is_int32(kind) else None

@@ -1,4 +1,4 @@
-"""The demo's pipeline: one source for each format, four views over all of them.
+"""Pipeline of the demo: one source for each format, and four views over all of them.
 
     SLACKWATER_DEMO_RAW=s3://raw-flights SLACKWATER_DEMO_ROOT=s3://lake/flights \
         slackwater run slackwater.demo.flights_pipeline:flights
@@ -29,7 +29,7 @@ QUERIES = {
         FROM {ALL} GROUP BY origin, dest HAVING count(*) >= 1000""",
 }
 
-# What DuckDB is asked for the view that is a function, and where its SQL is not Spark's.
+# The queries for DuckDB; the function view and one difference from Spark's SQL need their own.
 DUCKDB_QUERIES = {
     **QUERIES,
     "busy_routes": QUERIES["busy_routes"].replace("100.0D", "100.0::DOUBLE"),
@@ -44,14 +44,14 @@ def very_late(flights_parquet: Any, flights_csv: Any, flights_json: Any) -> Any:
 
 
 def flights() -> sw.Pipeline:
-    """The pipeline, where the environment says."""
+    """The pipeline, with its locations from the environment."""
     try:
         raw, root = os.environ["SLACKWATER_DEMO_RAW"], os.environ["SLACKWATER_DEMO_ROOT"]
     except KeyError as missing:
         raise UsageError(
             f"set the environment variable {missing.args[0]}, or run the whole demo: slackwater demo"
         ) from None
-    # Small epochs, so that a year of flights is many of them and a crash falls between two.
+    # Small epochs, so that a year of flights takes many of them, and a crash falls between two.
     settings = sw.Settings(
         barrier=sw.BarrierSettings(interval_s=0.5, max_epoch_bytes=2 * 1024 * 1024),
         fetch=sw.FetchSettings(max_files_waiting=24),

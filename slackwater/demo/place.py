@@ -1,4 +1,4 @@
-"""Where the demo's files and views are: buckets of an embedded S3 server, or a directory."""
+"""Place of the demo's files and views: buckets of an embedded S3 server, or a directory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,13 @@ _RAW, _LAKE = "raw-flights", "lake"
 
 
 class Place(Protocol):
-    """Somewhere to put files, and to keep views of them."""
+    """A store for the raw files and for the root.
+
+    Args:
+        name: the place in words.
+        raw: the URL or directory of the raw files.
+        root: the URL or directory of the root.
+    """
 
     name: str
     raw: str
@@ -22,16 +28,16 @@ class Place(Protocol):
 
     @property
     def storage_options(self) -> Mapping[str, str]:
-        """What opens the root."""
+        """The storage options of the root."""
         ...
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """What a child process needs in its environment to reach both."""
+        """The environment variables that give a child process access to both."""
         ...
 
     def put(self, key: str, body: bytes) -> None:
-        """Writes one file below `raw`, whole or not at all."""
+        """Writes one file below `raw`, atomically."""
         ...
 
 
@@ -39,7 +45,7 @@ class S3Place:
     """Two buckets of an S3 server.
 
     Args:
-        server: running.
+        server: the running server.
     """
 
     def __init__(self, server: S3Server) -> None:
@@ -53,7 +59,7 @@ class S3Place:
 
     @property
     def environment(self) -> Mapping[str, str]:
-        # The usual variables of S3: a secret has no place in a command line or in an application's code.
+        # The usual variables of S3: a command line or application code must not contain a secret.
         return self._server.environment
 
     def put(self, key: str, body: bytes) -> None:
@@ -61,7 +67,11 @@ class S3Place:
 
 
 class DirectoryPlace:
-    """Two directories beside each other."""
+    """Two directories, `raw` and `lake`.
+
+    Args:
+        directory: their parent.
+    """
 
     def __init__(self, directory: Path) -> None:
         self.name = f"the directory {directory}"
@@ -87,7 +97,7 @@ class DirectoryPlace:
 
 @contextmanager
 def open_place(directory: Path | None) -> Iterator[Place]:
-    """The directory, or an embedded S3 server for as long as it is needed."""
+    """The directory, or for None an embedded S3 server that ends with the block."""
     if directory is not None:
         yield DirectoryPlace(directory)
         return

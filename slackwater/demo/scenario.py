@@ -1,4 +1,4 @@
-"""The story of the demo, told on the terminal while it happens."""
+"""Scenario of the demo, shown on the terminal: files, start, more files, SIGKILL, restart, comparison."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ def run_demo(local: bool = False, directory: Path | None = None) -> bool:
     """Runs the whole demo.
 
     Args:
-        local: keep the files in a directory instead of an embedded S3 server.
-        directory: an empty or new one to keep everything in; None takes a temporary one.
+        local: True keeps the files in a directory instead of an embedded S3 server.
+        directory: an empty or new directory for all data; None for a temporary one.
 
     Returns:
-        whether every view equals what DuckDB computes, at the epoch of the crash and at the last one.
+        True if every view equals DuckDB's result, at the epoch of the crash and at the last one.
 
     Raises:
-        UsageError: the directory has something in it, or an optional package is missing.
-        RunFailedError: the run failed, or did not get on in time.
+        UsageError: the directory is not empty, or an optional package is missing.
+        RunFailedError: the run failed, or exceeded the time limit.
     """
     with ExitStack() as stack:
         work = directory or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="slackwater-demo-")))
@@ -71,20 +71,18 @@ class _Demo:
         early, late = files[:-_LAST_WEEKS_DAYS], files[-_LAST_WEEKS_DAYS:]
         self._say(f"{sum(f.rows for f in files):,} flights, {len(files)} files in {self._place.name}")
         self._put(early)
-        self._say(f"the first {len(early)} days are there; starting the pipeline (Ray and Spark take their time)")
+        self._say(f"the first {len(early)} days are stored; starting the pipeline (Ray and Spark need a while)")
         with self._run(()) as child:
             self._watch(child, len(files), until_epochs=1)
             self._put(late)
-            self._say(f"the last {len(late)} days have arrived while it runs")
+            self._say(f"the last {len(late)} days arrived during the run")
             self._watch(child, len(files), until_epochs=_EPOCHS_BEFORE_CRASH)
             child.send_signal(signal.SIGKILL)
             child.wait()
         crash = self._snapshot()
         assert crash is not None
         at_crash = self._done(crash)
-        self._say(
-            f"killed with SIGKILL at epoch {crash.epoch}: {at_crash} of {len(files)} files done; starting it again"
-        )
+        self._say(f"killed with SIGKILL at epoch {crash.epoch}: {at_crash} of {len(files)} files done; starting again")
         with self._run(("--until", "caught_up", "--json")) as child:
             self._watch(child, len(files))
             if child.wait() != 0:
@@ -105,7 +103,7 @@ class _Demo:
 
     @contextmanager
     def _run(self, arguments: Sequence[str]) -> Iterator[subprocess.Popen[bytes]]:
-        """`slackwater run` in a process of its own, ended with the block."""
+        """`slackwater run` in a child process that ends with the block."""
         environment = {
             **os.environ,
             **self._place.environment,
@@ -123,7 +121,7 @@ class _Demo:
             child.wait()
 
     def _watch(self, child: subprocess.Popen[bytes], total: int, until_epochs: int | None = None) -> None:
-        """Shows the progress until so many more epochs with files are committed, or until the child has ended."""
+        """Shows the progress until `until_epochs` epochs with rows are committed; None: until the child ends."""
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
         deadline = self._clock.monotonic() + _LIMIT_S
         with Progress(*columns, console=self._console, transient=True) as progress:
@@ -135,10 +133,10 @@ class _Demo:
                 if until_epochs is not None and self._epochs() >= until_epochs:
                     return
                 if self._clock.monotonic() > deadline:
-                    raise RunFailedError(f"no end after {_LIMIT_S:.0f} s; the end of its log: {self._last_words()}")
+                    raise RunFailedError(f"the run exceeded {_LIMIT_S:.0f} s; the end of its log: {self._last_words()}")
                 self._clock.sleep(_POLL_S)
         if until_epochs is not None:
-            raise RunFailedError(f"the run ended by itself: {self._last_words()}")
+            raise RunFailedError(f"the run ended early; the end of its log: {self._last_words()}")
 
     def _snapshot(self) -> Snapshot | None:
         try:
@@ -147,7 +145,7 @@ class _Demo:
             return None
 
     def _epochs(self) -> int:
-        """Committed epochs that brought files."""
+        """The number of committed epochs with rows."""
         try:
             epochs = open_store(self._place.root, storage_options=self._place.storage_options or None).epochs()
         except StoreNotFoundError:
@@ -192,15 +190,13 @@ class _Demo:
     def _conclude(self, equal: bool, complete: bool, crashed_in_the_middle: bool) -> None:
         seconds = self._clock.monotonic() - self._started
         if not equal:
-            self._say(f"[red]NOT EQUAL[/red] to what DuckDB computes; please report it with {self._log}")
+            self._say(f"[red]NOT EQUAL[/red] to the result of DuckDB; please report it with {self._log}")
         elif not complete:
             self._say(f"[red]INCOMPLETE[/red]: not every file is done; the log is {self._log}")
         elif not crashed_in_the_middle:
-            self._say(
-                "[yellow]all views equal[/yellow], but the run was faster than the crash: nothing was outstanding"
-            )
+            self._say("[yellow]all views equal[/yellow], but the run had read all files before the crash")
         else:
-            self._say(f"[green]all views equal[/green]: no row lost, none twice; {seconds:.0f} s in all")
+            self._say(f"[green]all views equal[/green]: no row lost, none twice; {seconds:.0f} s in total")
 
     def _say(self, text: str) -> None:
         self._console.print(f"[dim]{self._clock.monotonic() - self._started:5.1f} s[/dim]  {text}", soft_wrap=True)

@@ -1,4 +1,4 @@
-"""Checks of the store and the sources."""
+"""Checks of access to a root (list, write, read, delete) and to the sources (list, read, queue)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from state.objects.object_client import object_client
 from state.ownership.owner import new_run_id
 
 _BODY = b"slackwater doctor was here, and has not been able to delete this\n"
-# S3 tells times in whole seconds, and refuses requests that are a quarter of an hour off.
+# S3 gives times in whole seconds, and refuses a request whose time is 15 minutes off.
 _NOTICED_S = 5.0
 _REFUSED_S = 900.0
 
@@ -34,8 +34,8 @@ class StoreAccessCheck:
     """Lists the root, and writes, reads and deletes one object of its own there.
 
     Args:
-        root: the root.
-        clock: is compared with that of the store.
+        root: the root of a pipeline.
+        clock: the clock to compare with the store's.
     """
 
     name = "root"
@@ -45,7 +45,7 @@ class StoreAccessCheck:
 
     def findings(self) -> Iterator[Finding]:
         if self._root.is_local and not self._root.path.exists():
-            yield Finding.ok(self.name, f"{self._root} does not exist yet; the first run makes it")
+            yield Finding.ok(self.name, f"{self._root} does not exist yet; the first run creates it")
             return
         try:
             page = next(ObjectStore(self._root).list_pages())
@@ -64,7 +64,10 @@ class StoreAccessCheck:
             yield self._conditional(client, name, first)
             after = self._clock.now()
             if ask(lambda: obstore.get(client, name).bytes()) != _BODY:
-                found, remedy = "what was written is not what is read", "look for a cache or proxy before the store"
+                found, remedy = (
+                    "an object is not read as it was written",
+                    "look for a cache or proxy in front of the store",
+                )
                 yield Finding.wrong("root's objects", found, remedy)
             yield self._clocks(ask(lambda: obstore.head(client, name))["last_modified"], before, after)
         finally:
@@ -72,20 +75,20 @@ class StoreAccessCheck:
         yield deleted
 
     def _conditional(self, client: Any, name: str, first: Any) -> Finding:
-        """Whether a second writer is refused, as the ownership of a root needs."""
+        """Checks that the store refuses a second writer: the ownership of a root depends on it."""
         about = "conditional writes"
-        remedy = "take a store that honours If-None-Match and If-Match: without, two runs can write to one root"
+        remedy = "use a store that supports If-None-Match and If-Match: without them two runs can write to one root"
         if not self._refuses(client, name, "create"):
-            return Finding.wrong(about, "an object that exists is overwritten by a write that must create it", remedy)
+            return Finding.wrong(about, "a write that may only create an object overwrote an existing one", remedy)
         if self._root.is_local:
             return Finding.ok(about, "a second writer is refused")
         stale: Any = {key: value for key, value in first.items() if value is not None}
-        # The first update is right, and makes the second one stale.  With other content, lest the etag stay the same.
+        # The first update succeeds and makes the second one stale.  Its content differs, so that the etag changes.
         ask_store(lambda: obstore.put(client, name, _BODY + b"\n", mode=stale), self._root, name)
         if not self._refuses(client, name, stale):
-            return Finding.wrong(about, "an object is overwritten by a write that names an older version of it", remedy)
+            return Finding.wrong(about, "a write that names an older version of an object overwrote it", remedy)
         ask_store(lambda: obstore.put(client, name, _BODY), self._root, name)
-        return Finding.ok(about, "a second and a late writer are refused")
+        return Finding.ok(about, "a second writer and a late writer are refused")
 
     def _refuses(self, client: Any, name: str, mode: Any) -> bool:
         def put() -> bool:
@@ -98,7 +101,7 @@ class StoreAccessCheck:
         return ask_store(put, self._root, name)
 
     def _clocks(self, written: datetime, before: datetime, after: datetime) -> Finding:
-        """How far this machine's clock is from the store's; the time of writing is only known to lie between two."""
+        """Compares the clocks; the object was written between `before` and `after`."""
         ahead_s = (before - written).total_seconds()
         behind_s = (written - after).total_seconds()
         off_s = max(ahead_s, behind_s, 0.0)
@@ -108,16 +111,18 @@ class StoreAccessCheck:
             return Finding.wrong(about, found, remedy)
         if off_s >= _NOTICED_S:
             return Finding.warning(about, f"{found}: include_existing=False compares the two", remedy)
-        return Finding.ok(about, "as the store's")
+        return Finding.ok(about, "it agrees with the store's")
 
     def _deleted(self, client: Any, name: str) -> Finding:
         try:
             ask_store(lambda: obstore.delete(client, name), self._root, name)
         except SlackwaterError as error:
             return Finding.wrong(
-                "deleting", f"{error}; {name} is left in the root", f"delete it; a run deletes, too: {remedy_of(error)}"
+                "deleting",
+                f"{error}; {name} is left in the root",
+                f"delete it; a run must delete, too: {remedy_of(error)}",
             )
-        return Finding.ok("deleting", "what was written for this is deleted again")
+        return Finding.ok("deleting", "the test object is deleted")
 
 
 _PAGES = 10
@@ -127,7 +132,7 @@ class SourceAccessCheck:
     """Lists the first pages of a source, and reads a byte of the first file.
 
     Args:
-        source: as declared.
+        source: the declared source.
     """
 
     def __init__(self, source: SourceDefinition) -> None:
@@ -156,8 +161,8 @@ class SourceAccessCheck:
                 names += 1
                 if accepts(path) and size:
                     return self._read(path)
-        found = f"{source.location} can be listed; none of the first {names:,} names is a file of {source.pattern}"
-        return Finding.warning(self.name, found, "nothing is wrong if the first file is still to come")
+        found = f"{source.location} can be listed; none of the first {names:,} names matches {source.pattern}"
+        return Finding.warning(self.name, found, "check the pattern, unless the first file is still to come")
 
     def _read(self, path: str) -> Finding:
         location = self._source.location

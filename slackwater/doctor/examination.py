@@ -1,4 +1,4 @@
-"""Runs checks side by side."""
+"""Examination: the choice of the checks, and their run side by side."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def checks_for(root: Location | None, pipeline: Pipeline | None, *, quick: bool,
     """The checks of this machine, of a root, and of a pipeline.
 
     Args:
-        root: None takes that of the pipeline, if there is one.
-        pipeline: whose sources and settings count; None for none.
-        quick: starts neither Ray nor Spark.
-        clock: is compared with that of the store.
+        root: the root to check; None takes the root of the pipeline.
+        pipeline: the pipeline whose sources and settings are checked; None for none.
+        quick: True starts neither Ray nor Spark.
+        clock: the clock to compare with the store's.
     """
     settings = RaySettings() if pipeline is None else pipeline.settings.ray
     place = pipeline.root if root is None and pipeline is not None else root
@@ -45,7 +45,7 @@ def checks_for(root: Location | None, pipeline: Pipeline | None, *, quick: bool,
 
 
 def examine(checks: Sequence[Check]) -> Iterator[Finding]:
-    """Yields what the checks find, in their order, as soon as it is known."""
+    """Yields the findings in the order of the checks, each as soon as it is known."""
     with ThreadPoolExecutor(len(checks) or 1, thread_name_prefix="doctor") as threads:
         for found in threads.map(_found, checks):
             yield from found
@@ -58,7 +58,7 @@ def _found(check: Check) -> list[Finding]:
         kind = "" if isinstance(error, SlackwaterError) else f"{type(error).__name__}: "
         said = " ".join(str(error).split())
         failed = Finding.wrong(
-            check.name, f"the check itself failed: {kind}{said}", "mend what it names, and try again"
+            check.name, f"the check itself failed: {kind}{said}", "fix the named cause, and try again"
         )
         return [_redacted(failed)]
 

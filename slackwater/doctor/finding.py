@@ -1,4 +1,4 @@
-"""A finding of the doctor, and the check that makes it."""
+"""Finding of the doctor, and the protocol of its checks."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from state.errors import (
 
 
 class State(StrEnum):
-    """How bad it is."""
+    """The severity of a finding."""
 
     OK = "ok"
     WARNING = "warning"
-    """A run works, but slower, or not for long."""
+    """A run works, but more slowly, or not for long."""
     WRONG = "wrong"
     """A run does not work."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at.
+    """The result of a check for one thing.
 
     Args:
-        name: what.
-        state: how it is.
-        found: what was found, in one line.
-        remedy: what to do; empty if nothing is to be done.
+        name: the checked thing.
+        state: its severity.
+        found: the observation, in one line.
+        remedy: the next step; empty for `ok`.
     """
 
     name: str
@@ -45,30 +45,30 @@ class Finding:
 
     @classmethod
     def ok(cls, name: str, found: str) -> Finding:
-        """All is well."""
+        """A finding without a fault."""
         return cls(name, State.OK, found)
 
     @classmethod
     def warning(cls, name: str, found: str, remedy: str) -> Finding:
-        """A run works, but slower, or not for long."""
+        """A fault with which a run works, but more slowly, or not for long."""
         return cls(name, State.WARNING, found, remedy)
 
     @classmethod
     def wrong(cls, name: str, found: str, remedy: str) -> Finding:
-        """A run does not work."""
+        """A fault with which a run does not work."""
         return cls(name, State.WRONG, found, remedy)
 
 
 class Check(Protocol):
-    """Looks at one thing.  Changes nothing that stays."""
+    """A check of one thing; it leaves nothing changed."""
 
     @property
     def name(self) -> str:
-        """What it looks at."""
+        """The checked thing."""
         ...
 
     def findings(self) -> Iterable[Finding]:
-        """What it finds.  Whatever it raises becomes a finding, too."""
+        """Runs the check.  Any exception becomes a finding, too."""
         ...
 
 
@@ -78,16 +78,16 @@ _REMEDIES: tuple[tuple[type[SlackwaterError], str], ...] = (
     (QueueNotFoundError, "create the queue, or correct its URL or region"),
     (
         AccessDeniedError,
-        "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or take a role that may list, get, put and delete",
+        "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or use a role that may list, get, put and delete",
     ),
-    (SettingsError, "correct the storage option that it names"),
+    (SettingsError, "correct the named storage option"),
     (StorageFullError, "make room, or raise the quota"),
 )
 
 
 def remedy_of(error: SlackwaterError) -> str:
-    """What helps against it."""
+    """The next step after an error of the store."""
     if _SKEWED in str(error):
-        return "set this machine's clock; the store refuses requests of another time"
+        return "set this machine's clock: the store refuses requests whose time differs from its own"
     found = (remedy for kind, remedy in _REMEDIES if isinstance(error, kind))
     return next(found, "check the endpoint, the network, and whether the store is up")

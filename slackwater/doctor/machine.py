@@ -1,4 +1,4 @@
-"""Checks of the machine."""
+"""Checks of the machine: memory, shared memory, open files, and disk space."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ENOUGH_BYTES = 4 * _GIB
 _LEAST_BYTES = 2 * _GIB
 _ENOUGH_FILES = 8_192
 _LEAST_FILES = 1_024
-# What Ray takes of the memory for objects, unless it is told.
+# Ray's default share of the memory for objects.
 _OBJECT_SHARE = 0.3
 _SHARED = Path("/dev/shm")
 _LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
@@ -27,7 +27,7 @@ _USES = (Path("/sys/fs/cgroup/memory.current"), Path("/sys/fs/cgroup/memory/memo
 
 
 class MachineCheck:
-    """What Ray and Spark need of the machine; the limits of a container count."""
+    """Memory, shared memory and open files for Ray and Spark; the limits of a container count."""
 
     name = "machine"
 
@@ -41,9 +41,9 @@ class MachineCheck:
 
 def _memory_finding(total: int, available: int) -> Finding:
     found = f"{available / _GIB:,.1f} of {total / _GIB:,.1f} GiB are available"
-    remedy = "end other programs, or take a larger machine; less for Spark: SparkSettings(executor_memory=...)"
+    remedy = "end other programs, use a larger machine, or give Spark less: SparkSettings(executor_memory=...)"
     if available < _LEAST_BYTES:
-        return Finding.wrong("memory", found, f"Ray and Spark need {_LEAST_BYTES // _GIB} GiB at least: {remedy}")
+        return Finding.wrong("memory", found, f"Ray and Spark need at least {_LEAST_BYTES // _GIB} GiB: {remedy}")
     if available < _ENOUGH_BYTES:
         return Finding.warning("memory", found, remedy)
     return Finding.ok("memory", found)
@@ -56,7 +56,7 @@ def _shared_finding(total: int, free: int) -> Finding:
     wanted = total * _OBJECT_SHARE / _GIB
     return Finding.warning(
         "shared memory",
-        f"{found}; Ray would take {wanted:,.1f} GiB, and uses files in its temporary directory instead",
+        f"{found}; Ray needs {wanted:,.1f} GiB, and uses files in its temporary directory instead",
         f"start the container with --shm-size={wanted:,.0f}g",
     )
 
@@ -72,7 +72,7 @@ def _files_finding(limit: int) -> Finding:
 
 
 def _memory() -> tuple[int, int]:
-    """All and available bytes, of the machine or of the container in which this runs."""
+    """Total and available bytes of the machine, or of the container of this process."""
     memory = psutil.virtual_memory()
     limit, used = _first_number(_LIMITS), _first_number(_USES)
     if limit is None or used is None or limit >= memory.total:
@@ -90,15 +90,15 @@ def _first_number(files: tuple[Path, ...]) -> int | None:
 
 _LEAST_DISK_BYTES = (1 << 30) // 4
 _ENOUGH_DISK_BYTES = 5 * _GIB
-# Ray writes no more objects to a disk that is fuller.
+# Ray spills no objects to a disk above this share.
 _RAY_FULL = 0.95
 
 
 class DiskSpaceCheck:
-    """The temporary directory, Ray's, and the root's disk.
+    """Free space for temporary files, for Ray's files, and for a local root.
 
     Args:
-        root: None if nobody asks about one.
+        root: the root to check; None for none.
     """
 
     name = "disk"
@@ -112,14 +112,14 @@ class DiskSpaceCheck:
         ray = Path(os.environ.get("RAY_TMPDIR") or "/tmp") / "ray"
         yield _finding("ray's files", ray, "set RAY_TMPDIR to a directory on another disk", full=_RAY_FULL)
         if self._root is not None and self._root.is_local:
-            yield _finding("root's disk", self._root.path, "take another root")
+            yield _finding("root's disk", self._root.path, "use another root")
 
 
 def _finding(name: str, directory: Path, remedy: str, full: float = 1.0) -> Finding:
-    """How much room there is for a directory, which need not exist yet."""
+    """The free space for a directory, which need not exist yet."""
     existing = next(each for each in (directory, *directory.parents) if each.exists())
     if not existing.is_dir():
-        return Finding.wrong(name, f"{existing} is no directory", remedy)
+        return Finding.wrong(name, f"{existing} is not a directory", remedy)
     if not os.access(existing, os.W_OK | os.X_OK):
         return Finding.wrong(name, f"{existing} cannot be written by this user", remedy)
     usage = shutil.disk_usage(existing)

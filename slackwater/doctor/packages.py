@@ -1,4 +1,4 @@
-"""Whether the installed packages are those that go together."""
+"""Check of the installed packages: versions, and name clashes of top-level modules."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from slackwater.doctor.finding import Finding
 _OURS = "slackwater"
 _SHOWN = ("ray", "raydp", "pyspark", "pylance", "pyarrow", "obstore")
 _MODULES = ("state", "actors", "spark_bridge", "slackwater")
-# RayDP names the newest Spark that it works with.
+# The requirements of RayDP limit the version of Spark.
 _DEPENDENTS = (_OURS, "raydp")
 
 
 class PackagesCheck:
-    """Python's version, the versions of what is required, and whose the top-level modules are."""
+    """The versions of Python and of the required packages, and the owners of the top-level modules."""
 
     name = "packages"
 
@@ -29,7 +29,7 @@ class PackagesCheck:
         except PackageNotFoundError:
             yield Finding.warning(
                 self.name,
-                "slackwater runs from its source tree, and what it requires is not recorded",
+                "slackwater runs from its source tree, which does not record the required versions",
                 "install it: pip install .",
             )
             return
@@ -37,10 +37,10 @@ class PackagesCheck:
         unfit = [text for name in _DEPENDENTS for text in _unfit(name)]
         shown = ", ".join(f"{name} {version(name)}" for name in _SHOWN if _version(name))
         if unfit:
-            found = f"{'; '.join(unfit)} (there are {shown})"
+            found = f"{'; '.join(unfit)} (installed: {shown})"
             yield Finding.wrong(self.name, found, "install slackwater into a fresh virtual environment")
         else:
-            yield Finding.ok(self.name, f"all are within their ranges: {shown}")
+            yield Finding.ok(self.name, f"all versions are within their ranges: {shown}")
         yield from self._foreign_modules()
 
     def _foreign_modules(self) -> Iterator[Finding]:
@@ -50,8 +50,8 @@ class PackagesCheck:
             if others:
                 yield Finding.warning(
                     "modules",
-                    f"the module {module} belongs to {', '.join(others)}, too: one hides files of the other",
-                    "install slackwater into a virtual environment without it",
+                    f"the module {module} belongs to {', '.join(others)}, too: one package hides files of the other",
+                    "install slackwater into a virtual environment without that package",
                 )
 
 
@@ -59,11 +59,13 @@ def _python(ours: Distribution) -> Finding:
     wanted, running = ours.metadata["Requires-Python"] or "", platform.python_version()
     if SpecifierSet(wanted).contains(running, prereleases=True):
         return Finding.ok("python", running)
-    return Finding.wrong("python", f"{running}; wanted is {wanted}", "make the virtual environment with another Python")
+    return Finding.wrong(
+        "python", f"{running}; slackwater needs {wanted}", "create the virtual environment with another Python"
+    )
 
 
 def _unfit(dependent: str) -> Iterator[str]:
-    """What a package requires and has not."""
+    """The unmet requirements of a package."""
     try:
         requirements = distribution(dependent).requires or []
     except PackageNotFoundError:

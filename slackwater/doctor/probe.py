@@ -1,4 +1,4 @@
-"""A process that tries something out, and may hang or die of it."""
+"""Probe: a child process that tries one thing, and may hang or die without harm."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ _SHOWN_LINES = 3
 
 
 class ProbeFailedError(Exception):
-    """The process ended without an answer, or not in time; the message has its last words."""
+    """The process did not answer, or not in time; the message has its last lines."""
 
 
 def run_probe(module: str, *arguments: str, timeout_s: float) -> Mapping[str, Any]:
-    """The JSON document in the last line that `python -m MODULE ARGUMENTS` prints.
+    """Runs `python -m MODULE ARGUMENTS`, and returns the JSON document in its last line.
 
-    It and all that it has started end with this call.
+    The process and its children end with this call.
 
     Raises:
-        ProbeFailedError: there is none.
+        ProbeFailedError: the process failed, or exceeded the time limit.
     """
     process = subprocess.Popen(
         [sys.executable, "-m", module, *arguments],
@@ -37,7 +37,7 @@ def run_probe(module: str, *arguments: str, timeout_s: float) -> Mapping[str, An
     try:
         out, said = process.communicate(timeout=timeout_s)
     except subprocess.TimeoutExpired:
-        raise ProbeFailedError(f"it did not come up within {timeout_s:.0f} s") from None
+        raise ProbeFailedError(f"no answer within {timeout_s:.0f} s") from None
     finally:
         _end(process)
     lines = out.strip().splitlines()

@@ -1,4 +1,4 @@
-"""Whether Ray starts, or can be reached."""
+"""Check of Ray: a cluster on this machine starts, or the cluster at an address can be reached."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _ADDRESS_VARIABLE = "RAY_ADDRESS"
 
 
 class RayCheck:
-    """Connects as a run does, in a process of its own, and runs a task.
+    """Connects to Ray as a run does, in a child process, and runs a task.
 
     Args:
-        settings: with the address, if there is one.
+        settings: the settings of Ray, with its address.
     """
 
     name = "ray"
@@ -39,9 +39,7 @@ class RayCheck:
             )
         except ProbeFailedError as error:
             if address:
-                remedy = (
-                    "check the address, the network, and that Python and Ray have the same versions there (ray status)"
-                )
+                remedy = "check the address, the network, and the versions of Python and Ray there (ray status)"
             else:
                 remedy = "see memory, shared memory and ray's files; the logs are in /tmp/ray/session_latest/logs"
             yield Finding.wrong(self.name, f"{where} cannot be used: {error}", remedy)

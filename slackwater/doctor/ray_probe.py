@@ -1,4 +1,4 @@
-"""Connects to Ray, or starts it, as a run does, and runs a task.
+"""Probe of Ray: connects to it, or starts it, as a run does, and runs a task.
 
 python -m slackwater.doctor.ray_probe NAMESPACE [ADDRESS]
 """
@@ -12,7 +12,7 @@ from actors.hosting.run_client import connect_ray, disconnect_ray, tried_task
 
 
 def main() -> None:
-    """Prints what the cluster has."""
+    """Prints the resources of the cluster."""
     namespace, *address = sys.argv[1:]
     connect_ray(address=address[0] if address else None, num_cpus=1, namespace=namespace)
     found = tried_task()

@@ -1,4 +1,4 @@
-"""Starts Spark in one JVM, without Ray, and runs a job.
+"""Probe of Spark: starts it in one JVM, without Ray, and runs a job.
 
 python -m slackwater.doctor.spark_probe
 """
@@ -15,7 +15,7 @@ from state.clock import SystemClock
 
 
 def main() -> None:
-    """Prints Spark's version and how long it took."""
+    """Prints the version of Spark, and the seconds of the start and the job."""
     clock = SystemClock()
     began_s = clock.monotonic()
     spark = start_local_session(SparkSettings(), "slackwater-doctor")

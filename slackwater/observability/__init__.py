@@ -1,17 +1,17 @@
-"""What a run shows to the tools of others: metrics to Prometheus, spans to whatever takes OpenTelemetry.
+"""Metrics and traces of a run, for Prometheus and OpenTelemetry.
 
-Data flow: `RunControl` hands every `RunState` to the `RunObserver` → of each epoch that was committed `RunMetrics` and
-`EpochSpans` hear, once → about once a second `RunMetrics` looks at the `RunStatus` as a whole.
+    RunControl ──► RunObserver ──┬── each committed epoch, once ──────► RunMetrics.on_epoch, EpochSpans.on_epoch
+                                 └── RunStatus, about once a second ──► RunMetrics.on_status
+
+    RunMetrics ──► MetricExporter: Ray's metrics, scraped by Prometheus (dashboard.json is a Grafana dashboard of them)
+    EpochSpans ──► the TracerProvider of the program
 
 Invariants:
 
-* Observing changes nothing: what fails here is logged once, and the run goes on.
+* Observation changes nothing: an error here is logged once, and the run continues.
 * Only `actors/telemetry/metrics.py` names metrics; `actors/hosting/metric_exporter.py` exports them to Ray.
-* A counter never falls, whatever a failed attempt takes back.
+* A counter never falls, even if a failed attempt loses its counts.
 * Without a `TracerProvider` of the program no span is made.
 
-    run_observer.py  RunObserver: what is new, and how often to look
-    run_metrics.py   RunMetrics: states and epochs → metrics
-    epoch_spans.py   EpochSpans: epochs → spans
-    dashboard.json   the metrics on a screen of Grafana
+Face: `run_observer.RunObserver`.
 """

@@ -1,4 +1,4 @@
-"""Every committed epoch as a tree of OpenTelemetry spans."""
+"""OpenTelemetry spans of the committed epochs, one tree for each epoch."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ _SCOPE = "slackwater"
 
 
 class EpochSpans:
-    """Makes the spans of an epoch when it is committed, with the times at which things were.
+    """Makes the spans of an epoch at its commit, with the recorded times.
 
         epoch
         ├── fetch
         └── barrier
             ├── align         with a span for each actor
-            ├── spark         with one for each view and step
+            ├── spark         with a span for each view and step
             ├── collect
             └── commit
 
-    They go to the `TracerProvider` that the program has set; without one none is made.
+    The spans go to the `TracerProvider` of the program; without one no span is made.
 
     Args:
-        pipeline: an attribute of each epoch.
-        provider: takes the spans; None for the one that the program has set by then.
+        pipeline: the name of the pipeline, an attribute of each epoch.
+        provider: the receiver of the spans; None for the provider that the program has set at the first epoch.
     """
 
     def __init__(self, pipeline: str, provider: TracerProvider | None = None) -> None:
         self._pipeline, self._provider = pipeline, provider
 
     def on_epoch(self, epoch: CommittedEpoch, trace: EpochTrace) -> None:
-        """An epoch was committed."""
+        """Takes a committed epoch."""
         tracer = opentelemetry.get_tracer(_SCOPE, slackwater.__version__, self._provider)
         told = Trace.of(epoch.epoch, epoch.committed_at, epoch.counts, trace, epoch.commit_s)
-        # The time in the record is that at which its commit began.
+        # `committed_at` is the time at which the commit began.
         commit_start_s = next(span.start_s for span in told.spans if span.phase == "commit")
         drawn = _Drawn(tracer, epoch.committed_at.timestamp() - commit_start_s)
         first_s = min(span.start_s for span in told.spans)
@@ -68,7 +68,12 @@ class EpochSpans:
 
 
 class _Drawn:
-    """Spans whose times are over, in seconds from a barrier at a time since 1970."""
+    """Maker of spans of the past.
+
+    Args:
+        tracer: makes the spans.
+        barrier_s: the time of the barrier, in seconds since 1970; the times of the spans are relative to it.
+    """
 
     def __init__(self, tracer: Tracer, barrier_s: float) -> None:
         self._tracer, self._barrier_s = tracer, barrier_s
@@ -81,7 +86,7 @@ class _Drawn:
         parent: Context,
         attributes: dict[str, AttributeValue] | None = None,
     ) -> Context | None:
-        """Makes one.  Returns the context of what it consists of; None if nobody takes spans."""
+        """Makes a span.  Returns the context of its child spans; None without a receiver of spans."""
         made = self._tracer.start_span(name, parent, attributes=attributes, start_time=self._at_ns(start_s))
         made.end(self._at_ns(start_s + seconds))
         is_taken = made.get_span_context().is_valid

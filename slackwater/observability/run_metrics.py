@@ -1,4 +1,4 @@
-"""What a run is doing, as metrics."""
+"""Metrics of a run, from its status and its committed epochs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from slackwater.status.run_status import RunStatus, SourceStatus
 from state.tables.epoch_trace import EpochTrace, Span
 
 RUN_PHASES = ("starting", "running", "paused", "recovering", "stopping", "stopped", "failed")
-"""What `RunStatus.phase` can be."""
+"""The values of `RunStatus.phase`."""
 
 _IN_FLIGHT = ("align", "spark", "collect", "commit")
 _UNFINISHED = ("waiting", "reading")
@@ -19,7 +19,7 @@ _FINISHED = ("done", "quarantined", "vanished")
 
 
 class Exporter(Protocol):
-    """Where metrics go, see `MetricExporter`."""
+    """The receiver of metrics, see `MetricExporter`."""
 
     def add(self, metric: Metric, more: float, **labels: str) -> None: ...
     def set_to(self, metric: Metric, value: float, **labels: str) -> None: ...
@@ -27,13 +27,12 @@ class Exporter(Protocol):
 
 
 class RunMetrics:
-    """Publishes the epochs and the state of one run.
+    """Publishes the epochs and the status of one run.
 
-    Counters tell what was since the start of the run.  What an attempt has counted, and the next one counts again, is
-    counted once.
+    Counters count from the start of the run.  Counts that a new attempt repeats are counted once.
 
     Args:
-        exporter: of the pipeline.
+        exporter: the exporter of the pipeline.
     """
 
     def __init__(self, exporter: Exporter) -> None:
@@ -43,7 +42,7 @@ class RunMetrics:
         self._late: set[str] = set()
 
     def on_epoch(self, epoch: CommittedEpoch, trace: EpochTrace) -> None:
-        """An epoch was committed."""
+        """Publishes a committed epoch."""
         for phase, seconds in _phase_seconds(epoch).items():
             self._exporter.observe(Metric.EPOCH_PHASE, max(0.0, seconds), phase=phase)
         self._exporter.observe(Metric.BARRIER, epoch.seconds.collect)
@@ -54,7 +53,7 @@ class RunMetrics:
             self._exporter.observe(Metric.VIEW, seconds, view=view)
 
     def on_status(self, status: RunStatus) -> None:
-        """The run is so far."""
+        """Publishes the status of the run."""
         self._views |= status.views.keys()
         for phase in RUN_PHASES:
             self._exporter.set_to(Metric.PHASE, phase == status.phase, phase=phase)
@@ -100,7 +99,7 @@ class RunMetrics:
             self._exporter.set_to(Metric.MESSAGES_IN_FLIGHT, messages.in_flight, source=name)
 
     def _count(self, metric: Metric, value: float, **labels: str) -> None:
-        """A counter stands at the highest that it was seen at; Ray shows none before it has counted something."""
+        """Raises a counter to the highest value seen; Ray shows a counter only after its first count."""
         key = (metric, tuple(sorted(labels.items())))
         before = self._counted.get(key, 0)
         if value > before:
@@ -108,7 +107,7 @@ class RunMetrics:
             self._exporter.add(metric, value - before, **labels)
 
     def _count_from_0(self, metric: Metric, value: float, **labels: str) -> None:
-        """The same of what every attempt counts from 0."""
+        """The same for a count that each attempt begins at 0."""
         key = (metric, tuple(sorted(labels.items())))
         if value < self._counted.get(key, 0):
             self._counted[key] = 0
@@ -116,7 +115,7 @@ class RunMetrics:
 
 
 def _phase_seconds(epoch: CommittedEpoch) -> Mapping[str, float]:
-    """Phase → seconds; `seconds.collect` counts from the barrier, and the phase begins behind that of Spark."""
+    """Phase → seconds.  `seconds.collect` counts from the barrier, but the phase begins after the Spark phase."""
     seconds = epoch.seconds
     return {
         "fetch": seconds.fetch,

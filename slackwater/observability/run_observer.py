@@ -1,4 +1,4 @@
-"""Whoever watches a run from outside is told of each epoch once, and of the whole about once a second."""
+"""Observer of a run: publishes each epoch once, and the status about once a second."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ _log = structlog.get_logger(actor="run")
 
 
 class RunObserver:
-    """Looks at every state of a run; called by one thread.
+    """Publishes the states of a run as metrics and spans; called by one thread.
 
     Args:
-        status: gives what the run says of itself.
-        clock: says when to look at that again.
-        metrics, spans: are told.
+        status: returns the status of the run.
+        clock: the clock of the pauses between two looks at the status.
+        metrics: the metrics of the run.
+        spans: the spans of its epochs.
     """
 
     def __init__(self, status: Callable[[], RunStatus], clock: Clock, metrics: RunMetrics, spans: EpochSpans) -> None:
@@ -37,27 +38,27 @@ class RunObserver:
 
     @classmethod
     def of(cls, pipeline: str, status: Callable[[], RunStatus], clock: Clock) -> RunObserver:
-        """One that publishes by Ray, and to what the program has set up for OpenTelemetry."""
+        """An observer that publishes to Ray's metrics and to the program's OpenTelemetry."""
         return cls(status, clock, RunMetrics(MetricExporter(pipeline)), EpochSpans(pipeline))
 
     def observe(self, state: RunState, *, at_once: bool = False) -> None:
-        """The run is so far.  Ray is connected.
+        """Takes a state of the run.  Ray is connected.
 
         Args:
-            state: of the attempt.
-            at_once: look at the whole, however short ago that was done.
+            state: the state of the attempt.
+            at_once: True publishes the status even if the last look was less than a second ago.
         """
         if self._has_failed:
             return
         try:
-            # The views of an epoch are known by the time that it is committed, and not long before.
+            # A new epoch needs a new status: it names the views of the epoch.
             is_news = bool(state.recent) and state.recent[-1].epoch > self._last_epoch
             is_due = self._clock.monotonic() >= self._looked_s + _LOOK_EVERY_S
             if at_once or is_news or is_due or state.phase != self._phase:
                 self._look(state)
             self._tell_epochs(state)
         except Exception as error:
-            # The run does not depend on who watches it.
+            # The run does not depend on its observers.
             self._has_failed = True
             _log.warning("metrics end", epoch=state.epoch, error=f"{type(error).__name__}: {error}")
 

@@ -1,4 +1,4 @@
-"""The explanation of a view."""
+"""Explanation of views: class, reason, storage, cost of an epoch, and rows touched."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ _EPOCHS = 100
 
 
 class RowsTouched:
-    """Estimates for one root.
+    """Estimates of the rows that an epoch touches, for the views of one root.
 
     Args:
-        root: it may have no store yet.
+        root: the root; it may have no store yet.
     """
 
     def __init__(self, root: LanceRoot) -> None:
@@ -52,26 +52,26 @@ class RowsTouched:
             pass
 
     def text(self, plan: ViewPlan) -> str:
-        """What an epoch touches of a view, for people."""
+        """The rows of a view that an epoch touches, in words."""
         if plan.view_class == "full":
             stored = [self._rows(stored_rows_name(source)) for source in plan.sources]
             if None in stored:
-                return "all stored rows of its sources, when some are new; how many is known when they are stored"
+                return "all stored rows of its sources, when some are new; their number is known once rows are stored"
             return f"all {sum(each or 0 for each in stored):,} stored rows of its sources, when some are new"
         with_rows = [record.counts.rows for record in self._records[-_EPOCHS:] if record.counts.rows]
         if not with_rows:
             return "unknown before the first epochs with rows"
         new = round(median(with_rows))
-        seen = f"an epoch had {new:,} new rows, by the median of the last {len(with_rows)}"
-        held = self._rows(plan.name)
+        seen = f"the median of the last {len(with_rows)} epochs is {new:,} new rows"
+        stored_rows = self._rows(plan.name)
         if plan.view_class == "append":
-            return f"about {new:,} rows or what the query makes of them: {seen}"
-        if held is None:
+            return f"the result of the query over about {new:,} rows: {seen}"
+        if stored_rows is None:
             return f"at most {new:,} groups: {seen}"
-        return f"at most {min(new, held):,} of {held:,} groups: {seen}"
+        return f"at most {min(new, stored_rows):,} of {stored_rows:,} groups: {seen}"
 
     def _rows(self, name: str) -> int | None:
-        """How many rows a dataset has now; None if there is none."""
+        """The number of rows of a dataset at the last epoch; None without the dataset."""
         version: ViewVersion | None = self._records[-1].views.get(name) if self._records else None
         if version is None:
             return None
@@ -83,11 +83,12 @@ class RowsTouched:
 
 @dataclass(frozen=True)
 class ViewExplanation:
-    """One view.
+    """The explanation of one view.
 
     Args:
+        name: the name of the view.
         view_class: `append`, `aggregate`, `full`, `refused`, or `unknown` while a source has neither schema nor file.
-        text: why, what is stored, what an epoch costs, and how many rows it touches.
+        text: the reason of the class, the storage, the cost of an epoch, and the rows that it touches.
     """
 
     name: str
@@ -98,7 +99,7 @@ class ViewExplanation:
 def explain(
     definition: PipelineDefinition, views: Sequence[ViewDefinition], spark_settings: SparkSettings, clock: Clock
 ) -> tuple[ViewExplanation, ...]:
-    """Analyses views with the Spark of this process, or a local one; reads at most eight files per source.
+    """Analyses views with the Spark session of this process, or with a local one; reads few files per source.
 
     Raises:
         ViewError: a view cannot be built.
@@ -134,7 +135,7 @@ def _explain(
 
 
 def _listed(source: SourceDefinition) -> Iterator[FileVersion]:
-    """The files that a source takes, in the order of their listing."""
+    """The files of a source that match its pattern, in the order of the listing."""
     accepts = PathFilter(source.pattern).accepts
     for page in ObjectStore(source.location).list_pages():
         for path, etag, size, last_modified in page.objects():

@@ -1,4 +1,4 @@
-"""The schema that the first files of a source show, as a run would take it."""
+"""Schema of a source by its first files, as a run would take it."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from state.errors import SchemaError
 def shown_schema(
     source: SourceDefinition, settings: FetchSettings, files: Iterable[FileVersion]
 ) -> tuple[pa.Schema | None, int]:
-    """Reads the beginnings of the first files, eight at a time, until some of them show something.
+    """Infers the schema from the first files, eight at a time, until one of them shows a schema.
 
     Args:
-        source: whose files they are.
-        settings: sizes of requests.
-        files: in the order of the listing; no more are taken than are needed.
+        source: the source of the files.
+        settings: the sizes of requests.
+        files: the files in the order of the listing; read only as far as needed.
 
     Returns:
-        The schema, None if no file shows one; and how many GETs that took.
+        The schema, None if no file shows one; and the number of GETs that this took.
 
     Raises:
-        SchemaError: none of them has one that can be used.
+        SchemaError: no file has a usable schema.
         StorageError: the store cannot be reached.
     """
     reader, waiting, gets = SourceReader(source, None, settings), iter(files), 0

@@ -1,24 +1,20 @@
-"""`slackwater ui`: a root as a web page, for reading only.
+"""`slackwater ui`: a web page that shows a root, for reading only.
 
-Data flow: `RootDocuments` reads a `Store` and puts what it finds into JSON → `SharedAnswer` has each read once for all
-who look, in a thread → `PageServer` answers with it, after `Gate` has let the request in → the modules of `assets/`
-ask every second and draw.
+    Store ──► RootDocuments: JSON ──► SharedAnswer: one read for all clients ──► PageServer ◄── Gate ◄── browser
+
+The page is `assets/`: index.html, style.css, and a JavaScript module for each part.  It asks every second, and draws
+the changes.
 
 Invariants:
 
 * Nothing is written, at the root or elsewhere: every route is a GET.
-* It needs the root alone: no Ray, no Spark, and nobody who runs; a finished root is shown as well as a living one.
-* Without a token it listens to this machine only, and answers only those who call it by a name of this machine
-  (DNS rebinding); other sites' pages are refused.  With a token every answer about the root needs it, in a header.
-* What comes from files is text: the browser gets JSON, the page makes text nodes of it, and the content security
-  policy allows no script, style or frame but those of the package (and no text that becomes HTML).
-* A ledger of millions is looked at page by page; no read goes on for longer than it takes to answer.
+* The page needs the root alone: no Ray, no Spark, no run.  It shows a finished root as well as a running one.
+* Without a token the server listens on this machine only, and answers only requests that use a name of this machine
+  (against DNS rebinding); pages of other sites are refused.  With a token every answer about the root needs it, in a
+  header.
+* Content of files is text: the browser gets JSON, and the page makes text nodes of it.  The content security policy
+  allows only the scripts and styles of the package, no frames, and no conversion of text to HTML.
+* A large ledger is read page by page.  A read ends with its answer.
 
-    page_server.py    PageServer: the routes, and the life of the server
-    gate.py           Gate: who is answered, and the headers of every answer
-    access_token.py   AccessToken: from a file, the environment or chance
-    shared_answer.py  SharedAnswer: one read for all who ask at the same time
-    root_documents.py RootDocuments: what the page is told
-    cells.py          values from files, cut to what a page shows
-    assets/           the page: index.html, style.css, and a JavaScript module for each part
+Face: `page_server.PageServer`, `gate.AccessToken`.
 """

@@ -1,4 +1,4 @@
-"""The gate of the page: its access token, and the requests that pass."""
+"""Gate of the page: its access token, and the check of each request."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ from state.errors import UsageError
 
 VARIABLE = "SLACKWATER_UI_TOKEN"
 _SHORTEST = 16
-_ALLOWED = frozenset(string.ascii_letters + string.digits + "-._~+/=")  # what RFC 6750 lets a bearer token be made of
+_ALLOWED = frozenset(string.ascii_letters + string.digits + "-._~+/=")  # of a bearer token, by RFC 6750
 
 
 @dataclass(frozen=True)
 class AccessToken:
-    """A secret that whoever asks has to know.
+    """The secret that a client must send.
 
     Args:
         text: the secret; the repr does not show it.
-        is_new: whether it was made up here, so that somebody has to be told.
+        is_new: True if it was generated, and the user must be told.
     """
 
     text: str = field(repr=False)
     is_new: bool = False
 
     def is_said_by(self, authorization: str) -> bool:
-        """Whether a header `Authorization` names it; how long that takes does not tell how much of it was right."""
+        """True if a header `Authorization` has the token; the comparison takes constant time."""
         scheme, _, said = authorization.partition(" ")
         return hmac.compare_digest(said.strip().encode(), self.text.encode()) and scheme.lower() == "bearer"
 
     @classmethod
     def chosen(cls, host: str, file: Path | None, environment: Mapping[str, str]) -> AccessToken | None:
-        """The token of the file, else that of the environment; a new one, unless only this machine can reach the host.
+        """The token of the file, else of the environment, else a new one; None if only this machine can reach the host.
 
         Args:
             host: the name or address to listen on.
-            file: has the token as its only line.
-            environment: may have it as `SLACKWATER_UI_TOKEN`.
+            file: a file with the token as its only line.
+            environment: the environment variables; `SLACKWATER_UI_TOKEN` may have the token.
 
         Raises:
-            UsageError: the file cannot be read, or what it or the environment has is no token.
+            UsageError: the file cannot be read, or the token is not valid.
         """
         if file is not None:
             return cls(_checked(_read(file), f"file {file}"))
@@ -57,28 +57,28 @@ class AccessToken:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only programs on this machine reach it."""
+    """True if only programs on this machine can reach the host."""
     if host == "localhost":
         return True
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
-        return False  # a name may be anybody's
+        return False  # a name may lead anywhere
 
 
 def _read(file: Path) -> str:
     try:
         return file.read_text().strip()
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no text"
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
         raise UsageError(f"the token file {file} cannot be read: {reason}; write the token into it") from None
 
 
 def _checked(text: str, place: str) -> str:
-    # What is wrong with it is told, and not what it is.
+    # The message names the fault, but never the text: it may be a secret.
     if len(text) < _SHORTEST or not _ALLOWED.issuperset(text):
         raise UsageError(
-            f"the {place} holds no token: it takes {_SHORTEST} or more letters, digits or any of -._~+/=, in one line; "
+            f"the {place} has no valid token: give {_SHORTEST} or more letters, digits or any of -._~+/=, in one line; "
             "`openssl rand -hex 24` makes one"
         )
     return text
@@ -105,16 +105,15 @@ _HEADERS = {
 
 
 class Gate:
-    """Lets a request in, or says why not.
+    """Passes a request on, or refuses it with a reason.
 
-    * Only GET and HEAD.
-    * Without a token: only by a name of this machine.  A page of somebody else whose name was made to lead here (DNS
-      rebinding) calls us by that name.
-    * With one: whatever is about the root needs it.  The files of the page itself are the same for everybody.
-    * Not for the pages of other sites, as far as the browser tells.
+    * Methods: only GET and HEAD.
+    * Without a token: only requests to a name of this machine.  Under DNS rebinding a foreign page uses its own name.
+    * With a token: every answer about the root needs it.  The files of the page itself are public.
+    * Pages of other sites are refused, by the header `Sec-Fetch-Site` of the browser.
 
     Args:
-        token: what has to be said, or None.
+        token: the required token; None for none.
     """
 
     def __init__(self, token: AccessToken | None) -> None:
@@ -122,7 +121,7 @@ class Gate:
 
     @web.middleware
     async def middleware(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """For an application; also turns every error of the routing into JSON."""
+        """The middleware of the application; it also turns routing errors into JSON."""
         refused = self._refused(request)
         if refused is not None:
             return refused
@@ -132,31 +131,31 @@ class Gate:
             return refusal(error.status, f"{request.method} {request.path}: {error.reason}")
 
     async def seal(self, _request: web.Request, response: web.StreamResponse) -> None:
-        """Puts the headers on every answer; for the application's signal `on_response_prepare`."""
+        """Sets the headers of every answer; for the application's signal `on_response_prepare`."""
         response.headers.update(_HEADERS)
 
     def _refused(self, request: web.Request) -> web.Response | None:
         if request.method not in _METHODS:
-            return refusal(405, f"{request.method}: this page only reads; ask with GET")
+            return refusal(405, f"{request.method} is not allowed: this page only reads; use GET")
         if self._token is None and not _names_this_machine(request.headers.get("Host", "")):
             return refusal(
                 403,
-                "this page answers to names of its own machine only, as http://localhost: call it so; to reach it by "
-                "another name start it with a token (--token-file)",
+                "this page answers only under a name of its own machine, such as http://localhost; for another name, "
+                "start it with a token (--token-file)",
             )
         if not request.path.startswith(API):
             return None
         if request.headers.get("Sec-Fetch-Site", "none") not in _OWN_PAGES:
-            return refusal(403, "the page of another site asked for this: open the page itself")
+            return refusal(403, "a page of another site sent this request: open this page itself")
         if self._token is not None and not self._token.is_said_by(request.headers.get("Authorization", "")):
-            missing = refusal(401, "the token is missing or wrong: enter that of `slackwater ui`")
+            missing = refusal(401, "the token is missing or wrong: enter the token of `slackwater ui`")
             missing.headers["WWW-Authenticate"] = "Bearer"
             return missing
         return None
 
 
 def refusal(status: int, message: str) -> web.Response:
-    """An answer that says in JSON what is wrong."""
+    """An error as a JSON answer."""
     return web.json_response({"error": message}, status=status)
 
 

@@ -1,4 +1,4 @@
-"""The routes of the page, and the life of its server."""
+"""Server of the page: its routes, start and end."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class PageServer:
     """Serves the page of a root until it is closed.
 
     Args:
-        store: of the root.
-        clock: the machine's.
+        store: the store of the root.
+        clock: the clock of this machine.
         host: the name or address to listen on.
-        port: 0 for any that is free.
-        token: what whoever asks has to know; None for a host that only this machine reaches.
+        port: the port to listen on; 0 for any free port.
+        token: the required token; None for a host that only this machine can reach.
     """
 
     def __init__(self, store: Store, clock: Clock, *, host: str, port: int, token: AccessToken | None) -> None:
@@ -55,7 +55,7 @@ class PageServer:
         self._runner = web.AppRunner(self._application(Gate(token)), access_log=None, shutdown_timeout=1.0)
 
     async def start(self) -> int:
-        """Listens, and returns the port.
+        """Begins to listen, and returns the port.
 
         Raises:
             UsageError: the port is taken, or the host is not one of this machine.
@@ -69,7 +69,7 @@ class PageServer:
         return int(self._runner.addresses[0][1])
 
     async def close(self) -> None:
-        """Ends all answers; a read that is under way ends by itself."""
+        """Ends all answers; reads in progress end by themselves."""
         await self._runner.cleanup()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
@@ -97,7 +97,7 @@ class PageServer:
         return _answer(request, await self._now.get())
 
     async def _get_epochs(self, request: web.Request) -> web.Response:
-        """The last epochs, or those before one, or those after one."""
+        """The last epochs, or the epochs before or after a given one."""
         limit = _limit(request)
         epochs = await self._epochs.get()
         before, after = _epoch(request, "before"), _epoch(request, "after")
@@ -124,7 +124,7 @@ class PageServer:
     async def _get_why(self, request: web.Request) -> web.Response:
         path = _text(request, "path")
         if path is None:
-            raise UsageError("path= is missing: name an object, by its whole URL or its path below a source")
+            raise UsageError("path= is missing: give an object, by its URL or by its path below a source")
         return _answer(request, await self._in_thread(self._documents.story, path))
 
     async def _get_quarantine(self, request: web.Request) -> web.Response:
@@ -137,7 +137,7 @@ class PageServer:
 
 @web.middleware
 async def _reported(request: web.Request, handler: Callable[[web.Request], Any]) -> web.StreamResponse:
-    """What a read raises, as an answer: the page shows it, and goes on with what it has."""
+    """Turns an error of a read into an answer: the page shows it, and keeps its present content."""
     try:
         response: web.StreamResponse = await handler(request)
         return response
@@ -148,11 +148,11 @@ async def _reported(request: web.Request, handler: Callable[[web.Request], Any])
         raise
     except Exception as error:
         _log.exception("answer failed", path=request.path)
-        return refusal(500, f"{type(error).__name__}: {redact(str(error))} (not expected here: report this)")
+        return refusal(500, f"{type(error).__name__}: {redact(str(error))} (an unexpected error: please report it)")
 
 
 def _answer(request: web.Request, document: Document) -> web.Response:
-    """The document, or 304 if whoever asks has it."""
+    """The document, or 304 if the client has it already."""
     body = json.dumps(document, ensure_ascii=False, allow_nan=False).encode()
     etag = f'"{hashlib.blake2b(body, digest_size=12).hexdigest()}"'
     if request.headers.get("If-None-Match") == etag:
@@ -176,7 +176,7 @@ def _asset(name: str) -> Callable[[web.Request], Any]:
 def _text(request: web.Request, name: str) -> str | None:
     text = request.query.get(name)
     if text is not None and len(text) > _LONGEST_TEXT:
-        raise UsageError(f"{name}= has {len(text):,} characters: give up to {_LONGEST_TEXT:,}")
+        raise UsageError(f"{name}= has {len(text):,} characters: give at most {_LONGEST_TEXT:,}")
     return text or None
 
 
@@ -190,12 +190,12 @@ def _limit(request: web.Request, default: int = 100) -> int:
 def _epoch(request: web.Request, name: str) -> int | None:
     text = request.query.get(name)
     if text is not None and not (text.isascii() and text.isdigit() and len(text) < 20):
-        raise UsageError(f"{name}={text[:20]!r}: give an epoch, as the page before has it")
+        raise UsageError(f"{name}={text[:20]!r}: give an epoch of the previous page")
     return None if text is None else int(text)
 
 
 def _not_listening(host: str, port: int, error: OSError) -> str:
     if isinstance(error, socket.gaierror):
-        return f"--host {host} is no address of this machine: take 127.0.0.1, or 0.0.0.0 for all that it has"
+        return f"--host {host} is not an address of this machine: give 127.0.0.1, or 0.0.0.0 for all its addresses"
     reason = (error.strerror or str(error)).lower()
-    return f"{host} port {port} cannot be listened on: {reason}; take another --port, or 0 for any that is free"
+    return f"{host} port {port} cannot be listened on: {reason}; give another --port, or 0 for any free one"

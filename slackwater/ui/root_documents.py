@@ -1,4 +1,4 @@
-"""The documents of a root that the page shows."""
+"""JSON documents of a root, as the page shows them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LONGEST_RAW = 4096
 
 
 def cell(value: Any) -> Any:
-    """A value of a view's row: a number, a boolean, null, or text; what has parts as JSON."""
+    """A value of a row for the page: a number, a boolean, null, or text; a nested value as JSON text."""
     plain = jsonable(value)
     if isinstance(plain, (dict, list)):
         plain = json.dumps(plain, ensure_ascii=False)
@@ -33,13 +33,13 @@ def cell(value: Any) -> Any:
 
 
 def raw_text(raw: bytes) -> str:
-    r"""The beginning of a record as text; bytes that are no UTF-8 as escapes such as `\xff`."""
+    r"""The beginning of a record as text, with escapes such as `\xff` for bytes that are not UTF-8."""
     decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
     return decoder.decode(raw[:_LONGEST_RAW], final=len(raw) <= _LONGEST_RAW)
 
 
 Document = Mapping[str, Any]
-"""What JSON can hold.  Texts are those of the root: nothing in it is changed or left out, and none of it is markup."""
+"""A value for JSON.  Its texts are the unchanged texts of the root, and none of them is markup."""
 
 _MOST_COLUMNS = 100
 _OWNER = ("pipeline", "host", "pid", "since", "renewed_at", "phase", "last_error", "fetchers", "scaling")
@@ -49,8 +49,8 @@ class RootDocuments:
     """Reads a root.  Every method blocks, and may be called from any thread.
 
     Args:
-        store: of the root.
-        clock: the time that the page reckons ages from.
+        store: the store of the root.
+        clock: the clock that ages are reckoned from.
     """
 
     def __init__(self, store: Store, clock: Clock) -> None:
@@ -58,7 +58,7 @@ class RootDocuments:
         self._watch = OwnerWatch(clock)
 
     def now(self) -> Document:
-        """Who runs, how far that is, and the last epoch; cheap enough for every second."""
+        """The owner, the status of its run, and the last epoch; cheap enough for every second."""
         owner = self._store.owner()
         life = self._watch.look(owner)
         epoch = self._store.latest_epoch()
@@ -88,7 +88,7 @@ class RootDocuments:
         return found
 
     def sources(self) -> Document:
-        """The sources, with how many of their files are in which status."""
+        """The sources, with the number of their files in each status."""
         sources = self._store.sources().to_pylist()
         counts = self._store.count_files().to_pylist()
         for source in sources:
@@ -99,7 +99,7 @@ class RootDocuments:
         return _plain({"sources": sources})
 
     def views(self) -> Document:
-        """The views, with how much older their rows are than the last epoch, and those that catch up."""
+        """The views, with their lag behind the last epoch in seconds, and the backfills."""
         latest = self._store.latest_epoch()
         views = self._store.views().to_pylist()
         for view in views:
@@ -115,7 +115,7 @@ class RootDocuments:
         schema = shown.schema
         rows = shown.head(limit).select(schema.names[:_MOST_COLUMNS])
         columns = [{"name": field.name, "type": str(field.type)} for field in rows.schema]
-        # A row is a list: the names of its columns are anybody's, and may be those that objects have by themselves.
+        # A row is a list: a column name may equal a built-in property of JavaScript objects.
         cells = zip(*(map(cell, rows[name].to_pylist()) for name in rows.column_names), strict=True)
         return _plain(
             {
@@ -134,7 +134,7 @@ class RootDocuments:
         return _plain({"matches": page.matches, "after": page.after, "files": page.rows.to_pylist()})
 
     def story(self, path: str) -> Document:
-        """What happened to one object, and to which views its rows go."""
+        """The story of one object, and the views that have its rows."""
         story = self._store.why(path)
         views = [
             view["name"]
@@ -158,7 +158,7 @@ def _owner(owner: Owner) -> Document:
 
 
 def _status(owner: Owner | None) -> Document | None:
-    """How far the run was when it wrote that; None if this version does not understand it."""
+    """The status that the run last wrote; None if this version cannot read it."""
     status = None if owner is None or owner.status is None else RunStatus.of_json(owner.status)
     if status is None:
         return None

@@ -1,4 +1,4 @@
-"""One read for all who ask at the same time, and its answer again for those who ask soon after."""
+"""Cached answer: one read for all concurrent clients, and for the clients soon after."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _REST = 10
 
 
 class SharedAnswer(Generic[Value]):
-    """Keeps what was read for half a second, and longer if reading takes long: ten times as long as that took.
+    """Keeps an answer for half a second, or for ten times the time of its read if that is longer.
 
-    So a page that is open costs a machine and a bucket a bounded part of what they can do, however many look at it.
+    So the open pages cost a bounded share of the machine and the bucket, for any number of clients.
 
     Args:
-        read: reads anew.
-        clock: times it.
+        read: reads the answer.
+        clock: the clock of these times.
     """
 
     def __init__(self, read: Callable[[], Awaitable[Value]], clock: Clock) -> None:
@@ -31,7 +31,7 @@ class SharedAnswer(Generic[Value]):
         self._fresh_until_s = float("-inf")
 
     async def get(self) -> Value:
-        """What was read last, or is read now; raises what reading raises, and keeps nothing of that."""
+        """The kept answer, or a new one.  An error of the read is raised, and not kept."""
         async with self._lock:
             value = self._value
             if value is None or self._clock.monotonic() >= self._fresh_until_s:

@@ -1,46 +1,35 @@
-"""`slackwater verify`: every view, computed again from the files that the ledger names, by engines that kept no view.
+"""`slackwater verify`: each view computed again from the files of the ledger, and compared with the stored view.
 
-    ledger at the epoch ──► recorded_source   which rows of which version of which file a view is made of
+    ledger at the epoch ──► recorded_source   the ingested records of each file version
                                 │
-                                ▼ one listing of the prefix: is each version still there?   no → not checkable
+                                ▼ one listing: does each version still exist?   no ──► not checkable
                             ingested_files    the content, each request bound to the recorded etag
                                 │
               ┌─────────────────┴──────────────────┐
               ▼                                    ▼
         duckdb_engine                        spark_engine
-        its own readers, its own SQL         our readers, Spark's exact meaning
+        DuckDB's readers and SQL             the readers of a run, Spark's exact semantics
               └─────────────────┬──────────────────┘
                                 ▼
-                            comparison        the view's rows against the engine's: missing, extra, changed
+                            comparison        rows of the view against rows of the engine: missing, extra, changed
 
-Which engine: DuckDB first, because it shares no code with what made the view.  When it agrees, that settles it: two
-programs do not make the same mistake.  When it does not, its SQL may simply mean something else, so Spark decides.
+DuckDB comes first, because it shares no code with the run.  If it agrees, the view is equal.  If it does not, its SQL
+may have another meaning, so Spark decides.  `verifier` goes through the views; `verification` is the report.
 
-The stored rows of a source are compared with the ledger alone: from each version of each file as many rows as were
-ingested of it, each position once, none of them quarantined (`stored_rows`).
+The stored rows of a source are compared with the ledger alone (`stored_rows`): from each version of each file as many
+rows as were ingested, each position once, none of them quarantined.
 
 Invariants:
 
-* What was replaced or forgotten is left out.
-* A view is compared over exactly the first `rows_read` records of each file of the ledger of its epoch, less those that
-  are quarantined, whatever the file's status; a frozen view over those of the epoch at which it was frozen.
-* Which records are bad is found again: by our readers one by one, by DuckDB in its own way, and by their number.
+* Replaced and forgotten files are left out.
+* A view is compared over exactly the first `rows_read` records of each file in the ledger of its epoch, less the
+  quarantined ones, for any status of the file; a frozen view over the ledger of the epoch at which it was frozen.
+* Bad records are found again: by the readers of a run one by one, by DuckDB with its own rules and by their number.
 * Another version of a file is never read in place of the recorded one.
-* DuckDB reads files with its own readers.  Beside copies of the ingested files it can read and write nothing.
-* Only file contents pass through: in pieces, a few files ahead, and on disk while they are needed.  The result of a
-  view must fit into memory twice.
+* DuckDB reads files with its own readers, and can access nothing but copies of the ingested files and its tables.
+* File contents are read in pieces, a few files ahead, and kept on disk only while needed.  The result of a view must
+  fit into memory twice.
 * No name or value from a file or a ledger becomes part of an SQL text; names of columns and sources are quoted.
 
-    verifier.py         Verifier: the views one after the other, and who decides
-    computation.py      Computation: one engine over one ledger
-    verification.py     Verification, ViewCheck: what is reported
-    step.py             Step: what is shown meanwhile
-    recorded_source.py  a source and its ingested files at one epoch
-    ingested_files.py   whether they are still the same, and their content
-    engine.py           Engine: what both engines do, and how they say that they cannot
-    duckdb_engine.py    DuckDB
-    duckdb_files.py     which rows of a file fit, as DuckDB sees it
-    spark_engine.py     Spark, in a local session that is started when it is first needed
-    comparison.py       two tables, row by row
-    stored_rows.py      the stored rows of a source, against the ledger
+Face: `verifier.Verifier`, `verification.Verification`, `step.Step`.
 """

@@ -1,8 +1,8 @@
-"""Two tables row by row, in any order: what one has and the other has not, and which values differ.
+"""Comparison of two tables in any row order: missing, extra and changed rows.
 
-A row is told apart by the view's key; without one, rows are compared as a multiset.  Values are compared exactly, with
-two exceptions in aggregate views: floating columns, whose sums depend on the order of their terms in the last digits,
-and arrays where values are collected, since rows have no order.
+Rows are matched by the key of the view; without a key they are compared as a multiset.  Values are compared exactly,
+with two exceptions in aggregate views: floating columns, since the last digits of a sum depend on the order of its
+terms, and arrays of collected values, since rows have no order.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from state.tables.group_key import group_keys
 
 TOLERANCE = 1e-9
-"""Relative, and absolute for what should be zero."""
+"""The tolerance for floating columns: relative, and absolute near zero."""
 
 _WEIGHT = "__sw_weight"
 _SUM = f"{_WEIGHT}_sum"
@@ -29,7 +29,7 @@ _EXAMPLES = 5
 
 @dataclass(frozen=True)
 class RowDifference:
-    """One row; `view` or `expected` is None on the side that does not have it."""
+    """One row that differs; `view` or `expected` is None on the side without the row."""
 
     view: Mapping[str, Any] | None
     expected: Mapping[str, Any] | None
@@ -37,13 +37,13 @@ class RowDifference:
 
 @dataclass(frozen=True)
 class Differences:
-    """How many rows differ, and the first of each kind.
+    """The numbers of rows that differ, and examples.
 
     Args:
-        missing: rows that the view should have.
-        extra: rows that it should not have.
-        changed: rows of one key with other values.
-        examples: some of each kind, whole rows.
+        missing: the number of expected rows that the view lacks.
+        extra: the number of rows of the view that are not expected.
+        changed: the number of keys with other values.
+        examples: whole rows, some of each kind.
     """
 
     missing: int
@@ -55,14 +55,14 @@ class Differences:
 def differences(
     view: pa.Table, expected: pa.Table, *, key: Sequence[str], is_aggregate: bool, collects: bool = False
 ) -> Differences | None:
-    """What differs between a view and what it should be; None when nothing does.
+    """The differences between a view and its expected rows; None if they are equal.
 
     Args:
-        view: its rows.
-        expected: the rows that it should have, with the same schema.
-        key: the columns that tell its rows apart, in an aggregate view that has them.
-        is_aggregate: whether floating columns that are no key may differ in their last digits.
-        collects: whether arrays may differ in the order of their elements.
+        view: the rows of the view.
+        expected: the expected rows, with the same schema.
+        key: the columns that identify a row of an aggregate view; empty without a key.
+        is_aggregate: True lets floating columns outside the key differ in their last digits.
+        collects: True lets arrays differ in the order of their elements.
     """
     extra, missing = _unmatched(_comparable(view, collects), _comparable(expected, collects))
     if not is_aggregate:
@@ -99,7 +99,7 @@ def _examples(rows: pa.Table) -> list[dict[str, Any]]:
 
 
 def _comparable(table: pa.Table, collects: bool) -> pa.Table:
-    """Columns that can be grouped by: one zero, one NaN, and nested values as text."""
+    """The table with columns that can be grouped: one zero, one NaN, and nested values as text."""
     for index, field in enumerate(table.schema):
         column = table.column(index)
         if pa.types.is_nested(field.type):
@@ -118,7 +118,7 @@ def _text(value: Any, in_any_order: bool) -> str:
 
 
 def _unmatched(view: pa.Table, expected: pa.Table) -> tuple[pa.Table, pa.Table]:
-    """The rows that only the view has, and those that only the other has, each with how many of them are too many."""
+    """The extra rows and the missing rows, each with the number of its surplus copies."""
     names = view.column_names
     sides = [
         side.append_column(_WEIGHT, pa.repeat(pa.scalar(weight, pa.int64()), side.num_rows))
@@ -131,11 +131,11 @@ def _unmatched(view: pa.Table, expected: pa.Table) -> tuple[pa.Table, pa.Table]:
 
 
 def _pairs(extra: pa.Table, missing: pa.Table, key: Sequence[str]) -> tuple[pa.Array, pa.Array]:
-    """The positions of rows with the same key on both sides; a key that is there twice on one side pairs nothing."""
+    """The positions of rows with the same key on both sides; a key with two rows on one side has no pair."""
     ours, theirs = (group_keys([side[name] for name in key]) for side in (extra, missing))
     once = _once(ours, theirs)
     at = pc.index_in(ours, value_set=theirs)
-    # A row that is there twice is one too many, whatever its values.
+    # Two copies of a row are never a pair: one of them is extra or missing.
     alone = pc.and_(pc.equal(extra[_SUM], 1), pc.equal(missing[_SUM].take(at), 1))
     paired = pc.and_(alone, pc.is_in(ours, value_set=once)).combine_chunks()
     paired = pc.fill_null(paired, False)
@@ -144,7 +144,7 @@ def _pairs(extra: pa.Table, missing: pa.Table, key: Sequence[str]) -> tuple[pa.A
 
 
 def _once(*sides: pa.Array) -> pa.Array:
-    """The keys that no side has twice."""
+    """The keys without a duplicate on either side."""
     twice = [
         counted.field("values").filter(pc.greater(counted.field("counts"), 1))
         for counted in map(pc.value_counts, sides)
@@ -154,7 +154,7 @@ def _once(*sides: pa.Array) -> pa.Array:
 
 
 def _near(ours: pa.Table, theirs: pa.Table) -> pa.ChunkedArray:
-    """For each pair of rows whether it is equal but for the last digits of its floating columns."""
+    """True for each pair of rows that is equal up to the last digits of its floating columns."""
     near: Any = pa.scalar(True)
     for field in ours.schema:
         left, right = ours[field.name], theirs[field.name]
@@ -164,7 +164,7 @@ def _near(ours: pa.Table, theirs: pa.Table) -> pa.ChunkedArray:
             left, right = left.cast(pa.float64()), right.cast(pa.float64())
             larger = pc.max_element_wise(pc.abs(left), pc.abs(right), skip_nulls=False)
             allowed = pc.max_element_wise(pc.multiply(larger, TOLERANCE), TOLERANCE)
-            # An infinity is within the tolerance of everything.
+            # An infinity would be within the tolerance of any value.
             close = pc.and_(pc.is_finite(larger), pc.less_equal(pc.abs(pc.subtract(left, right)), allowed))
             both_nan = pc.and_(pc.is_nan(left), pc.is_nan(right))
             same = pc.or_(same, pc.fill_null(pc.or_(close, both_nan), False))
@@ -173,7 +173,7 @@ def _near(ours: pa.Table, theirs: pa.Table) -> pa.ChunkedArray:
 
 
 def _without_near_rows(extra: pa.Table, missing: pa.Table) -> tuple[pa.Table, pa.Table]:
-    """Both sides without the rows that have a near one on the other, each row used once."""
+    """Both sides without the rows that have a near row on the other side; each row is used once."""
     extra, missing = _each_alone(extra), _each_alone(missing)
     floats = [field.name for field in extra.schema if pa.types.is_floating(field.type)]
     candidates: dict[tuple[Any, ...], list[tuple[list[float], int]]] = defaultdict(list)
@@ -195,14 +195,14 @@ def _without_near_rows(extra: pa.Table, missing: pa.Table) -> tuple[pa.Table, pa
 
 
 def _each_alone(rows: pa.Table) -> pa.Table:
-    """Equal rows beside each other instead of one with their number."""
+    """The rows with each copy as a row of its own."""
     positions = [position for position, count in enumerate(rows[_SUM].to_pylist()) for _ in range(count)]
     ones = pa.repeat(pa.scalar(1, pa.int64()), len(positions))
     return rows.take(pa.array(positions, pa.int64())).drop_columns([_SUM]).append_column(_SUM, ones)
 
 
 def _split(row: Mapping[str, Any], floats: Sequence[str]) -> tuple[tuple[Any, ...], list[float]]:
-    """What must be equal, and the finite numbers that must be near."""
+    """The values that must be equal, and the finite numbers that must be near."""
     numbers = [row[name] for name in floats if row[name] is not None and math.isfinite(row[name])]
     exact = [(name, str(value)) for name, value in row.items() if name not in floats or _is_special(value)]
     return tuple(exact), numbers
@@ -213,7 +213,7 @@ def _is_special(value: float | None) -> bool:
 
 
 def _take_near(rows: list[tuple[list[float], int]], numbers: list[float]) -> int | None:
-    """Removes the first row whose numbers are near, and returns its position."""
+    """Removes the first row with near numbers, and returns its position; None without one."""
     if not rows:
         return None
     lowest = numbers[0] - max(abs(numbers[0]) * 2 * TOLERANCE, TOLERANCE) if numbers else 0.0

@@ -1,4 +1,4 @@
-"""One engine over one ledger: it is started, and given a source, when a view first needs it."""
+"""Computation of views by one engine over one ledger; the engine and its sources are loaded on demand."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _SAYS_NOTHING = (CannotComputeError, ObjectChanged, ObjectVanished, RunFailedErr
 
 
 class Computation:
-    """Computes views with one engine.  A context manager: the engine and its files go at the end.
+    """Computes views with one engine.  A context manager: its end removes the engine and its files.
 
     Args:
-        name: of the engine.
-        start: makes the engine, with a directory of its own.
-        sources: of the views, with their ingested files.
-        on_step: is told what happens.
+        name: the name of the engine.
+        start: makes the engine, given a directory of its own.
+        sources: name → source of the views, with its ingested files.
+        on_step: called at each step.
     """
 
     def __init__(
@@ -50,11 +50,11 @@ class Computation:
         self._stack.close()
 
     def rows(self, view: CatalogView, schema: pa.Schema) -> pa.Table:
-        """What the view should hold.
+        """The expected rows of a view.
 
         Raises:
-            CannotComputeError: with the reason, for people.
-            WrongLedgerError: a file does not have the rows or the bad records that the ledger names.
+            CannotComputeError: the engine cannot compute the view; the message has the reason.
+            WrongLedgerError: a file does not have the rows, or the bad records, of the ledger.
         """
         engine = self._started()
         engine.accept(view)
@@ -77,7 +77,7 @@ class Computation:
         return self._engine
 
     def _load(self, engine: Engine, name: str) -> Exception | None:
-        """Why a source cannot be used, or None."""
+        """Loads a source once; returns the error that prevents its use, or None."""
         if name not in self._loaded:
             source = self._sources[name]
             text, total = f"{name}: {self.name} reads its files", len(source.files)

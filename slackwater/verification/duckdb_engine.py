@@ -1,4 +1,4 @@
-"""DuckDB, which shares no code with what made the views: its own readers and its own SQL."""
+"""DuckDB as an engine of verification: its own readers and its own SQL, no code shared with a run."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class DuckDbEngine:
     """See `Engine`.  Its tables are in a file, so that they may be larger than memory.
 
     Args:
-        scratch: a directory for its tables, and for what it may read.
-        queries: what to ask in place of the text of a view, by the view's name.
+        scratch: a directory for its tables and for copies of the files.
+        queries: view → the query to run in place of its own text.
 
     Raises:
         CannotComputeError: DuckDB is not installed.
@@ -46,7 +46,7 @@ class DuckDbEngine:
         self._error: type[Exception] = duckdb.Error
         self._duckdb: Any = duckdb.connect(str(scratch / "tables.duckdb"))
         place = str(scratch).replace("'", "''")
-        # A view's query is text out of the root: beside its tables it gets nothing to read, to write or to load.
+        # The query of a view comes from the root: it may read, write and load nothing but the tables.
         self._duckdb.execute(
             "SET TimeZone = 'UTC'; SET autoinstall_known_extensions = false; "
             f"SET allowed_directories = ['{place}']; SET enable_external_access = false; SET lock_configuration = true"
@@ -62,7 +62,9 @@ class DuckDbEngine:
 
     def accept(self, view: CatalogView) -> None:
         if uses_epoch_timestamps(view.identity):
-            raise CannotComputeError("it uses the time of the epochs that ingested its rows, which no file tells")
+            raise CannotComputeError(
+                "it uses the times of the epochs that ingested its rows, which are not in the files"
+            )
         self._query(view)
 
     def load(self, files: IngestedFiles, scratch: Path) -> None:
@@ -80,7 +82,7 @@ class DuckDbEngine:
     def answer(self, view: CatalogView, schema: pa.Schema) -> pa.Table:
         query = self._query(view)
         try:
-            # The line end closes a comment.
+            # The line end closes a comment of the query.
             answer = self._duckdb.sql(f"SELECT * FROM ({query.strip().rstrip(';')}\n)").to_arrow_table()
         except self._error as error:
             raise CannotComputeError(first_line(error)) from error
@@ -93,14 +95,14 @@ class DuckDbEngine:
             if source.definition.metadata or not path_values(file.file.path).keys().isdisjoint(source.schema.names):
                 raise CannotComputeError(f"source {source.name} has columns that are not in its files")
             _copy(content, local)
-            # One more than there should be: a bad record that DuckDB can read makes a whole file have it.
+            # One row more than expected shows a bad record that DuckDB can read.
             spare = 1 if file.is_whole and file.bad else 0
             rows = reader.rows(str(local), content.head(_HEAD_BYTES), all_fit=not file.bad).limit(file.good + spare)
             rows.project(reader.values(rows.columns)).insert_into(source.name)
             total += file.good
             lacking = total - self._count(source.name)
             if lacking > 0:
-                raise CannotComputeError(f"it misses {lacking:,} of the {file.good:,} rows of {file.file.path}")
+                raise CannotComputeError(f"it cannot read {lacking:,} of the {file.good:,} rows of {file.file.path}")
             if lacking < 0:
                 raise CannotComputeError(f"it can read a record of {file.file.path} that is quarantined")
 
@@ -111,7 +113,7 @@ class DuckDbEngine:
         return query
 
     def _create(self, table: str, schema: pa.Schema) -> dict[str, str]:
-        """An empty table; returns what DuckDB calls the type of each column."""
+        """Creates an empty table; returns column → DuckDB's name of its type."""
         self._duckdb.register("__sw_empty", schema.empty_table())
         self._duckdb.table("__sw_empty").create(table)
         self._duckdb.unregister("__sw_empty")
@@ -128,7 +130,7 @@ def _copy(content: ObjectFile, local: Path) -> None:
 
 
 def _in_types_of(schema: pa.Schema, answer: pa.Table) -> pa.Table:
-    """The answer with the names and types of the view, if it means the same kinds of values."""
+    """The answer with the names and types of the view; CannotComputeError for other kinds of values."""
     if answer.num_columns != len(schema):
         raise CannotComputeError(f"{answer.num_columns} columns where the view has {len(schema)}")
     for field, found in zip(schema, answer.schema, strict=True):

@@ -1,4 +1,4 @@
-"""The rows of a file as DuckDB reads them, without those that DuckDB itself finds do not fit their source."""
+"""DuckDB's readers of files, without the records that do not fit the schema of the source."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ _ROW = "__sw_row"
 
 
 class DuckDbFiles:
-    """Reads the files of one source.  A relation is lazy: what follows the rows that are asked for may be bad.
+    """Reads the files of one source.  A relation is lazy: records behind the wanted rows may be bad.
 
     Args:
         duckdb: the connection.
-        source: whose files they are.
-        types: its columns, in order, with what DuckDB calls their types.
+        source: the source of the files.
+        types: column → DuckDB's name of its type, in the order of the columns.
     """
 
     def __init__(self, duckdb: Any, source: SourceDefinition, types: Mapping[str, str]) -> None:
         self._duckdb, self._source, self._types = duckdb, source, types
 
     def rows(self, path: str, head: bytes, *, all_fit: bool) -> Any:
-        """The rows of a file in file order, with the columns of the file; `values` makes those of the source.
+        """The rows of a file in file order, with the columns of the file; `values` makes the columns of the source.
 
         Args:
-            path: a local copy.
-            head: its first bytes, which tell how it is compressed.
-            all_fit: whether the ledger knows of no bad record in it: then one that does not fit is an error.
+            path: the path of a local copy.
+            head: the first bytes of the file, which show its compression.
+            all_fit: True if the ledger has no bad record of the file; a record that does not fit is then an error.
 
         Raises:
-            CannotComputeError: DuckDB has no counterpart to how the source is read.
+            CannotComputeError: DuckDB has no counterpart to the reader of the source.
         """
         format = self._source.format
         if isinstance(format, Parquet):
@@ -61,13 +61,13 @@ class DuckDbFiles:
         return rows if all_fit else rows.filter(self._fits(rows.columns))
 
     def values(self, found: Sequence[str]) -> str:
-        """The columns of the source out of those of a file: in their order and types, null where the file has none."""
+        """SQL for the columns of the source from the columns of a file: cast and in order, null for a missing one."""
         names = self._names(found)
         is_text = not isinstance(self._source.format, Parquet)
         columns = []
         for name, kind in self._types.items():
             value = quoted(names[name]) if name in names else "NULL"
-            # Text in a column of bytes is those bytes; a cast would look for escapes in it.
+            # Text for a column of bytes is taken as bytes; a cast would interpret escapes.
             is_bytes = kind == "BLOB" and is_text and name in names
             columns.append(f"{f'encode({value})' if is_bytes else f'CAST({value} AS {kind})'} AS {quoted(name)}")
         return ", ".join(columns)
@@ -78,19 +78,19 @@ class DuckDbFiles:
             raise self._cannot(f"DuckDB does not decompress {codec}")
         encoding = getattr(self._source.format, "encoding", "utf-8")
         if codecs.lookup(encoding).name not in _UTF8:
-            raise self._cannot(f"DuckDB is not asked to read {encoding}")
+            raise self._cannot(f"DuckDB cannot read the encoding {encoding}")
         return codec
 
     def _lines(self, path: str, codec: str) -> Any:
         if codec != "none":
-            raise self._cannot("DuckDB reads no compressed text by lines")
+            raise self._cannot("DuckDB cannot read compressed text by lines")
         (name,) = self._types
         line = f"SELECT unnest(string_split(content, chr(10))) AS line FROM read_text({_literal(path)})"
         return self._duckdb.sql(f"SELECT rtrim(line, chr(13)) AS {quoted(name)} FROM ({line})")
 
     def _records(self, format: Csv, path: str, codec: str) -> Any:
         if not format.null_values:
-            raise self._cannot("DuckDB's CSV reader always takes some text for null")
+            raise self._cannot("DuckDB's CSV reader always reads some text as null")
         return self._duckdb.read_csv(
             path,
             header=format.header,
@@ -107,7 +107,7 @@ class DuckDbFiles:
         fields = ", ".join(
             f"{quoted(name)} {'VARCHAR' if kind == 'BLOB' else kind}" for name, kind in self._types.items()
         )
-        # What does not fit a field, or is no object, becomes null without an error.
+        # A value that does not fit its field, or is not an object, becomes null without an error.
         rows = self._duckdb.sql(
             f"SELECT json, TRY_CAST(json AS STRUCT({fields})) AS {_ROW} FROM read_json_objects({_literal(path)}, "
             f"format = 'newline_delimited', ignore_errors = true, compression = '{codec}')"
@@ -118,7 +118,7 @@ class DuckDbFiles:
         return rows.project(", ".join(f"{_ROW}.{quoted(name)} AS {quoted(name)}" for name in self._types))
 
     def _fits(self, found: Sequence[str]) -> str:
-        """Whether every value can become one of its column."""
+        """SQL condition: every value can be cast to the type of its column."""
         names = self._names(found)
         is_text = not isinstance(self._source.format, Parquet)
         tests = ["true"]
@@ -133,7 +133,7 @@ class DuckDbFiles:
         return " AND ".join(tests)
 
     def _names(self, found: Sequence[str]) -> Mapping[str, str]:
-        """What the source's columns are called in a file that has `found`."""
+        """Column of the source → its name in a file with the columns `found`."""
         if not isinstance(self._source.format, Csv) or self._source.format.header:
             return dict(zip(found, found, strict=True))
         if len(found) != len(self._types):
@@ -145,7 +145,7 @@ class DuckDbFiles:
 
 
 def _is_json_of(name: str, kind: str) -> str:
-    """Whether a JSON value became one of its column, and is of its kind: a cast takes "1" for 1, and 1.5 for 2."""
+    """SQL condition: a JSON value is of the kind of its column; a cast alone reads "1" as 1, and 1.5 as 2."""
     value = f"json_type(json, {_literal('/' + name.replace('~', '~0').replace('/', '~1'))})"
     became = f"{_ROW}.{quoted(name)} IS NOT NULL"
     if kind == "VARCHAR":

@@ -1,4 +1,4 @@
-"""What an engine does that computes a view again."""
+"""Engine of a verification: the protocol, and its errors."""
 
 from __future__ import annotations
 
@@ -16,37 +16,37 @@ _FUNCTION = re.compile(r"@|<function |(async )?def \w")
 
 
 class CannotComputeError(Exception):
-    """The engine cannot read a source or compute a view as it is meant; says nothing about the view."""
+    """The engine cannot read a source, or cannot compute a view with the meaning of Spark; the view may be right."""
 
 
 class WrongLedgerError(Exception):
-    """The recorded version of a file does not have the rows, or the bad records, that the ledger says."""
+    """The recorded version of a file does not have the rows, or the bad records, of the ledger."""
 
 
 class Engine(Protocol):
-    """Holds the ingested rows of some sources, and computes views over them.  A context manager."""
+    """The ingested rows of some sources, with the computation of views over them.  A context manager."""
 
     name: str
 
     def accept(self, view: CatalogView) -> None:
-        """Refuses a view that it cannot compute, before anything is read for it.
+        """Refuses a view that the engine cannot compute, before any file is read for it.
 
         Raises:
-            CannotComputeError: with the reason.
+            CannotComputeError: the message has the reason.
         """
         ...
 
     def load(self, files: IngestedFiles, scratch: Path) -> None:
-        """Takes in the ingested rows of a source.
+        """Loads the ingested rows of a source.
 
         Args:
-            files: of the source.
-            scratch: an empty directory for what this source needs on disk.
+            files: the ingested files of the source.
+            scratch: an empty directory for the data of this source.
 
         Raises:
-            CannotComputeError: the engine has no counterpart to the way in which the source is read.
-            WrongLedgerError: a file does not have the rows, or other records of it are bad.
-            ObjectChanged, ObjectVanished: a file is not what it was a moment ago.
+            CannotComputeError: the engine has no counterpart to the reader of the source.
+            WrongLedgerError: a file has other rows, or other bad records, than the ledger.
+            ObjectChanged, ObjectVanished: a file changed after `IngestedFiles.check`.
             StorageError: the bucket cannot be read.
             RunFailedError: the engine failed.
         """
@@ -56,8 +56,8 @@ class Engine(Protocol):
         """The rows of a view that was accepted; all sources that it reads are loaded.
 
         Args:
-            view: what to compute.
-            schema: of the stored view; the answer has it, too.
+            view: the view to compute.
+            schema: the schema of the stored view and of the answer.
 
         Raises:
             CannotComputeError: the engine does not understand the view, or gives it another meaning.
@@ -73,5 +73,5 @@ class Engine(Protocol):
 
 
 def query_of(view: CatalogView) -> str | None:
-    """The SQL of a view; None if it is a function, of which the catalog has the source for people only."""
+    """The SQL of a view; None for a function, whose source text in the catalog is for display only."""
     return None if _FUNCTION.match(view.definition) else view.definition

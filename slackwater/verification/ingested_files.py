@@ -1,4 +1,4 @@
-"""The ingested files of a source: whether they are still the same, and their content."""
+"""Ingested files of a source: a check for changes, and their content."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ _SAID = {"gone": "is gone", "changed": "has changed since its rows were ingested
 
 
 class FileProblemsError(Exception):
-    """Files that have changed or are gone since their rows were ingested."""
+    """Some files have changed or are gone since their rows were ingested."""
 
     def __init__(self, problems: tuple[FileProblem, ...]) -> None:
         shown = ", ".join(f"{each.path} {_SAID[each.problem]}" for each in problems[:_SHOWN])
         more = f", and {len(problems) - _SHOWN:,} more" if len(problems) > _SHOWN else ""
-        super().__init__(f"{shown}{more}; restore what was ingested, or verify an epoch before it")
+        super().__init__(f"{shown}{more}; restore the ingested files, or verify an earlier epoch")
         self.problems = problems
 
 
 class IngestedFiles:
-    """Reads what was ingested of a source, and nothing else.
+    """The ingested files of one source; no other file of it is read.
 
     Args:
-        source: with its files.
-        on_file: called with the number of files that are done.
+        source: the source with its files at one epoch.
+        on_file: called with the number of finished files.
     """
 
     def __init__(self, source: RecordedSource, on_file: Callable[[int], None] = lambda done: None) -> None:
@@ -42,16 +42,16 @@ class IngestedFiles:
     def check(self) -> None:
         """Compares the versions in the bucket with the recorded ones, by one listing; no file is read.
 
-        The content of an equal etag is the same, whenever it was written: times count only where a store has no etags.
+        Equal etags mean equal content, at any time of writing; times count only in a store without etags.
 
         Raises:
-            FileProblemsError: naming all files that are not what they were.
+            FileProblemsError: some files have changed or are gone; it names all of them.
             StorageError: the bucket cannot be listed.
         """
         if not self.source.files:
             return
         wanted = {each.file.path: each.file for each in self.source.files}
-        # A path of which two versions were ingested has lost the first.
+        # If two versions of a path were ingested, the first one is lost.
         lost = [each.file.path for each in self.source.files if wanted[each.file.path] != each.file]
         problems = dict.fromkeys(lost, "changed")
         missing = set(wanted)
@@ -68,10 +68,10 @@ class IngestedFiles:
             raise FileProblemsError(tuple(self._problem(path, problems[path]) for path in sorted(problems)))
 
     def __iter__(self) -> Iterator[tuple[IngestedFile, ObjectFile]]:
-        """Yields the files in their order; the first block of the next few is fetched meanwhile.
+        """Yields the files in their order, and prefetches the first block of the next few.
 
         Raises:
-            StorageError: the bucket cannot be opened.  Reading a content raises what `ObjectFile` says.
+            StorageError: the bucket cannot be opened.  Reading a content raises the errors of `ObjectFile`.
         """
         done = 0
         waiting: deque[tuple[IngestedFile, ObjectFile, object]] = deque()

@@ -1,4 +1,4 @@
-"""Spark: the exact meaning of every view, over rows that our own readers have read again."""
+"""Spark as an engine of verification: exact semantics of every view, over rows read again by the readers of a run."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ class SparkEngine:
     """See `Engine`.  Keeps the rows as Parquet files.
 
     Args:
-        ansi: the mode that the root was computed with.
-        functions: the declarations of function views, by name.
-        settings: how the run reads files.
-        spark: the session to use; None takes that of the process, or starts a local one when it is needed and ends it.
+        ansi: the ANSI mode of the root.
+        functions: name → definition of a function view.
+        settings: the settings of reading, as in a run.
+        spark: the session to use; None takes the session of the process, or a local one, started on demand and ended.
     """
 
     name = "spark"
@@ -75,15 +75,17 @@ class SparkEngine:
 
     def accept(self, view: CatalogView) -> None:
         if _USES_EPOCH.search(view.identity):
-            raise CannotComputeError("it uses _epoch, which no file tells: only the run knew it")
+            raise CannotComputeError("it uses _epoch, which is not in the files")
         if uses_epoch_timestamps(view.identity):
-            raise CannotComputeError("it uses the time of the epochs that ingested its rows, which no file tells")
+            raise CannotComputeError(
+                "it uses the times of the epochs that ingested its rows, which are not in the files"
+            )
         if query_of(view) is None and view.name not in self._functions:
-            raise CannotComputeError("the view is a function: give the app that has it, as in --app app.py:pipeline")
+            raise CannotComputeError("the view is a function: give its application, as in --app app.py:pipeline")
 
     def load(self, files: IngestedFiles, scratch: Path) -> None:
         source = files.source
-        # How many of its records may be bad was decided by the run, over however many restarts.
+        # The run applied the limit of bad records already.
         limits = replace(self._settings.limits, max_bad_records=sys.maxsize)
         reader = reader_for(source.definition.format, limits)
         part, nbytes, number = [source.schema.empty_table()], 0, 0
@@ -118,14 +120,14 @@ class SparkEngine:
             return ViewDefinition(view.name, query=query)
         definition = self._functions[view.name]
         if not is_same_view(self._session(), definition, schemas, view.identity):
-            raise CannotComputeError(f"the app's {view.name} is not the function that the view was made by")
+            raise CannotComputeError(f"{view.name} of the application is not the function that the view was made by")
         return definition
 
 
 def _ingested(
     reader: FileReader, file: IngestedFile, content: ObjectFile, source: SourceDefinition, piece_bytes: int
 ) -> Iterator[pa.Table]:
-    """Yields the rows among the records that were ingested; what follows them may be bad."""
+    """Yields the good rows of the ingested records; records behind them may be bad."""
     row, bad = 0, list[int]()
     while row < file.rows:
         try:
@@ -138,7 +140,7 @@ def _ingested(
                 if row == file.rows:
                     break
         except UnreadableFile as error:
-            # The run may have cut the file into smaller pieces, one of which ends before the bad row.
+            # The run may have read smaller pieces, one of which ended before the bad row.
             is_later = error.row is not None and error.row > file.rows
             if not is_later or piece_bytes <= _LEAST_PIECE_BYTES:
                 raise CannotComputeError(f"{file.file.path}: {error}") from error

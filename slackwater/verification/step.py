@@ -1,4 +1,4 @@
-"""What a verification is doing, for whoever waits for it."""
+"""Step of a verification, for the display of its progress."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Step:
-    """One step; `done` of `total` files, if it is one of files.
+    """One step of a verification.
 
     Args:
-        text: for people.
+        text: the step in words.
+        done: the number of finished files.
+        total: the number of files; 0 for a step without files.
     """
 
     text: str

@@ -1,4 +1,4 @@
-"""The stored rows of a source against the ledger: every row that was ingested, once, and no other."""
+"""Check of the stored rows of a source against the ledger: each ingested row once, and no other row."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _File = tuple[str, int]
 
 @dataclass(frozen=True)
 class _Stored:
-    """What is stored of one file version: rows, different positions, the first and the last of them."""
+    """The stored rows of one file version: their number, their distinct positions, the first and the last position."""
 
     rows: int
     positions: int
@@ -27,13 +27,13 @@ class _Stored:
 
 
 def row_differences(source: RecordedSource, dataset: lance.LanceDataset) -> Differences | None:
-    """How the stored rows differ from those that the ledger says were ingested; None if they do not.
+    """The differences between the stored rows and the ingested rows of the ledger; None if they are equal.
 
-    A file whose rows are as many as they should be, and not those that they should be, counts as changed.
+    A file with the right number of rows, but other rows, counts as changed.
 
     Args:
-        source: with its ingested files.
-        dataset: at the version of the same epoch.
+        source: the source with its ingested files.
+        dataset: the stored rows, at the version of the same epoch.
     """
     lineage = dataset.to_table(columns=LINEAGE.names)
     stored = _by_file(lineage)
@@ -66,7 +66,7 @@ def _is_wrong(found: _Stored, wanted: IngestedFile) -> bool:
 
 
 def _with_bad_positions(lineage: pa.Table, files: Mapping[_File, IngestedFile]) -> set[_File]:
-    """The files of which a quarantined record is stored."""
+    """The files with a quarantined record among the stored rows."""
     bad = [(*file, row) for file, each in files.items() for row in each.bad]
     if not bad:
         return set()

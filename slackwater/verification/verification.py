@@ -1,4 +1,4 @@
-"""What a verification found."""
+"""Verification: the report, with one check for each view."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from slackwater.verification.comparison import Differences
 
 
 class Outcome(StrEnum):
-    """What can be said of a view."""
+    """The result of the check of one view."""
 
     EQUAL = "equal"
     DIFFERENT = "different"
@@ -18,10 +18,10 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class FileProblem:
-    """A file that cannot be read as it was when its rows were ingested.
+    """A file that cannot be read as it was ingested.
 
     Args:
-        path: its whole URL.
+        path: the URL of the file.
         problem: `changed` or `gone`.
     """
 
@@ -30,22 +30,24 @@ class FileProblem:
 
 
 LEDGER = "ledger"
-"""What stored rows are compared with, in place of an engine."""
+"""The name in `ViewCheck.engine` for stored rows, which are compared with the ledger."""
 
 
 @dataclass(frozen=True)
 class ViewCheck:
-    """One view, or the stored rows of one source (`source.rows`).
+    """The check of one view, or of the stored rows of one source (`source.rows`).
 
     Args:
+        view: the name of the view.
         outcome: equal, different, or not checkable.
-        engine: `duckdb` or `spark`, whichever decided; `ledger` for stored rows; None when the view is not checkable.
-        epoch: whose ledger was used: that of the verification, or the one at which the view was frozen.
-        rows: of the view.
-        expected_rows: of the engine's result, if there was one.
-        differences: None unless there are any; those of stored rows have a row for each file.
-        files: those that stand in the way of a check.
-        reason: why it is not checkable, why the ledger itself is wrong, or why DuckDB did not decide; may be empty.
+        engine: the engine that decided, `duckdb` or `spark`; `ledger` for stored rows; None if not checkable.
+        epoch: the epoch of the ledger: the verified epoch, or the epoch at which the view was frozen.
+        rows: the number of rows of the view.
+        expected_rows: the number of rows of the engine's result; None without a result.
+        differences: the differences; None without any.  For stored rows an example is a file.
+        files: the files that prevent the check.
+        reason: the reason why the view is not checkable, why the ledger is wrong, or why DuckDB did not decide; may be
+            empty.
     """
 
     view: str
@@ -61,12 +63,12 @@ class ViewCheck:
 
 @dataclass(frozen=True)
 class Verification:
-    """Every view at one epoch."""
+    """The checks of all views at one epoch."""
 
     epoch: int
     views: tuple[ViewCheck, ...]
 
     @property
     def all_equal(self) -> bool:
-        """Whether every view was computed again, and is equal."""
+        """True if every view was computed again and is equal."""
         return all(view.outcome is Outcome.EQUAL for view in self.views)

@@ -1,4 +1,4 @@
-"""The views of one epoch, one after the other, and which engine decides."""
+"""Verifier of the views of one epoch: runs the engines in order, and decides on each view."""
 
 from __future__ import annotations
 
@@ -45,18 +45,18 @@ class Verifier:
     """Computes views again and compares them.
 
     Args:
-        root: of the pipeline.
+        root: the root of the pipeline.
         store: a handle on its store.
-        record: the epoch.
-        pipeline: whose functions compute the function views, and how its sources are opened and read; without it a
-            source on the root's kind of store takes the root's options, and files are read as by default.
+        record: the record of the epoch.
+        pipeline: the pipeline with the functions of function views, the access to its sources, and the settings of
+            reading.  None: a source on the same kind of store takes the options of the root; default settings.
         engine: one of `ENGINES`.
-        duckdb_queries: what DuckDB is asked instead of a view's own text.
+        duckdb_queries: view → the query for DuckDB in place of the view's own text.
         spark: a session to use instead of a local one.
-        on_step: is told what happens.
+        on_step: called at each step.
 
     Raises:
-        UsageError: there is no such engine, or it is not installed.
+        UsageError: the engine is unknown or not installed.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Verifier:
         on_step: OnStep = lambda step: None,
     ) -> None:
         if engine not in ENGINES:
-            raise UsageError(f"{engine!r} is no engine; take one of {', '.join(ENGINES)}")
+            raise UsageError(f"{engine!r} is not a valid engine; give one of {', '.join(ENGINES)}")
         if engine == DuckDbEngine.name and find_spec("duckdb") is None:
             raise UsageError("the package duckdb is not installed: pip install 'slackwater[verify]'")
         self._root, self._store, self._record = root, store, record
@@ -84,7 +84,7 @@ class Verifier:
         self._catalog = Catalog.of(store.scan("catalog", state_version=record.state_version))
 
     def run(self) -> Verification:
-        """Checks every view that there was.
+        """Checks every view of the epoch.
 
         Raises:
             StorageError: the root cannot be read.
@@ -95,13 +95,13 @@ class Verifier:
             if epoch in records:
                 checks.update({check.view: check for check in self._of_one_ledger(records[epoch], views)})
             else:
-                reason = f"it is frozen since epoch {epoch}, which is no longer retained"
+                reason = f"the view is frozen since epoch {epoch}, which is no longer retained"
                 checks.update({view.name: self._not_checkable(view, epoch, reason) for view in views})
         checks.update({name: self._check_rows(name) for name in self._record.views if is_stored_rows(name)})
         return Verification(self._record.epoch, tuple(checks[name] for name in self._record.views if name in checks))
 
     def _views_by_ledger(self) -> Mapping[int, Sequence[CatalogView]]:
-        """The views by the epoch whose ledger they were made of: a frozen view has missed what came later."""
+        """Epoch → the views made from its ledger; a frozen view has no later rows."""
         views: dict[int, list[CatalogView]] = {}
         for name in filter(is_view, self._record.views):
             view = self._catalog.views[name]
@@ -125,7 +125,7 @@ class Verifier:
             for view in views:
                 found = [problem for name in view.sources if (problem := problems[name]) is not None]
                 if estimate := _ESTIMATES.search(view.identity):
-                    reason = f"{estimate.group(1)} estimates, and differs with the epochs that the rows came in"
+                    reason = f"{estimate.group(1)} estimates: its result depends on the epochs of the rows"
                     checks.append(self._not_checkable(view, record.epoch, reason))
                 elif found:
                     files = tuple(file for each in found for file in _files(each))
@@ -136,11 +136,11 @@ class Verifier:
             return checks
 
     def _check_rows(self, name: str) -> ViewCheck:
-        """The stored rows of a source: their lineage against the ledger, whether the files are still there or not."""
+        """Checks the stored rows of a source: their lineage against the ledger, without its files."""
         source = source_of_rows(name)
         definition = recorded_definition(self._catalog.sources[source], self._locations, self._root)
         recorded = recorded_sources([definition], self._store, self._record.state_version)[source]
-        self._on_step(Step(f"{name}: compares the stored rows of {len(recorded.files):,} files with the ledger"))
+        self._on_step(Step(f"{name}: comparing the stored rows of {len(recorded.files):,} files with the ledger"))
         stored = View(self._root, self._record.views[name], (), self._record.epoch)
         found = row_differences(recorded, stored.lance())
         outcome = Outcome.EQUAL if found is None else Outcome.DIFFERENT
@@ -148,8 +148,8 @@ class Verifier:
         return ViewCheck(name, outcome, LEDGER, self._record.epoch, stored.count_rows(), expected, found)
 
     def _problems(self, source: RecordedSource) -> Exception | None:
-        """Why the ingested rows of a source cannot be read again, as far as a listing tells."""
-        self._on_step(Step(f"{source.name}: looks for the {len(source.files):,} files that were read"))
+        """The reason why the ingested rows of a source cannot be read again, by one listing; None without one."""
+        self._on_step(Step(f"{source.name}: looking for the {len(source.files):,} ingested files"))
         try:
             IngestedFiles(source).check()
         except (FileProblemsError, StorageError) as error:
@@ -157,7 +157,7 @@ class Verifier:
         return None
 
     def _check(self, view: CatalogView, epoch: int, computations: Sequence[Computation]) -> ViewCheck:
-        """The first engine that agrees settles it; otherwise the last one that can compute the view does."""
+        """Checks one view: equal if an engine agrees; otherwise the last engine that can compute the view decides."""
         stored = self._view(view).to_arrow()
         check: ViewCheck | None = None
         reasons: list[str] = []
@@ -191,7 +191,7 @@ class Verifier:
         return DuckDbEngine(scratch, self._queries)
 
     def _start_spark(self, scratch: Path) -> Engine:
-        assert self._catalog.pipeline is not None, "whoever has written a view has written the pipeline before"
+        assert self._catalog.pipeline is not None, "a root with a view has the pipeline in its catalog"
         return SparkEngine(self._catalog.pipeline.ansi, self._functions, self._settings, self._spark)
 
     def _view(self, view: CatalogView) -> View:

@@ -1,4 +1,4 @@
-"""A dry run: what a run would do with each source and each view."""
+"""Dry run: the plan of each source and of each view, and the cost."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ _AT_ONCE = 8
 
 @dataclass(frozen=True)
 class DryRun:
-    """What a run would do, and about what it would cost.
+    """The plan of a run, and an estimate of its cost.
 
     Args:
-        pipeline: its name.
-        root: where it keeps its state.
-        is_first: whether nothing is there yet.
-        owner: who runs on the root, as far as is known; a run is refused as long as that process lives.
-        sources: each source.
-        views: each view: the declared ones, then those that the root has and that are not declared.
+        pipeline: the name of the pipeline.
+        root: the URL of its root.
+        is_first: True if the root has no store yet.
+        owner: the process that owns the root; a run is refused while it lives.  None without one.
+        sources: the plans of the sources.
+        views: the plans of the declared views, then the stored views that are not declared.
     """
 
     pipeline: str
@@ -46,17 +46,17 @@ class DryRun:
 
     @property
     def is_refused(self) -> bool:
-        """Whether a run would not start, or would end by what is there already.  A living owner does not count."""
+        """True if a run would not start, or would fail on existing files.  A living owner does not count."""
         return any(source.refused for source in self.sources) or any(view.is_refused for view in self.views)
 
     @property
     def first_pass_dollars(self) -> float:
-        """What listing all sources once and reading what is new costs in requests, about."""
+        """The estimated cost in requests of one listing of all sources and of reading the new files."""
         return sum(source.first_pass_dollars for source in self.sources)
 
     @property
     def idle_day_dollars(self) -> float:
-        """What a day costs in requests on which nothing comes."""
+        """The cost in requests of a day without new files."""
         return sum(source.idle_day_dollars for source in self.sources)
 
 
@@ -76,11 +76,11 @@ def dry_run(
 
     Args:
         definition: the pipeline.
-        views: as declared.
-        spark_settings: of the Spark that analyses them.
-        prices: of requests.
-        on_sources: is called with what is known before Spark starts, without views.
-        clock: says since when a new source is declared.
+        views: the declared views.
+        spark_settings: the settings of the Spark that analyses the views.
+        prices: the prices of requests.
+        on_sources: called before Spark starts, with a result without views.
+        clock: the clock that gives a new source its time of declaration.
 
     Raises:
         UsageError: the declaration does not fit the root.
@@ -113,7 +113,7 @@ def dry_run(
 def _committed(
     definition: PipelineDefinition, root: LanceRoot, clock: Clock
 ) -> tuple[CatalogChanges, CommittedFiles, bool]:
-    """What the root has, with what the declaration would change in the catalog; and whether it has nothing."""
+    """The catalog with the changes of the declaration, the committed files, and True if the root has no store."""
     try:
         store = root.open(read_only=True)
     except StoreNotFoundError:

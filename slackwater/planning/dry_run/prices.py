@@ -1,4 +1,4 @@
-"""What requests cost."""
+"""Prices of requests, and numbers of requests."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from dataclasses import dataclass
 from state.errors import SettingsError
 
 PAGE_NAMES = 1_000
-"""How many names a LIST request of S3 returns at most."""
+"""The maximum number of names in the answer to a LIST request of S3."""
 
 LONG_POLL_S = 20
-"""How long a request to SQS waits for a message."""
+"""The time that a request to SQS waits for a message, in seconds."""
 
 HOUR_S, DAY_S = 3_600, 86_400
 
 
 @dataclass(frozen=True, kw_only=True)
 class Prices:
-    """Dollars for a thousand requests.  By default AWS's list prices in us-east-1, for S3 Standard and SQS.
+    """Prices in dollars for a thousand requests.  Default: AWS's list prices in us-east-1, for S3 Standard and SQS.
 
     Args:
-        lists: LIST.
-        gets: GET and HEAD.
-        queue: any request to SQS.
+        lists: the price of LIST requests.
+        gets: the price of GET and HEAD requests.
+        queue: the price of requests to SQS.
     """
 
     lists: float = 0.005
@@ -39,12 +39,12 @@ class Prices:
 
 @dataclass(frozen=True)
 class Requests:
-    """Numbers of requests; estimates need not be whole.
+    """Numbers of requests; an estimate may have a fraction.
 
     Args:
-        lists: LIST.
-        gets: GET and HEAD.
-        queue: to SQS.
+        lists: the number of LIST requests.
+        gets: the number of GET and HEAD requests.
+        queue: the number of requests to SQS.
     """
 
     lists: float = 0
@@ -55,10 +55,10 @@ class Requests:
         return Requests(self.lists + other.lists, self.gets + other.gets, self.queue + other.queue)
 
     def dollars(self, prices: Prices = Prices()) -> float:
-        """What they cost."""
+        """The price of the requests, in dollars."""
         return (self.lists * prices.lists + self.gets * prices.gets + self.queue * prices.queue) / 1_000
 
 
 def idle_queue_requests(pollers: int, seconds: float) -> float:
-    """Requests to a queue to which nothing comes: each poller waits for a message, and asks again."""
+    """The number of requests to an empty queue: each poller repeats its long poll."""
     return pollers * seconds / LONG_POLL_S

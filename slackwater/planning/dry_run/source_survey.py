@@ -1,4 +1,4 @@
-"""The survey of a source, without reading it."""
+"""Survey of a source: its plan, from one listing and a few GETs."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from state.tables.fingerprint import path_fingerprints, version_fingerprints
 
 
 class GetEstimate:
-    """Counts files by size.  Small ones are one GET each, large text is read in blocks.
+    """The estimated number of GETs for the files of a source.
 
-    A large Parquet file takes its footer and ranges that only its own footer tells: the first one is measured, and
-    the others are taken to be like it, by size.
+    A small file takes one GET, and large text is read in blocks.  A large Parquet file takes one GET for its footer and
+    a number of ranges that only the footer tells: the first such file is measured, and the others are scaled by size.
 
     Args:
-        source: whose files they are.
-        settings: sizes of requests.
+        source: the source of the files.
+        settings: the sizes of requests.
     """
 
     def __init__(self, source: SourceDefinition, settings: RequestSettings) -> None:
@@ -49,24 +49,24 @@ class GetEstimate:
         self.first_large: FileVersion | None = None
 
     def add(self, sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
-        """Counts files of these sizes; returns which of them are large ones whose footers tell."""
+        """Adds files of these sizes in bytes; returns the positions of large Parquet files."""
         large = sizes > self._settings.whole_object_bytes
         self._gets += int(np.count_nonzero(~large & (sizes > 0)))
         if self._is_parquet:
             self._large_files += int(np.count_nonzero(large))
             self._large_bytes += int(sizes[large].sum())
             return np.flatnonzero(large)
-        # A last block is never a short one.
+        # The last block takes the rest: it is never a short one.
         self._gets += int(np.maximum(1, sizes[large] // self._settings.block_bytes).sum())
         return np.empty(0, np.intp)
 
     def measure(self, size: int, gets: int) -> None:
-        """A large Parquet file of this size takes so many GETs, with all columns."""
+        """Sets the measure: the size in bytes and the number of GETs, with all columns, of a large Parquet file."""
         self._measured = size, gets
 
     @property
     def gets(self) -> int:
-        """How many GETs it takes, about."""
+        """The estimated number of GETs."""
         if not self._large_files:
             return self._gets
         size, gets = self._measured or (self._settings.max_span_bytes, 2)
@@ -79,7 +79,7 @@ _NOTHING = Requests()
 
 @dataclass(frozen=True)
 class Files:
-    """How many files, and how many bytes they have in the store."""
+    """A number of files, and their bytes in the store."""
 
     files: int = 0
     bytes: int = 0
@@ -90,27 +90,27 @@ class Files:
 
 @dataclass(frozen=True, kw_only=True)
 class SourcePlan:
-    """One source.  Every listed file is either known, left out, waiting, new, or changed.
+    """The plan of one source.  Each listed file is either known, left out, waiting, new, or changed.
 
     Args:
-        name: of the source.
-        url: where it is listed.
-        pattern: which of the names count.
-        listed: what the listing has shown, of names that count.
-        known: of these, what is not read: it was, or it has changed since and `on_change` ignores that.
-        left_out: what was written before `modified_after` or, with `include_existing=False`, before the source.
-        waiting: what the root's queue has already.
-        new: what the root has never seen.
-        changed: what has changed since it was read, and is read again.
-        first_pass: requests of one listing, and about those of reading what is to be read, with all columns.
-        first_pass_dollars: what these cost; 0 where requests cost nothing, as in a directory.
-        period_s: seconds from one listing to the next.
-        idle_day: requests of a day on which nothing comes.
-        idle_day_dollars: what these cost.
-        asked: what the dry run itself has asked for.
-        schema: as the root keeps it, as it is declared, or as the first files show it; None if nothing does.
-        notes: what is worth knowing, a line each.
-        refused: why a run would not start, or would end, because of this source; None if it would not.
+        name: the name of the source.
+        url: the listed URL.
+        pattern: the pattern that a name must match to be counted.
+        listed: the listed files that match the pattern.
+        known: the listed files that are not read: they were read, or changed later and `on_change` ignores that.
+        left_out: the files from before `modified_after` or, with `include_existing=False`, from before the declaration.
+        waiting: the files that are in the queue of the root.
+        new: the files that the root has never seen.
+        changed: the files that changed after they were read, and are read again.
+        first_pass: the requests of one listing, and an estimate of the GETs for `to_read`, with all columns.
+        first_pass_dollars: their price; 0 where requests are free, as in a directory.
+        period_s: the time between two listings, in seconds.
+        idle_day: the requests of a day without new files.
+        idle_day_dollars: their price.
+        asked: the requests of the dry run itself.
+        schema: the stored schema, else the declared one, else the schema by the first files; None without any.
+        notes: remarks, one line each.
+        refused: the reason why a run would not start, or would fail, because of this source; None without one.
     """
 
     name: str
@@ -134,7 +134,7 @@ class SourcePlan:
 
     @property
     def to_read(self) -> Files:
-        """What a run would read."""
+        """The files that a run would read."""
         return self.waiting + self.new + self.changed
 
 
@@ -145,12 +145,12 @@ _Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class KnownSource:
-    """What the root knows of a source.
+    """The state of a source at the root.
 
     Args:
-        files: of all sources.
-        schema: None while it is neither kept nor declared.
-        not_before: what was written earlier is left out; None for nothing.
+        files: the committed files of all sources.
+        schema: the stored or declared schema; None without one.
+        not_before: the time before which files are left out; None for no limit.
     """
 
     files: CommittedFiles
@@ -159,13 +159,13 @@ class KnownSource:
 
 
 class SourceSurvey:
-    """Lists a source once and reads no more of it than its schema and a footer take.
+    """Lists a source once, and reads only enough for its schema and one footer.
 
     Args:
-        source: which.
-        known: what the root knows of it.
-        settings: how it would be read.
-        prices: of requests.
+        source: the source.
+        known: its state at the root.
+        settings: the settings of reading.
+        prices: the prices of requests.
     """
 
     def __init__(self, source: SourceDefinition, known: KnownSource, settings: FetchSettings, prices: Prices) -> None:
@@ -183,7 +183,7 @@ class SourceSurvey:
         self._changed: str | None = None
 
     def plan(self) -> SourcePlan:
-        """What a run would do with the source; what is wrong with it is in `refused`."""
+        """The plan of the source; an error of the source is in `refused`."""
         plan = SourcePlan(
             name=self._source.name,
             url=self._source.location.url,
@@ -203,7 +203,7 @@ class SourceSurvey:
             return self._costed(replace(plan, refused=str(error)))
 
     def _add(self, rows: pa.RecordBatch) -> None:
-        """Counts one page's files."""
+        """Counts the files of one page."""
         if not rows.num_rows:
             return
         keys = path_fingerprints(self._source.name, rows["path"])
@@ -231,7 +231,7 @@ class SourceSurvey:
             self._gets.first_large = self._file(rows, int(np.flatnonzero(to_read)[large[0]]))
 
     def _is_read_again(self, rows: pa.RecordBatch, changed: _Mask) -> _Mask:
-        """Of the changed files: a version of which no row was ingested never blocks the next one."""
+        """True for each changed file that is read again: a version without ingested rows never blocks the next one."""
         if self._source.policy.on_change in _READ_AGAIN:
             return changed
         again = np.zeros(len(changed), bool)
@@ -257,7 +257,7 @@ class SourceSurvey:
         return shown_schema(self._source, self._settings, self._first)
 
     def _measure(self) -> int:
-        """Asks a large Parquet file for its footer; returns how many GETs that took."""
+        """Reads the footer of a large Parquet file; returns the number of GETs that this took."""
         file = self._gets.first_large
         if file is None:
             return 0
@@ -265,7 +265,7 @@ class SourceSurvey:
         try:
             self._gets.measure(file.size, ParquetReader(self._settings.limits).planned_gets(content))
         except (ObjectChanged, ObjectVanished, SchemaError, UnreadableFile):
-            pass  # the file will be quarantined, or is another one by now: the estimate does without
+            pass  # the file will be quarantined, or was changed since the listing: the estimate does without it
         content.settle()
         return content.requests
 
@@ -296,8 +296,8 @@ class SourceSurvey:
         if self._changed is None:
             return None
         return (
-            f'{self._changed} has changed since it was read, and on_change="fail" ends the run: restore it, or declare '
-            "the source with another on_change"
+            f'{self._changed} has changed since it was read, and on_change="fail" would end the run: restore it, or '
+            "declare the source with another on_change"
         )
 
     def _notes(self, period_s: float) -> list[str]:
@@ -306,11 +306,11 @@ class SourceSurvey:
         if period_s > discovery.relist_s:
             notes.append(
                 f"listings are {period_s:,.0f} s apart instead of {discovery.relist_s:,.0f}: max_requests_per_hour is "
-                f"{discovery.max_requests_per_hour:,}, and one takes {self._lists:,}"
+                f"{discovery.max_requests_per_hour:,}, and one listing takes {self._lists:,}"
             )
         gone = len(self._waiting) - self._counts.get("waiting", Files()).files
         if gone > 0:
-            notes.append(f"{gone:,} of the files that wait are not there any more")
+            notes.append(f"{gone:,} files in the queue are gone from the store")
         if not self._counts.get("listed", Files()).files and self._lists:
-            notes.append("the listing shows no file of this pattern")
+            notes.append("no listed file matches the pattern")
         return notes

@@ -1,4 +1,4 @@
-"""What a run would do with each view."""
+"""Plans of the views: how each view would begin in a run, and its cost."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from state.tables.records import CatalogView
 
 @dataclass(frozen=True)
 class PlannedView:
-    """One view.
+    """The plan of one view.
 
     Args:
-        name: of the view.
+        name: the name of the view.
         view_class: `append`, `aggregate`, `full`, `refused`, or `unknown` while a source has neither schema nor file.
-        beginning: `begins` with the first rows, `goes on`, `catches up` with what was read without it, `is refused`,
-            `waits` for the schema of a source, or `stays` as it is, since it is not declared.
-        text: why, what is stored and what an epoch costs; of a view that is refused, why.
+        beginning: `begins` with the first rows, `continues`, `catches up` with the rows that were read without it, `is
+            refused`, `waits` for the schema of a source, or `stays` frozen, since it is not declared.
+        text: the reason of the class, the storage, and the cost of an epoch; for a refused view the reason.
     """
 
     name: str
@@ -39,18 +39,18 @@ class PlannedView:
 
     @property
     def is_refused(self) -> bool:
-        """Whether a run would not start because of it."""
+        """True if a run would not start because of this view."""
         return self.beginning == "is refused"
 
 
 @dataclass(frozen=True)
 class KnownViews:
-    """What the root knows of views, and of what they read.
+    """The state of the views and of their sources at the root.
 
     Args:
-        views: of the catalog.
-        ingested: the sources of which rows were ingested.
-        finished: source → what was read of it.
+        views: name → the view in the catalog.
+        ingested: the sources with ingested rows.
+        finished: source → the finished files and their bytes.
     """
 
     views: Mapping[str, CatalogView]
@@ -66,15 +66,15 @@ def plan_views(
     settings: SparkSettings,
     name: str,
 ) -> tuple[PlannedView, ...]:
-    """Analyses the views by the Spark of this process, or one of their own.
+    """Analyses the views with the Spark session of this process, or with a local one.
 
     Args:
         definitions: the declared views.
-        schemas: of all sources; None while one is not known.
+        schemas: source → its schema, None while it is unknown; all sources.
         materialized: the sources whose rows are stored.
-        known: what the root knows.
-        settings: of Spark.
-        name: of the Spark application.
+        known: the state at the root.
+        settings: the settings of Spark.
+        name: the name of the Spark application.
 
     Raises:
         RunFailedError: Spark cannot be started.
@@ -83,7 +83,7 @@ def plan_views(
         planner = ViewPlanner(spark, jobs, materialized)
         planned = [_planned(planner, each, schemas, materialized, known) for each in definitions]
     frozen = Declaration.of({each.name: each for each in definitions}, {}, known.views, known.ingested).frozen
-    stored = [PlannedView(each, known.views[each].view_class, "stays", "it is not declared") for each in frozen]
+    stored = [PlannedView(each, known.views[each].view_class, "stays", "the view is not declared") for each in frozen]
     return (*planned, *stored)
 
 
@@ -98,7 +98,7 @@ def _planned(
     try:
         found = planner.planned(only, schemas, known.views)
         if name not in found:
-            return PlannedView(name, "unknown", "waits", "a source that it reads has neither a schema nor a file yet")
+            return PlannedView(name, "unknown", "waits", "one of its sources has neither a schema nor a file yet")
         plan = found[name].plan
         declaration = Declaration.of(only, {name: plan}, known.views, known.ingested)
     except (ViewError, DefinitionChangedError) as error:
@@ -106,16 +106,16 @@ def _planned(
     text = plan.explain().partition("\n")[2]
     if name in declaration.backfills:
         return PlannedView(name, plan.view_class, "catches up", f"{_catching_up(plan, materialized, known)}\n{text}")
-    return PlannedView(name, plan.view_class, "begins" if name in declaration.new else "goes on", text)
+    return PlannedView(name, plan.view_class, "begins" if name in declaration.new else "continues", text)
 
 
 def _catching_up(plan: ViewPlan, materialized: Collection[str], known: KnownViews) -> str:
-    """What a backfill reads, in a line as those of `ViewPlan.explain`."""
+    """The input of the backfill, as a line in the style of `ViewPlan.explain`."""
     parts = []
     for source in plan.sources:
         so_far = known.finished.get(source, SourceProgress())
         if source in materialized:
             parts.append(f"the stored rows of {source}")
         else:
-            parts.append(f"the {so_far.done:,} files of {source} that were read ({so_far.bytes:,} bytes), once more")
+            parts.append(f"the {so_far.done:,} files of {source} that were read ({so_far.bytes:,} bytes), again")
     return f"  catches up by reading {' and '.join(parts)}"

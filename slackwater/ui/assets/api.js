@@ -1,9 +1,9 @@
-// Questions to the server: with the token, if there is one, and an answer only once.
+// Requests to the server: with the token if one is set; an unchanged answer is not sent again.
 
 const KEPT = "slackwater.token";
 const latest = new Map();
 
-/** What the server says is wrong. */
+/** An error that the server answers with. */
 export class Refused extends Error {
   constructor(status, message) {
     super(message);
@@ -11,7 +11,7 @@ export class Refused extends Error {
   }
 }
 
-/** The token comes behind the # of the URL, which no server sees, and is taken out of it at once. */
+/** Moves the token from behind the # of the URL, which no server sees, to the session storage. */
 export function takeToken() {
   const given = new URLSearchParams(location.hash.slice(1)).get("token");
   if (given === null) return;
@@ -23,7 +23,7 @@ export function setToken(token) {
   sessionStorage.setItem(KEPT, token);
 }
 
-/** Asks `/api/NAME`; gives what the answer says, the same object as before if it says the same. */
+/** Requests `/api/NAME`; returns the document, the same object as before if it is unchanged. */
 export async function ask(name, parameters = {}) {
   const given = Object.entries(parameters).filter(([, value]) => value !== null && value !== undefined && value !== "");
   const query = new URLSearchParams(given).toString();

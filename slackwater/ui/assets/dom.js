@@ -1,12 +1,12 @@
-// Elements out of text: nothing that comes from a root is ever read as markup.
+// DOM elements from text: no text of a root is ever parsed as markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 
-// Control characters, line separators, and what turns the direction of writing: as `actors/telemetry/text.py`.
+// Control characters, line separators, and marks of the writing direction: as `actors/telemetry/text.py`.
 const INVISIBLE = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 const NAMED = { "\t": "\\t", "\n": "\\n", "\r": "\\r" };
 
-/** The text with every control character as an escape; `keep` has those that stay. */
+/** The text with every control character as an escape, except the characters in `keep`. */
 export function visible(text, keep = "") {
   return String(text).replace(INVISIBLE, (found) => {
     if (keep.includes(found)) return found;
@@ -42,7 +42,7 @@ export function byId(id) {
   return document.getElementById(id);
 }
 
-/** A table that scrolls sideways where it must.  Columns: `{title, cell(row), numeric}`; cells are elements or text. */
+/** A table that scrolls sideways if it is too wide.  Columns: `{title, cell(row), numeric}`; cells are elements or text. */
 export function table(caption, columns, rows) {
   const head = el("tr", {}, columns.map((each) => el("th", { scope: "col", class: each.numeric ? "number" : null }, each.title)));
   const body = rows.map((row) =>

@@ -1,4 +1,4 @@
-// The epochs as a timeline: a column for each, as high as it took long, with its phases; the arrow keys go through them.
+// Timeline of the epochs: a column for each, its height the seconds of its phases; the arrow keys select an epoch.
 
 import { ask } from "./api.js";
 import { el, svg } from "./dom.js";
@@ -6,7 +6,7 @@ import { bytes, clock, count, plural, seconds, time } from "./format.js";
 
 const PHASES = [["fetch", "fetch_s"], ["align", "align_s"], ["spark", "spark_s"], ["collect", "collect_s"]];
 const SAID = {
-  fetch: "from the opening of the epoch to its barrier",
+  fetch: "from the start of the epoch to its barrier",
   align: "until every fetch actor had passed the barrier",
   spark: "until every view was written",
   collect: "until every actor had reported",
@@ -33,17 +33,17 @@ export class EpochTimeline {
     new ResizeObserver(() => this.draw()).observe(place);
   }
 
-  /** Gets what was committed since. */
+  /** Loads the epochs that were committed since the last update. */
   async update() {
     const last = this.epochs.at(-1);
     const told = await ask("epochs", { limit: PAGE, after: last?.epoch });
-    if (last && told.epochs.length === PAGE) this.epochs = []; // more than a page has come: begin again
+    if (last && told.epochs.length === PAGE) this.epochs = []; // more than a page is new: start again
     if (!this.epochs.length) this.earlier = told.earlier;
     this.epochs = [...this.epochs, ...told.epochs].slice(-MOST);
     this.draw();
   }
 
-  /** Whether an epoch, or a later one, is shown; of no epoch that is so. */
+  /** True if the timeline has this epoch or a later one; true without an epoch. */
   has(epoch) {
     const last = this.epochs.at(-1);
     return !epoch || (last !== undefined && BigInt(last.epoch) >= BigInt(epoch));
@@ -70,7 +70,7 @@ export class EpochTimeline {
     if (option) this.select(Number(option.dataset.at));
   }
 
-  /** Gets a page of earlier epochs, and selects that which is so far before the first. */
+  /** Loads a page of earlier epochs, and selects the epoch at position `to`, counted from the first loaded one. */
   async more(to) {
     const told = await ask("epochs", { limit: PAGE, before: this.epochs[0].epoch });
     this.epochs = [...told.epochs, ...this.epochs];
@@ -121,7 +121,7 @@ export class EpochTimeline {
     this.chart.replaceChildren(picture);
     this.chart.setAttribute("aria-activedescendant", `epoch-${this.epochs[chosen].epoch}`);
     const before = start + this.earlier, after = this.epochs.length - end;
-    this.hint.textContent = [`${plural(shown.length, "epoch")} shown`, before ? `${count(before)} before` : "", after ? `${count(after)} after` : "", "arrow keys, Page Up, Home and End go through them"].filter(Boolean).join("; ");
+    this.hint.textContent = [`${plural(shown.length, "epoch")} shown`, before ? `${count(before)} before` : "", after ? `${count(after)} after` : "", "select with the arrow keys, Page Up, Page Down, Home and End"].filter(Boolean).join("; ");
     this.describe(this.epochs[chosen]);
   }
 

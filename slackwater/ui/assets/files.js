@@ -1,4 +1,4 @@
-// The ledger, searched: which files there are, what became of each, and why.
+// Search in the ledger: files, their status, and the story of each.
 
 import { ask, Refused } from "./api.js";
 import { badge, byId, el, visible } from "./dom.js";
@@ -34,7 +34,7 @@ export class FileSearch {
     select.value = names.includes(chosen) ? chosen : "";
   }
 
-  /** `wantsStory`: a whole name was entered; if no file has it, the store is asked why. */
+  /** `wantsStory`: the text may be a whole name; if no listed file matches, its story is shown. */
   async search(wantsStory) {
     clearTimeout(this.timer);
     const text = byId("search-text").value.trim();
@@ -55,9 +55,9 @@ export class FileSearch {
   }
 
   async nothing(text, wantsStory) {
-    if (!text) return el("p", { class: "hint" }, "There is no such file.");
+    if (!text) return el("p", { class: "hint" }, "No file matches.");
     if (wantsStory || text.includes("://") || text.startsWith("/")) return story(await ask("why", { path: text }));
-    return el("p", { class: "hint" }, "No file that was listed has this in its path. Press Enter to ask what became of an object with this name.");
+    return el("p", { class: "hint" }, "No listed file has this text in its path. Press Enter for the story of the object with this name.");
   }
 
   draw(page, asked) {
@@ -79,7 +79,7 @@ export class FileSearch {
     };
     add(page);
     byId("found").replaceChildren(
-      el("p", { class: "hint" }, `${plural(page.matches, "file")} found; a file's name tells its story`),
+      el("p", { class: "hint" }, `${plural(page.matches, "file")} found; click the name of a file for its story`),
       el("div", { class: "scroll", role: "region", "aria-label": "Files", tabindex: "0" }, table), more);
   }
 
@@ -101,7 +101,7 @@ export class FileSearch {
     name.setAttribute("aria-expanded", String(!isOpen));
     below.hidden = isOpen;
     if (isOpen) return;
-    place.replaceChildren(el("p", { class: "hint" }, "Asking…"));
+    place.replaceChildren(el("p", { class: "hint" }, "Reading…"));
     try {
       place.replaceChildren(story(await ask("why", { path: file.path })));
     } catch (error) {
@@ -110,7 +110,7 @@ export class FileSearch {
   }
 }
 
-/** What happened to one object. */
+/** The story of one object. */
 function story(told) {
   const lines = told.text.split("\n").map((line) => el("p", {}, line));
   const isIn = ["done", "reading"].includes(told.status) || (told.status === "quarantined" && told.source);

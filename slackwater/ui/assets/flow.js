@@ -1,4 +1,4 @@
-// The picture of the design: the actors, what passes between them each second, and where it waits.
+// Picture of the flow: the actors, the rate of each edge, and the waiting items with their limit.
 
 import { el, svg, table } from "./dom.js";
 import { bytes, compact, count, plural, seconds } from "./format.js";
@@ -17,7 +17,7 @@ export class Flow {
     new ResizeObserver(() => this.draw()).observe(place);
   }
 
-  /** `status` is null when nobody runs. */
+  /** `status` is null without a run. */
   show(status, told) {
     this.status = status;
     this.told = told;
@@ -69,14 +69,14 @@ export class Flow {
 
   coordinator() {
     const status = this.status;
-    if (!status) return "nobody runs";
+    if (!status) return "not running";
     const flying = status.in_flight.length;
-    return flying ? `${plural(flying, "epoch")} in flight: ${status.in_flight[0].phase}, ${seconds(status.in_flight[0].seconds)}` : "waits for something to commit";
+    return flying ? `${plural(flying, "epoch")} in flight: ${status.in_flight[0].phase}, ${seconds(status.in_flight[0].seconds)}` : "idle: nothing to commit";
   }
 
   frame(width, height) {
     const full = this.edges().filter((edge) => edge.is_full).map((edge) => `${edge.sender} waits for ${edge.receiver}`);
-    const text = this.status ? `${this.coordinator()}. ${full.length ? full.join("; ") : "No edge is full"}.` : "Nobody runs.";
+    const text = this.status ? `${this.coordinator()}. ${full.length ? full.join("; ") : "No edge is full"}.` : "Not running.";
     const title = "The flow from the buckets to the views";
     return svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${title}. ${text}`, class: this.status ? "flow" : "flow idle" },
       svg("defs", {}, svg("marker", { id: "tip", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 8, markerHeight: 8, orient: "auto" }, svg("path", { d: "M0 0L8 4L0 8z", class: "tip" }))));
@@ -89,7 +89,7 @@ export class Flow {
       svg("text", { x: x + width / 2, y: y + height / 2 + 14, class: "under" }, under));
   }
 
-  /** What passes, and the bar of what waits: `x, y` is the middle of the edge. */
+  /** The rate of an edge, and the bar of its waiting items: `x, y` is the middle of the edge. */
   label(edge, x, y, anchor) {
     if (!this.status) return "";
     const part = edge.limit ? Math.min(1, edge.waiting / edge.limit) : 0;

@@ -1,10 +1,10 @@
-// Numbers, sizes and times for people.
+// Numbers, sizes and times as text.
 
 const COUNT = new Intl.NumberFormat("en-GB");
 const COMPACT = new Intl.NumberFormat("en-GB", { notation: "compact", maximumFractionDigits: 1 });
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 
-/** A whole number; those that are too large for JSON come as text, and stay what they are. */
+/** A whole number; a number that is too large for JSON comes as text, and is shown unchanged. */
 export function count(value) {
   if (value === null || value === undefined) return "–";
   return typeof value === "number" ? COUNT.format(Math.round(value)) : String(value);
@@ -41,7 +41,7 @@ export function clock(text) {
   return new Date(text).toISOString().slice(11, 19);
 }
 
-/** When an epoch was made: milliseconds since 1970, 16 bits further left. */
+/** The time of an epoch: its upper bits are milliseconds since 1970, 16 bits to the left. */
 export function epochTime(epoch) {
   return epoch === null || epoch === undefined ? null : new Date(Number(BigInt(epoch) >> 16n)).toISOString();
 }

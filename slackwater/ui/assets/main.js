@@ -1,4 +1,4 @@
-// The page: asks every second how far the root is, and the parts for what has changed by then.
+// The page: asks for the state of the root every second, and updates the changed parts.
 
 import { ask, Refused, setToken, takeToken } from "./api.js";
 import { byId, el } from "./dom.js";
@@ -21,7 +21,7 @@ const quarantine = new Quarantine();
 
 let shownEpoch, slowlyAt = 0, isAsking = false, timer = null;
 
-/** Says what is wrong, and asks for the token if that is it. */
+/** Shows an error, and asks for the token if it is missing. */
 export function tell(error) {
   const isToken = error instanceof Refused && error.status === 401;
   byId("token").hidden = !isToken;
@@ -53,7 +53,7 @@ async function look() {
     views.show(list);
     await quarantine.update(sources.sources, told.epoch);
   }
-  // Each answer is as old as it was when it was read: the timeline may not have the epoch yet, and is asked again.
+  // Answers are cached apart: the timeline may not have the epoch yet, and is then asked again.
   if (timeline.has(told.epoch)) shownEpoch = told.epoch;
 }
 

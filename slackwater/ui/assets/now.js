@@ -1,14 +1,14 @@
-// Who runs, how far that is, the picture of the flow, and the sources.
+// Present state: the run, its numbers, the picture of the flow, and the sources.
 
 import { badge, byId, el, table } from "./dom.js";
 import { Flow } from "./flow.js";
 import { bytes, compact, count, plural, seconds, time } from "./format.js";
 
 const WORDS = {
-  none: "nobody has run here",
-  silent: "gives no sign of life",
-  gone: "its process is gone",
-  ended: "nobody runs",
+  none: "no run yet",
+  silent: "no sign of life",
+  gone: "process is gone",
+  ended: "not running",
 };
 
 export class Now {
@@ -35,14 +35,14 @@ export class Now {
   }
 
   said({ owner, status, state, now }, isLive) {
-    if (!owner) return ["No process has run on this root. What the store has is below."];
+    if (!owner) return ["No pipeline has run on this root yet. The content of the store is below."];
     const ago = seconds((Date.parse(now) - Date.parse(owner.renewed_at)) / 1000);
     const where = `process ${owner.pid} on ${owner.host}`;
     const lines = [];
     if (isLive && status?.message) lines.push(el("strong", {}, status.message));
-    if (state === "ended") lines.push(`Nobody runs on this root. The last run, ${where}, ended ${ago} ago: ${owner.phase}.`);
-    if (state === "gone") lines.push(`Nobody runs on this root: ${where} is gone, and said ${ago} ago that it was ${owner.phase}.`);
-    if (state === "silent") lines.push(`Nobody seems to run on this root: ${where} last said ${ago} ago that it was ${owner.phase}.`);
+    if (state === "ended") lines.push(`No pipeline runs on this root. The last run, ${where}, ended ${ago} ago: ${owner.phase}.`);
+    if (state === "gone") lines.push(`No pipeline runs on this root: ${where} is gone. Its last status, ${ago} ago: ${owner.phase}.`);
+    if (state === "silent") lines.push(`Probably no pipeline runs on this root: ${where} is silent. Its last status, ${ago} ago: ${owner.phase}.`);
     if (isLive) lines.push(`${where[0].toUpperCase()}${where.slice(1)}, since ${time(owner.since)}.`);
     if (owner.last_error) lines.push(el("span", { class: "bad" }, `Last error: ${owner.last_error}`));
     return lines.flatMap((line) => [line, el("br")]).slice(0, -1);
@@ -72,7 +72,7 @@ export class Now {
     this.drawSources();
   }
 
-  /** What the run says of each source, and of the others, or without a run, what the store says. */
+  /** The sources: by the status of the run, or by the store for a source that the run does not have. */
   drawSources() {
     const live = this.told?.runs ? this.told.status : null;
     const known = new Map(this.sources.map((each) => [each.name, each]));

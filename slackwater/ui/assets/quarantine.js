@@ -1,4 +1,4 @@
-// What could not be read: files with their errors, and records with what they were.
+// Quarantine: unreadable files with their errors, and bad records with their raw content.
 
 import { ask } from "./api.js";
 import { byId, el, table, visible } from "./dom.js";
@@ -14,7 +14,7 @@ export class Quarantine {
     this.isBrowsing = false;
   }
 
-  /** Reads it anew when something was committed, but not while somebody looks at a later page. */
+  /** Reads again after a new epoch, but not while a later page is shown. */
   async update(sources, epoch) {
     if (epoch === this.epoch || this.isBrowsing || performance.now() < this.next) return;
     this.epoch = epoch;
@@ -30,7 +30,7 @@ export class Quarantine {
       { title: "rows in views", numeric: true, cell: (file) => count(file.rows_read) },
       { title: "since", class: "nowrap", cell: (file) => time(epochTime(file.done_epoch)) },
     ];
-    this.show("bad-files", "Files that could not be read", told, told.files, columns, "Every file that was read could be.", (place) => this.files(place));
+    this.show("bad-files", "Files that could not be read", told, told.files, columns, "No file is quarantined.", (place) => this.files(place));
   }
 
   async records(after) {
@@ -41,7 +41,7 @@ export class Quarantine {
       { title: "record", cell: (record) => [el("pre", { class: "raw", tabindex: "0", "aria-label": `Raw record in ${visible(record.path)}` }, record.raw), record.raw_bytes > 4096 ? el("span", { class: "hint" }, `the first 4 KiB of ${bytes(record.raw_bytes)}`) : ""] },
       { title: "since", class: "nowrap", cell: (record) => time(epochTime(record.epoch)) },
     ];
-    this.show("bad-records", "Records that do not fit", told, told.records, columns, "Every record that was read fits.", (place) => this.records(place));
+    this.show("bad-records", "Records that do not fit", told, told.records, columns, "No record is quarantined.", (place) => this.records(place));
   }
 
   show(id, caption, told, rows, columns, nothing, more) {
@@ -56,7 +56,7 @@ export class Quarantine {
       told.after ? el("button", { type: "button", onclick: again(told.after) }, "Next page") : "",
     ];
     byId(id).replaceChildren(...(rows.length || this.isBrowsing
-      ? [el("p", { class: "hint" }, `${plural(told.matches, id === "bad-files" ? "file" : "record")} in all; rows are counted from 0`), table(caption, columns, rows), el("p", { class: "buttons" }, buttons)]
+      ? [el("p", { class: "hint" }, `${plural(told.matches, id === "bad-files" ? "file" : "record")} in total; row numbers begin at 0`), table(caption, columns, rows), el("p", { class: "buttons" }, buttons)]
       : [el("p", { class: "hint" }, nothing)]));
   }
 }

@@ -1,4 +1,4 @@
-// Light, dark, or as the system has it; kept in this browser.
+// Theme: light, dark, or the system's; kept in this browser.
 
 import { byId } from "./dom.js";
 

@@ -1,4 +1,4 @@
-// The views: class, lag, rows, and on demand a sample of them.
+// Views: class, lag, rows, and on demand a sample.
 
 import { ask } from "./api.js";
 import { badge, byId, el, table } from "./dom.js";
@@ -23,7 +23,7 @@ export class Views {
     this.drawn = key + lags;
     const cards = told.views.map((view) => this.card(view, told.epoch));
     const late = told.backfills.map((view) =>
-      el("li", {}, el("strong", {}, view.name), ` (${view.class ?? "?"}) catches up, and is shown when it has`, view.fraction === null ? "" : `: ${Math.floor(view.fraction * 100)} %`));
+      el("li", {}, el("strong", {}, view.name), ` (${view.class ?? "?"}) catches up; it is readable after that`, view.fraction === null ? "" : `: ${Math.floor(view.fraction * 100)} %`));
     const focused = document.activeElement?.closest?.("#view-list [data-view]")?.dataset.view;
     byId("view-list").replaceChildren(
       ...(cards.length ? cards : [el("p", { class: "hint" }, "No view has been declared yet.")]),
@@ -38,14 +38,14 @@ export class Views {
   card(view, epoch) {
     const place = el("div", {}, el("p", { class: "hint" }, "Reading…"));
     const behind = this.behind(view);
-    const lag = view.frozen ? "frozen: it is not declared any more" : behind === null ? "not committed yet" : behind > 0 ? `${seconds(behind)} behind` : "up to date";
+    const lag = view.frozen ? "frozen: no longer declared" : behind === null ? "not committed yet" : behind > 0 ? `${seconds(behind)} behind` : "up to date";
     const facts = [["class", badge(view.class)], ["rows", count(view.rows)], ["lag", lag], ["sources", view.sources.join(", ") || "–"], ["key", view.key.join(", ") || "none"], ["version", count(view.version)]];
     const details = el("details", { class: "panel view", "data-view": view.name, open: this.open.has(view.name) },
       el("summary", {}, el("strong", {}, view.name), badge(view.class), el("span", { class: "hint" }, `${plural(view.rows ?? 0, "row")}, ${lag}`)),
       el("dl", { class: "numbers" }, facts.map(([title, value]) => el("div", {}, el("dt", {}, title), el("dd", {}, value)))),
       el("pre", { tabindex: "0", "aria-label": `Definition of ${view.name}` }, view.definition),
       view.path ? el("p", { class: "small" }, "Any Lance reader opens ", el("code", {}, view.path), " at its tag ", el("code", {}, "committed")) : "",
-      view.missing.length ? el("p", { class: "bad" }, `${plural(view.missing.length, "file")} not in it, gone when it caught up: ${view.missing.slice(0, 10).join(", ")}`) : "",
+      view.missing.length ? el("p", { class: "bad" }, `${plural(view.missing.length, "file")} not in the view, gone before its backfill read them: ${view.missing.slice(0, 10).join(", ")}`) : "",
       place);
     details.addEventListener("toggle", () => {
       if (details.open) this.open.add(view.name);

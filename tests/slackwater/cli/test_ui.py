@@ -86,7 +86,7 @@ def test_what_cannot_be_served_is_an_error_of_one_line(root: str, tmp_path: Path
     assert f"port {port} cannot be listened on" in ended.err and "--port" in ended.err
     for arguments, code, said in (
         ((str(tmp_path / "nothing"),), 1, "there is no Slackwater store at"),
-        ((root, "--host", "no.such.host.invalid"), 2, "is no address of this machine"),
+        ((root, "--host", "no.such.host.invalid"), 2, "is not an address of this machine"),
         ((root, "--host", "192.0.2.1"), 2, "192.0.2.1 port 8270 cannot be listened on"),
         ((root, "--token-file", str(tmp_path / "nothing")), 2, "cannot be read"),
         ((root, "-o", "secret_access_key=x"), 2, "secrets are not taken from the command line"),

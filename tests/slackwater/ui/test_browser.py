@@ -133,7 +133,7 @@ def test_a_run_is_followed_as_it_goes_and_when_it_ends(written: WrittenRoot, bro
             [new] = commit_epochs(written.root, 1, Random(2))
             page.wait_for_selector(f"#epoch-{new}[aria-selected=true]")
         page.wait_for_selector("#state [data-kind=ended]")
-        assert "Nobody runs on this root" in (page.text_content("#said") or "")
+        assert "No pipeline runs on this root" in (page.text_content("#said") or "")
         assert page.locator("#picture svg.idle").count() == 1
 
 

@@ -116,11 +116,11 @@ def test_what_is_no_token_is_refused_without_being_repeated(tmp_path: Path) -> N
     file = tmp_path / "token"
     for text in ("short", "with a space in it, and long", "ü" * 20, ""):
         file.write_text(text)
-        with pytest.raises(UsageError, match=r"holds no token: it takes 16 or more") as refusal:
+        with pytest.raises(UsageError, match=r"has no valid token: give 16 or more") as refusal:
             AccessToken.chosen("127.0.0.1", file, {})
         assert not text or text not in str(refusal.value)
     file.write_bytes(b"\xff\xfe" * 20)
-    with pytest.raises(UsageError, match="it is no text"):
+    with pytest.raises(UsageError, match="it is not text"):
         AccessToken.chosen("127.0.0.1", file, {})
     with pytest.raises(UsageError, match="No such file"):
         AccessToken.chosen("127.0.0.1", tmp_path / "nothing", {})

@@ -181,10 +181,10 @@ _LATIN = Csv(encoding="latin-1")
 @pytest.mark.parametrize(
     ("format", "body", "why"),
     [
-        (_LATIN, "k\né\n".encode("latin-1"), "is not asked to read latin-1"),
+        (_LATIN, "k\né\n".encode("latin-1"), "cannot read the encoding latin-1"),
         (Csv(), bz2.compress("k\né\n".encode()), "does not decompress bzip2"),
         (Csv(), lz4("k\né\n".encode()), "does not decompress lz4"),
-        (Text(), gzip.compress("é\n".encode()), "reads no compressed text"),
+        (Text(), gzip.compress("é\n".encode()), "cannot read compressed text"),
         (Text(), "é\n".encode() + b"\xff\n", "UTF-8"),
     ],
     ids=["encoding", "bzip2", "lz4", "packed text", "bad text"],
