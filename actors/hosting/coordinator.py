@@ -7,7 +7,8 @@ where it begins.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -31,7 +32,7 @@ from actors.coordination.instructions import (
     TryNextFile,
 )
 from actors.protocol.barrier import Mutation
-from actors.protocol.instructions import End, Instruction, ProposeSchema, WakeAt
+from actors.protocol.instructions import End, Fail, Instruction, ProposeSchema, WakeAt
 from actors.protocol.reports import CollectReport, Progress
 from actors.protocol.run_state import Recovered, RunState
 from actors.recovery.attempt_plan import AttemptPlan
@@ -40,7 +41,7 @@ from actors.telemetry.logging import configure_default
 from actors.telemetry.text import cause_of_death, first_line
 from state.clock import SystemClock
 from state.epoch import next_epoch
-from state.errors import NotFoundError, ProtocolError, RunFailedError, SchemaError, SlackwaterError
+from state.errors import NotFoundError, ProtocolError, RunFailedError, SlackwaterError
 from state.tables.records import ViewVersion
 from state.upkeep.quarantine import clear_quarantine
 from state.upkeep.tags import delete_tag, put_tag
@@ -127,46 +128,48 @@ class Coordinator:
 
     async def progress(self, progress: Progress, number: int) -> None:
         """An actor is further; its reports are numbered."""
-        self._do(self._executor.on_progress(progress, number, self._now_s()))
+        with self._guard():
+            self._do(self._executor.on_progress(progress, number, self._now_s()))
 
     async def collect(self, report: CollectReport) -> None:
         """An actor, or the materializer, has finished an epoch."""
-        try:
+        with self._guard():
             self._do(self._executor.on_collect(report, self._now_s()))
-        except ProtocolError as error:
-            self._fail(error)
 
     async def propose_schema(self, proposal: ProposeSchema) -> None:
         """One of the first files of a source shows a schema, or cannot be read."""
-        try:
+        with self._guard():
             self._do(self._executor.on_schema_proposed(proposal, self._now_s()))
-        except SchemaError as error:
-            self._fail(error)
 
     async def propose_columns(self, source: str, columns: pa.Schema) -> None:
         """A file has columns that its source lacks."""
-        self._do(self._executor.on_columns_proposed(source, columns, self._now_s()))
+        with self._guard():
+            self._do(self._executor.on_columns_proposed(source, columns, self._now_s()))
 
     async def views_declared(
         self, sources: frozenset[str], new_views: bool, columns: Mapping[str, Sequence[str]], backfilling: bool
     ) -> None:
         """The materializer has analysed every view that the schemas of these sources allow; they use these columns."""
-        self._group.read_columns(columns)
-        self._do(self._executor.on_views_declared(sources, new_views, self._now_s(), backfilling=backfilling))
+        with self._guard():
+            self._group.read_columns(columns)
+            self._do(self._executor.on_views_declared(sources, new_views, self._now_s(), backfilling=backfilling))
 
     async def request(self, mutation: Mutation) -> int:
         """Puts a mutation on the next barrier, and numbers it, see `RunState.requests_over`."""
-        self._do(self._executor.on_request(mutation, self._now_s()))
+        with self._guard():
+            self._do(self._executor.on_request(mutation, self._now_s()))
         return self._executor.requests
 
     async def rescale(self, fewest: int, most: int) -> int:
         """There are to be so many fetch actors.  Numbers that, see `RunState.rescalings_over`."""
-        self._do(self._executor.on_rescale(fewest, most, self._now_s()))
+        with self._guard():
+            self._do(self._executor.on_rescale(fewest, most, self._now_s()))
         return self._executor.rescalings
 
     async def mark(self) -> int:
         """Makes a mark, see `CaughtUp`."""
-        self._do(self._executor.on_mark())
+        with self._guard():
+            self._do(self._executor.on_mark())
         return self._executor.mark
 
     async def watch(self, version: int, epoch: int) -> RunState:
@@ -247,6 +250,8 @@ class Coordinator:
             )  # fmt: skip
         elif isinstance(instruction, End):
             self._tags_due.set()
+        elif isinstance(instruction, Fail):
+            raise instruction.error
         else:
             raise ProtocolError(f"the coordinator cannot perform {type(instruction).__name__}")
 
@@ -319,21 +324,28 @@ class Coordinator:
 
     def _on_wake(self) -> None:
         self._wake = None
-        self._do(self._executor.on_time(self._now_s()))
+        with self._guard():
+            self._do(self._executor.on_time(self._now_s()))
 
     def _run(self, work: object) -> asyncio.Task[None]:
         """Runs beside the handlers; what it raises ends the attempt."""
 
         async def guarded() -> None:
-            try:
+            with self._guard():
                 await work  # type: ignore[misc]
-            except Exception as error:
-                self._fail(error)
 
         task = asyncio.get_running_loop().create_task(guarded())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
+
+    @contextmanager
+    def _guard(self) -> Iterator[None]:
+        """The edge of the shell: an error fails the attempt.  The callers wait for no answer, and a timer has none."""
+        try:
+            yield
+        except Exception as error:
+            self._fail(error)
 
     def _fail(self, error: Exception) -> None:
         if self._failure is not None or self._executor.state.phase == "stopped":
