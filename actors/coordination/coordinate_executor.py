@@ -25,6 +25,7 @@ from actors.coordination.instructions import (
     TellScaling,
     TryNextFile,
 )
+from actors.coordination.instructions import CoordinateInstruction as Instruction
 from actors.coordination.rescaling import PATIENCE_S, Rescaling
 from actors.protocol.barrier import (
     Barrier,
@@ -39,7 +40,7 @@ from actors.protocol.barrier import (
     Throttle,
     Update,
 )
-from actors.protocol.instructions import End, Instruction, ProposeSchema, WakeAt
+from actors.protocol.instructions import End, ProposeSchema, WakeAt
 from actors.protocol.reports import CollectReport, Progress
 from actors.protocol.run_state import CommittedEpoch, EpochInFlight, RunState, Unfinished
 from actors.protocol.vnode_mapping import VnodeMapping

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import pyarrow as pa
 
 from actors.coordination.autoscaler import ScalingDecision
 from actors.protocol.barrier import Barrier
-from actors.protocol.instructions import Instruction
+from actors.protocol.instructions import End, Fail, Instruction, WakeAt
 from actors.protocol.reports import CorrectedFile
 from actors.protocol.vnode_mapping import VnodeMapping
 from state.tables.delta import Delta
@@ -114,3 +115,22 @@ class EndFetchers(Instruction):
     """Ends fetch actors whose vnodes have others, when they have handed them over; nobody needs their blocks."""
 
     names: tuple[str, ...]
+
+
+CoordinateInstruction: TypeAlias = (
+    WakeAt
+    | End
+    | Fail
+    | Inject
+    | Commit
+    | TellCommitted
+    | MoveTags
+    | DecideSchema
+    | TellLeftOut
+    | TryNextFile
+    | MarkListings
+    | Connect
+    | PrepareMove
+    | TellScaling
+    | EndFetchers
+)

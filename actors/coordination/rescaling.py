@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from actors.coordination.instructions import Connect, EndFetchers, PrepareMove
-from actors.protocol.instructions import Instruction
+from actors.coordination.instructions import CoordinateInstruction as Instruction
 from actors.protocol.reports import FetchProgress
 from actors.protocol.vnode_mapping import VnodeMapping, fetcher_names
 

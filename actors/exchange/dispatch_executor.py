@@ -9,7 +9,7 @@ from typing import TypeVar
 from actors.exchange.barrier_aligner import BarrierAligner
 from actors.files import ChangedFile, FileVersion, ForgottenFile, GoneFile, RetriedFile
 from actors.protocol.barrier import Barrier, Forget, Reread, Retry, Update
-from actors.protocol.instructions import End, Instruction, Send, pass_on
+from actors.protocol.instructions import End, FlowInstruction, Send, pass_on
 from actors.protocol.messages import (
     ChangedFiles,
     ForgottenFiles,
@@ -39,11 +39,11 @@ class DispatchExecutor:
         self._actor, self._mapping = actor, mapping
         self._aligner = BarrierAligner(edges)
 
-    def on_message(self, edge: str, message: Message) -> list[Instruction]:
+    def on_message(self, edge: str, message: Message) -> list[FlowInstruction]:
         """Routes a message, or holds it until the barriers of all edges are there."""
         return [step for passed in self._aligner.on_message(edge, message) for step in self._route(passed)]
 
-    def _route(self, message: Message) -> list[Instruction]:
+    def _route(self, message: Message) -> list[FlowInstruction]:
         if isinstance(message, Barrier):
             receivers = self._mapping.owners
             if isinstance(message.mutation, Update):
@@ -66,7 +66,9 @@ class DispatchExecutor:
             return self._scatter(message.files, GoneFiles)
         raise ProtocolError(f"{self._actor}: {type(message).__name__} does not pass here")
 
-    def _scatter(self, files: Sequence[_File], message: Callable[[tuple[_File, ...]], Message]) -> list[Instruction]:
+    def _scatter(
+        self, files: Sequence[_File], message: Callable[[tuple[_File, ...]], Message]
+    ) -> list[FlowInstruction]:
         shares: dict[str, list[_File]] = {}
         for file in files:
             shares.setdefault(self._mapping.owner_of(file.source, file.path), []).append(file)

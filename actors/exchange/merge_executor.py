@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from actors.exchange.barrier_aligner import BarrierAligner
 from actors.protocol.barrier import Barrier, BarrierKind, Update
 from actors.protocol.blocks import Block, Correction
-from actors.protocol.instructions import Collect, End, Instruction
+from actors.protocol.instructions import Collect, End, FlowInstruction, Instruction
 from actors.protocol.messages import Message
 from actors.protocol.reports import CollectReport, EpochBlocks
 from state.errors import ProtocolError
@@ -32,9 +33,9 @@ class MergeExecutor:
         self._corrections: list[Correction] = []
         self._delivered: dict[int, dict[str, int]] = {}
 
-    def on_message(self, edge: str, message: Message) -> list[Instruction]:
+    def on_message(self, edge: str, message: Message) -> list[MergeInstruction]:
         """Keeps a block; delivers the epoch when the last barrier is there."""
-        instructions: list[Instruction] = []
+        instructions: list[MergeInstruction] = []
         for passed in self._aligner.on_message(edge, message):
             if isinstance(passed, Block):
                 self._blocks.setdefault(passed.source, []).append(passed)
@@ -46,14 +47,14 @@ class MergeExecutor:
                 raise ProtocolError(f"{self._actor}: {type(passed).__name__} does not pass here")
         return instructions
 
-    def on_release(self, epoch: int) -> list[Instruction]:
+    def on_release(self, epoch: int) -> list[MergeInstruction]:
         """Spark has read the epoch's blocks."""
         held = self._delivered.pop(epoch, None)
         if held is None:
             raise ProtocolError(f"{self._actor}: epoch {epoch} was released but is not held")
         return [Grant(edge, nbytes) for edge, nbytes in held.items()]
 
-    def _on_barrier(self, barrier: Barrier) -> list[Instruction]:
+    def _on_barrier(self, barrier: Barrier) -> list[MergeInstruction]:
         blocks, self._blocks = self._blocks, {}
         corrections, self._corrections = tuple(self._corrections), []
         held: dict[str, int] = {}
@@ -63,7 +64,7 @@ class MergeExecutor:
         if barrier.kind is BarrierKind.INITIAL and blocks:
             raise ProtocolError(f"{self._actor}: rows before the initial barrier")
         epoch = EpochBlocks(barrier, {source: tuple(group) for source, group in blocks.items()}, corrections)
-        instructions: list[Instruction] = [Collect(CollectReport(self._actor, barrier.epoch.prev)), Deliver(epoch)]
+        instructions: list[MergeInstruction] = [Collect(CollectReport(self._actor, barrier.epoch.prev)), Deliver(epoch)]
         return [*instructions, End()] if barrier.is_stop else instructions
 
 
@@ -85,3 +86,6 @@ class Grant(Instruction):
 
     edge: str
     nbytes: int
+
+
+MergeInstruction: TypeAlias = FlowInstruction | Deliver | Grant

@@ -15,6 +15,7 @@ from actors.exchange.edge import Outlet
 from actors.fetching.file_progress import Ending, FileProgress
 from actors.fetching.file_queue import FileQueue
 from actors.fetching.instructions import CloseFile, CloseFiles, EmitBlock, HandOver, StagePiece
+from actors.fetching.instructions import FetchInstruction as Instruction
 from actors.fetching.limits import FetchLimits
 from actors.fetching.read_buffers import Piece, ReadBuffers
 from actors.fetching.read_scheduler import ReadScheduler
@@ -25,7 +26,7 @@ from actors.file_errors import bad_input
 from actors.files import FileKey, FileVersion, ForgottenFile
 from actors.protocol.barrier import Barrier, Pause, Resume, Throttle, Update
 from actors.protocol.blocks import Correction, StoredBlock
-from actors.protocol.instructions import End, Fail, Instruction, ProposeColumns, Send, WakeAt, pass_on
+from actors.protocol.instructions import End, Fail, ProposeColumns, Send, WakeAt, pass_on
 from actors.protocol.messages import (
     ChangedFiles,
     ForgottenFiles,

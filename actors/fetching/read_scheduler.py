@@ -7,10 +7,10 @@ from collections.abc import Container, Set
 
 from actors.fetching.file_progress import FileProgress
 from actors.fetching.file_queue import FileQueue
+from actors.fetching.instructions import FetchInstruction as Instruction
 from actors.fetching.instructions import InferSchema, ReadPiece
 from actors.fetching.limits import FetchLimits
 from actors.files import FileKey, PathKey
-from actors.protocol.instructions import Instruction
 from actors.settings import FetchSettings
 
 _BUFFERED_PIECES = 4

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 import pyarrow as pa
 import ray
@@ -20,6 +20,7 @@ import structlog
 from actors.coordination.instructions import (
     Commit,
     Connect,
+    CoordinateInstruction,
     DecideSchema,
     EndFetchers,
     Inject,
@@ -32,7 +33,7 @@ from actors.coordination.instructions import (
     TryNextFile,
 )
 from actors.protocol.barrier import Mutation
-from actors.protocol.instructions import End, Fail, Instruction, ProposeSchema, WakeAt
+from actors.protocol.instructions import End, Fail, ProposeSchema, WakeAt
 from actors.protocol.reports import CollectReport, Progress
 from actors.protocol.run_state import Recovered, RunState
 from actors.recovery.attempt_plan import AttemptPlan
@@ -41,7 +42,7 @@ from actors.telemetry.logging import configure_default
 from actors.telemetry.text import cause_of_death, first_line
 from state.clock import SystemClock
 from state.epoch import next_epoch
-from state.errors import NotFoundError, ProtocolError, RunFailedError, SlackwaterError
+from state.errors import NotFoundError, RunFailedError, SlackwaterError
 from state.tables.records import ViewVersion
 from state.upkeep.quarantine import clear_quarantine
 from state.upkeep.tags import delete_tag, put_tag
@@ -204,56 +205,57 @@ class Coordinator:
 
     # -- what the executor asks for --------------------------------------------------------------------------------
 
-    def _do(self, instructions: Iterable[Instruction]) -> None:
+    def _do(self, instructions: Iterable[CoordinateInstruction]) -> None:
         if self._failure is not None:
             return
         for instruction in instructions:
             self._perform(instruction)
         self._watched.set()
 
-    def _perform(self, instruction: Instruction) -> None:
-        if isinstance(instruction, Inject):
-            self._group.inject(instruction.barrier)
-        elif isinstance(instruction, WakeAt):
-            self._wake_at(instruction.monotonic_s)
-        elif isinstance(instruction, Commit):
-            self._run(self._commit(instruction))
-        elif isinstance(instruction, MoveTags):
-            self._untagged |= instruction.views
-            self._tags_due.set()
-        elif isinstance(instruction, DecideSchema):
-            self._group.decide_schema(instruction.source, instruction.schema)
-        elif isinstance(instruction, TryNextFile):
-            self._group.try_next_file(instruction.source)
-        elif isinstance(instruction, MarkListings):
-            self._group.mark(instruction.mark)
-        elif isinstance(instruction, TellCommitted):
-            self._group.committed(instruction.epoch)
-        elif isinstance(instruction, Connect):
-            self._run(self._connect(instruction))
-        elif isinstance(instruction, PrepareMove):
-            self._group.prepare_move(instruction.number, instruction.before, instruction.after, rest=instruction.rest)
-        elif isinstance(instruction, EndFetchers):
-            for name in instruction.names:
-                self._run(self._end_fetcher(name))
-        elif isinstance(instruction, TellScaling):
-            decision = instruction.decision
-            self._log.info(
-                "rescaling", epoch=self._executor.state.epoch, before=instruction.before, after=decision.num_fetchers,
-                reason=decision.reason,
-            )  # fmt: skip
-        elif isinstance(instruction, TellLeftOut):
-            left_out = instruction.column
-            self._log.warning(
-                "files have a column that their source does not: it is left out",
-                source=left_out.source, column=left_out.column, first_file=left_out.path, epoch=left_out.epoch,
-            )  # fmt: skip
-        elif isinstance(instruction, End):
-            self._tags_due.set()
-        elif isinstance(instruction, Fail):
-            raise instruction.error
-        else:
-            raise ProtocolError(f"the coordinator cannot perform {type(instruction).__name__}")
+    def _perform(self, instruction: CoordinateInstruction) -> None:
+        match instruction:
+            case Inject():
+                self._group.inject(instruction.barrier)
+            case WakeAt():
+                self._wake_at(instruction.monotonic_s)
+            case Commit():
+                self._run(self._commit(instruction))
+            case MoveTags():
+                self._untagged |= instruction.views
+                self._tags_due.set()
+            case TellCommitted():
+                self._group.committed(instruction.epoch)
+            case MarkListings():
+                self._group.mark(instruction.mark)
+            case DecideSchema():
+                self._group.decide_schema(instruction.source, instruction.schema)
+            case TryNextFile():
+                self._group.try_next_file(instruction.source)
+            case Connect():
+                self._run(self._connect(instruction))
+            case PrepareMove():
+                self._group.prepare_move(
+                    instruction.number, instruction.before, instruction.after, rest=instruction.rest
+                )
+            case EndFetchers():
+                for name in instruction.names:
+                    self._run(self._end_fetcher(name))
+            case TellScaling():
+                self._log.info(
+                    "rescaling", epoch=self._executor.state.epoch, before=instruction.before,
+                    after=instruction.decision.num_fetchers, reason=instruction.decision.reason,
+                )  # fmt: skip
+            case TellLeftOut(column):
+                self._log.warning(
+                    "files have a column that their source does not: it is left out",
+                    source=column.source, column=column.column, first_file=column.path, epoch=column.epoch,
+                )  # fmt: skip
+            case End():
+                self._tags_due.set()
+            case Fail():
+                raise instruction.error
+            case _:
+                assert_never(instruction)
 
     async def _connect(self, connect: Connect) -> None:
         new = self._group.make_fetchers(connect.after)

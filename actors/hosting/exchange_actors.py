@@ -7,26 +7,29 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from actors.exchange.dispatch_executor import DispatchExecutor
-from actors.exchange.merge_executor import Deliver, Grant, MergeExecutor
+from actors.exchange.merge_executor import Deliver, Grant, MergeExecutor, MergeInstruction
 from actors.hosting.shell import ActorShell
-from actors.protocol.instructions import Instruction
+from actors.protocol.instructions import FlowInstruction
 from actors.protocol.messages import Message
 from actors.protocol.reports import EpochBlocks
 from actors.protocol.vnode_mapping import VnodeMapping
 
 
-class DispatcherActor(ActorShell):
+class DispatcherActor(ActorShell[FlowInstruction]):
     """Hosts a `DispatchExecutor`."""
 
     def __init__(self, *, name: str, edges: Sequence[str], coordinator: Any, mapping: VnodeMapping) -> None:
         super().__init__(name=name, edges=edges, coordinator=coordinator)
         self._executor = DispatchExecutor(actor=name, edges=edges, mapping=mapping)
 
-    def on_message(self, edge: str, message: Message) -> list[Instruction]:
+    def on_message(self, edge: str, message: Message) -> list[FlowInstruction]:
         return self._executor.on_message(edge, message)
 
+    def perform(self, instruction: FlowInstruction) -> None:
+        self.perform_flow(instruction)
 
-class MergerActor(ActorShell):
+
+class MergerActor(ActorShell[MergeInstruction]):
     """Hosts a `MergeExecutor`.
 
     Args:
@@ -45,16 +48,17 @@ class MergerActor(ActorShell):
         for edge in senders:
             self._inlet.add(edge)
 
-    def on_message(self, edge: str, message: Message) -> list[Instruction]:
+    def on_message(self, edge: str, message: Message) -> list[MergeInstruction]:
         return self._executor.on_message(edge, message)
 
-    def perform(self, instruction: Instruction) -> None:
-        if isinstance(instruction, Deliver):
-            self._epochs.put_nowait(instruction.epoch)
-        elif isinstance(instruction, Grant):
-            self._senders[instruction.edge].grant.options(num_returns=0).remote(instruction.nbytes)
-        else:
-            super().perform(instruction)
+    def perform(self, instruction: MergeInstruction) -> None:
+        match instruction:
+            case Deliver():
+                self._epochs.put_nowait(instruction.epoch)
+            case Grant():
+                self._senders[instruction.edge].grant.options(num_returns=0).remote(instruction.nbytes)
+            case _:
+                self.perform_flow(instruction)
 
     async def take(self) -> EpochBlocks:
         """The next epoch; waits for it."""

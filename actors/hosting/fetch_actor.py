@@ -17,7 +17,16 @@ from actors.exchange.edge import Outlet
 from actors.fetching.fetch_executor import FetchExecutor
 from actors.fetching.file_progress import Ending, FileProgress
 from actors.fetching.file_queue import FileQueue
-from actors.fetching.instructions import CloseFile, CloseFiles, EmitBlock, HandOver, InferSchema, ReadPiece, StagePiece
+from actors.fetching.instructions import (
+    CloseFile,
+    CloseFiles,
+    EmitBlock,
+    FetchInstruction,
+    HandOver,
+    InferSchema,
+    ReadPiece,
+    StagePiece,
+)
 from actors.fetching.read_buffers import Piece
 from actors.fetching.row_stager import RowStager, with_files
 from actors.file_errors import EmptyFile, ObjectChanged, ObjectVanished, UnreadableFile
@@ -26,7 +35,7 @@ from actors.hosting.shell import ActorShell, report_every_s
 from actors.objects.range_cache import RangeCache
 from actors.protocol.barrier import Barrier, Update
 from actors.protocol.blocks import Block
-from actors.protocol.instructions import Instruction, ProposeColumns, ProposeSchema
+from actors.protocol.instructions import ProposeColumns, ProposeSchema
 from actors.protocol.messages import Envelope, Message
 from actors.protocol.reports import FetchProgress
 from actors.protocol.vnode_mapping import VnodeMapping
@@ -42,7 +51,7 @@ from state.location import Location
 _STAGED_AT_ONCE = 2
 
 
-class FetchActor(ActorShell):
+class FetchActor(ActorShell[FetchInstruction]):
     """Hosts a `FetchExecutor` and reads its files in threads.
 
     Args:
@@ -111,13 +120,13 @@ class FetchActor(ActorShell):
         with self._guard():
             self.do(self._executor.on_moving(number, vnodes, self.now_s(), rest=rest))
 
-    def on_message(self, edge: str, message: Message) -> list[Instruction]:
+    def on_message(self, edge: str, message: Message) -> list[FetchInstruction]:
         if isinstance(message, Barrier) and isinstance(message.mutation, Update):
             self._share_cache(message.mutation.after)
             self._report_every_s = report_every_s(len(message.mutation.after.owners))
         return self._executor.on_message(message, self.now_s())
 
-    def on_time(self) -> list[Instruction]:
+    def on_time(self) -> list[FetchInstruction]:
         return self._executor.on_time(self.now_s())
 
     def progress(self) -> FetchProgress:
@@ -149,29 +158,30 @@ class FetchActor(ActorShell):
         with self._guard():
             self.do(self._executor.on_grant(nbytes, self.now_s()))
 
-    def perform(self, instruction: Instruction) -> None:
-        if isinstance(instruction, ReadPiece):
-            self.run_guarded(self._read(instruction.file, instruction.offset))
-        elif isinstance(instruction, InferSchema):
-            self.run_guarded(self._infer(instruction.file))
-        elif isinstance(instruction, EmitBlock):
-            self._emit(instruction)
-        elif isinstance(instruction, StagePiece):
-            self.run_guarded(self._stage_piece(instruction.piece, instruction.epoch))
-        elif isinstance(instruction, ProposeSchema):
-            self._coordinator.propose_schema.options(num_returns=0).remote(instruction)
-        elif isinstance(instruction, ProposeColumns):
-            self._coordinator.propose_columns.options(num_returns=0).remote(instruction.source, instruction.columns)
-        elif isinstance(instruction, HandOver):
-            receiver, outlet = self._peers[instruction.to]
-            # Now, before what follows takes the time of this actor; it is lost with its sender, and so waited for.
-            self.run_leaving(_arrived(receiver.receive.remote(outlet.send(instruction.handover))))
-        elif isinstance(instruction, CloseFile):
-            self._open.pop(instruction.file, None)
-        elif isinstance(instruction, CloseFiles):
-            self._open.clear()
-        else:
-            super().perform(instruction)
+    def perform(self, instruction: FetchInstruction) -> None:
+        match instruction:
+            case ReadPiece():
+                self.run_guarded(self._read(instruction.file, instruction.offset))
+            case EmitBlock():
+                self._emit(instruction)
+            case InferSchema():
+                self.run_guarded(self._infer(instruction.file))
+            case StagePiece():
+                self.run_guarded(self._stage_piece(instruction.piece, instruction.epoch))
+            case ProposeSchema():
+                self._coordinator.propose_schema.options(num_returns=0).remote(instruction)
+            case ProposeColumns():
+                self._coordinator.propose_columns.options(num_returns=0).remote(instruction.source, instruction.columns)
+            case HandOver():
+                receiver, outlet = self._peers[instruction.to]
+                # Now, before what follows takes the time of this actor; it is lost with its sender, and so waited for.
+                self.run_leaving(_arrived(receiver.receive.remote(outlet.send(instruction.handover))))
+            case CloseFile():
+                self._open.pop(instruction.file, None)
+            case CloseFiles():
+                self._open.clear()
+            case _:
+                self.perform_flow(instruction)
 
     def _share_cache(self, mapping: VnodeMapping) -> None:
         """Who leaves keeps nothing."""

@@ -5,23 +5,29 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, assert_never
 
 from actors.hosting.event_source import EventSource
 from actors.hosting.shell import ActorShell
-from actors.listing.instructions import FindGone, ReadPage
+from actors.listing.instructions import FindGone, ListInstruction, ReadPage
 from actors.listing.list_executor import ListExecutor
 from actors.listing.listing_pace import ListingPace
 from actors.listing.listing_state import ListedState, wait_for_listing_s
 from actors.listing.missing_files import GoneFound, find_gone
 from actors.listing.request_budget import RequestBudget
 from actors.listing.seen_index import SeenIndex
-from actors.notifications.instructions import DeleteMessages, ExtendMessages, LookAt, Receive, ReleaseMessages
+from actors.notifications.instructions import (
+    DeleteMessages,
+    EventInstruction,
+    ExtendMessages,
+    LookAt,
+    Receive,
+    ReleaseMessages,
+)
 from actors.objects.listing_page import microseconds_of
 from actors.objects.object_store import ObjectStore
 from actors.objects.page_reader import PageReader
 from actors.protocol.barrier import Barrier
-from actors.protocol.instructions import Instruction
 from actors.protocol.messages import Message
 from actors.protocol.reports import ListProgress
 from actors.sources.discovery import Notifications
@@ -31,7 +37,7 @@ from state.errors import ProtocolError
 from state.location import Location
 
 
-class ListActor(ActorShell):
+class ListActor(ActorShell[ListInstruction]):
     """Hosts a `ListExecutor` and lists its bucket, a page at a time.
 
     Args:
@@ -94,12 +100,12 @@ class ListActor(ActorShell):
             order=source.order,
         )
 
-    def on_message(self, edge: str, message: Message) -> list[Instruction]:
+    def on_message(self, edge: str, message: Message) -> list[ListInstruction]:
         if not isinstance(message, Barrier):
             raise ProtocolError(f"{self._name}: {type(message).__name__} does not pass here")
         return self._executor.on_barrier(message, self.now_s())
 
-    def on_time(self) -> list[Instruction]:
+    def on_time(self) -> list[ListInstruction]:
         return self._executor.on_time(self.now_s())
 
     def progress(self) -> ListProgress:
@@ -125,29 +131,33 @@ class ListActor(ActorShell):
         self._has_stopped = True
         super().end()
 
-    def perform(self, instruction: Instruction) -> None:
-        if isinstance(instruction, ReadPage):
-            self.run_guarded(self._read_page(instruction))
-        elif isinstance(instruction, FindGone):
-            self.run_guarded(self._find_gone(instruction))
-        elif self._events is not None:
-            self._ask(self._events, instruction)
-        else:
-            super().perform(instruction)
+    def perform(self, instruction: ListInstruction) -> None:
+        match instruction:
+            case ReadPage():
+                self.run_guarded(self._read_page(instruction))
+            case FindGone():
+                self.run_guarded(self._find_gone(instruction))
+            case Receive() | LookAt() | DeleteMessages() | ExtendMessages() | ReleaseMessages():
+                if self._events is None:
+                    raise ProtocolError(f"{self._name}: {type(instruction).__name__} without a queue of events")
+                self._ask(self._events, instruction)
+            case _:
+                self.perform_flow(instruction)
 
-    def _ask(self, events: EventSource, instruction: Instruction) -> None:
-        if isinstance(instruction, Receive):
-            self.run_guarded(self._receive(events, instruction))
-        elif isinstance(instruction, LookAt):
-            self.run_guarded(self._look_at(events, instruction))
-        elif isinstance(instruction, DeleteMessages):
-            self.run_leaving(events.delete(instruction.messages))
-        elif isinstance(instruction, ExtendMessages):
-            self.run_guarded(events.extend(instruction.messages))
-        elif isinstance(instruction, ReleaseMessages):
-            self.run_leaving(events.release(instruction.messages))
-        else:
-            super().perform(instruction)
+    def _ask(self, events: EventSource, instruction: EventInstruction) -> None:
+        match instruction:
+            case Receive():
+                self.run_guarded(self._receive(events, instruction))
+            case LookAt():
+                self.run_guarded(self._look_at(events, instruction))
+            case DeleteMessages():
+                self.run_leaving(events.delete(instruction.messages))
+            case ExtendMessages():
+                self.run_guarded(events.extend(instruction.messages))
+            case ReleaseMessages():
+                self.run_leaving(events.release(instruction.messages))
+            case _:
+                assert_never(instruction)
 
     async def _receive(self, events: EventSource, receive: Receive) -> None:
         if self._claimed is None:

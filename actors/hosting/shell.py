@@ -7,15 +7,15 @@ interrupted; what takes long runs in a thread and comes back as an event.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Generic, TypeVar, assert_never
 
 import structlog
 
 from actors.exchange.edge import Inlet, Outlet
 from actors.protocol.barrier import Barrier
-from actors.protocol.instructions import Collect, End, Fail, Instruction, Send, WakeAt
+from actors.protocol.instructions import Collect, End, Fail, FlowInstruction, Send, WakeAt
 from actors.protocol.messages import Envelope, Message
 from actors.protocol.reports import CollectReport, Progress
 from actors.telemetry.logging import configure_default
@@ -27,10 +27,11 @@ _REPORT_EVERY_S = 0.01
 _REPORTERS = 4
 _GAP_LIMIT_S = 60.0
 _STAGED_FROM_BYTES = 4 << 20
+_Step = TypeVar("_Step")
 
 
-class ActorShell:
-    """Hosts one executor on Ray.
+class ActorShell(Generic[_Step]):
+    """Hosts one executor on Ray; `_Step` are the instructions of its step.
 
     Args:
         name: the actor's name; its edges out are named after it.
@@ -84,11 +85,11 @@ class ActorShell:
         """A new edge out of this actor.  Shells whose data is limited by credit return the one of their executor."""
         return Outlet(self._name)
 
-    def on_message(self, edge: str, message: Message) -> list[Instruction]:
+    def on_message(self, edge: str, message: Message) -> Sequence[_Step]:
         """The executor's answer to a message."""
         raise NotImplementedError
 
-    def on_time(self) -> list[Instruction]:
+    def on_time(self) -> Sequence[_Step]:
         """The executor's answer to a `WakeAt` that came due."""
         return []
 
@@ -96,29 +97,34 @@ class ActorShell:
         """How far the executor is, for those that report it."""
         return None
 
-    def perform(self, instruction: Instruction) -> None:
-        """Instructions of this actor's own kind."""
-        raise ProtocolError(f"{self._name} cannot perform {type(instruction).__name__}")
+    def perform(self, instruction: _Step) -> None:
+        """Performs an instruction of this actor's step: its own ones, and the others by `perform_flow`."""
+        raise NotImplementedError
 
-    def do(self, instructions: Iterable[Instruction]) -> None:
+    def do(self, instructions: Iterable[_Step]) -> None:
         """Performs instructions in their order."""
         if self._failure is not None:
             return
         for instruction in instructions:
-            if isinstance(instruction, Send):
+            self.perform(instruction)
+        self._report_soon()
+
+    def perform_flow(self, instruction: FlowInstruction) -> None:
+        """Performs an instruction of any actor of the flow."""
+        match instruction:
+            case Send():
                 self.send(instruction.message, instruction.to)
-            elif isinstance(instruction, Collect):
+            case Collect():
                 self._collect(instruction.report)
                 self._enter(self._follows.pop(instruction.report.epoch, None))
-            elif isinstance(instruction, WakeAt):
+            case WakeAt():
                 self._wake_at(instruction.monotonic_s)
-            elif isinstance(instruction, End):
+            case End():
                 self.end()
-            elif isinstance(instruction, Fail):
+            case Fail():
                 raise instruction.error
-            else:
-                self.perform(instruction)
-        self._report_soon()
+            case _:
+                assert_never(instruction)
 
     def end(self) -> None:
         """A `Stop` has passed, or nothing is left to do: the actor is over when whatever is on its way has left."""
@@ -233,7 +239,7 @@ def report_every_s(num_actors: int) -> float:
 class _Guard:
     """The edge of a shell: an error ends the actor instead of being swallowed by the event loop."""
 
-    def __init__(self, shell: ActorShell) -> None:
+    def __init__(self, shell: ActorShell[Any]) -> None:
         self._shell = shell
 
     def __enter__(self) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from actors.files import ChangedFile, FileVersion, Vanished
+from actors.listing.instructions import ListInstruction as Instruction
 from actors.listing.instructions import ReadPage
 from actors.listing.listing_digests import ListingDigest, ListingDigests
 from actors.listing.listing_marks import ListingMarks
@@ -31,7 +32,7 @@ from actors.notifications.message_tracker import QueueDepth, QueueMessage
 from actors.objects.listing_page import ListingPage, microseconds_of, time_of
 from actors.objects.page_reader import SIDE_BY_SIDE
 from actors.protocol.barrier import Barrier, Pause, Reread, Resume
-from actors.protocol.instructions import End, Fail, Instruction, Send, WakeAt, pass_on
+from actors.protocol.instructions import End, Fail, Send, WakeAt, pass_on
 from actors.protocol.messages import ChangedFiles, GoneFiles
 from actors.protocol.reports import CollectReport, ListProgress
 from actors.sources.path_filter import PathFilter

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from actors.files import GoneFile
+from actors.listing.instructions import ListInstruction as Instruction
 from state.tables.fingerprint import path_fingerprint
 from state.tables.keys import encode_key
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 from collections.abc import Iterable
 
 from actors.listing.instructions import FindGone
-from actors.protocol.instructions import Instruction
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -28,7 +28,7 @@ from state.tables.records import EpochCounts, EpochRecord, EpochSeconds
 from tests.actors.coordination.test_coordinate_executor import Coordination
 from tests.actors.flow import AT, INITIAL, barrier, fetcher, file, files, of, page, reads, report, rows
 
-Feed = Callable[[Barrier], list[Instruction]]
+Feed = Callable[[Barrier], Sequence[Instruction]]
 
 
 def lister(**changes: object) -> ListExecutor:
@@ -72,7 +72,7 @@ def _feed(request: pytest.FixtureRequest) -> Feed:
     return FEEDS[request.param]()
 
 
-def passed(instructions: list[Instruction]) -> list[int]:
+def passed(instructions: Sequence[Instruction]) -> list[int]:
     """Where in the instructions a barrier is passed on."""
     return [
         at

@@ -20,9 +20,10 @@ from actors.coordination.instructions import (
     TellScaling,
     TryNextFile,
 )
+from actors.coordination.instructions import CoordinateInstruction as Instruction
 from actors.files import RetriedFile
 from actors.protocol.barrier import Barrier, Mutation, Pause, Resume, Retry, Throttle
-from actors.protocol.instructions import Instruction, ProposeSchema
+from actors.protocol.instructions import ProposeSchema
 from actors.protocol.reports import CollectReport, FetchProgress, SourceProgress
 from actors.protocol.run_state import Unfinished
 from actors.recovery.attempt_plan import AttemptPlan

@@ -11,10 +11,11 @@ from actors.exchange.edge import Outlet
 from actors.fetching.fetch_executor import FetchExecutor
 from actors.fetching.file_queue import FileQueue
 from actors.fetching.instructions import CloseFile, HandOver
+from actors.fetching.instructions import FetchInstruction as Instruction
 from actors.fetching.vnode_moves import Handover, VnodeArrivals
 from actors.files import ChangedFile, Vanished
 from actors.protocol.barrier import Barrier, Pause, Throttle, Update
-from actors.protocol.instructions import End, Instruction, Send
+from actors.protocol.instructions import End, Send
 from actors.protocol.messages import ChangedFiles, NewFiles
 from actors.protocol.reports import CollectReport, FetchProgress, ListProgress, SourceProgress
 from actors.protocol.vnode_mapping import VnodeMapping, fetcher_names

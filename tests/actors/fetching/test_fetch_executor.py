@@ -8,9 +8,10 @@ import pytest
 from actors.fetching.fetch_executor import FetchExecutor
 from actors.fetching.file_progress import Ending, FileProgress
 from actors.fetching.instructions import EmitBlock, InferSchema
+from actors.fetching.instructions import FetchInstruction as Instruction
 from actors.files import ChangedFile, FileVersion, Vanished
 from actors.protocol.barrier import Pause, Resume, Stop
-from actors.protocol.instructions import Fail, Instruction, ProposeColumns, ProposeSchema, WakeAt
+from actors.protocol.instructions import Fail, ProposeColumns, ProposeSchema, WakeAt
 from actors.protocol.messages import ChangedFiles, NewFiles
 from actors.rows import Rows
 from actors.settings import FetchSettings

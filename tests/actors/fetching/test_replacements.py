@@ -15,12 +15,13 @@ from actors.fetching.fetch_executor import FetchExecutor
 from actors.fetching.file_progress import Ending, FileProgress
 from actors.fetching.file_queue import FileQueue
 from actors.fetching.instructions import CloseFile, StagePiece
+from actors.fetching.instructions import FetchInstruction as Instruction
 from actors.files import ChangedFile, FileKey, FileVersion, ForgottenFile, PathKey
 from actors.notifications.event_feed import PoisonMessage
 from actors.notifications.message_tracker import QueueMessage
 from actors.protocol.barrier import Pause, Resume
 from actors.protocol.blocks import Correction, StoredBlock
-from actors.protocol.instructions import Instruction, Send
+from actors.protocol.instructions import Send
 from actors.protocol.messages import ChangedFiles, ForgottenFiles, NewFiles, RereadFiles
 from actors.protocol.reports import CorrectedFile
 from actors.recovery.committed_files import _progress, num_ignored

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from actors.fetching.fetch_executor import FetchExecutor
+from actors.fetching.instructions import FetchInstruction as Instruction
 from actors.protocol.barrier import Pause, Resume, Throttle
-from actors.protocol.instructions import Instruction, WakeAt
+from actors.protocol.instructions import WakeAt
 from actors.settings import FetchSettings
 from tests.actors.flow import INITIAL, barrier, delta_rows, emitted, fetcher, file, files, of, reads, rows
 

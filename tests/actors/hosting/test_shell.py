@@ -9,20 +9,20 @@ from actors.exchange.barrier_aligner import BarrierAligner
 from actors.exchange.edge import Outlet
 from actors.hosting.shell import ActorShell, report_every_s
 from actors.protocol.barrier import Barrier
-from actors.protocol.instructions import Collect, Instruction
+from actors.protocol.instructions import Collect, FlowInstruction
 from actors.protocol.messages import Message
 from actors.protocol.reports import CollectReport
 from tests.actors.flow import barrier, files
 
 
-class Failing(ActorShell):
+class Failing(ActorShell[FlowInstruction]):
     """Fails at its first message."""
 
     def __init__(self) -> None:
         super().__init__(name="failing", edges=["a"], coordinator=None)
         self.taken = 0
 
-    def on_message(self, edge: str, message: Message) -> list[Instruction]:
+    def on_message(self, edge: str, message: Message) -> list[FlowInstruction]:
         self.taken += 1
         raise ValueError("the disk is full")
 
@@ -42,7 +42,7 @@ def test_an_actor_that_failed_takes_no_further_message_and_says_why() -> None:
 @pytest.mark.parametrize("fails", [False, True], ids=["all leaves", "something fails"])
 def test_an_actor_that_has_stopped_is_over_when_whatever_it_sends_has_left(fails: bool) -> None:
     async def story() -> list[str]:
-        shell = ActorShell(name="leaving", edges=[], coordinator=None)
+        shell = ActorShell[FlowInstruction](name="leaving", edges=[], coordinator=None)
         left: list[str] = []
         may_leave = asyncio.Event()
 
@@ -70,17 +70,20 @@ def test_an_actor_that_has_stopped_is_over_when_whatever_it_sends_has_left(fails
     assert asyncio.run(story()) == ([] if fails else ["a", "b"])
 
 
-class Collecting(ActorShell):
+class Collecting(ActorShell[FlowInstruction]):
     """Collects an epoch when its barrier has come on both edges, and says so."""
 
     def __init__(self) -> None:
         super().__init__(name="collecting", edges=["a", "b"], coordinator=Unheard())
         self._aligner = BarrierAligner(["a", "b"])
 
-    def on_message(self, edge: str, message: Message) -> list[Instruction]:
+    def on_message(self, edge: str, message: Message) -> list[FlowInstruction]:
         self._log.warning("taken", edge=edge)
         taken = self._aligner.on_message(edge, message)
         return [Collect(CollectReport("collecting", each.epoch.prev)) for each in taken if isinstance(each, Barrier)]
+
+    def perform(self, instruction: FlowInstruction) -> None:
+        self.perform_flow(instruction)
 
 
 class Unheard:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from actors.files import GoneFile
 from actors.listing.instructions import FindGone
+from actors.listing.instructions import ListInstruction as Instruction
 from actors.listing.missing_files import GoneFound, MissingNames
-from actors.protocol.instructions import Instruction
 from tests.actors.flow import of
 
 A, B = b"a" * 16, b"b" * 16

@@ -7,6 +7,7 @@ from typing import Any
 
 from actors.files import ChangedFile, FileVersion, GoneFile, Vanished
 from actors.listing.instructions import FindGone, ReadPage
+from actors.listing.instructions import ListInstruction as Instruction
 from actors.listing.list_executor import ListExecutor
 from actors.listing.missing_files import GoneFound
 from actors.listing.seen_index import SeenIndex
@@ -16,7 +17,6 @@ from actors.notifications.instructions import DeleteMessages, ExtendMessages, Lo
 from actors.notifications.message_tracker import QueueDepth, QueueMessage
 from actors.objects.listing_page import microseconds_of
 from actors.protocol.barrier import Pause, Resume, Stop
-from actors.protocol.instructions import Instruction
 from actors.protocol.messages import ChangedFiles, GoneFiles, NewFiles
 from actors.sources.path_filter import PathFilter
 from state.tables.fingerprint import path_fingerprint

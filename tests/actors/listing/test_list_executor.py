@@ -6,6 +6,7 @@ import pytest
 
 from actors.files import GoneFile, Vanished
 from actors.listing.instructions import FindGone, ReadPage
+from actors.listing.instructions import ListInstruction as Instruction
 from actors.listing.list_executor import ListExecutor
 from actors.listing.listing_pace import ListingPace
 from actors.listing.listing_state import ListedState
@@ -15,7 +16,7 @@ from actors.listing.seen_index import SeenIndex
 from actors.objects.listing_page import microseconds_of
 from actors.objects.page_reader import SIDE_BY_SIDE
 from actors.protocol.barrier import Pause, Resume
-from actors.protocol.instructions import Fail, Instruction, WakeAt
+from actors.protocol.instructions import Fail, WakeAt
 from actors.protocol.messages import ChangedFiles, GoneFiles, NewFiles
 from actors.sources.path_filter import PathFilter
 from state.tables.fingerprint import path_fingerprint

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -173,7 +173,7 @@ class CoordinatorHost(Host):
         elif not isinstance(instruction, (End, TellLeftOut)):
             raise ProtocolError(f"the coordinator cannot perform {type(instruction).__name__}")
 
-    def on_time(self) -> list[Instruction]:
+    def on_time(self) -> Sequence[Instruction]:
         return self._running.on_time(self.now_s)
 
     def _tell_list(self, source: str, *, found: bool) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from actors.exchange.edge import Inlet, Outlet
@@ -57,11 +57,11 @@ class Host(Life):
         for message in self._inlet.receive(envelope):
             self.do(self.on_message(envelope.edge, message))
 
-    def on_message(self, edge: str, message: Message) -> list[Instruction]:
+    def on_message(self, edge: str, message: Message) -> Sequence[Instruction]:
         """The executor's answer to a message."""
         raise NotImplementedError
 
-    def on_time(self) -> list[Instruction]:
+    def on_time(self) -> Sequence[Instruction]:
         """The executor's answer to a `WakeAt` that came due."""
         return []
 

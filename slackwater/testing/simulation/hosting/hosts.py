@@ -115,11 +115,11 @@ class ListHost(Host):
             order=source.order,
         )
 
-    def on_message(self, edge: str, message: Message) -> list[Instruction]:
+    def on_message(self, edge: str, message: Message) -> Sequence[Instruction]:
         assert isinstance(message, Barrier)
         return self.executor.on_barrier(message, self.now_s)
 
-    def on_time(self) -> list[Instruction]:
+    def on_time(self) -> Sequence[Instruction]:
         return self.executor.on_time(self.now_s)
 
     def progress(self) -> ListProgress:
@@ -210,7 +210,7 @@ class DispatchHost(Host):
         super().__init__(attempt, name, edges)
         self.executor = DispatchExecutor(actor=name, edges=edges, mapping=mapping)
 
-    def on_message(self, edge: str, message: Message) -> list[Instruction]:
+    def on_message(self, edge: str, message: Message) -> Sequence[Instruction]:
         return self.executor.on_message(edge, message)
 
 
@@ -275,10 +275,10 @@ class FetchHost(Host):
         """Vnodes of this fetch actor are about to move."""
         self.do(self.executor.on_moving(number, vnodes, self.now_s, rest=rest))
 
-    def on_message(self, edge: str, message: Message) -> list[Instruction]:
+    def on_message(self, edge: str, message: Message) -> Sequence[Instruction]:
         return self.executor.on_message(message, self.now_s)
 
-    def on_time(self) -> list[Instruction]:
+    def on_time(self) -> Sequence[Instruction]:
         return self.executor.on_time(self.now_s)
 
     def progress(self) -> FetchProgress:
@@ -412,7 +412,7 @@ class MergeHost(Host):
         self.executor = MergeExecutor(actor=name, edges=edges)
         self.epochs: list[EpochBlocks] = []
 
-    def on_message(self, edge: str, message: Message) -> list[Instruction]:
+    def on_message(self, edge: str, message: Message) -> Sequence[Instruction]:
         return self.executor.on_message(edge, message)
 
     def add_sender(self, sender: FetchHost) -> None:
