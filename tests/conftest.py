@@ -56,7 +56,7 @@ def queue_url(sqs: SqsServer) -> str:
 @pytest.fixture(scope="session")
 def session() -> Iterator[SparkSession]:
     """Ray and Spark over RayDP, which every run inside this process then uses."""
-    from actors.hosting.run_client import connect_ray, disconnect_ray
+    from actors.hosting.ray_session import connect_ray, disconnect_ray
     from spark_bridge.session.session import prepare_java, start_session, stop_session
     from spark_bridge.session.settings import SparkSettings
 

@@ -16,6 +16,7 @@ from slackwater.testing.simulation.campaign import failing_seeds, first_failing_
 from slackwater.testing.simulation.promises.promises import PromiseBroken
 from slackwater.testing.simulation.shrink import failure_of, shrink
 from slackwater.testing.simulation.simulation import Simulation, simulate
+from slackwater.testing.simulation.stories import steps
 from slackwater.testing.simulation.stories.scenario import Scenario
 from slackwater.testing.simulation.stories.steps import CRASH, EVENTS, START, file
 
@@ -60,11 +61,9 @@ def test_the_example_of_the_documentation_is_true() -> None:
 
 
 def test_a_scenario_prints_as_it_is_written() -> None:
-    from slackwater.testing import simulation as words
-
     for seed in range(100):
         scenario = scenario_of(seed)
-        again = eval(repr(scenario), vars(words).copy())
+        again = eval(repr(scenario), {**vars(steps), "Scenario": Scenario})
         assert repr(again) == repr(scenario)
 
 

@@ -110,7 +110,7 @@ class Simulation:
     def _on_event(self, life: Life, action: Callable[..., None], arguments: tuple[Any, ...]) -> None:
         assert self._trace is not None
         name = getattr(action, "__name__", "")
-        if name == "act":
+        if name in ("act", "_run", "soon"):
             action, *rest = arguments
             name, arguments = getattr(action, "__name__", ""), tuple(rest)
         now_s = self._world.clock.monotonic()

@@ -95,7 +95,7 @@ def test_whatever_a_timer_raises_fails_the_attempt(tmp_path: Path) -> None:
     made = coordinator(tmp_path, _raises)
 
     async def story() -> None:
-        made._wake_at(0.0)
+        made.wake_at(0.0)
         while made._failure is None:
             await asyncio.sleep(0)
 

@@ -10,11 +10,10 @@ from actors.protocol.barrier import Mutation, Pause, Resume, Stop
 from actors.protocol.run_state import RunState
 from actors.recovery.attempt_plan import AttemptPlan, RunTotals
 from actors.recovery.recovery_policy import RecoveryPolicy
+from actors.shells.coordinator_shell import CoordinatorShell
 from slackwater.testing.simulation.hosting.attempt import SimulatedAttempt
-from slackwater.testing.simulation.promises.promises import PromiseBroken
-from slackwater.testing.simulation.world.interruptions import Killed
+from slackwater.testing.simulation.hosting.simulated_runtime import judge
 from slackwater.testing.simulation.world.schedule import Life
-from state.errors import ProtocolError, SlackwaterError
 
 if TYPE_CHECKING:
     from slackwater.testing.simulation.world.world import World
@@ -73,7 +72,7 @@ class SimulatedProcess(Life):
         self._plan = replace(self._plan, fetcher_bounds=bounds)
         attempt = self.attempt
         if attempt is not None and attempt.is_running:
-            attempt.coordinator.tell_now(attempt.coordinator.rescale, num_fetchers)
+            attempt.runtime.tell_now(attempt.coordinator, CoordinatorShell.rescale, *bounds)
 
     def stop(self) -> None:
         """Ends the run after a last epoch."""
@@ -87,7 +86,7 @@ class SimulatedProcess(Life):
         self._marked = self.world.bucket.present()
         attempt = self.attempt
         is_heard = attempt is not None and attempt.is_running and attempt.alive and attempt.coordinator.alive
-        self._mark = attempt.coordinator.mark() if attempt is not None and is_heard else _NEXT_ATTEMPT
+        self._mark = _new_mark(attempt) if attempt is not None and is_heard else _NEXT_ATTEMPT
 
     @property
     def caught_up(self) -> bool:
@@ -114,24 +113,27 @@ class SimulatedProcess(Life):
         """The attempt understands requests; it begins with what the user has asked for before."""
         self._publish(attempt.state)
         if self._mark == _NEXT_ATTEMPT:
-            self._mark = attempt.coordinator.mark()
+            self._mark = _new_mark(attempt)
         if self.is_stopping:
             self._request(Stop())
         elif self._paused:
             self._request(Pause())
 
     def on_state(self, attempt: SimulatedAttempt) -> None:
-        """How far the attempt is."""
+        """The attempt is further."""
         self._publish(attempt.state)
-        if attempt.state.phase == "stopped" and attempt.coordinator.is_stopped:
-            self.stopped = True
-            self.world.promises.on_stopped(self.name, attempt.state)
-            self.end()
+
+    def on_stopped(self, attempt: SimulatedAttempt) -> None:
+        """The attempt is over, and every tag is moved."""
+        self.stopped = True
+        self.world.promises.on_stopped(self.name, attempt.state)
+        self.end()
 
     def on_failure(self, attempt: SimulatedAttempt, error: Exception) -> None:
         """The attempt has failed: the next one begins, at some time, or the run is over."""
         if not attempt.alive:
             return
+        judge(error, attempt.name)
         self._publish(attempt.state)
         attempt.end()
         self.attempt = None
@@ -162,14 +164,7 @@ class SimulatedProcess(Life):
             return
         self._is_pausing = False
         attempt = self.attempt = SimulatedAttempt(self, self._plan)
-        try:
-            attempt.start()
-        except Killed:
-            pass
-        except ProtocolError as error:
-            raise PromiseBroken("no bug", f"recovery: {error}") from error
-        except SlackwaterError as error:
-            attempt.on_failure(error)
+        attempt.start()
 
     def _publish(self, state: RunState) -> None:
         self._state = state
@@ -178,9 +173,14 @@ class SimulatedProcess(Life):
     def _request(self, mutation: Mutation) -> None:
         attempt = self.attempt
         if attempt is not None and attempt.is_running:
-            attempt.coordinator.tell_now(attempt.coordinator.request, mutation)
+            attempt.runtime.tell_now(attempt.coordinator, CoordinatorShell.request, mutation)
 
     def _spark_started(self) -> None:
         self.spark_is_up = True
-        if self.attempt is not None and self.attempt.is_running:
+        if self.attempt is not None and self.attempt.materializer is not None:
             self.attempt.materializer.look_soon()
+
+
+def _new_mark(attempt: SimulatedAttempt) -> int:
+    """Makes a mark at a coordinator that lives."""
+    return attempt.runtime.answer_now(attempt.coordinator, CoordinatorShell.mark)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 BUCKET = "simulated"
 VISIBILITY_S = 30.0
+POLLERS = 2
 _LOST, _TWICE, _LATE, _POISON, _AGAIN, _NOT_DELETED, _STALE = 0.08, 0.15, 0.2, 0.05, 0.05, 0.1, 0.5
 _LATE_S = (1.0, 10.0, 60.0)
 _AT_ONCE = 10
@@ -42,6 +43,11 @@ class _Sent:
     receipt: str = ""
 
 
+def queue_url(source: str) -> str:
+    """The queue of a source."""
+    return f"https://queue/{source}"
+
+
 class EventQueue:
     """Messages come twice, late, in any order, again while they are worked on, and after they were deleted.
 
@@ -53,7 +59,7 @@ class EventQueue:
     """
 
     def __init__(self, source: str, random: Random, clock: SimulatedClock, *, loses: bool) -> None:
-        self.url = f"https://queue/{source}"
+        self.url = queue_url(source)
         self._source, self._random, self._clock, self._loses = source, random, clock, loses
         self._messages: dict[str, _Sent] = {}
         self._numbers = 0

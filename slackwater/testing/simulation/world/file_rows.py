@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+import pyarrow as pa
+
 from actors.files import FileKey
 
 ROW_BYTES = 10
+SCHEMA = pa.schema([("x", pa.int64())])
 
 
 class Span(NamedTuple):

@@ -40,6 +40,23 @@ class Life:
             each.end()
 
 
+class ScheduledTimer:
+    """An event at a later time.
+
+    Args:
+        event: what happens then; None if it was cancelled.
+    """
+
+    __slots__ = ("event",)
+
+    def __init__(self, event: tuple[Life, Callable[..., None], tuple[Any, ...]]) -> None:
+        self.event: tuple[Life, Callable[..., None], tuple[Any, ...]] | None = event
+
+    def cancel(self) -> None:
+        """It does not happen."""
+        self.event = None
+
+
 class Schedule:
     """Events that may happen in any order, and timers.
 
@@ -64,19 +81,22 @@ class Schedule:
         self._random, self._clock, self._slow, self._on_event = random, clock, slow, on_event
         self._ready: list[tuple[Life, Callable[..., None], tuple[Any, ...]]] = []
         self._held: list[tuple[Life, Callable[..., None], tuple[Any, ...]]] = []
-        self._timers: list[tuple[float, int, tuple[Life, Callable[..., None], tuple[Any, ...]]]] = []
+        self._timers: list[tuple[float, int, ScheduledTimer]] = []
         self._num_timers = 0
         self.events = 0
         self.pauses = 0
 
     def soon(self, life: Life, action: Callable[..., None], *arguments: Any) -> None:
         """Lets `action` happen at some moment, if `life` has not ended by then."""
-        self._ready.append((life, action, arguments))
+        if life.alive:
+            self._ready.append((life, action, arguments))
 
-    def at(self, monotonic_s: float, life: Life, action: Callable[..., None], *arguments: Any) -> None:
+    def at(self, monotonic_s: float, life: Life, action: Callable[..., None], *arguments: Any) -> ScheduledTimer:
         """Lets `action` happen at some moment from a time on."""
         self._num_timers += 1
-        heapq.heappush(self._timers, (monotonic_s, self._num_timers, (life, action, arguments)))
+        timer = ScheduledTimer((life, action, arguments))
+        heapq.heappush(self._timers, (monotonic_s, self._num_timers, timer))
+        return timer
 
     @property
     def is_waiting(self) -> bool:
@@ -90,9 +110,10 @@ class Schedule:
             if not ready or (self._timers and chance() < _TIME_PASSES):
                 if not self._timers:
                     return False
-                self.pauses += not ready
-                due_s, _, event = heapq.heappop(self._timers)
-                if event[0].alive:
+                due_s, _, timer = heapq.heappop(self._timers)
+                self.pauses += not ready and timer.event is not None
+                event = timer.event
+                if event is not None and event[0].alive:
                     self._clock.advance_to(due_s + _LATE_S)
                     ready.append(event)
                 continue

@@ -17,7 +17,7 @@ from state.memory.memory_disk import MemoryDisk
 from state.memory.memory_root import MemoryRoot
 from state.memory.memory_store import MemoryStateStore
 from state.store.head_swap import StagedSwap
-from state.tables.records import ViewVersion
+from state.tables.records import EpochRecord, ViewVersion
 from state.upkeep.vacuum import Vacuumed
 
 LOST, UNANSWERED, LATE = "lost", "unanswered", "late"
@@ -107,6 +107,11 @@ class SimulatedStore(MemoryStateStore):
     def reopen(self, version: int | None = None) -> SimulatedStore:
         self._access.read()
         return SimulatedStore.of(super().reopen(version), self._access)
+
+    def commit(self, **epoch: Any) -> EpochRecord:
+        record = super().commit(**epoch)
+        self._access.promises.on_acknowledged(record)
+        return record
 
     def _swap(self, staged: StagedSwap) -> None:
         access = self._access

@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING, Any
 from actors.files import PathKey
 from actors.formats.options import Parquet
 from actors.settings import BarrierSettings, FetchSettings, RecoverySettings
-from actors.sources.discovery import Listing
+from actors.sources.discovery import Listing, Notifications
 from actors.sources.pipeline_definition import PipelineDefinition
 from actors.sources.source import FilePolicy, SourceDefinition
-from slackwater.testing.simulation.hosting.hosts import SCHEMA
 from slackwater.testing.simulation.hosting.model_view import EveryRow, GroupedRows, ModelView
 from slackwater.testing.simulation.hosting.process import SimulatedProcess
 from slackwater.testing.simulation.promises.promises import Promises
 from slackwater.testing.simulation.stories.scenario import Scenario
 from slackwater.testing.simulation.world.bucket import Bucket
-from slackwater.testing.simulation.world.event_queue import EventQueue
-from slackwater.testing.simulation.world.file_rows import ROW_BYTES
+from slackwater.testing.simulation.world.event_queue import POLLERS, VISIBILITY_S, EventQueue, queue_url
+from slackwater.testing.simulation.world.file_rows import ROW_BYTES, SCHEMA
 from slackwater.testing.simulation.world.interruptions import Interruptions
 from slackwater.testing.simulation.world.schedule import Life, Schedule
 from slackwater.testing.simulation.world.simulated_clock import SimulatedClock
@@ -64,7 +63,6 @@ class World:
         self.faults = StoreFaults()
         self.definition = _definition(scenario)
         self.recovery = RecoverySettings()
-        self.keeps_house = scenario.keep_epochs is not None
         self.must_settle = scenario.must_settle
         self.patience_s = scenario.patience_s
         self.views: tuple[ModelView, ...] = (
@@ -126,7 +124,7 @@ def _definition(scenario: Scenario) -> PipelineDefinition:
                 location=_PLACE,
                 format=Parquet(),
                 schema=SCHEMA if scenario.schema_known else None,
-                discovery=Listing(interval_s=scenario.listing_s),
+                discovery=_discovery(scenario, name),
                 policy=FilePolicy(on_change=scenario.on_change),
                 schema_evolution="add_columns" if scenario.adds_columns else "strict",
                 order=scenario.order,
@@ -144,5 +142,19 @@ def _definition(scenario: Scenario) -> PipelineDefinition:
             piece_bytes=ROW_BYTES * scenario.piece_rows,
             max_files_waiting=scenario.files_waiting,
         ),
-        retention=RetentionSettings(keep_s=0, keep_epochs=scenario.keep_epochs or 100),
+        retention=_retention(scenario),
+    )
+
+
+def _retention(scenario: Scenario) -> RetentionSettings:
+    if scenario.keep_epochs is None:
+        return RetentionSettings(keep_s=10**9)
+    return RetentionSettings(keep_s=0, keep_epochs=scenario.keep_epochs)
+
+
+def _discovery(scenario: Scenario, source: str) -> Listing | Notifications:
+    if not scenario.notifications:
+        return Listing(interval_s=scenario.listing_s)
+    return Notifications(
+        queue_url=queue_url(source), relist_interval_s=scenario.listing_s, visibility_s=VISIBILITY_S, pollers=POLLERS
     )

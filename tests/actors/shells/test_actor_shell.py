@@ -7,11 +7,13 @@ import structlog
 
 from actors.exchange.barrier_aligner import BarrierAligner
 from actors.exchange.edge import Outlet
-from actors.hosting.shell import ActorShell, report_every_s
+from actors.hosting.ray_runtime import RayRuntime
 from actors.protocol.barrier import Barrier
 from actors.protocol.instructions import Collect, FlowInstruction
 from actors.protocol.messages import Message
 from actors.protocol.reports import CollectReport
+from actors.shells.actor_shell import ActorShell, Coordinating, times_slower
+from actors.shells.runtime import Actor
 from tests.actors.flow import barrier, files
 
 
@@ -19,7 +21,7 @@ class Failing(ActorShell[FlowInstruction]):
     """Fails at its first message."""
 
     def __init__(self) -> None:
-        super().__init__(name="failing", edges=["a"], coordinator=None)
+        super().__init__(name="failing", edges=["a"], coordinator=Unheard(), runtime=RayRuntime("failing"))
         self.taken = 0
 
     def on_message(self, edge: str, message: Message) -> list[FlowInstruction]:
@@ -42,7 +44,9 @@ def test_an_actor_that_failed_takes_no_further_message_and_says_why() -> None:
 @pytest.mark.parametrize("fails", [False, True], ids=["all leaves", "something fails"])
 def test_an_actor_that_has_stopped_is_over_when_whatever_it_sends_has_left(fails: bool) -> None:
     async def story() -> list[str]:
-        shell = ActorShell[FlowInstruction](name="leaving", edges=[], coordinator=None)
+        shell = ActorShell[FlowInstruction](
+            name="leaving", edges=[], coordinator=Unheard(), runtime=RayRuntime("leaving")
+        )
         left: list[str] = []
         may_leave = asyncio.Event()
 
@@ -53,7 +57,7 @@ def test_an_actor_that_has_stopped_is_over_when_whatever_it_sends_has_left(fails
             left.append(name)
 
         for name in ("a", "b"):
-            shell.run_leaving(leave(name))
+            shell.beside_leaving(leave, name)
         shell.end()
         joined = asyncio.ensure_future(shell.join())
         for _ in range(10):
@@ -74,7 +78,7 @@ class Collecting(ActorShell[FlowInstruction]):
     """Collects an epoch when its barrier has come on both edges, and says so."""
 
     def __init__(self) -> None:
-        super().__init__(name="collecting", edges=["a", "b"], coordinator=Unheard())
+        super().__init__(name="collecting", edges=["a", "b"], coordinator=Unheard(), runtime=RayRuntime("collecting"))
         self._aligner = BarrierAligner(["a", "b"])
 
     def on_message(self, edge: str, message: Message) -> list[FlowInstruction]:
@@ -86,7 +90,7 @@ class Collecting(ActorShell[FlowInstruction]):
         self.perform_flow(instruction)
 
 
-class Unheard:
+class Unheard(Actor[Coordinating]):
     """A coordinator whose answers nobody waits for."""
 
     collect = property(lambda self: self)
@@ -117,5 +121,5 @@ def test_a_line_of_an_actor_has_the_epoch_that_is_open_for_it() -> None:
 
 
 def test_many_actors_report_no_more_often_than_a_few() -> None:
-    assert report_every_s(1) == report_every_s(4) == 0.01
-    assert 256 / report_every_s(256) == pytest.approx(4 / report_every_s(4))
+    assert times_slower(1) == times_slower(4) == 1.0
+    assert 256 / times_slower(256) == 4
