@@ -32,8 +32,8 @@ class SimulatedMaterializer(Life):
     """Brings the model views up to date, one after the other in any order, and reports the epoch.
 
     Args:
-        attempt: that it is part of.
-        recovered: where the attempt begins.
+        attempt: the attempt that it is part of.
+        recovered: the state where the attempt begins.
     """
 
     def __init__(self, attempt: SimulatedAttempt, recovered: Recovered) -> None:
@@ -62,7 +62,7 @@ class SimulatedMaterializer(Life):
         self._looks = False
 
     def look_soon(self) -> None:
-        """There may be something to do: an epoch, a schema, or Spark is up."""
+        """Looks for work at some moment: there may be an epoch, a schema, or Spark."""
         if not self._looks:
             self._looks = True
             self.soon(self._look)
@@ -82,7 +82,7 @@ class SimulatedMaterializer(Life):
             self.fail(error)
 
     def fail(self, error: Exception) -> None:
-        """A view could not be written, or Spark has died: the process hears of it."""
+        """Ends the materializer: a view could not be written, or Spark has died.  The process hears of it."""
         if self.alive:
             self.end()
             self._attempt.on_failure(error)
@@ -142,7 +142,7 @@ class SimulatedMaterializer(Life):
         )
 
     def _catch_up(self) -> None:
-        """Brings the backfill a piece further, when nothing else is to be done."""
+        """Brings the backfill a piece further while no epoch waits."""
         late = self._late
         if late is None or late.version is None or late.is_complete or self._attempt.state.epoch < late.pinned_epoch:
             return
@@ -212,7 +212,7 @@ class SimulatedMaterializer(Life):
         self._written(view, version, epoch)
 
     def _bring_late(self, late: ModelBackfill, epoch: EpochBlocks) -> None:
-        """The same for the view that catches up."""
+        """`_bring_up_to_date` for the backfill."""
         spans = [span for source, each in self._spans.items() if source in late.view.sources for span in each]
         if late.version is None:
             late.on_created(epoch.epoch, self._create(late.view, epoch.epoch, spans))
@@ -224,7 +224,7 @@ class SimulatedMaterializer(Life):
             self._correct(epoch)
 
     def _store_rows(self, view: ModelView, blocks: Sequence[Block], epoch: EpochBlocks) -> None:
-        """Makes what was staged visible."""
+        """Makes staged rows visible."""
         stored = [block.stored for block in blocks if block.stored is not None]
         staged = [self._root.staged_rows(each.path, name) for each in stored for name in each.fragments]
         rows = [span for spans in staged for span in spans or ()]
@@ -245,7 +245,7 @@ class SimulatedMaterializer(Life):
             self._correct(epoch)
 
     def _correct(self, epoch: EpochBlocks) -> None:
-        """Puts files in place of what is stored of them; then the views are computed from what is stored."""
+        """Replaces stored rows of corrected files; then the views are computed from all stored rows."""
         self._is_correcting = True
         corrected = {each.source for each in epoch.corrections}
         if self._late is not None and not corrected.isdisjoint(self._late.view.sources):
@@ -262,7 +262,7 @@ class SimulatedMaterializer(Life):
             self._report_views(epoch)
 
     def _begin_anew(self, late: ModelBackfill) -> None:
-        """The history of the backfill is another one now."""
+        """Begins the backfill again: its history has changed."""
         name = next_name(late.view.name)
         self._created = [each for each in self._created if each.name != name]
         self._dropped.append(name)

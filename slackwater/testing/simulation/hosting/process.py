@@ -26,8 +26,8 @@ class SimulatedProcess(Life):
     """One run of the pipeline.
 
     Args:
-        world: that it is in.
-        name: of the run, different from every other.
+        world: everything around it.
+        name: name of the run; each run has its own.
     """
 
     def __init__(self, world: World, name: str) -> None:
@@ -54,20 +54,20 @@ class SimulatedProcess(Life):
         world.schedule.at(world.clock.monotonic() + world.random.random() * _SPARK_START_S, self, self._spark_started)
         world.schedule.soon(self, self._try)
 
-    # -- what the user asks for ------------------------------------------------------------------------------------
+    # -- requests of the user ----------------------------------------------------------------------------------------
 
     def pause(self) -> None:
-        """From the next barrier on nothing is listed or read."""
+        """Nothing is listed or read from the next barrier on."""
         self._paused = True
         self._request(Pause())
 
     def resume(self) -> None:
-        """Takes a `pause` back."""
+        """Resumes after a `pause`."""
         self._paused = False
         self._request(Resume())
 
     def rescale(self, num_fetchers: int) -> None:
-        """From some barrier on there are so many fetch actors."""
+        """Sets the number of fetch actors, from some barrier on."""
         bounds = num_fetchers, num_fetchers
         self._plan = replace(self._plan, fetcher_bounds=bounds)
         attempt = self.attempt
@@ -82,7 +82,7 @@ class SimulatedProcess(Life):
             self._try()
 
     def new_mark(self) -> None:
-        """From here on `caught_up` means a listing that begins after this."""
+        """Makes a new mark for `caught_up`: a listing that begins after this call."""
         self._marked = self.world.bucket.present()
         attempt = self.attempt
         is_heard = attempt is not None and attempt.is_running and attempt.alive and attempt.coordinator.alive
@@ -90,12 +90,12 @@ class SimulatedProcess(Life):
 
     @property
     def caught_up(self) -> bool:
-        """Whether everything that was there at the mark is finished and committed."""
+        """Whether every object of the mark is finished and committed."""
         return self._state.reached_mark >= self._mark
 
     @property
     def marked_objects(self) -> dict[PathKey, FileVersion]:
-        """What was in the bucket at the mark, is still, and does not wait for another source's schema."""
+        """The objects of the mark that are still in the bucket and do not wait for another source's schema."""
         present = self.world.bucket.still_present(self._marked)
         untold = self.world.bucket.untold()
         return {
@@ -107,10 +107,10 @@ class SimulatedProcess(Life):
         """The sources that wait for the schema of another one."""
         return self._state.closed
 
-    # -- what the attempt says -------------------------------------------------------------------------------------
+    # -- news of the attempt ---------------------------------------------------------------------------------------
 
     def on_started(self, attempt: SimulatedAttempt) -> None:
-        """The attempt understands requests; it begins with what the user has asked for before."""
+        """The attempt understands requests; it begins with the earlier ones of the user."""
         self._publish(attempt.state)
         if self._mark == _NEXT_ATTEMPT:
             self._mark = _new_mark(attempt)

@@ -1,4 +1,4 @@
-"""A queue of the events of a bucket that keeps no promise but to forget few of them."""
+"""A queue of a bucket's events that breaks every promise except that it forgets few of them."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class _Sent:
     """A message in the queue.
 
     Args:
-        message_id: it.
-        body: what it says.
-        sent_s: when it was sent.
-        visible_s: when it can be received.
-        change: path and number of the change that it tells of; None for poison.
+        message_id: its id.
+        body: its text.
+        sent_s: time at which it was sent.
+        visible_s: time from which it can be received.
+        change: path and number of the change behind it; None for poison.
     """
 
     message_id: str
@@ -52,10 +52,10 @@ class EventQueue:
     """Messages come twice, late, in any order, again while they are worked on, and after they were deleted.
 
     Args:
-        source: whose events these are.
+        source: the source of the events.
         random: makes every choice.
         clock: tells when messages become visible.
-        loses: whether some never come.
+        loses: whether some messages never come.
     """
 
     def __init__(self, source: str, random: Random, clock: SimulatedClock, *, loses: bool) -> None:
@@ -67,7 +67,7 @@ class EventQueue:
         self.lost: set[tuple[PathKey, int]] = set()
 
     def on_change(self, path: str, size: int | None, change: int) -> None:
-        """Something has happened to an object: this is its size now, or it is gone."""
+        """An object has changed to this size, or is gone."""
         chance = self._random.random
         if self._loses and chance() < _LOST:
             self.lost.add(((self._source, path), change))
@@ -92,18 +92,18 @@ class EventQueue:
 
     @property
     def next_s(self) -> float:
-        """When the next message can be received."""
+        """Time at which the next message can be received."""
         return min((each.visible_s for each in self._messages.values()), default=float("inf"))
 
     def extend(self, messages: Iterable[QueueMessage], visibility_s: float) -> None:
-        """These stay invisible for another while, as far as their receipts are the last."""
+        """Keeps messages invisible for another while, if their receipts are the last."""
         for message in messages:
             sent = self._messages.get(message.message_id)
             if sent is not None and sent.receipt == message.receipt:
                 sent.visible_s = self._clock.monotonic() + visibility_s
 
     def delete(self, messages: Iterable[QueueMessage]) -> list[tuple[str, tuple[PathKey, int] | None]]:
-        """These go, or not.  Returns the ids of those that do, and what they have told of."""
+        """Deletes messages, or not.  Returns the ids of the deleted ones, and the changes behind them."""
         gone = []
         for message in messages:
             sent = self._messages.get(message.message_id)

@@ -1,4 +1,4 @@
-"""Rows that know where they come from, in place of Arrow tables and of the objects in Ray's store."""
+"""Rows as spans of files, in place of Arrow tables and of objects in Ray's store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may happen next, and the choice of it: everything that is under way is an event, and chance picks one."""
+"""The events that may happen next; chance picks one of them."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _LATE_S = 0.0001
 
 
 class Life:
-    """Something that can end: a process, an attempt, an actor.  With it ends what lives in it.
+    """Something that can end: a process, an attempt, an actor.  Everything that lives in it ends with it.
 
     Args:
-        name: for the trace.
-        within: what it lives in; None for a process, which can also be frozen.
+        name: name in the trace.
+        within: the life around it; None for a process, which can also be frozen.
     """
 
     def __init__(self, name: str, within: Life | None = None) -> None:
@@ -34,7 +34,7 @@ class Life:
             within._inside.append(self)
 
     def end(self) -> None:
-        """From here on none of its events happens."""
+        """Ends it: none of its events happens any more."""
         self.alive = False
         for each in self._inside:
             each.end()
@@ -44,7 +44,7 @@ class ScheduledTimer:
     """An event at a later time.
 
     Args:
-        event: what happens then; None if it was cancelled.
+        event: the event; None if it was cancelled.
     """
 
     __slots__ = ("event",)
@@ -53,7 +53,7 @@ class ScheduledTimer:
         self.event: tuple[Life, Callable[..., None], tuple[Any, ...]] | None = event
 
     def cancel(self) -> None:
-        """It does not happen."""
+        """Drops the event."""
         self.event = None
 
 
@@ -62,13 +62,13 @@ class Schedule:
 
     Time stands still while something is under way, mostly: now and then a timer is early.
 
-    `events` counts what has happened, and `pauses` how often there was nothing to do but to wait for a timer.
+    `events` counts the events so far, `pauses` the times at which only a timer was left.
 
     Args:
         random: makes every choice.
         clock: is moved to the time of each timer that comes due.
-        slow: name of the actor whose events mostly come after everybody else's; empty for none.
-        on_event: is told each event before it happens.
+        slow: name of the actor whose events mostly come after all others; empty for none.
+        on_event: called with each event before it happens.
     """
 
     def __init__(
@@ -135,7 +135,7 @@ class Schedule:
             return True
 
     def thaw(self) -> None:
-        """What a frozen process had under way goes on."""
+        """Returns the held events of frozen processes."""
         held, self._held = self._held, []
         self._ready += held
 

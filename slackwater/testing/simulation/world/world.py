@@ -1,4 +1,4 @@
-"""Everything that a simulation is made of."""
+"""The world of a simulation: bucket, disk, processes and the schedule of their events."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ _PLACE = Location("s3://simulated/root")
 
 
 class World:
-    """A bucket, a disk, processes, and the schedule of what they do.
+    """A bucket, a disk, processes, and the schedule of their events.
 
     Args:
-        scenario: how everything is set.
+        scenario: all settings.
         random: makes every choice.
-        turn: lets one thing happen.
+        turn: lets one event happen.
         on_event: see `Schedule`.
     """
 
@@ -84,16 +84,16 @@ class World:
 
     @property
     def process(self) -> SimulatedProcess | None:
-        """The one that was started last."""
+        """The process that was started last."""
         return self.processes[-1] if self.processes else None
 
     def start_process(self) -> None:
-        """A process starts, whoever else runs.  With the first one, queues begin to be told of what happens."""
+        """Starts a process beside all others.  With the first one, queues begin to hear of changes."""
         self.bucket.queues = self.queues
         self.processes.append(SimulatedProcess(self, f"run-{len(self.processes) + 1}"))
 
     def thaw(self) -> None:
-        """Every frozen process goes on."""
+        """Every frozen process continues."""
         for each in self.processes:
             each.frozen = False
         self.schedule.thaw()
@@ -109,7 +109,7 @@ class World:
         )
 
     def path_of(self, path: str) -> PathKey:
-        """`source/path` as source and path; without a source the first one's is meant."""
+        """`source/path` as source and path; a path without a source is of the first source."""
         source, slash, name = path.rpartition("/")
         return (source, name) if slash else (self.definition.sources[0].name, path)
 
