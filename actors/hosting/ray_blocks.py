@@ -43,7 +43,7 @@ class RayBlocks:
         except ray.exceptions.OutOfDiskError:
             raise StorageFullError(
                 f"{self._name}: Ray's object store is full, and so is the disk that it spills to (95 % by default): "
-                "make room there, or start Ray with another spill directory; the run goes on from the last epoch"
+                "make room there, or start Ray with another spill directory; the run resumes from the last epoch"
             ) from None
         message = Block(self._name, block.source, reference, block.rows, block.nbytes, tuple(table.column_names))
         return message, None if stager is None else partial(stager.stage, rows, block.pieces)

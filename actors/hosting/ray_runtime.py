@@ -44,7 +44,7 @@ class RayRuntime:
 
     @property
     def is_busy(self) -> bool:
-        """Whether anything runs beside the handlers."""
+        """True while any work runs beside the handlers."""
         return bool(self._tasks)
 
     def tell(

@@ -29,13 +29,13 @@ def connect_ray(
     """Connects this process to Ray: to the cluster at the address, else at `RAY_ADDRESS`, else to one that it starts.
 
     Args:
-        address: as `ray.init` takes it; "local" starts a Ray of its own, whatever `RAY_ADDRESS` says.
+        address: as `ray.init` takes it; "local" starts a Ray of its own even with `RAY_ADDRESS`.
         num_cpus: logical CPUs of a Ray that is started here, at least.
         namespace: see `RaySettings`.
         runtime_env: of its workers, as `ray.init` takes it.
 
     Returns:
-        Whether the connection is new, so that the caller must `disconnect_ray`.
+        True for a new connection: the caller must `disconnect_ray`.
 
     Raises:
         SettingsError: the address is of Ray's client, or of its job server.

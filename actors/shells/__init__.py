@@ -1,4 +1,4 @@
-"""Shells: what executors decide is done here, on Ray and in the simulator alike.
+"""Shells: they perform the instructions of executors, on Ray and in the simulator alike.
 
     messages, timers, answers ──► shell ──► executor ──► instructions ──► shell.perform ──► Runtime, collaborators
 

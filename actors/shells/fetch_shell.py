@@ -196,8 +196,8 @@ class FetchShell(ActorShell[FetchInstruction]):
         """The views use only these columns of a source.
 
         Files that are opened from now on are read without the others.  Of a materialized source all columns are read
-        and stored, and the others are kept from Spark.  When a view needs more than before, files that are being read
-        are opened again.
+        and stored, and the others are kept from Spark.  Files that are being read
+        are opened again when a view needs more than before.
         """
         with self.guard():
             for source, names in columns.items():

@@ -42,7 +42,7 @@ class Event(Protocol):
         ...
 
     def is_set(self) -> bool:
-        """Whether the flag is up."""
+        """True while the flag is up."""
         ...
 
     async def wait(self) -> object:

@@ -79,7 +79,7 @@ def failure_of(made: Coordinator) -> Exception:
 
 
 @pytest.mark.parametrize("name", _CALLS)
-def test_whatever_a_call_raises_fails_the_attempt(name: str, tmp_path: Path) -> None:
+def test_an_error_in_any_call_fails_the_attempt(name: str, tmp_path: Path) -> None:
     made = coordinator(tmp_path, _raises)
 
     async def story() -> None:
@@ -91,7 +91,7 @@ def test_whatever_a_call_raises_fails_the_attempt(name: str, tmp_path: Path) -> 
     assert str(failure) == "KeyError: 'a bug'"
 
 
-def test_whatever_a_timer_raises_fails_the_attempt(tmp_path: Path) -> None:
+def test_an_error_in_a_timer_fails_the_attempt(tmp_path: Path) -> None:
     made = coordinator(tmp_path, _raises)
 
     async def story() -> None:

@@ -74,7 +74,7 @@ def block(count: int) -> EmitBlock:
 
 @pytest.fixture(autouse=True)
 def object_store(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is put there is not looked at here."""
+    """A store that keeps nothing: these tests do not read blocks."""
     monkeypatch.setattr(ray, "put", lambda content: "reference")
 
 
@@ -84,7 +84,7 @@ def test_a_barrier_comes_behind_the_blocks_that_are_still_being_stored(tmp_path:
     async def run() -> None:
         actor = fetch_actor(tmp_path, receiver)
         actor.do([block(3), block(2), Send(barrier(1, Stop())), End()])
-        assert [type(each.message) for each in receiver.envelopes] == [Barrier], "storing holds nobody up"
+        assert [type(each.message) for each in receiver.envelopes] == [Barrier], "storing holds no message up"
         ending = asyncio.ensure_future(actor.join())
         await asyncio.sleep(0)
         assert not ending.done(), "it has not ended before they are stored"

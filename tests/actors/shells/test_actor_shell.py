@@ -42,7 +42,7 @@ def test_an_actor_that_failed_takes_no_further_message_and_says_why() -> None:
 
 
 @pytest.mark.parametrize("fails", [False, True], ids=["all leaves", "something fails"])
-def test_an_actor_that_has_stopped_is_over_when_whatever_it_sends_has_left(fails: bool) -> None:
+def test_an_actor_that_has_stopped_is_over_when_all_it_sends_has_left(fails: bool) -> None:
     async def story() -> list[str]:
         shell = ActorShell[FlowInstruction](
             name="leaving", edges=[], coordinator=Unheard(), runtime=RayRuntime("leaving")
@@ -91,7 +91,7 @@ class Collecting(ActorShell[FlowInstruction]):
 
 
 class Unheard(Actor[Coordinating]):
-    """A coordinator whose answers nobody waits for."""
+    """A coordinator that no call reaches."""
 
     collect = property(lambda self: self)
 

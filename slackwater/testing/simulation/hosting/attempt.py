@@ -46,7 +46,7 @@ class SimulatedAttempt(Life):
 
     @property
     def is_running(self) -> bool:
-        """Whether mutations and marks are understood."""
+        """True while mutations and marks are understood."""
         return self.materializer is not None
 
     @property

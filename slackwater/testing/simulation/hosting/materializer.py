@@ -126,7 +126,7 @@ class SimulatedMaterializer(Life):
         self._tell_declared(any(view.name not in self._known for view in self._plans) or self._late is not None)
 
     def _is_late(self, view: ModelView) -> bool:
-        """Whether rows were ingested before the view was there."""
+        """True for a view with rows that were ingested before it was declared."""
         is_begun = next_name(view.name) in self._begun
         return view.name not in self._versions and (is_begun or bool(view.sources & self._recovered.ingested))
 

@@ -32,7 +32,7 @@ class ModelView(Protocol):
 
     @property
     def has_state(self) -> bool:
-        """Whether its partials have a dataset of their own."""
+        """True for a view whose partials have a dataset of their own."""
         ...
 
     def after(self, stored: object, spans: Iterable[Span]) -> object:
@@ -139,12 +139,12 @@ class ModelBackfill:
 
     @property
     def is_complete(self) -> bool:
-        """Whether it has every row that was ingested before it."""
+        """True when it has every row that was ingested before it."""
         return self.version is not None and self._history is not None and self._taken >= len(self._history)
 
     @property
     def needs_history(self) -> bool:
-        """Whether `open` comes next."""
+        """True until `open`."""
         return self._history is None
 
     def on_created(self, epoch: int, version: ViewVersion) -> None:

@@ -90,7 +90,7 @@ class SimulatedProcess(Life):
 
     @property
     def caught_up(self) -> bool:
-        """Whether every object of the mark is finished and committed."""
+        """True when every object of the mark is finished and committed."""
         return self._state.reached_mark >= self._mark
 
     @property

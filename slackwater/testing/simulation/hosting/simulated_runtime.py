@@ -57,7 +57,7 @@ class SimulatedRuntime:
     """See `Runtime`.
 
     Args:
-        life: the actor, or whoever else runs coroutines.
+        life: the actor, or another life that runs coroutines.
         world: everything else.
     """
 

@@ -86,7 +86,7 @@ class EventQueue:
 
     @property
     def depth(self) -> QueueDepth:
-        """How many messages there are."""
+        """Number of visible and of invisible messages."""
         visible = sum(each.visible_s <= self._clock.monotonic() for each in self._messages.values())
         return QueueDepth(visible, len(self._messages) - visible)
 

@@ -100,7 +100,7 @@ class Schedule:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether anything is under way."""
+        """True while anything is under way."""
         return bool(self._ready or self._timers)
 
     def step(self) -> bool:

@@ -29,8 +29,8 @@ class StoreFaults:
     """Faults of the place that holds the root, in the order in which they come.
 
     Args:
-        commits: for each of the next commits of the store, whether it is lost on the way, or its answer is, or it comes
-            when nobody expects it any more.
+        commits: fate of each of the next commits of the store: it is lost on the way, or its answer is lost, or it
+            comes after its sender has given it up.
         views: the same for the next commits of views.
         silences: number of the next readings that are not answered.
     """
@@ -82,7 +82,7 @@ class Access:
         """Something is read.
 
         Raises:
-            StorageUnavailableError: there is no answer.
+            StorageUnavailableError: no answer comes.
         """
         self._interruptions.moment("before read", self.life)
         if self.faults.silences:
