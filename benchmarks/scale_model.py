@@ -28,7 +28,7 @@ from actors.exchange.dispatch_executor import DispatchExecutor
 from actors.exchange.merge_executor import MergeExecutor
 from actors.files import FileVersion
 from actors.formats.options import Parquet
-from actors.hosting.shell import report_every_s
+from actors.hosting.ray_runtime import REPORT_EVERY_S
 from actors.listing.seen_index import SeenIndex
 from actors.protocol.barrier import Barrier
 from actors.protocol.blocks import Block
@@ -38,6 +38,7 @@ from actors.protocol.vnode_mapping import VnodeMapping, fetcher_names
 from actors.recovery.attempt_plan import AttemptPlan
 from actors.recovery.recovery import recover
 from actors.settings import BarrierSettings, FetchSettings
+from actors.shells.actor_shell import times_slower
 from actors.sources.pipeline_definition import PipelineDefinition
 from actors.sources.source import SourceDefinition
 from benchmarks.long_life import VERSION
@@ -319,7 +320,7 @@ def fetchers_table(found: Constants) -> list[tuple[str, ...]]:
         ("fetch actors", "barrier", "coordinator busy with reports", "memory of the actors", "shortest useful interval")
     ]
     for fetchers in (1, 4, 16, 64, VNODES, MANY):
-        reports_per_s = fetchers / report_every_s(fetchers)
+        reports_per_s = fetchers / (REPORT_EVERY_S * times_slower(fetchers))
         mark = "~" if fetchers > VNODES else ""
         barrier = barrier_s(found, fetchers)
         rows.append(

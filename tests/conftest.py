@@ -70,7 +70,7 @@ def queue_url(sqs: SqsServer) -> str:
 @pytest.fixture(scope="session")
 def session() -> Iterator[SparkSession]:
     """Ray, and Spark over RayDP, for every run inside this process."""
-    from actors.hosting.run_client import connect_ray, disconnect_ray
+    from actors.hosting.ray_session import connect_ray, disconnect_ray
     from spark_bridge.application.java import prepare_java
     from spark_bridge.session.session import start_session, stop_session
     from spark_bridge.session.settings import SparkSettings

@@ -13,13 +13,21 @@ from actors.coordination.caught_up import CaughtUp, DeclaredViews
 from actors.coordination.epoch_collector import CollectedEpoch, EpochCollector
 from actors.coordination.epoch_commits import EpochCommits
 from actors.coordination.epoch_deadline import EpochDeadline
-from actors.coordination.instructions import DecideSchema, Inject, MarkListings, MoveTags, TellCommitted, TellScaling
+from actors.coordination.instructions import (
+    CoordinateInstruction,
+    DecideSchema,
+    Inject,
+    MarkListings,
+    MoveTags,
+    TellCommitted,
+    TellScaling,
+)
 from actors.coordination.published_state import PublishedState, added
 from actors.coordination.requests import Requests
 from actors.coordination.rescaling import PATIENCE_S, Rescaling
 from actors.coordination.schema_decisions import SchemaDecisions
 from actors.protocol.barrier import Barrier, Mutation, Pause, Resume, Stop, Update
-from actors.protocol.instructions import End, Fail, Instruction, ProposeSchema, WakeAt
+from actors.protocol.instructions import End, Fail, ProposeSchema, WakeAt
 from actors.protocol.reports import CollectReport, Progress
 from actors.protocol.run_state import RunPhase, RunState
 from actors.protocol.vnode_mapping import VnodeMapping
@@ -156,19 +164,19 @@ class CoordinateExecutor:
         """The last mark that was made."""
         return self._caught_up.marks
 
-    def start(self, now_s: float) -> list[Instruction]:
+    def start(self, now_s: float) -> list[CoordinateInstruction]:
         """Injects the initial barrier, and moves tags that may be older than the last commit before a crash."""
         return [MoveTags(dict(self._commits.views)), *self._continue(now_s)]
 
     # -- from the actors and the materializer ----------------------------------------------------------------------
 
-    def on_progress(self, progress: Progress, number: int, now_s: float) -> list[Instruction]:
+    def on_progress(self, progress: Progress, number: int, now_s: float) -> list[CoordinateInstruction]:
         """An actor reports its progress; its reports are numbered from 1."""
         self._scheduler.on_progress(progress, number)
         self._deadline.on_progress(progress, self._collector.outstanding(), now_s)
         return self._continue(now_s)
 
-    def on_collect(self, report: CollectReport, now_s: float) -> list[Instruction]:
+    def on_collect(self, report: CollectReport, now_s: float) -> list[CoordinateInstruction]:
         """An actor, or the materializer, has finished an epoch.
 
         Raises:
@@ -179,7 +187,7 @@ class CoordinateExecutor:
         self._deadline.on_report(now_s)
         return self._continue(now_s)
 
-    def on_schema_proposed(self, proposal: ProposeSchema, now_s: float) -> list[Instruction]:
+    def on_schema_proposed(self, proposal: ProposeSchema, now_s: float) -> list[CoordinateInstruction]:
         """One of the first files of a source shows a schema, or cannot be read.
 
         Raises:
@@ -195,7 +203,7 @@ class CoordinateExecutor:
         self._admission.close(self._schemas.closed)
         return [*instructions, *self._continue(now_s)]
 
-    def on_columns_proposed(self, source: str, columns: pa.Schema, now_s: float) -> list[Instruction]:
+    def on_columns_proposed(self, source: str, columns: pa.Schema, now_s: float) -> list[CoordinateInstruction]:
         """A file has columns that its source lacks; the answer is the schema of the source with them."""
         if self._schemas.add_columns(source, columns):
             self._scheduler.on_declared()
@@ -203,7 +211,7 @@ class CoordinateExecutor:
 
     def on_views_declared(
         self, sources: frozenset[str], new_views: bool, now_s: float, *, backfilling: bool = False
-    ) -> list[Instruction]:
+    ) -> list[CoordinateInstruction]:
         """The materializer has analysed every view that the schemas of these sources allow, or backfills progress.
 
         Args:
@@ -217,7 +225,7 @@ class CoordinateExecutor:
             self._scheduler.on_declared()
         return self._continue(now_s)
 
-    def on_committed(self, record: EpochRecord, now_s: float) -> list[Instruction]:
+    def on_committed(self, record: EpochRecord, now_s: float) -> list[CoordinateInstruction]:
         """The last `Commit` is done.
 
         Raises:
@@ -232,50 +240,50 @@ class CoordinateExecutor:
 
     # -- from the user ---------------------------------------------------------------------------------------------
 
-    def on_request(self, mutation: Mutation, now_s: float) -> list[Instruction]:
+    def on_request(self, mutation: Mutation, now_s: float) -> list[CoordinateInstruction]:
         """Puts a mutation on the next barrier: it is request number `self.requests`."""
         self._scheduler.request(mutation)
         self._requests.ask()
         self._published.change(phase=_phase_after(mutation, self._published.phase))
         return self._continue(now_s)
 
-    def on_rescale(self, fewest: int, most: int, now_s: float) -> list[Instruction]:
+    def on_rescale(self, fewest: int, most: int, now_s: float) -> list[CoordinateInstruction]:
         """The number of fetch actors moves into new bounds: it is rescaling number `self.rescalings`."""
         self._autoscaler = Autoscaler(fewest, most)
         wanted = min(most, max(fewest, self._rescaling.wanted))
         self._published.change(scaling="")
         return [*self._rescaling.ask(wanted), *self._continue(now_s)]
 
-    def on_connected(self, now_s: float) -> list[Instruction]:
+    def on_connected(self, now_s: float) -> list[CoordinateInstruction]:
         """The fetch actors of the last `Connect` are there."""
         return [*self._rescaling.on_connected(now_s), *self._continue(now_s)]
 
-    def on_mark(self) -> list[Instruction]:
+    def on_mark(self) -> list[CoordinateInstruction]:
         """Makes a mark, see `CaughtUp`: it is `self.mark`."""
         return [MarkListings(self._caught_up.make_mark())]
 
-    def on_time(self, now_s: float) -> list[Instruction]:
+    def on_time(self, now_s: float) -> list[CoordinateInstruction]:
         """The time of a `WakeAt` has come."""
         return self._continue(now_s)
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
-    def _continue(self, now_s: float) -> list[Instruction]:
+    def _continue(self, now_s: float) -> list[CoordinateInstruction]:
         """Everything that is due after an event."""
         instructions = [*self._commit(now_s), *self._rescale(now_s), *self._inject(now_s), *self._wake(now_s)]
         self._published.change()
         return instructions
 
-    def _commit(self, now_s: float) -> list[Instruction]:
+    def _commit(self, now_s: float) -> list[CoordinateInstruction]:
         """Commits the oldest complete epoch; complete epochs without a change are over at once."""
-        instructions: list[Instruction] = []
+        instructions: list[CoordinateInstruction] = []
         while not self._commits.is_under_way and (epoch := self._collector.take_complete(now_s)) is not None:
             instructions += self._commits.begin(epoch, now_s)
             if not self._commits.is_under_way:
                 instructions += self._on_over(epoch)
         return instructions
 
-    def _on_over(self, epoch: CollectedEpoch) -> list[Instruction]:
+    def _on_over(self, epoch: CollectedEpoch) -> list[CoordinateInstruction]:
         """An epoch was committed, or had nothing to commit."""
         self._scheduler.on_epoch_over(epoch.epoch)
         self._caught_up.on_epoch_over(epoch.epoch, epoch.reports, self._schemas.closed)
@@ -288,7 +296,7 @@ class CoordinateExecutor:
         self._published.change(phase="stopped")
         return [*instructions, End()]
 
-    def _rescale(self, now_s: float) -> list[Instruction]:
+    def _rescale(self, now_s: float) -> list[CoordinateInstruction]:
         """Moves vnodes, and decides whether any should move."""
         if self._scheduler.stopping:
             return []
@@ -302,9 +310,9 @@ class CoordinateExecutor:
             instructions += [TellScaling(before, decision), *self._rescaling.ask(decision.num_fetchers)]
         return instructions
 
-    def _inject(self, now_s: float) -> list[Instruction]:
+    def _inject(self, now_s: float) -> list[CoordinateInstruction]:
         """The barriers that are due."""
-        instructions: list[Instruction] = []
+        instructions: list[CoordinateInstruction] = []
         while not self._scheduler.stopping:
             if self._rescaling.due is not None and not self._scheduler.has_requests:
                 # The requests before it are in force then.
@@ -329,7 +337,7 @@ class CoordinateExecutor:
         else:
             self._published.on_queued_again(self._requests.on_barrier(barrier, mutation))
 
-    def _wake(self, now_s: float) -> list[Instruction]:
+    def _wake(self, now_s: float) -> list[CoordinateInstruction]:
         """The next time at which something is due without an event; or the failure, if an epoch makes no progress."""
         outstanding = self._collector.outstanding()
         error = self._deadline.error(outstanding, now_s)

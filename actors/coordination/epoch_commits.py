@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 
 from actors.coordination.epoch_collector import CollectedEpoch
 from actors.coordination.epoch_times import youngest_files
-from actors.coordination.instructions import Commit, TellLeftOut
+from actors.coordination.instructions import Commit, CoordinateInstruction, TellLeftOut
 from actors.protocol.barrier import BarrierKind
-from actors.protocol.instructions import Instruction
 from actors.protocol.run_state import CommittedEpoch, EpochInFlight
 from actors.recovery.catalog_changes import CatalogChanges
 from state.errors import ProtocolError
@@ -62,7 +61,7 @@ class EpochCommits:
         """The epoch that is being committed."""
         return [] if self._under_way is None else [EpochInFlight(self._under_way.epoch, "commit")]
 
-    def begin(self, epoch: CollectedEpoch, now_s: float) -> list[Instruction]:
+    def begin(self, epoch: CollectedEpoch, now_s: float) -> list[CoordinateInstruction]:
         """Asks for the commit of an epoch, unless it has changed nothing.
 
         Returns:
@@ -71,7 +70,7 @@ class EpochCommits:
         if epoch.barrier.kind is BarrierKind.INITIAL:
             return []
         left_out = [each for report in epoch.reports.values() for each in report.left_out]
-        instructions: list[Instruction] = [TellLeftOut(each) for each in self._catalog.leave_out(left_out)]
+        instructions: list[CoordinateInstruction] = [TellLeftOut(each) for each in self._catalog.leave_out(left_out)]
         catalog = self._catalog.take_delta(epoch.created, epoch.dropped)
         epoch = replace(epoch, delta=Delta.merge([epoch.delta, catalog]))
         views = epoch.views_after(self._views)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import pyarrow as pa
 
 from actors.coordination.autoscaler import ScalingDecision
 from actors.protocol.barrier import Barrier
-from actors.protocol.instructions import Instruction
+from actors.protocol.instructions import End, Fail, Instruction, WakeAt
 from actors.protocol.reports import CorrectedFile
 from actors.protocol.vnode_mapping import VnodeMapping
 from state.tables.delta import Delta
@@ -120,3 +121,22 @@ class EndFetchers(Instruction):
     """Ends fetch actors that own no vnode any more, when they have handed theirs over; their blocks are committed."""
 
     names: tuple[str, ...]
+
+
+CoordinateInstruction: TypeAlias = (
+    WakeAt
+    | End
+    | Fail
+    | Inject
+    | Commit
+    | TellCommitted
+    | MoveTags
+    | DecideSchema
+    | TellLeftOut
+    | TryNextFile
+    | MarkListings
+    | Connect
+    | PrepareMove
+    | TellScaling
+    | EndFetchers
+)

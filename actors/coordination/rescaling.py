@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from actors.coordination.instructions import Connect, EndFetchers, PrepareMove
-from actors.protocol.instructions import Instruction
+from actors.coordination.instructions import Connect, CoordinateInstruction, EndFetchers, PrepareMove
 from actors.protocol.reports import FetchProgress
 from actors.protocol.vnode_mapping import VnodeMapping, fetcher_names
 
@@ -74,13 +73,13 @@ class Rescaling:
         """True if vnodes are moving, or about to."""
         return self._move is not None
 
-    def ask(self, num_fetchers: int) -> list[Instruction]:
+    def ask(self, num_fetchers: int) -> list[CoordinateInstruction]:
         """Asks for a number of fetch actors."""
         self._wanted = num_fetchers
         self.asked += 1
         return self._begin()
 
-    def on_connected(self, now_s: float) -> list[Instruction]:
+    def on_connected(self, now_s: float) -> list[CoordinateInstruction]:
         """The new fetch actors are there.
 
         Args:
@@ -90,7 +89,7 @@ class Rescaling:
         self._move.since_s = now_s
         return [self._prepare(self._move)]
 
-    def advance(self, now_s: float, fetchers: Iterable[FetchProgress]) -> list[Instruction]:
+    def advance(self, now_s: float, fetchers: Iterable[FetchProgress]) -> list[CoordinateInstruction]:
         """Looks at the owners of the vnodes that will move: `due` is set when they are ready, or when time is up.
 
         Args:
@@ -127,7 +126,7 @@ class Rescaling:
         assert self._move is not None and self._move.is_due, "the barrier was due"
         self._move.epoch = epoch
 
-    def on_epoch_over(self, epoch: int) -> list[Instruction]:
+    def on_epoch_over(self, epoch: int) -> list[CoordinateInstruction]:
         """An epoch was committed, or had nothing to commit."""
         move = self._move
         if move is None or move.epoch != epoch:
@@ -137,7 +136,7 @@ class Rescaling:
         leaving = tuple(name for name in before.owners if name not in self.mapping.owners)
         return [*([EndFetchers(leaving)] if leaving else []), *self._begin()]
 
-    def _begin(self) -> list[Instruction]:
+    def _begin(self) -> list[CoordinateInstruction]:
         if self._move is not None:
             return []
         if self._wanted == self.num_fetchers:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from actors.coordination.instructions import DecideSchema, TryNextFile
-from actors.protocol.instructions import Instruction, ProposeSchema
+from actors.coordination.instructions import CoordinateInstruction, DecideSchema, TryNextFile
+from actors.protocol.instructions import ProposeSchema
 from actors.recovery.catalog_changes import CatalogChanges
 from actors.sources.pipeline_definition import PipelineDefinition
 from actors.sources.source_schema import SchemaSample, addable_columns
@@ -38,7 +38,7 @@ class SchemaDecisions:
         """Source → its schema, of the sources whose files may be read."""
         return {name: schema for name, schema in self.decided.items() if name not in self.closed}
 
-    def propose(self, proposal: ProposeSchema) -> list[Instruction]:
+    def propose(self, proposal: ProposeSchema) -> list[CoordinateInstruction]:
         """Takes the proposal of one of the first files; the last one of a sample decides.
 
         Returns:

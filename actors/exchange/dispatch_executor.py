@@ -9,7 +9,7 @@ from typing import TypeVar
 from actors.exchange.barrier_aligner import BarrierAligner
 from actors.files import ChangedFile, FileVersion, ForgottenFile, GoneFile, RetriedFile
 from actors.protocol.barrier import Barrier, Forget, Reread, Retry, Update
-from actors.protocol.instructions import End, Instruction, Send, pass_on
+from actors.protocol.instructions import End, FlowInstruction, Send, pass_on
 from actors.protocol.messages import (
     ChangedFiles,
     ForgottenFiles,
@@ -39,11 +39,11 @@ class DispatchExecutor:
         self._actor, self._mapping = actor, mapping
         self._aligner = BarrierAligner(edges)
 
-    def on_message(self, edge: str, message: Message) -> list[Instruction]:
+    def on_message(self, edge: str, message: Message) -> list[FlowInstruction]:
         """Routes a message, or holds it until the barriers of all edges are here."""
         return [step for passed in self._aligner.on_message(edge, message) for step in self._route(passed)]
 
-    def _route(self, message: Message) -> list[Instruction]:
+    def _route(self, message: Message) -> list[FlowInstruction]:
         match message:
             case Barrier():
                 return self._on_barrier(message)
@@ -56,7 +56,7 @@ class DispatchExecutor:
             case _:
                 raise ProtocolError(f"{self._actor}: the dispatch step takes no {type(message).__name__}")
 
-    def _on_barrier(self, barrier: Barrier) -> list[Instruction]:
+    def _on_barrier(self, barrier: Barrier) -> list[FlowInstruction]:
         """Sends a barrier to all owners, and behind it to each its share of the files that the mutation names."""
         receivers = self._mapping.owners
         if isinstance(barrier.mutation, Update):
@@ -73,7 +73,9 @@ class DispatchExecutor:
                 instructions += self._scatter(versions, RereadFiles)
         return [*instructions, End()] if barrier.is_stop else instructions
 
-    def _scatter(self, files: Sequence[_File], message: Callable[[tuple[_File, ...]], Message]) -> list[Instruction]:
+    def _scatter(
+        self, files: Sequence[_File], message: Callable[[tuple[_File, ...]], Message]
+    ) -> list[FlowInstruction]:
         """One message for each owner, with its share of the files, in their order."""
         shares: dict[str, list[_File]] = {}
         for file in files:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from actors.exchange.barrier_aligner import BarrierAligner
 from actors.protocol.barrier import Barrier, BarrierKind, Update
 from actors.protocol.blocks import Block, Correction
-from actors.protocol.instructions import Collect, End, Instruction
+from actors.protocol.instructions import Collect, End, FlowInstruction, Instruction
 from actors.protocol.messages import Message
 from actors.protocol.reports import CollectReport, EpochBlocks
 from state.errors import ProtocolError
@@ -32,9 +33,9 @@ class MergeExecutor:
         self._corrections: list[Correction] = []
         self._delivered: dict[int, dict[str, int]] = {}
 
-    def on_message(self, edge: str, message: Message) -> list[Instruction]:
+    def on_message(self, edge: str, message: Message) -> list[MergeInstruction]:
         """Keeps a block or a correction; delivers the epoch when its barrier has come on all edges."""
-        instructions: list[Instruction] = []
+        instructions: list[MergeInstruction] = []
         for passed in self._aligner.on_message(edge, message):
             match passed:
                 case Block():
@@ -47,14 +48,14 @@ class MergeExecutor:
                     raise ProtocolError(f"{self._actor}: the merge step takes no {type(passed).__name__}")
         return instructions
 
-    def on_release(self, epoch: int) -> list[Instruction]:
+    def on_release(self, epoch: int) -> list[MergeInstruction]:
         """Gives back the credit of an epoch whose blocks Spark has read."""
         held = self._delivered.pop(epoch, None)
         if held is None:
             raise ProtocolError(f"{self._actor}: epoch {epoch} was released twice, or before its delivery")
         return [Grant(edge, nbytes) for edge, nbytes in held.items()]
 
-    def _on_barrier(self, barrier: Barrier) -> list[Instruction]:
+    def _on_barrier(self, barrier: Barrier) -> list[MergeInstruction]:
         blocks, self._blocks = self._blocks, {}
         corrections, self._corrections = tuple(self._corrections), []
         held: dict[str, int] = {}
@@ -64,7 +65,7 @@ class MergeExecutor:
         if barrier.kind is BarrierKind.INITIAL and blocks:
             raise ProtocolError(f"{self._actor}: rows before the initial barrier")
         epoch = EpochBlocks(barrier, {source: tuple(group) for source, group in blocks.items()}, corrections)
-        instructions: list[Instruction] = [Collect(CollectReport(self._actor, barrier.epoch.prev)), Deliver(epoch)]
+        instructions: list[MergeInstruction] = [Collect(CollectReport(self._actor, barrier.epoch.prev)), Deliver(epoch)]
         return [*instructions, End()] if barrier.is_stop else instructions
 
 
@@ -86,3 +87,6 @@ class Grant(Instruction):
 
     edge: str
     nbytes: int
+
+
+MergeInstruction: TypeAlias = FlowInstruction | Deliver | Grant

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from actors.fetching.file_versions import FileVersions
-from actors.fetching.instructions import EmitBlock
+from actors.fetching.instructions import EmitBlock, FetchInstruction
 from actors.fetching.open_epoch import OpenEpoch
 from actors.fetching.read_buffers import Piece, ReadBuffers
 from actors.fetching.schema_reports import ExtraColumns
-from actors.protocol.instructions import Instruction
 
 
 class Emission:
@@ -25,14 +24,14 @@ class Emission:
     ) -> None:
         self._epoch, self._buffers, self._files, self._extra_columns = epoch, buffers, files, extra_columns
 
-    def emit(self, now_s: float, *, flush: bool) -> list[Instruction]:
+    def emit(self, now_s: float, *, flush: bool) -> list[FetchInstruction]:
         """Emits full blocks, and with `flush` the rest, as far as credit and limits allow.
 
         Args:
             now_s: time of the monotonic clock.
             flush: whether no further rows will join those in the buffers.
         """
-        instructions: list[Instruction] = []
+        instructions: list[FetchInstruction] = []
         for source, pieces, nbytes in self._buffers.take(now_s, self._epoch.files_left, flush=flush):
             if filled := tuple(piece for piece in pieces if piece.table is not None):
                 self._epoch.unsealed_bytes += nbytes

@@ -16,7 +16,7 @@ from actors.fetching.emission import Emission
 from actors.fetching.file_progress import Ending, FileProgress
 from actors.fetching.file_versions import FileVersions
 from actors.fetching.handover import Handover, VnodeArrivals
-from actors.fetching.instructions import CloseFile, CloseFiles
+from actors.fetching.instructions import CloseFile, CloseFiles, FetchInstruction
 from actors.fetching.limits import FetchLimits
 from actors.fetching.open_epoch import OpenEpoch
 from actors.fetching.read_buffers import Piece, ReadBuffers
@@ -28,7 +28,7 @@ from actors.file_errors import bad_input
 from actors.files import FileKey, FileVersion, ForgottenFile
 from actors.protocol.barrier import Barrier, Pause, Resume, Throttle, Update
 from actors.protocol.blocks import StoredBlock
-from actors.protocol.instructions import End, Fail, Instruction, ProposeColumns, WakeAt, pass_on
+from actors.protocol.instructions import End, Fail, ProposeColumns, WakeAt, pass_on
 from actors.protocol.messages import (
     ChangedFiles,
     ForgottenFiles,
@@ -98,7 +98,7 @@ class FetchExecutor:
 
     # -- messages --------------------------------------------------------------------------------------------------
 
-    def on_message(self, message: Message, now_s: float) -> list[Instruction]:
+    def on_message(self, message: Message, now_s: float) -> list[FetchInstruction]:
         """Takes file names, changes and barriers, in the order of the edge, and handovers."""
         if isinstance(message, Handover):
             self._arrivals.add(message)
@@ -108,7 +108,7 @@ class FetchExecutor:
             return []
         return self._take(message, now_s)
 
-    def _on_arrivals(self, now_s: float) -> list[Instruction]:
+    def _on_arrivals(self, now_s: float) -> list[FetchInstruction]:
         """Takes the expected handovers when all are here, and then the messages that waited for them."""
         for handover in self._arrivals.take():
             self._moves.take_over(handover)
@@ -117,13 +117,13 @@ class FetchExecutor:
             instructions += self._take(message, now_s)
         return instructions
 
-    def _take(self, message: Message, now_s: float) -> list[Instruction]:
+    def _take(self, message: Message, now_s: float) -> list[FetchInstruction]:
         if isinstance(message, Barrier):
             return self._on_barrier(message, now_s)
         if not self._epoch.is_open:
             raise ProtocolError(f"{self._actor}: {type(message).__name__} before the initial barrier")
         epoch = self._epoch.number
-        instructions: list[Instruction] = []
+        instructions: list[FetchInstruction] = []
         match message:
             case NewFiles():
                 for file in message.files:
@@ -153,7 +153,7 @@ class FetchExecutor:
 
     def on_piece(
         self, file: FileVersion, rows: Rows, *, last: bool, requests: int, bytes_read: int, now_s: float
-    ) -> list[Instruction]:
+    ) -> list[FetchInstruction]:
         """Takes rows that were read; `requests` and `bytes_read` are their cost."""
         progress = self._read(file, requests, bytes_read)
         if progress is None:
@@ -173,7 +173,7 @@ class FetchExecutor:
 
     def on_ending(
         self, file: FileVersion, ending: Ending, *, requests: int, bytes_read: int, now_s: float
-    ) -> list[Instruction]:
+    ) -> list[FetchInstruction]:
         """Ends a file without its last rows, or before its schema was inferred.  The rows before stay."""
         progress = self._read(file, requests, bytes_read)
         if progress is None:
@@ -193,7 +193,7 @@ class FetchExecutor:
 
     def on_unavailable(
         self, file: FileVersion, error: Exception, *, requests: int, bytes_read: int, now_s: float
-    ) -> list[Instruction]:
+    ) -> list[FetchInstruction]:
         """Reads a file again after a pause, as the store did not answer; after the last attempt the run fails."""
         progress = self._read(file, requests, bytes_read)
         if progress is None:
@@ -205,7 +205,7 @@ class FetchExecutor:
         self._reads.retry_at(progress, now_s + _BACKOFF_S * 2**progress.unanswered)
         return self._proceed(now_s)
 
-    def on_inferred(self, file: FileVersion, schema: pa.Schema | SchemaError, now_s: float) -> list[Instruction]:
+    def on_inferred(self, file: FileVersion, schema: pa.Schema | SchemaError, now_s: float) -> list[FetchInstruction]:
         """Takes the schema of a file, usable or not; the file is read when the schema of its source is decided."""
         if self._was_given_up(file):
             return self._close(file, now_s)
@@ -219,7 +219,7 @@ class FetchExecutor:
 
     def on_new_columns(
         self, file: FileVersion, columns: pa.Schema, *, requests: int, bytes_read: int, now_s: float
-    ) -> list[Instruction]:
+    ) -> list[FetchInstruction]:
         """Proposes columns of the next records that the source lacks; they are read when it has them."""
         progress = self._read(file, requests, bytes_read)
         if progress is None:
@@ -227,7 +227,7 @@ class FetchExecutor:
         self._reads.await_schema(progress)
         return [ProposeColumns(file.source, columns), *self._proceed(now_s)]
 
-    def on_staged(self, file: FileVersion, stored: StoredBlock, now_s: float) -> list[Instruction]:
+    def on_staged(self, file: FileVersion, stored: StoredBlock, now_s: float) -> list[FetchInstruction]:
         """Takes note that the rows of a `StagePiece` are durable."""
         if self._was_given_up(file):
             return self._close(file, now_s)
@@ -252,7 +252,7 @@ class FetchExecutor:
         self._epoch.add_cost(requests, bytes_read)
         return True
 
-    def _close(self, file: FileVersion, now_s: float) -> list[Instruction]:
+    def _close(self, file: FileVersion, now_s: float) -> list[FetchInstruction]:
         return [CloseFile(file), *self._proceed(now_s)]
 
     def _buffer(self, piece: Piece) -> None:
@@ -262,13 +262,13 @@ class FetchExecutor:
 
     # -- news from the coordinator, Spark and the clock ------------------------------------------------------------
 
-    def on_schema(self, source: str, now_s: float) -> list[Instruction]:
+    def on_schema(self, source: str, now_s: float) -> list[FetchInstruction]:
         """Reads with the schema of a source, which is decided or has further columns."""
         self._schemas.add(source)
         self._reads.on_schema(source)
         return self._proceed(now_s)
 
-    def on_moving(self, number: int, vnodes: Set[int], now_s: float, *, rest: bool) -> list[Instruction]:
+    def on_moving(self, number: int, vnodes: Set[int], now_s: float, *, rest: bool) -> list[FetchInstruction]:
         """Gets ready to hand vnodes over; `progress` reports when it is.
 
         Args:
@@ -280,12 +280,12 @@ class FetchExecutor:
         self._moves.prepare(number, vnodes, rest=rest)
         return self._proceed(now_s)
 
-    def on_grant(self, nbytes: int, now_s: float) -> list[Instruction]:
+    def on_grant(self, nbytes: int, now_s: float) -> list[FetchInstruction]:
         """Takes back the credit of bytes that Spark has released."""
         self._outlet.grant(nbytes)
         return self._proceed(now_s)
 
-    def on_time(self, now_s: float) -> list[Instruction]:
+    def on_time(self, now_s: float) -> list[FetchInstruction]:
         """Proceeds at the time of a `WakeAt`."""
         return self._proceed(now_s)
 
@@ -306,7 +306,7 @@ class FetchExecutor:
 
     # -- barriers --------------------------------------------------------------------------------------------------
 
-    def _on_barrier(self, barrier: Barrier, now_s: float) -> list[Instruction]:
+    def _on_barrier(self, barrier: Barrier, now_s: float) -> list[FetchInstruction]:
         initial = not self._epoch.is_open
         if not initial and barrier.epoch.prev != self._epoch.number:
             raise ProtocolError(f"{self._actor}: barrier {barrier.epoch} does not follow epoch {self._epoch.number}")
@@ -329,13 +329,13 @@ class FetchExecutor:
                 self._limits.throttle(throttle, now_s)
         return [*instructions, *self._proceed(now_s)]
 
-    def _on_update(self, barrier: Barrier, update: Update, now_s: float) -> list[Instruction]:
+    def _on_update(self, barrier: Barrier, update: Update, now_s: float) -> list[FetchInstruction]:
         """Hands vnodes over behind the barrier, and waits for those that come.
 
         A fetch actor that begins with this barrier has nothing to seal, and the merger expects no barrier from it.
         """
         leaves = self._actor not in update.after.owners
-        instructions: list[Instruction] = []
+        instructions: list[FetchInstruction] = []
         if self._epoch.is_open:
             instructions += self._emit(now_s, flush=True)
             report = self._seal(barrier)
@@ -368,13 +368,13 @@ class FetchExecutor:
             unfinished_since=self._files.unfinished_since(),
         )
 
-    def _end(self) -> list[Instruction]:
+    def _end(self) -> list[FetchInstruction]:
         self._stopped = True
         return [CloseFiles(), End()]
 
     # -- work ------------------------------------------------------------------------------------------------------
 
-    def _proceed(self, now_s: float) -> list[Instruction]:
+    def _proceed(self, now_s: float) -> list[FetchInstruction]:
         """Emits full blocks, and smaller ones that nothing more will join, and starts reads while there is room."""
         if not self._epoch.is_open or self._stopped:
             return []
@@ -388,10 +388,10 @@ class FetchExecutor:
         wakes = self._reads.times_s + throttled
         return [*instructions, WakeAt(min(wakes))] if wakes else instructions
 
-    def _start_reads(self, now_s: float) -> list[Instruction]:
+    def _start_reads(self, now_s: float) -> list[FetchInstruction]:
         return [] if self._paused else self._reads.start(now_s, self._buffers.nbytes)
 
-    def _emit(self, now_s: float, *, flush: bool) -> list[Instruction]:
+    def _emit(self, now_s: float, *, flush: bool) -> list[FetchInstruction]:
         """Rows and then corrections come into the open epoch, unless the run is paused."""
         if self._paused:
             return []
@@ -399,19 +399,19 @@ class FetchExecutor:
 
     # -- files that are given up -----------------------------------------------------------------------------------
 
-    def _forget(self, files: Collection[ForgottenFile]) -> list[Instruction]:
+    def _forget(self, files: Collection[ForgottenFile]) -> list[FetchInstruction]:
         """Takes objects out of the views in this epoch; their unfinished versions end."""
         instructions = self._give_up(self._files.forget(files, self._epoch.number))
         return [*instructions, *self._replacements.forget(files)]
 
-    def _give_up(self, files: Collection[FileProgress]) -> list[Instruction]:
+    def _give_up(self, files: Collection[FileProgress]) -> list[FetchInstruction]:
         """Counts files that have ended before their last row, and drops their rows."""
         for progress in files:
             self._queue.end_reading(progress)
             self._epoch.files += 1
         return self._let_go(files)
 
-    def _let_go(self, files: Collection[FileProgress]) -> list[Instruction]:
+    def _let_go(self, files: Collection[FileProgress]) -> list[FetchInstruction]:
         """Drops rows of files that are not emitted; an answer that is still to come is ignored when it comes."""
         self._buffers.drop(frozenset(files))
         for progress in files:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import pyarrow as pa
 
 from actors.fetching.handover import Handover
 from actors.fetching.read_buffers import Piece
 from actors.files import FileVersion
-from actors.protocol.instructions import Instruction
+from actors.protocol.instructions import FlowInstruction, Instruction, ProposeColumns, ProposeSchema
 from actors.rows import Offset
 
 
@@ -76,3 +77,17 @@ class EmitBlock(Instruction):
     @property
     def tables(self) -> tuple[pa.Table, ...]:
         return tuple(piece.table for piece in self.pieces if piece.table is not None)
+
+
+FetchInstruction: TypeAlias = (
+    FlowInstruction
+    | ReadPiece
+    | InferSchema
+    | StagePiece
+    | CloseFile
+    | CloseFiles
+    | EmitBlock
+    | HandOver
+    | ProposeSchema
+    | ProposeColumns
+)

@@ -7,11 +7,10 @@ from collections.abc import Container, Set
 
 from actors.fetching.file_progress import FileProgress
 from actors.fetching.file_queue import FileQueue
-from actors.fetching.instructions import InferSchema, ReadPiece
+from actors.fetching.instructions import FetchInstruction, InferSchema, ReadPiece
 from actors.fetching.limits import FetchLimits
 from actors.fetching.open_epoch import OpenEpoch
 from actors.files import FileKey
-from actors.protocol.instructions import Instruction
 from actors.settings import FetchSettings
 
 _BUFFERED_PIECES = 4
@@ -54,14 +53,14 @@ class ReadScheduler:
         """True if a file could be read on or opened, but for room and limits."""
         return bool(self._open or self._queue.pending)
 
-    def start(self, now_s: float, buffered_bytes: int) -> list[Instruction]:
+    def start(self, now_s: float, buffered_bytes: int) -> list[FetchInstruction]:
         """Starts reads while there is room.
 
         Args:
             now_s: time of the monotonic clock.
             buffered_bytes: bytes that were read and not emitted.
         """
-        instructions: list[Instruction] = []
+        instructions: list[FetchInstruction] = []
         piece_bytes = self._settings.piece_bytes
         room = _BUFFERED_PIECES * piece_bytes - buffered_bytes - sum(self._active.values())
         while len(self._active) < self._settings.concurrency and room > 0 and not self._limits.read.wait_s(now_s):

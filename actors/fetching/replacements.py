@@ -7,14 +7,14 @@ from collections.abc import Collection
 
 from actors.fetching.file_progress import FileProgress
 from actors.fetching.file_versions import FileVersions
-from actors.fetching.instructions import StagePiece
+from actors.fetching.instructions import FetchInstruction, StagePiece
 from actors.fetching.open_epoch import OpenEpoch
 from actors.fetching.read_buffers import Piece
 from actors.fetching.read_scheduler import ReadScheduler
 from actors.fetching.schema_reports import ExtraColumns
 from actors.files import ForgottenFile
 from actors.protocol.blocks import Correction, StoredBlock
-from actors.protocol.instructions import Instruction, Send
+from actors.protocol.instructions import Send
 
 
 class Replacements:
@@ -33,7 +33,7 @@ class Replacements:
         self._epoch, self._files, self._reads, self._extra_columns = epoch, files, reads, extra_columns
         self._at_end: deque[FileProgress] = deque()
 
-    def add(self, piece: Piece) -> list[Instruction]:
+    def add(self, piece: Piece) -> list[FetchInstruction]:
         """Takes a piece, or the end, of a file; rows are staged before the file is read on."""
         progress = piece.progress
         if piece.rows is not None:
@@ -58,9 +58,9 @@ class Replacements:
         """Takes a file that another fetch actor has read and stored to its end."""
         self._at_end.append(progress)
 
-    def correct(self) -> list[Instruction]:
+    def correct(self) -> list[FetchInstruction]:
         """Brings the files that are stored to their end into the open epoch, as far as files may end in it."""
-        instructions: list[Instruction] = []
+        instructions: list[FetchInstruction] = []
         while self._at_end and self._epoch.files_left():
             progress = self._at_end.popleft()
             assert progress.ending is not None, "it is at its end"
@@ -73,7 +73,7 @@ class Replacements:
             self._epoch.activity += 1
         return instructions
 
-    def forget(self, files: Collection[ForgottenFile]) -> list[Instruction]:
+    def forget(self, files: Collection[ForgottenFile]) -> list[FetchInstruction]:
         """Takes the rows of objects out of the views in the open epoch."""
         self._epoch.corrected.update((file.source, file.path) for file in files)
         return [Send(Correction(file.source, file.path)) for file in files]

@@ -1,345 +1,41 @@
-"""The coordinator of one attempt on Ray: hosts a `CoordinateExecutor`, commits what it says, and watches the actors.
-
-Whoever gets a handle of it loads this module: what the coordinator alone needs (Lance, all other actors) is loaded
-where it begins.
-"""
+"""The coordinator of one attempt as a Ray actor."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
 import ray
-import structlog
 
-from actors.coordination.instructions import (
-    Commit,
-    Connect,
-    DecideSchema,
-    EndFetchers,
-    Inject,
-    MarkListings,
-    MoveTags,
-    PrepareMove,
-    TellCommitted,
-    TellLeftOut,
-    TellScaling,
-    TryNextFile,
-)
-from actors.protocol.barrier import Mutation
-from actors.protocol.instructions import End, Instruction, ProposeSchema, WakeAt
-from actors.protocol.reports import CollectReport, Progress
-from actors.protocol.run_state import Recovered, RunState
+from actors.hosting.ray_runtime import RayRuntime
 from actors.recovery.attempt_plan import AttemptPlan
-from actors.sources.pipeline_definition import PipelineDefinition
-from actors.telemetry.logging import configure_default
-from actors.telemetry.text import cause_of_death, first_line
-from state.clock import SystemClock
-from state.epoch import next_epoch
-from state.errors import NotFoundError, ProtocolError, RunFailedError, SchemaError, SlackwaterError
-from state.tables.records import ViewVersion
-from state.upkeep.quarantine import clear_quarantine
-from state.upkeep.tags import delete_tag, put_tag
+from actors.shells.coordinator_shell import CoordinatorShell
+from actors.sources.pipeline_definition import COORDINATOR, PipelineDefinition
 
 if TYPE_CHECKING:
-    from state.upkeep.vacuum import Vacuumed
-
-_WATCH_S = 1.0
+    from actors.shells.actor_group import ActorFactory
 
 
-class Coordinator:
-    """One attempt of a pipeline's run.
-
-    Args:
-        definition: the pipeline.
-        plan: what the attempts before this one left.
-    """
+class Coordinator(CoordinatorShell):
+    """See `CoordinatorShell`."""
 
     def __init__(self, definition: PipelineDefinition, plan: AttemptPlan) -> None:
         from state.lance.lance_root import LanceRoot
+        from state.upkeep.pin import pinned_epochs
 
-        configure_default()
-        self._log = structlog.get_logger().bind(actor="coordinator")
-        self._definition = definition if plan.files_at_once is None else definition.cautious()
-        self._plan = plan
-        self._clock = SystemClock()
-        self._root = LanceRoot(definition.root, self._clock)
-        self._watched = asyncio.Event()
-        self._over = asyncio.Event()
-        self._tags_due = asyncio.Event()
-        self._untagged: dict[str, ViewVersion] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._wake: asyncio.TimerHandle | None = None
-        self._failure: SlackwaterError | None = None
-
-    async def start(self) -> Recovered:
-        """Takes the root over, recovers what is committed, and lets the flow begin."""
-        from actors.coordination.coordinate_executor import CoordinateExecutor
-        from actors.hosting.actor_group import ActorGroup
-        from actors.hosting.owned_store import OwnedStore
-        from actors.recovery.recovery import recover
-
-        recovered = await asyncio.to_thread(recover, self._definition, self._plan, self._root)
-        self._store = OwnedStore(recovered.store, self._root, self._definition.retention)
-        self._executor = CoordinateExecutor(
-            definition=self._definition,
-            plan=self._plan,
-            recovered=recovered,
-            next_epoch=partial(next_epoch, self._clock),
-            now_s=self._now_s(),
-        )
-        self._group = ActorGroup(
-            coordinator=ray.get_runtime_context().current_actor,
-            definition=self._definition,
-            mapping=self._executor.mapping,
-            recovered=recovered,
-            open_sources=self._executor.open_schemas,
-            poisoned=self._plan.poisoned,
-            spent=self._plan.spent,
-            stored=self._executor.stored_paths,
-        )
-        try:
-            await self._group.connect()
-        except ray.exceptions.RayActorError as error:
-            raise RunFailedError(f"an actor died before it was connected: {cause_of_death(error)}") from error
-        self._run(self._move_tags())
-        self._run(self._store.keep_house())
-        self._watches = {
-            name: self._run(self._watch_actor(name, handle)) for name, handle in self._group.handles.items()
-        }
-        self._do(self._executor.start(self._now_s()))
-        return Recovered(
-            term=recovered.head.term,
-            epoch=recovered.head.epoch,
-            merger=self._group.merger,
-            views=recovered.views,
-            catalog_views=recovered.catalog.views,
-            schemas=recovered.catalog.schemas,
-            ingested=recovered.ingested,
-            finished=recovered.finished,
+        runtime = RayRuntime(COORDINATOR)
+        super().__init__(
+            runtime=runtime,
+            definition=definition,
+            plan=plan,
+            root=LanceRoot(definition.root, runtime.clock),
+            make_actors=partial(_ray_actors, definition),
+            pinned=partial(pinned_epochs, definition.root, runtime.clock),
         )
 
-    # -- what the actors, the materializer and the user say -------------------------------------------------------
 
-    async def progress(self, progress: Progress, number: int) -> None:
-        """An actor is further; its reports are numbered."""
-        self._do(self._executor.on_progress(progress, number, self._now_s()))
+def _ray_actors(definition: PipelineDefinition) -> ActorFactory:
+    # Every actor loads this module for its reference to the coordinator, and none needs all the others.
+    from actors.hosting.ray_actors import RayActors
 
-    async def collect(self, report: CollectReport) -> None:
-        """An actor, or the materializer, has finished an epoch."""
-        try:
-            self._do(self._executor.on_collect(report, self._now_s()))
-        except ProtocolError as error:
-            self._fail(error)
-
-    async def propose_schema(self, proposal: ProposeSchema) -> None:
-        """One of the first files of a source shows a schema, or cannot be read."""
-        try:
-            self._do(self._executor.on_schema_proposed(proposal, self._now_s()))
-        except SchemaError as error:
-            self._fail(error)
-
-    async def propose_columns(self, source: str, columns: pa.Schema) -> None:
-        """A file has columns that its source lacks."""
-        self._do(self._executor.on_columns_proposed(source, columns, self._now_s()))
-
-    async def views_declared(
-        self, sources: frozenset[str], new_views: bool, columns: Mapping[str, Sequence[str]], backfilling: bool
-    ) -> None:
-        """The materializer has analysed every view that the schemas of these sources allow; they use these columns."""
-        self._group.read_columns(columns)
-        self._do(self._executor.on_views_declared(sources, new_views, self._now_s(), backfilling=backfilling))
-
-    async def request(self, mutation: Mutation) -> int:
-        """Puts a mutation on the next barrier, and numbers it, see `RunState.requests_over`."""
-        self._do(self._executor.on_request(mutation, self._now_s()))
-        return self._executor.requests
-
-    async def rescale(self, fewest: int, most: int) -> int:
-        """There are to be so many fetch actors.  Numbers that, see `RunState.rescalings_over`."""
-        self._do(self._executor.on_rescale(fewest, most, self._now_s()))
-        return self._executor.rescalings
-
-    async def mark(self) -> int:
-        """Makes a mark, see `CaughtUp`."""
-        self._do(self._executor.on_mark())
-        return self._executor.mark
-
-    async def watch(self, version: int, epoch: int) -> RunState:
-        """The state of the attempt `since` an epoch, as soon as it is newer than `version`, or after a second."""
-        if self._executor.state.version <= version and self._failure is None:
-            self._watched.clear()
-            try:
-                await asyncio.wait_for(self._watched.wait(), _WATCH_S)
-            except TimeoutError:
-                pass
-        return replace(self._executor.state.since(epoch), failure=self._failure)
-
-    async def put_tag(self, name: str, epoch: int) -> None:
-        """Gives an epoch a name.  Errors as `state.upkeep.tags.put_tag`."""
-        await self._store.change(partial(put_tag, name=name, epoch=epoch))
-
-    async def delete_tag(self, name: str) -> None:
-        """Takes a name away.  Errors as `state.upkeep.tags.delete_tag`."""
-        await self._store.change(partial(delete_tag, name=name))
-
-    async def clear_quarantine(self, source: str | None, epoch: int) -> int:
-        """Forgets bad records.  Errors as `state.upkeep.quarantine.clear_quarantine`."""
-        return await self._store.change(partial(clear_quarantine, source=source, epoch=epoch))
-
-    async def vacuum(self) -> Vacuumed:
-        """Folds, expires and vacuums whatever can be, now."""
-        return await self._store.vacuum()
-
-    async def join(self) -> None:
-        """Returns when the attempt is over and every tag is moved."""
-        await self._over.wait()
-
-    # -- what the executor asks for --------------------------------------------------------------------------------
-
-    def _do(self, instructions: Iterable[Instruction]) -> None:
-        if self._failure is not None:
-            return
-        for instruction in instructions:
-            self._perform(instruction)
-        self._watched.set()
-
-    def _perform(self, instruction: Instruction) -> None:
-        if isinstance(instruction, Inject):
-            self._group.inject(instruction.barrier)
-        elif isinstance(instruction, WakeAt):
-            self._wake_at(instruction.monotonic_s)
-        elif isinstance(instruction, Commit):
-            self._run(self._commit(instruction))
-        elif isinstance(instruction, MoveTags):
-            self._untagged |= instruction.views
-            self._tags_due.set()
-        elif isinstance(instruction, DecideSchema):
-            self._group.decide_schema(instruction.source, instruction.schema)
-        elif isinstance(instruction, TryNextFile):
-            self._group.try_next_file(instruction.source)
-        elif isinstance(instruction, MarkListings):
-            self._group.mark(instruction.mark)
-        elif isinstance(instruction, TellCommitted):
-            self._group.committed(instruction.epoch)
-        elif isinstance(instruction, Connect):
-            self._run(self._connect(instruction))
-        elif isinstance(instruction, PrepareMove):
-            self._group.prepare_move(instruction.number, instruction.before, instruction.after, rest=instruction.rest)
-        elif isinstance(instruction, EndFetchers):
-            for name in instruction.names:
-                self._run(self._end_fetcher(name))
-        elif isinstance(instruction, TellScaling):
-            decision = instruction.decision
-            self._log.info(
-                "rescaling", epoch=self._executor.state.epoch, before=instruction.before, after=decision.num_fetchers,
-                reason=decision.reason,
-            )  # fmt: skip
-        elif isinstance(instruction, TellLeftOut):
-            left_out = instruction.column
-            self._log.warning(
-                "files have a column that their source does not: it is left out",
-                source=left_out.source, column=left_out.column, first_file=left_out.path, epoch=left_out.epoch,
-            )  # fmt: skip
-        elif isinstance(instruction, End):
-            self._tags_due.set()
-        else:
-            raise ProtocolError(f"the coordinator cannot perform {type(instruction).__name__}")
-
-    async def _connect(self, connect: Connect) -> None:
-        new = self._group.make_fetchers(connect.after)
-        self._watches |= {name: self._run(self._watch_actor(name, handle)) for name, handle in new.items()}
-        try:
-            await self._group.connect_fetchers(new, connect.before, connect.after)
-        except ray.exceptions.RayActorError as error:
-            raise RunFailedError(f"an actor died while vnodes were to move: {cause_of_death(error)}") from error
-        self._do(self._executor.on_connected(self._now_s()))
-
-    async def _end_fetcher(self, name: str) -> None:
-        """What is on its way to other fetch actors arrives before."""
-        await self._watches.pop(name)
-        if self._failure is None:
-            self._group.end_fetcher(name)
-
-    async def _commit(self, commit: Commit) -> None:
-        started_s = self._now_s()
-        record = await self._store.commit(commit)
-        self._log.info(
-            "epoch committed", epoch=record.epoch, files=record.counts.files, rows=record.counts.rows,
-            commit_s=round(self._now_s() - started_s, 4),
-        )  # fmt: skip
-        self._do(self._executor.on_committed(record, self._now_s()))
-
-    async def _move_tags(self) -> None:
-        """Tags are a courtesy to plain Lance readers: only the latest version needs one, and no run fails for it."""
-        while True:
-            await self._tags_due.wait()
-            self._tags_due.clear()
-            views, self._untagged = self._untagged, {}
-            for name, view in views.items():
-                try:
-                    await asyncio.to_thread(self._root.tag_committed, view)
-                except NotFoundError:
-                    self._log.debug(
-                        "a view's version went before it was tagged", epoch=self._executor.state.epoch, view=name,
-                        version=view.version,
-                    )  # fmt: skip
-                except Exception as error:
-                    self._untagged.setdefault(name, view)
-                    self._log.warning(
-                        "a view's tag stays behind until the next epoch", epoch=self._executor.state.epoch, view=name,
-                        error=str(error),
-                    )  # fmt: skip
-            if self._executor.state.phase == "stopped" and not self._tags_due.is_set():
-                self._over.set()
-                return
-
-    async def _watch_actor(self, name: str, handle: ray.actor.ActorHandle) -> None:
-        try:
-            await handle.join.remote()
-        except ray.exceptions.RayActorError as error:
-            raise RunFailedError(f"the actor {name} died: {cause_of_death(error)}") from error
-        except ray.exceptions.RayTaskError as error:
-            raise error.cause from None
-
-    # -- inside --------------------------------------------------------------------------------------------------
-
-    def _now_s(self) -> float:
-        return self._clock.monotonic()
-
-    def _wake_at(self, monotonic_s: float) -> None:
-        if self._wake is not None:
-            self._wake.cancel()
-        delay_s = max(0.0, monotonic_s - self._now_s())
-        self._wake = asyncio.get_running_loop().call_later(delay_s, self._on_wake)
-
-    def _on_wake(self) -> None:
-        self._wake = None
-        self._do(self._executor.on_time(self._now_s()))
-
-    def _run(self, work: object) -> asyncio.Task[None]:
-        """Runs beside the handlers; what it raises ends the attempt."""
-
-        async def guarded() -> None:
-            try:
-                await work  # type: ignore[misc]
-            except Exception as error:
-                self._fail(error)
-
-        task = asyncio.get_running_loop().create_task(guarded())
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
-
-    def _fail(self, error: Exception) -> None:
-        if self._failure is not None or self._executor.state.phase == "stopped":
-            return
-        self._log.warning("attempt failed", epoch=self._executor.state.epoch, error=str(error))
-        if not isinstance(error, SlackwaterError):
-            error = RunFailedError(f"{type(error).__name__}: {first_line(error)}")
-        self._failure = error
-        self._watched.set()
+    return RayActors(ray.get_runtime_context().current_actor, definition.root, definition.placement)

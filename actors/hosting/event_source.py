@@ -1,4 +1,4 @@
-"""The queue of a source's events and the bucket that they are about, asked in threads."""
+"""A source's queue of events and the bucket that they are about, asked in threads."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _Answer = TypeVar("_Answer")
 
 
 class EventSource:
-    """What a list actor asks of its queue, and of the bucket because of it.
+    """The queue of a list actor, and the bucket behind it.  See `Events`.
 
     Args:
-        source: whose events these are.
+        source: the source of the events.
         discovery: its queue.
-        store: of its objects.
-        root: of the pipeline, which claims the queue.
+        store: the store of its objects.
+        root: the root of the pipeline, which claims the queue.
     """
 
     def __init__(self, source: SourceDefinition, discovery: Notifications, store: ObjectStore, root: Location) -> None:
@@ -44,8 +44,13 @@ class EventSource:
         self._changes = ThreadPoolExecutor(_CHANGES_SIDE_BY_SIDE, thread_name_prefix="queue")
         self._looks = ThreadPoolExecutor(_LOOKS_SIDE_BY_SIDE, thread_name_prefix="look")
 
+    @property
+    def queue_url(self) -> str:
+        """The queue."""
+        return self._discovery.queue_url
+
     def watch(self, path_filter: PathFilter) -> EventWatch:
-        """What decides when the queue is asked."""
+        """The decisions about when the queue is asked."""
         bucket = self._source.location
         feed = EventFeed(
             queue=self._discovery.queue_url,
@@ -58,7 +63,7 @@ class EventSource:
         return EventWatch(feed, self._discovery.pollers)
 
     async def claim(self) -> str | None:
-        """Writes onto the queue who reads it.  Answer and errors as `MessageQueue.claim`."""
+        """Writes the pipeline's root onto the queue.  Answer and errors as `MessageQueue.claim`."""
         return await _in(self._changes, partial(self._queue.claim, self._root.url))
 
     async def receive(self, receive: Receive) -> tuple[list[QueueMessage], QueueDepth | None]:
@@ -67,20 +72,20 @@ class EventSource:
         return messages, await _in(self._changes, self._queue.depth) if receive.is_extra else None
 
     async def look_at(self, paths: Sequence[str]) -> dict[str, FileVersion | None]:
-        """What there is now; None where there is nothing."""
+        """Path → the object there now; None without one."""
         finds = [_in(self._looks, partial(self._store.find, self._source.name, path)) for path in paths]
         return dict(zip(paths, await asyncio.gather(*finds), strict=True))
 
     async def delete(self, messages: Sequence[QueueMessage]) -> None:
-        """These are done with."""
+        """Takes messages out of the queue."""
         await self._in_batches(self._queue.delete, messages)
 
     async def extend(self, messages: Sequence[QueueMessage]) -> None:
-        """These are kept invisible for another while."""
+        """Keeps messages invisible for another while."""
         await self._in_batches(self._queue.extend, messages)
 
     async def release(self, messages: Sequence[QueueMessage]) -> None:
-        """These may be received by whoever comes next."""
+        """Lets the next reader receive messages at once."""
         await self._in_batches(self._queue.release, messages)
 
     async def _in_batches(

@@ -2,65 +2,28 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from actors.exchange.dispatch_executor import DispatchExecutor
-from actors.exchange.merge_executor import Deliver, Grant, MergeExecutor
-from actors.hosting.shell import ActorShell
-from actors.protocol.instructions import Instruction
-from actors.protocol.messages import Message
-from actors.protocol.reports import EpochBlocks
+from actors.hosting.ray_runtime import RayRuntime
 from actors.protocol.vnode_mapping import VnodeMapping
+from actors.shells.actor_shell import Coordinating
+from actors.shells.exchange_shells import DispatcherShell, MergerShell, Sender
+from actors.shells.runtime import Actor
 
 
-class DispatcherActor(ActorShell):
-    """Hosts a `DispatchExecutor`."""
+class DispatcherActor(DispatcherShell):
+    """See `DispatcherShell`."""
 
-    def __init__(self, *, name: str, edges: Sequence[str], coordinator: Any, mapping: VnodeMapping) -> None:
-        super().__init__(name=name, edges=edges, coordinator=coordinator)
-        self._executor = DispatchExecutor(actor=name, edges=edges, mapping=mapping)
-
-    def on_message(self, edge: str, message: Message) -> list[Instruction]:
-        return self._executor.on_message(edge, message)
+    def __init__(
+        self, *, name: str, edges: Sequence[str], coordinator: Actor[Coordinating], mapping: VnodeMapping
+    ) -> None:
+        super().__init__(name=name, edges=edges, coordinator=coordinator, runtime=RayRuntime(name), mapping=mapping)
 
 
-class MergerActor(ActorShell):
-    """Hosts a `MergeExecutor`.
+class MergerActor(MergerShell):
+    """See `MergerShell`."""
 
-    Args:
-        senders: edge → the fetch actor at its other end, to give credit back to.
-    """
-
-    def __init__(self, *, name: str, edges: Sequence[str], coordinator: Any, senders: Mapping[str, Any]) -> None:
-        super().__init__(name=name, edges=edges, coordinator=coordinator)
-        self._executor = MergeExecutor(actor=name, edges=edges)
-        self._senders = dict(senders)
-        self._epochs: asyncio.Queue[EpochBlocks] = asyncio.Queue()
-
-    async def add_senders(self, senders: Mapping[str, Any]) -> None:
-        """Opens further edges in; they count from the barrier on that moves vnodes to them."""
-        self._senders |= senders
-        for edge in senders:
-            self._inlet.add(edge)
-
-    def on_message(self, edge: str, message: Message) -> list[Instruction]:
-        return self._executor.on_message(edge, message)
-
-    def perform(self, instruction: Instruction) -> None:
-        if isinstance(instruction, Deliver):
-            self._epochs.put_nowait(instruction.epoch)
-        elif isinstance(instruction, Grant):
-            self._senders[instruction.edge].grant.options(num_returns=0).remote(instruction.nbytes)
-        else:
-            super().perform(instruction)
-
-    async def take(self) -> EpochBlocks:
-        """The next epoch; waits for it."""
-        return await self._epochs.get()
-
-    async def release(self, epoch: int) -> None:
-        """Spark has read the epoch's blocks: their bytes are free again."""
-        with self._guard():
-            self.do(self._executor.on_release(epoch))
+    def __init__(
+        self, *, name: str, edges: Sequence[str], coordinator: Actor[Coordinating], senders: Mapping[str, Actor[Sender]]
+    ) -> None:
+        super().__init__(name=name, edges=edges, coordinator=coordinator, runtime=RayRuntime(name), senders=senders)

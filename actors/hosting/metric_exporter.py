@@ -1,4 +1,4 @@
-"""Publishes metrics by Ray: they appear at the Prometheus endpoint of the node of this process."""
+"""Metrics at the Prometheus endpoint that Ray has on the node of this process."""
 
 from __future__ import annotations
 

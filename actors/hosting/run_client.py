@@ -2,132 +2,28 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any, TypeVar
 
 import pyarrow as pa
 import ray
 import structlog
 
-from actors.hosting.actor_group import control_options
 from actors.hosting.coordinator import Coordinator
-from actors.hosting.lean_ray import lean_ray
+from actors.hosting.ray_actors import control_options
 from actors.protocol.barrier import Mutation
 from actors.protocol.reports import CollectReport, EpochBlocks
 from actors.protocol.run_state import Recovered, RunState
 from actors.recovery.attempt_plan import AttemptPlan
 from actors.sources.pipeline_definition import COORDINATOR, DISPATCHER, MERGER, PipelineDefinition
 from actors.sources.placement import without_room
-from actors.telemetry.text import cause_of_death, first_line
-from state.errors import RunFailedError, SettingsError
+from actors.telemetry.text import cause_of_death
+from state.errors import RunFailedError
 from state.upkeep.vacuum import Vacuumed
 
 _Answer = TypeVar("_Answer")
-_LOCAL = "local"
 _ROOM_S = 15.0
-_TASK_S = 60.0
 _log = structlog.get_logger(actor="run")
-
-
-def connect_ray(
-    *, address: str | None, num_cpus: int, namespace: str, runtime_env: Mapping[str, Any] | None = None
-) -> bool:
-    """Connects this process to Ray: to the cluster at the address, else at `RAY_ADDRESS`, else to one that it starts.
-
-    Args:
-        address: as `ray.init` takes it; "local" starts one whatever `RAY_ADDRESS` says.
-        num_cpus: logical CPUs of one that is started here, at least.
-        namespace: see `RaySettings`.
-        runtime_env: of its workers, as `ray.init` takes it.
-
-    Returns:
-        Whether the connection is new, so that whoever asked for it must `disconnect_ray`.
-
-    Raises:
-        SettingsError: the address is one that only Ray's client, or its job server, understands.
-        RunFailedError: no cluster answers there.
-    """
-    if ray.is_initialized():
-        return False
-    options: dict[str, Any] = {"namespace": namespace, "log_to_driver": False, "logging_level": "error"}
-    if runtime_env:
-        options["runtime_env"] = dict(runtime_env)
-    joined = ray_address(address)
-    # What Ray itself says, of a node that died, stands in logs.
-    os.environ.setdefault("RAY_COLOR_PREFIX", "0")
-    with _own_sigterm():
-        if joined is None:
-            cpus = max(num_cpus, os.cpu_count() or 1)
-            with lean_ray():
-                ray.init(address=_LOCAL, num_cpus=cpus, include_dashboard=False, **options)
-            return True
-        try:
-            ray.init(address=joined, **options)
-        except (ConnectionError, ValueError, RuntimeError) as error:
-            raise RunFailedError(
-                f"there is no Ray cluster at {joined}: {first_line(error)}; start it, or take RAY_ADDRESS and "
-                "RaySettings(address=...) away to run on this machine alone"
-            ) from error
-    return True
-
-
-def ray_address(address: str | None) -> str | None:
-    """Of the cluster that a run joins; None if it starts one on this machine.
-
-    Args:
-        address: what its settings say.
-
-    Raises:
-        SettingsError: Ray's client, or its job server, is there: a run is a part of the cluster.
-    """
-    chosen = address or os.environ.get("RAY_ADDRESS") or _LOCAL
-    if "://" in chosen:
-        raise SettingsError(
-            f"the Ray address {chosen} is one to submit jobs to: run in the cluster, by "
-            "ray job submit --working-dir . -- python JOB.py, or give the address of the cluster itself, HOST:6379"
-        )
-    return None if chosen == _LOCAL else chosen
-
-
-@contextmanager
-def _own_sigterm() -> Iterator[None]:
-    """Ray takes SIGTERM for itself; a handler that the program has installed stays."""
-    before = signal.getsignal(signal.SIGTERM)
-    try:
-        yield
-    finally:
-        if callable(before) and threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGTERM, before)
-
-
-def disconnect_ray() -> None:
-    """Ends the connection, and Ray itself if it was started for it."""
-    ray.shutdown()
-
-
-def tried_task() -> dict[str, float]:
-    """Runs one task, and tells what the cluster that this process is connected to has: nodes, CPUs and bytes.
-
-    Raises:
-        ray.exceptions.RayError: no worker can be started.
-    """
-    alive = [node for node in ray.nodes() if node["Alive"]]
-    resources = ray.cluster_resources()
-    ray.get(ray.remote(_nothing).options(num_cpus=0).remote(), timeout=_TASK_S)
-    return {
-        "nodes": len(alive),
-        "cpus": resources.get("CPU", 0.0),
-        "memory": resources.get("memory", 0.0),
-        "object_store_memory": resources.get("object_store_memory", 0.0),
-    }
-
-
-def _nothing() -> None:
-    """The task that is tried."""
 
 
 class RunClient:
@@ -135,7 +31,7 @@ class RunClient:
 
     Args:
         definition: the pipeline.
-        plan: what the attempts before this one left; the coordinator is named after its run and number.
+        plan: the results of the attempts before this one; the coordinator is named after its run and number.
     """
 
     def __init__(self, definition: PipelineDefinition, plan: AttemptPlan) -> None:
@@ -156,7 +52,7 @@ class RunClient:
         return recovered
 
     def _warn_without_room(self) -> None:
-        """Ray itself waits in silence for nodes with what an actor asks for."""
+        """Ray itself waits in silence for nodes with the resources of an actor."""
         definition = self._definition
         fetchers, _fewest, _most = self._plan.fetchers(definition.fetch)
         said = without_room(
@@ -187,7 +83,7 @@ class RunClient:
         return number
 
     def mark(self) -> int:
-        """Makes a mark: `RunState.reached_mark` comes to it when what is in the buckets now is committed."""
+        """Makes a mark: `RunState.reached_mark` comes to it when everything that is in the buckets now is committed."""
         mark: int = _answer(lambda: ray.get(self._coordinator.mark.remote()))
         return mark
 
@@ -205,7 +101,7 @@ class RunClient:
         return cleared
 
     def vacuum(self) -> Vacuumed:
-        """Folds, expires and vacuums whatever can be, now."""
+        """Folds, expires and vacuums everything that can be, now."""
         gone: Vacuumed = _answer(lambda: ray.get(self._coordinator.vacuum.remote()))
         return gone
 
@@ -215,9 +111,9 @@ class RunClient:
         """Every view that the schemas of these sources allow has been analysed, or views are further.
 
         Args:
-            sources: those whose schema is decided.
+            sources: the sources whose schema is decided.
             new_views: whether the next epoch has something to commit that comes with no row.
-            columns: source → the columns that views use, as far as that is known of all views.
+            columns: source → the columns that views use, as far as all views are known.
             backfilling: whether a view still lacks rows that were ingested before it was declared.
         """
         arguments = (frozenset(sources), new_views, dict(columns), backfilling)
@@ -231,7 +127,7 @@ class RunClient:
         return ray.put(sink.getvalue().to_pybytes())
 
     def next_epoch(self, timeout_s: float) -> EpochBlocks | None:
-        """The next epoch for the materializer, or None if there is none in that time."""
+        """The next epoch for the materializer, or None if none comes in that time."""
         if self._next is None:
             self._next = self._merger.take.remote()
         ready, _ = ray.wait([self._next], timeout=timeout_s)
@@ -247,7 +143,7 @@ class RunClient:
         self._coordinator.collect.options(num_returns=0).remote(report)
 
     def join(self) -> None:
-        """Waits until a stopped run has finished what it does after its last commit."""
+        """Waits until a stopped run has finished its work after the last commit."""
         _answer(lambda: ray.get(self._coordinator.join.remote()))
 
     def close(self) -> None:

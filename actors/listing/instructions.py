@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
-from actors.protocol.instructions import Instruction
+from actors.notifications.instructions import EventInstruction
+from actors.protocol.instructions import FlowInstruction, Instruction
 
 
 @dataclass(frozen=True)
@@ -32,3 +34,6 @@ class FindGone(Instruction):
 
     source: str
     absent: Mapping[bytes, bytes]
+
+
+ListInstruction: TypeAlias = FlowInstruction | EventInstruction | ReadPage | FindGone

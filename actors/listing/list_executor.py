@@ -16,7 +16,7 @@ from datetime import datetime
 from actors.files import ChangedFile, FileVersion
 from actors.listing.epoch_writer import EpochWriter
 from actors.listing.event_look_up import EventLookUp
-from actors.listing.instructions import ReadPage
+from actors.listing.instructions import ListInstruction, ReadPage
 from actors.listing.known_names import KnownNames
 from actors.listing.listing_digests import ListingDigests
 from actors.listing.listing_marks import ListingMarks
@@ -34,7 +34,7 @@ from actors.notifications.message_tracker import QueueDepth, QueueMessage
 from actors.objects.listing_page import ListingPage
 from actors.objects.page_reader import SIDE_BY_SIDE
 from actors.protocol.barrier import Barrier, Pause, Reread, Resume
-from actors.protocol.instructions import End, Fail, Instruction, Send, WakeAt, pass_on
+from actors.protocol.instructions import End, Fail, Send, WakeAt, pass_on
 from actors.protocol.messages import ChangedFiles, GoneFiles
 from actors.protocol.reports import CollectReport, ListProgress
 from actors.sources.path_filter import PathFilter
@@ -115,7 +115,7 @@ class ListExecutor:
 
     # -- the epoch ------------------------------------------------------------------------------------------------
 
-    def on_barrier(self, barrier: Barrier, now_s: float) -> list[Instruction]:
+    def on_barrier(self, barrier: Barrier, now_s: float) -> list[ListInstruction]:
         """Seals the epoch, passes the barrier on, and continues with the budget that it brings."""
         if self._writer.epoch is not None and barrier.epoch.prev != self._writer.epoch:
             raise ProtocolError(f"{self._actor}: barrier {barrier.epoch} does not follow epoch {self._writer.epoch}")
@@ -140,7 +140,7 @@ class ListExecutor:
         self._is_busy = barrier.backlog >= _BUSY_FILES
         return [*instructions, *self._continue(now_s)]
 
-    def on_committed(self, epoch: int, now_s: float) -> list[Instruction]:
+    def on_committed(self, epoch: int, now_s: float) -> list[ListInstruction]:
         """All epochs up to this one are committed."""
         if self._events is None:
             return []
@@ -148,7 +148,7 @@ class ListExecutor:
         self._names.missing.on_committed()
         return self._continue(now_s)
 
-    def on_mark(self, mark: int, now_s: float) -> list[Instruction]:
+    def on_mark(self, mark: int, now_s: float) -> list[ListInstruction]:
         """A mark was made.
 
         It is complete when every file is handed on that was in the bucket at the mark.  A listing that begins after the
@@ -157,18 +157,18 @@ class ListExecutor:
         self._marks.on_mark(mark)
         return self._continue(now_s)
 
-    def on_schema(self, found: bool, now_s: float) -> list[Instruction]:
+    def on_schema(self, found: bool, now_s: float) -> list[ListInstruction]:
         """The files sent ahead have shown the schema; or none of them could be read, and the next ones go ahead."""
         self._unsent.on_schema(found)
         return self._continue(now_s)
 
-    def on_time(self, now_s: float) -> list[Instruction]:
+    def on_time(self, now_s: float) -> list[ListInstruction]:
         """The time of a `WakeAt` has come."""
         return self._continue(now_s)
 
     # -- listings -------------------------------------------------------------------------------------------------
 
-    def on_page(self, page: ListingPage, now_s: float) -> list[Instruction]:
+    def on_page(self, page: ListingPage, now_s: float) -> list[ListInstruction]:
         """Takes the new and the changed files of a page."""
         self._awaits_page, self._has_last_page = False, page.is_last
         self._pace.on_page(page.requests, now_s)
@@ -182,7 +182,7 @@ class ListExecutor:
                 return [Fail(error)]
         return [*self._send_changed(changed), *self._continue(now_s)]
 
-    def on_listing_end(self, now_s: float, now: datetime) -> list[Instruction]:
+    def on_listing_end(self, now_s: float, now: datetime) -> list[ListInstruction]:
         """The last page of this listing was taken; `now` is the time of the wall clock."""
         self._tally.end_listing(now)
         self._awaits_page = self._is_listing = self._has_last_page = False
@@ -192,7 +192,7 @@ class ListExecutor:
         asked = self._names.missing.ask(self._writer.epoch, self._tally.listings)
         return [*asked, *self._continue(now_s)]
 
-    def on_gone(self, found: GoneFound) -> list[Instruction]:
+    def on_gone(self, found: GoneFound) -> list[ListInstruction]:
         """Takes the rows that the store has of missing names."""
         files, keys, paths = self._names.missing.on_found(found)
         if self._is_stopped:
@@ -204,21 +204,21 @@ class ListExecutor:
             # The next listing may show these names as the last one did.
             self._names.digests.forget()
         self._writer.activity += bool(files)
-        instructions: list[Instruction] = [Send(GoneFiles(files))] if files else []
+        instructions: list[ListInstruction] = [Send(GoneFiles(files))] if files else []
         return [*instructions, *self._continue(self._now_s)]
 
     # -- events ---------------------------------------------------------------------------------------------------
 
     def on_messages(
         self, receive: Receive, messages: Sequence[QueueMessage], depth: QueueDepth | None, now_s: float
-    ) -> list[Instruction]:
+    ) -> list[ListInstruction]:
         """Takes the answer of the queue of events to a `Receive`."""
         assert self._events is not None, "only the watch of events receives"
         for poison in self._events.on_messages(receive, messages, depth, now_s, self._writer.open_epoch):
             self._writer.quarantine(poison)
         return self._continue(now_s)
 
-    def on_looked(self, found: Mapping[str, FileVersion | None], now_s: float) -> list[Instruction]:
+    def on_looked(self, found: Mapping[str, FileVersion | None], now_s: float) -> list[ListInstruction]:
         """Takes the objects at the paths of a `LookAt`; None where no object is."""
         assert self._events is not None, "only the watch of events looks"
         changed = self._looks.on_looked(self._events, found)
@@ -226,11 +226,11 @@ class ListExecutor:
 
     # -- inside ---------------------------------------------------------------------------------------------------
 
-    def _send_changed(self, changed: Sequence[ChangedFile]) -> list[Instruction]:
+    def _send_changed(self, changed: Sequence[ChangedFile]) -> list[ListInstruction]:
         self._writer.activity += len(changed)
         return [Send(ChangedFiles(tuple(changed)))] if changed else []
 
-    def _continue(self, now_s: float) -> list[Instruction]:
+    def _continue(self, now_s: float) -> list[ListInstruction]:
         """Sends the files that may be sent, and asks for the next page or look, or for the time when that may be."""
         self._now_s = now_s
         instructions = self._send_new()
@@ -249,7 +249,7 @@ class ListExecutor:
         self._complete_marks()
         return [*instructions, WakeAt(min(wakes))] if wakes else instructions
 
-    def _send_new(self) -> list[Instruction]:
+    def _send_new(self) -> list[ListInstruction]:
         if self._is_stopped or self._is_paused or (new := self._unsent.take(is_listing=self._is_listing)) is None:
             return []
         for file in new.files:
@@ -258,7 +258,7 @@ class ListExecutor:
         self._writer.activity += len(new.files)
         return [Send(new)]
 
-    def _list(self, now_s: float, wakes: list[float]) -> list[Instruction]:
+    def _list(self, now_s: float, wakes: list[float]) -> list[ListInstruction]:
         """Asks for the next page, or adds the time when that may be to `wakes`."""
         next_s = self._pace.next_s(now_s, is_listing=self._is_listing, is_busy=self._is_busy)
         if next_s > now_s and not self._has_last_page:

@@ -10,8 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from actors.files import GoneFile
-from actors.listing.instructions import FindGone
-from actors.protocol.instructions import Instruction
+from actors.listing.instructions import FindGone, ListInstruction
 from state.tables.fingerprint import path_fingerprint
 from state.tables.keys import encode_key
 
@@ -112,7 +111,7 @@ class MissingNames:
         """An epoch was committed: the store may know more names."""
         self._is_more_known = True
 
-    def ask(self, epoch: int | None, listings: int) -> list[Instruction]:
+    def ask(self, epoch: int | None, listings: int) -> list[ListInstruction]:
         """Asks the store after a listing, unless it was asked in vain a short time ago.
 
         Args:
@@ -128,13 +127,13 @@ class MissingNames:
         self._asked_in, self._asked_at = epoch, listings
         return self._ask()
 
-    def ask_for_paths(self) -> list[Instruction]:
+    def ask_for_paths(self) -> list[ListInstruction]:
         """Asks the store if messages wait for an answer and a commit was made since the last request."""
         if not self._paths or self._awaits_answer or not self._is_more_known:
             return []
         return self._ask()
 
-    def _ask(self) -> list[Instruction]:
+    def _ask(self) -> list[ListInstruction]:
         self._awaits_answer, self._is_more_known = True, False
         return [FindGone(self._source, {key: version for key, (version, _) in self._names.items()})]
 

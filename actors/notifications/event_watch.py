@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 from actors.notifications.event_feed import EventFeed, PoisonMessage
 from actors.notifications.instructions import DeleteMessages, ExtendMessages, LookAt, Receive, ReleaseMessages
+from actors.notifications.instructions import EventInstruction as Instruction
 from actors.notifications.message_tracker import QueueDepth, QueueMessage
-from actors.protocol.instructions import Instruction
 from actors.protocol.reports import MessageProgress
 
 _PER_REQUEST = 10

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from actors.notifications.message_tracker import QueueMessage
 from actors.protocol.instructions import Instruction
@@ -49,3 +50,6 @@ class ReleaseMessages(Instruction):
     """Makes messages visible at once, for the next reader."""
 
     messages: tuple[QueueMessage, ...]
+
+
+EventInstruction: TypeAlias = Receive | LookAt | DeleteMessages | ExtendMessages | ReleaseMessages

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import pyarrow as pa
 
@@ -50,8 +51,12 @@ class Fail(Instruction):
     error: Exception
 
 
-def pass_on(barrier: Barrier, report: CollectReport, to: tuple[str, ...] | None = None) -> list[Instruction]:
-    """The end of an epoch at every executor: it reports what it has sealed, and passes the barrier on."""
+FlowInstruction: TypeAlias = Send | Collect | WakeAt | End | Fail
+"""The instructions that every actor of the flow performs."""
+
+
+def pass_on(barrier: Barrier, report: CollectReport, to: tuple[str, ...] | None = None) -> list[FlowInstruction]:
+    """Seal, report, pass on: what every executor does with a barrier, in this order."""
     return [Collect(report), Send(barrier, to)]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sys
 
-from actors.hosting.run_client import connect_ray, disconnect_ray, tried_task
+from actors.hosting.ray_session import connect_ray, disconnect_ray, tried_task
 
 
 def main() -> None:

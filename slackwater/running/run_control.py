@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import structlog
 
-from actors.hosting.run_client import connect_ray, disconnect_ray, ray_address
+from actors.hosting.ray_session import connect_ray, disconnect_ray, ray_address
 from actors.protocol.run_state import RunState
 from actors.recovery.attempt_plan import AttemptPlan, RunTotals
 from actors.recovery.recovery_policy import RecoveryPolicy

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -23,7 +23,7 @@ from state.tables.records import EpochCounts, EpochRecord, EpochSeconds
 from tests.actors.coordination.coordination import Coordination
 from tests.actors.flow import AT, INITIAL, barrier, fetcher, file, files, lister, of, page, reads, report, rows
 
-Feed = Callable[[Barrier], list[Instruction]]
+Feed = Callable[[Barrier], Sequence[Instruction]]
 
 
 def list_feed() -> Feed:
@@ -54,7 +54,7 @@ def _feed(request: pytest.FixtureRequest) -> Feed:
     return FEEDS[request.param]()
 
 
-def passed(instructions: list[Instruction]) -> list[int]:
+def passed(instructions: Sequence[Instruction]) -> list[int]:
     """Positions in the instructions at which a barrier is passed on."""
     return [
         at

@@ -21,13 +21,14 @@ import ray
 from actors.fetching.file_progress import FileProgress
 from actors.fetching.instructions import EmitBlock
 from actors.fetching.read_buffers import Piece
-from actors.fetching.row_stager import RowStager
 from actors.files import FileVersion
 from actors.hosting.fetch_actor import FetchActor
+from actors.hosting.ray_blocks import RayBlocks
 from actors.protocol.blocks import Block
 from actors.rows import Rows
 from spark_bridge.hand_over import blocks as hand_over
 from state.errors import RunFailedError, StorageFullError
+from state.location import Location
 
 _MIB = 1 << 20
 
@@ -44,9 +45,8 @@ class Fetcher(FetchActor):
     """Only what emits a block."""
 
     def __init__(self) -> None:
-        self._name = "fetch-0"
         self._used: dict[str, frozenset[str]] = {}
-        self._stagers: dict[str, RowStager] = {}
+        self._blocks = RayBlocks("fetch-0", Location("unused"), {})
         self._sent: list[Any] = []
 
     def send(self, message: Any, to: Iterable[str] | None = None) -> None:

@@ -9,15 +9,19 @@ import sys
 
 import pytest
 
+from actors.coordination.coordinate_executor import CoordinateExecutor
 from actors.exchange.edge import Inlet
+from actors.exchange.merge_executor import MergeExecutor
+from actors.listing.list_executor import ListExecutor
 from actors.protocol.messages import Envelope, Message
 from slackwater.testing.simulation import simulation
 from slackwater.testing.simulation.campaign import failing_seeds, first_failing_seed, scenario_of
 from slackwater.testing.simulation.promises.promises import PromiseBroken
 from slackwater.testing.simulation.shrink import failure_of, shrink
 from slackwater.testing.simulation.simulation import Simulation, simulate
+from slackwater.testing.simulation.stories import steps
 from slackwater.testing.simulation.stories.scenario import Scenario
-from slackwater.testing.simulation.stories.steps import CRASH, EVENTS, START, file
+from slackwater.testing.simulation.stories.steps import CAUGHT_UP, CRASH, EVENTS, START, file
 
 _DIGEST = """
 from hashlib import sha256
@@ -62,11 +66,9 @@ def test_the_example_of_the_documentation_is_true() -> None:
 
 
 def test_a_scenario_prints_as_it_is_written() -> None:
-    from slackwater.testing import simulation as words
-
     for seed in range(100):
         scenario = scenario_of(seed)
-        again = eval(repr(scenario), vars(words).copy())
+        again = eval(repr(scenario), {**vars(steps), "Scenario": Scenario})
         assert repr(again) == repr(scenario)
 
 
@@ -85,6 +87,22 @@ def test_a_fault_is_found_and_its_story_shrinks(monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(PromiseBroken) as broken:
         simulate(shortest.scenario, seed=shortest.seed)
     assert broken.value.promise == failure.broken.promise
+
+
+@pytest.mark.parametrize(
+    ("executor", "handler"),
+    [(ListExecutor, "on_page"), (MergeExecutor, "on_release"), (CoordinateExecutor, "on_progress")],
+    ids=["list", "merge", "coordinate"],
+)
+def test_a_bug_that_a_guard_catches_ends_the_story(
+    executor: type, handler: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def raises(*_: object) -> None:
+        raise KeyError("a bug")
+
+    monkeypatch.setattr(executor, handler, raises)
+    with pytest.raises(PromiseBroken, match=r"no bug: .*KeyError: 'a bug'"):
+        simulate([file("a"), START, CAUGHT_UP])
 
 
 def test_a_trace_tells_every_event_and_every_step() -> None:

@@ -38,7 +38,7 @@ SEEDS = 40
 
 
 def told(*story: Step, seeds: int = SEEDS, **settings: object) -> list[Outcome]:
-    """How the story ends in many orders; every promise holds in each."""
+    """The ends of a story in many orders; every promise holds in each."""
     scenario = Scenario(story, **settings)  # type: ignore[arg-type]
     return [simulate(scenario, seed=seed) for seed in range(seeds)]
 

@@ -17,12 +17,12 @@ from slackwater.testing.simulation.world.world import World
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a simulation ended.
+    """The end of a simulation.
 
     Args:
-        events: how many things happened.
-        epochs: how many were committed.
-        seconds: of simulated time.
+        events: number of events.
+        epochs: number of committed epochs.
+        seconds: simulated time.
         statuses: path -> the statuses of its versions in the ledger, in the order of their epochs.
     """
 
@@ -38,9 +38,9 @@ class Simulation:
     At the end of every story the faults end, and then the pipeline must catch up, note what is gone, and stop.
 
     Args:
-        scenario: the story, and how the pipeline is set.
-        seed: of every choice.
-        trace: is told each event and each step, as text.
+        scenario: the story, and the settings of the pipeline.
+        seed: seed of every choice.
+        trace: called with each event and each step, as text.
     """
 
     def __init__(self, scenario: Scenario, seed: int, trace: Callable[[str], None] | None = None) -> None:
@@ -53,7 +53,7 @@ class Simulation:
         self._waited_events = self._first_pause = 0
 
     def run(self) -> Outcome:
-        """To the end of the story.
+        """Tells the story to its end.
 
         Raises:
             PromiseBroken: a promise does not hold.
@@ -70,10 +70,10 @@ class Simulation:
         return Outcome(world.schedule.events, world.promises.epochs, world.clock.monotonic(), world.promises.statuses())
 
     def _turn(self, *, nested: bool = True) -> bool:
-        """One event, or one step of the story.  Returns False at the end, or if somebody else must go on first.
+        """One event, or one step of the story.  Returns False at the end, or if an outer turn must continue first.
 
         Args:
-            nested: whether this happens in the middle of something, which is then still under way.
+            nested: whether this happens in the middle of an operation.
         """
         if self._wait is not None:
             return self._go_on_waiting(self._wait, nested=nested)
@@ -110,7 +110,7 @@ class Simulation:
     def _on_event(self, life: Life, action: Callable[..., None], arguments: tuple[Any, ...]) -> None:
         assert self._trace is not None
         name = getattr(action, "__name__", "")
-        if name == "act":
+        if name in ("act", "_run", "soon"):
             action, *rest = arguments
             name, arguments = getattr(action, "__name__", ""), tuple(rest)
         now_s = self._world.clock.monotonic()
@@ -121,7 +121,7 @@ def simulate(story: Scenario | Iterable[Step], *, seed: int = 0) -> Outcome:
     """Tells a story once.
 
     Args:
-        story: what happens; see `slackwater.testing.simulation.stories.steps`.
+        story: the steps; see `slackwater.testing.simulation.stories.steps`.
         seed: decides the order of everything that the story leaves open.
 
     Raises:

@@ -10,10 +10,11 @@ import pyarrow as pa
 from actors.coordination.coordinate_executor import CoordinateExecutor
 from actors.coordination.instructions import (
     Commit,
+    CoordinateInstruction,
     Inject,
 )
 from actors.protocol.barrier import Barrier, Mutation
-from actors.protocol.instructions import Instruction, ProposeSchema
+from actors.protocol.instructions import ProposeSchema
 from actors.protocol.reports import CollectReport
 from actors.recovery.attempt_plan import AttemptPlan
 from actors.recovery.recovery import recover
@@ -42,7 +43,7 @@ class Coordination:
     def ask(self, mutation: Mutation) -> Barrier | None:
         return self._injected(self.executor.on_request(mutation, 0.0))
 
-    def shows(self, path: str, schema: pa.Schema | None, sample: int) -> list[Instruction]:
+    def shows(self, path: str, schema: pa.Schema | None, sample: int) -> list[CoordinateInstruction]:
         return self.executor.on_schema_proposed(ProposeSchema("s", path, schema, sample), 0.0)
 
     def all_collect(
@@ -52,11 +53,11 @@ class Coordination:
         with_a_change: bool = False,
         left_out: tuple[LeftOutColumn, ...] = (),
         unfinished_since: Mapping[str, int] = {},
-    ) -> list[Instruction]:
+    ) -> list[CoordinateInstruction]:
         delta = DeltaBuilder()
         if with_a_change:
             delta.put("list_state", b"s", 0, source="s")
-        instructions: list[Instruction] = []
+        instructions: list[CoordinateInstruction] = []
         for actor in ("list-s", "dispatcher", "fetch-0", "fetch-1", "merger", "materializer"):
             told = left_out if actor.startswith("fetch") else ()
             since = unfinished_since if actor == "fetch-1" else {}
@@ -69,7 +70,7 @@ class Coordination:
         record = EpochRecord(commit.epoch, 1, AT, 1, EpochCounts(), EpochSeconds(), {}, commit.trace)
         self._injected(self.executor.on_committed(record, now_s))
 
-    def _injected(self, instructions: list[Instruction]) -> Barrier | None:
+    def _injected(self, instructions: list[CoordinateInstruction]) -> Barrier | None:
         found = [each.barrier for each in of(Inject, instructions)]
         self.barriers += found
         return found[-1] if found else None

@@ -13,6 +13,7 @@ from actors.coordination.coordinate_executor import CoordinateExecutor
 from actors.coordination.instructions import (
     Commit,
     Connect,
+    CoordinateInstruction,
     DecideSchema,
     TellLeftOut,
     TellScaling,
@@ -20,7 +21,6 @@ from actors.coordination.instructions import (
 )
 from actors.files import RetriedFile
 from actors.protocol.barrier import Pause, Resume, Retry, Throttle
-from actors.protocol.instructions import Instruction
 from actors.protocol.reports import CollectReport, FetchProgress, SourceProgress
 from actors.protocol.run_state import Unfinished
 from actors.recovery.attempt_plan import AttemptPlan
@@ -177,7 +177,7 @@ def test_new_columns_come_to_the_end_of_the_schema_and_every_proposal_is_answere
 
 
 def test_a_column_that_is_left_out_is_told_and_kept_once(flow: Coordination) -> None:
-    def collected() -> tuple[list[Instruction], Commit]:
+    def collected() -> tuple[list[CoordinateInstruction], Commit]:
         barrier = flow.ask(Resume())
         assert barrier is not None
         left_out = (LeftOutColumn("s", "y", "a", barrier.epoch.prev),)
@@ -239,7 +239,7 @@ def test_the_workload_decides_between_two_numbers_and_says_why(flow: Coordinatio
     flow.executor.on_rescale(1, 8, 100.0)
     assert (flow.executor.rescalings, flow.executor.state.rescalings_over) == (1, 1), "two are within the bounds"
     waiting = FetchProgress("fetch-0", activity=1, sources={"s": SourceProgress(waiting=1_000)})
-    told: list[Instruction] = flow.executor.on_progress(waiting, 1, 100.0)
+    told: list[CoordinateInstruction] = flow.executor.on_progress(waiting, 1, 100.0)
     for now_s in range(105, 140, 5):
         told += flow.executor.on_time(float(now_s))
     (scaling,), (connect,) = of(TellScaling, told), of(Connect, told)

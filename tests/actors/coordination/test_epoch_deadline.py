@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from actors.coordination.coordinate_executor import CoordinateExecutor
-from actors.coordination.instructions import Commit, Inject
+from actors.coordination.instructions import Commit, CoordinateInstruction, Inject
 from actors.protocol.barrier import Barrier, Mutation, Pause, Stop
-from actors.protocol.instructions import End, Fail, Instruction, WakeAt
+from actors.protocol.instructions import End, Fail, WakeAt
 from actors.protocol.reports import CollectReport, FetchProgress, ListProgress
 from actors.recovery.attempt_plan import AttemptPlan
 from actors.recovery.recovery import recover
@@ -42,7 +42,7 @@ class Watched:
             next_epoch=lambda last: last + 1,
             now_s=self.now_s,
         )
-        self.told: list[Instruction] = self.executor.start(self.now_s)
+        self.told: list[CoordinateInstruction] = self.executor.start(self.now_s)
 
     @property
     def now_s(self) -> float:

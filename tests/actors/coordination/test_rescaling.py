@@ -11,10 +11,10 @@ from actors.exchange.edge import Outlet
 from actors.fetching.fetch_executor import FetchExecutor
 from actors.fetching.file_versions import FileVersions
 from actors.fetching.handover import Handover, VnodeArrivals
-from actors.fetching.instructions import CloseFile, HandOver
+from actors.fetching.instructions import CloseFile, FetchInstruction, HandOver
 from actors.files import ChangedFile, Vanished
 from actors.protocol.barrier import Barrier, Pause, Throttle, Update
-from actors.protocol.instructions import End, Instruction, Send
+from actors.protocol.instructions import End, Send
 from actors.protocol.messages import ChangedFiles, NewFiles
 from actors.protocol.reports import CollectReport, FetchProgress, ListProgress, SourceProgress
 from actors.protocol.vnode_mapping import VnodeMapping, fetcher_names
@@ -50,11 +50,11 @@ def started() -> FetchExecutor:
 
 def piece(
     executor: FetchExecutor, path: str, count: int, *, first_row: int = 0, last: bool = True
-) -> list[Instruction]:
+) -> list[FetchInstruction]:
     return executor.on_piece(file(path), rows(count, first_row), last=last, requests=1, bytes_read=1, now_s=0.0)
 
 
-def handover(instructions: list[Instruction]) -> Handover:
+def handover(instructions: list[FetchInstruction]) -> Handover:
     (given,) = of(HandOver, instructions)
     assert isinstance(given, HandOver)
     return given.handover

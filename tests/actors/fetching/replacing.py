@@ -13,9 +13,10 @@ from actors.exchange.edge import Outlet
 from actors.fetching.fetch_executor import FetchExecutor
 from actors.fetching.file_progress import Ending, FileProgress
 from actors.fetching.file_versions import FileVersions
+from actors.fetching.instructions import FetchInstruction
 from actors.files import ChangedFile, FileKey, FileVersion, PathKey
 from actors.protocol.blocks import Correction, StoredBlock
-from actors.protocol.instructions import Instruction, Send
+from actors.protocol.instructions import Send
 from actors.protocol.messages import ChangedFiles
 from actors.rows import Rows
 from actors.settings import FetchSettings
@@ -61,19 +62,19 @@ def changed(path: str, before: str = "1", now: str = "2") -> ChangedFiles:
     return ChangedFiles((ChangedFile(file(path, before).version, file(path, now)),))
 
 
-def piece(fetch: FetchExecutor, version: FileVersion, read: Rows, *, last: bool = True) -> list[Instruction]:
+def piece(fetch: FetchExecutor, version: FileVersion, read: Rows, *, last: bool = True) -> list[FetchInstruction]:
     return fetch.on_piece(version, read, last=last, requests=1, bytes_read=100, now_s=0.0)
 
 
-def staged(fetch: FetchExecutor, version: FileVersion) -> list[Instruction]:
+def staged(fetch: FetchExecutor, version: FileVersion) -> list[FetchInstruction]:
     return fetch.on_staged(version, STORED, 0.0)
 
 
-def ended(fetch: FetchExecutor, version: FileVersion, ending: Ending) -> list[Instruction]:
+def ended(fetch: FetchExecutor, version: FileVersion, ending: Ending) -> list[FetchInstruction]:
     return fetch.on_ending(version, ending, requests=1, bytes_read=0, now_s=0.0)
 
 
-def corrections(instructions: Iterable[Instruction]) -> list[Correction]:
+def corrections(instructions: Iterable[FetchInstruction]) -> list[Correction]:
     return [each.message for each in of(Send, instructions) if isinstance(each.message, Correction)]
 
 
@@ -85,7 +86,7 @@ class Store:
         self.store = LanceRoot(Location(str(root)), clock).create_or_open()
         self.store.take_over("test")
 
-    def commit(self, epoch: int, sealed: list[Instruction], *others: Delta) -> None:
+    def commit(self, epoch: int, sealed: list[FetchInstruction], *others: Delta) -> None:
         collected = report(sealed)
         counts, seconds = EpochCounts(), EpochSeconds()
         commit = Commit(epoch, Delta.merge([collected.delta, *others]), {}, counts, seconds, collected.corrected)

@@ -7,10 +7,10 @@ import pytest
 
 from actors.fetching.fetch_executor import FetchExecutor
 from actors.fetching.file_progress import Ending, FileProgress, FileStatus
-from actors.fetching.instructions import EmitBlock, InferSchema
+from actors.fetching.instructions import EmitBlock, FetchInstruction, InferSchema
 from actors.files import ChangedFile, FileVersion, Vanished
 from actors.protocol.barrier import Pause, Resume, Stop
-from actors.protocol.instructions import Fail, Instruction, ProposeColumns, ProposeSchema, WakeAt
+from actors.protocol.instructions import Fail, ProposeColumns, ProposeSchema, WakeAt
 from actors.protocol.messages import ChangedFiles, NewFiles
 from actors.rows import Rows
 from actors.settings import FetchSettings
@@ -22,7 +22,7 @@ from tests.actors.flow import INITIAL, barrier, delta_rows, emitted, fetcher, fi
 X = pa.schema([("x", pa.int64())])
 
 
-def piece(executor: FetchExecutor, version: FileVersion, table: Rows, *, last: bool = True) -> list[Instruction]:
+def piece(executor: FetchExecutor, version: FileVersion, table: Rows, *, last: bool = True) -> list[FetchInstruction]:
     return executor.on_piece(version, table, last=last, requests=1, bytes_read=100, now_s=0.0)
 
 

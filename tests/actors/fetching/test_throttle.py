@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from actors.fetching.fetch_executor import FetchExecutor
+from actors.fetching.instructions import FetchInstruction
 from actors.protocol.barrier import Pause, Resume, Throttle
-from actors.protocol.instructions import Instruction, WakeAt
+from actors.protocol.instructions import WakeAt
 from actors.settings import FetchSettings
 from tests.actors.flow import INITIAL, barrier, delta_rows, emitted, fetcher, file, files, of, reads, rows
 
@@ -20,7 +21,7 @@ def throttled(throttle: Throttle, settings: FetchSettings = ONE, now_s: float = 
     return executor
 
 
-def opened(instructions: list[Instruction]) -> list[str]:
+def opened(instructions: list[FetchInstruction]) -> list[str]:
     return [path for path, _ in reads(instructions)]
 
 
@@ -33,7 +34,7 @@ def done(
     return opened(instructions)
 
 
-def wake(instructions: list[Instruction]) -> float:
+def wake(instructions: list[FetchInstruction]) -> float:
     (wake_at,) = of(WakeAt, instructions)
     assert isinstance(wake_at, WakeAt)
     return wake_at.monotonic_s

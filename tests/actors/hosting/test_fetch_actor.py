@@ -22,6 +22,8 @@ from actors.protocol.blocks import Block
 from actors.protocol.instructions import End, Send
 from actors.protocol.messages import Envelope
 from actors.settings import FetchSettings
+from actors.shells.fetch_shell import FetchStart
+from actors.shells.runtime import Actor
 from actors.sources.source import SourceDefinition
 from state.errors import StorageError
 from state.lance.fragment_stager import staged_fragments
@@ -31,7 +33,7 @@ from tests.actors.flow import barrier, file, rows
 PATH = "views/s.rows-1.lance"
 
 
-class Receiver:
+class Receiver(Actor[Any]):
     """In place of an actor's handle: keeps what comes."""
 
     def __init__(self) -> None:
@@ -52,15 +54,14 @@ def fetch_actor(root: Path, receiver: Receiver, sources: Sequence[SourceDefiniti
         edges=["dispatcher"],
         coordinator=receiver,
         root=Location(str(root)),
-        settings=FetchSettings(),
-        num_fetchers=1,
-        sources=sources,
-        schemas={},
-        unfinished=[],
-        without_rows=[],
-        held=[],
-        poisoned={},
-        stored={"s": PATH},
+        start=FetchStart(
+            settings=FetchSettings(),
+            num_fetchers=1,
+            sources=sources,
+            schemas={},
+            poisoned={},
+            stored={"s": PATH},
+        ),
     )
     actor._outlets = {"merger": (receiver, actor.outlet())}
     return actor
@@ -73,7 +74,7 @@ def block(count: int) -> EmitBlock:
 
 @pytest.fixture(autouse=True)
 def object_store(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is put there is not looked at here."""
+    """A store that keeps nothing: these tests do not read blocks."""
     monkeypatch.setattr(ray, "put", lambda content: "reference")
 
 
@@ -83,7 +84,7 @@ def test_a_barrier_comes_behind_the_blocks_that_are_still_being_stored(tmp_path:
     async def run() -> None:
         actor = fetch_actor(tmp_path, receiver)
         actor.do([block(3), block(2), Send(barrier(1, Stop())), End()])
-        assert [type(each.message) for each in receiver.envelopes] == [Barrier], "storing holds nobody up"
+        assert [type(each.message) for each in receiver.envelopes] == [Barrier], "storing holds no message up"
         ending = asyncio.ensure_future(actor.join())
         await asyncio.sleep(0)
         assert not ending.done(), "it has not ended before they are stored"
@@ -131,7 +132,7 @@ def test_a_file_that_is_being_read_is_opened_again_for_a_view_that_needs_more_of
     async def run() -> None:
         actor = fetch_actor(tmp_path, Receiver(), sources)
         of_s, of_t = (replace(file("a"), source=name) for name in "st")
-        actor._open = {each: actor._readers[each.source].open(each) for each in (of_s, of_t)}
+        actor._open = {each: actor._files[each.source].open(each) for each in (of_s, of_t)}
         for columns, is_open in ((["a", "b"], True), (["a"], True), (["a", "b"], False)):
             await actor.read_columns({"t": columns})
             assert (of_t in actor._open) == is_open

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from actors.files import ChangedFile, FileVersion, GoneFile, Vanished
-from actors.listing.instructions import FindGone, ReadPage
+from actors.listing.instructions import FindGone, ListInstruction, ReadPage
 from actors.listing.list_executor import ListExecutor
 from actors.listing.missing_files import GoneFound
 from actors.listing.seen_index import SeenIndex
@@ -16,7 +16,6 @@ from actors.notifications.instructions import DeleteMessages, ExtendMessages, Lo
 from actors.notifications.message_tracker import QueueDepth, QueueMessage
 from actors.objects.listing_page import microseconds_of
 from actors.protocol.barrier import Pause, Resume, Stop
-from actors.protocol.instructions import Instruction
 from actors.protocol.messages import ChangedFiles, GoneFiles, NewFiles
 from actors.sources.path_filter import PathFilter
 from state.tables.fingerprint import path_fingerprint
@@ -48,33 +47,33 @@ def key(path: str) -> bytes:
     return path_fingerprint("s", path)
 
 
-def listed(executor: ListExecutor, *names: str, now_s: float = 0.0) -> list[Instruction]:
+def listed(executor: ListExecutor, *names: str, now_s: float = 0.0) -> list[ListInstruction]:
     """The end of the listing that is under way, in which these are."""
     return [*executor.on_page(page(*names), now_s), *executor.on_listing_end(now_s, AT)]
 
 
-def comes(executor: ListExecutor, number: int, *names: str, now_s: float = 1.0) -> list[Instruction]:
+def comes(executor: ListExecutor, number: int, *names: str, now_s: float = 1.0) -> list[ListInstruction]:
     body = direct(*(record(key=f"in/{name}") for name in names))
     return executor.on_messages(LONG, [QueueMessage(f"m{number}", f"r{number}", body, 0.0)], None, now_s)
 
 
-def looks(instructions: list[Instruction]) -> list[tuple[str, ...]]:
+def looks(instructions: list[ListInstruction]) -> list[tuple[str, ...]]:
     return [each.paths for each in of(LookAt, instructions)]
 
 
-def deleted(instructions: list[Instruction]) -> list[str]:
+def deleted(instructions: list[ListInstruction]) -> list[str]:
     return [message.message_id for each in of(DeleteMessages, instructions) for message in each.messages]
 
 
-def handed_on(instructions: list[Instruction]) -> list[FileVersion]:
+def handed_on(instructions: list[ListInstruction]) -> list[FileVersion]:
     return [each for message in sent(instructions) if isinstance(message, NewFiles) for each in message.files]
 
 
-def changes(instructions: list[Instruction]) -> list[ChangedFile]:
+def changes(instructions: list[ListInstruction]) -> list[ChangedFile]:
     return [each for message in sent(instructions) if isinstance(message, ChangedFiles) for each in message.files]
 
 
-def ends(executor: ListExecutor, epoch: int) -> list[Instruction]:
+def ends(executor: ListExecutor, epoch: int) -> list[ListInstruction]:
     """An epoch ends and is committed."""
     return [*executor.on_barrier(barrier(epoch), 2.0), *executor.on_committed(epoch, 2.0)]
 
@@ -317,12 +316,12 @@ def mark(executor: ListExecutor, epoch: int) -> int:
     return report(executor.on_barrier(barrier(epoch), 2.0)).complete_mark
 
 
-def drain(executor: ListExecutor, mark: int) -> list[Instruction]:
+def drain(executor: ListExecutor, mark: int) -> list[ListInstruction]:
     """The queue is empty."""
     return executor.on_messages(Receive(mark, 1.0, is_extra=True), [], QueueDepth(0, 0), 2.0)
 
 
-def asks(instructions: list[Instruction]) -> list[int]:
+def asks(instructions: list[ListInstruction]) -> list[int]:
     return [each.mark for each in of(Receive, instructions) if each.is_extra]
 
 

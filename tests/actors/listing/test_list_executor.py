@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from actors.files import GoneFile, Vanished
-from actors.listing.instructions import FindGone, ReadPage
+from actors.listing.instructions import FindGone, ListInstruction, ReadPage
 from actors.listing.list_executor import ListExecutor
 from actors.listing.listing_pace import ListingPace
 from actors.listing.listing_state import ListedState
@@ -15,7 +15,7 @@ from actors.listing.seen_index import SeenIndex
 from actors.objects.listing_page import microseconds_of
 from actors.objects.page_reader import SIDE_BY_SIDE
 from actors.protocol.barrier import Pause, Resume
-from actors.protocol.instructions import Fail, Instruction, WakeAt
+from actors.protocol.instructions import Fail, WakeAt
 from actors.protocol.messages import ChangedFiles, GoneFiles, NewFiles
 from actors.sources.path_filter import PathFilter
 from state.tables.fingerprint import path_fingerprint
@@ -28,7 +28,7 @@ def paths(messages: list[object]) -> list[str]:
     return [each.path for message in messages if isinstance(message, NewFiles) for each in message.files]
 
 
-def new_files(instructions: list[Instruction]) -> NewFiles:
+def new_files(instructions: list[ListInstruction]) -> NewFiles:
     (message,) = sent(instructions)
     assert isinstance(message, NewFiles)
     return message
@@ -260,14 +260,14 @@ def test_an_idle_epoch_writes_nothing() -> None:
     assert delta_rows(executor.on_barrier(barrier(1), 0.0), "list_state") == []
 
 
-def listed(executor: ListExecutor, now_s: float, *names: str) -> list[Instruction]:
+def listed(executor: ListExecutor, now_s: float, *names: str) -> list[ListInstruction]:
     """One listing of one page, and what follows from it."""
     begun = executor.on_time(now_s)
     assert of(ReadPage, begun) or not of(WakeAt, begun)
     return [*executor.on_page(page(*names), now_s), *executor.on_listing_end(now_s, AT)]
 
 
-def missing(instructions: list[Instruction]) -> set[bytes]:
+def missing(instructions: list[ListInstruction]) -> set[bytes]:
     return {key for each in of(FindGone, instructions) for key in each.absent}
 
 

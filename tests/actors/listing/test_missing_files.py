@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from actors.files import GoneFile
-from actors.listing.instructions import FindGone
+from actors.listing.instructions import FindGone, ListInstruction
 from actors.listing.missing_files import GoneFound, MissingNames, find_gone
-from actors.protocol.instructions import Instruction
 from state.clock import ManualClock
 from state.memory.memory_disk import MemoryDisk
 from state.memory.memory_root import MemoryRoot
@@ -24,7 +23,7 @@ A, B = b"a" * 16, b"b" * 16
 GONE = (GoneFile("s", "a", V1),)
 
 
-def asked(instructions: list[Instruction]) -> list[set[bytes]]:
+def asked(instructions: list[ListInstruction]) -> list[set[bytes]]:
     return [set(each.absent) for each in of(FindGone, instructions)]
 
 

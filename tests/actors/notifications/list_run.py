@@ -23,7 +23,9 @@ from actors.exchange.edge import Outlet
 from actors.fetching.file_progress import Ending
 from actors.fetching.file_versions import FileVersions
 from actors.files import Vanished
+from actors.hosting.event_source import EventSource
 from actors.hosting.list_actor import ListActor
+from actors.hosting.ray_runtime import RayRuntime
 from actors.listing.listing_state import NEVER_LISTED
 from actors.notifications.message_queue import MessageQueue
 from actors.notifications.message_tracker import QueueMessage
@@ -34,6 +36,8 @@ from actors.protocol.reports import CollectReport, ListProgress, MessageProgress
 from actors.recovery.attempt_plan import AttemptPlan
 from actors.recovery.recovery import recover
 from actors.rows import Rows
+from actors.shells.list_shell import ListStart
+from actors.shells.runtime import Actor
 from state.clock import SystemClock
 from state.epoch import EpochPair
 from state.lance.lance_root import LanceRoot
@@ -93,13 +97,15 @@ class ListRun:
                 edges=["coordinator"],
                 coordinator=_Handle(collect=self._reports.append, progress=lambda *_: None),
                 root=self._definition.root,
-                source=self._source,
-                seen=recovered.seen[name],
-                schema_known=True,
-                sampled=0,
-                spent=(),
-                not_before=recovered.catalog.not_before[name],
-                listed=recovered.listed.get(name, NEVER_LISTED),
+                start=ListStart(
+                    source=self._source,
+                    seen=recovered.seen[name],
+                    schema_known=True,
+                    sampled=0,
+                    spent=(),
+                    not_before=recovered.catalog.not_before[name],
+                    listed=recovered.listed.get(name, NEVER_LISTED),
+                ),
             )
             self._actor._log = _Log(self.log)
             self._edge = Outlet("coordinator")
@@ -137,12 +143,13 @@ class ListRun:
     @property
     def is_busy(self) -> bool:
         """Whether anything is asked of the bucket or the queue."""
-        return bool(self._actor._tasks)
+        assert isinstance(self._actor._runtime, RayRuntime)
+        return self._actor._runtime.is_busy
 
     @property
     def queue(self) -> MessageQueue:
         """As the actor asks it."""
-        assert self._actor._events is not None
+        assert isinstance(self._actor._events, EventSource)
         return self._actor._events._queue
 
     @property
@@ -272,7 +279,7 @@ class ListRun:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(LIMIT_S)
 
 
-class _Handle:
+class _Handle(Actor[Any]):
     """An actor's handle, whose calls are plain ones."""
 
     def __init__(self, **methods: Callable[..., None]) -> None:
@@ -297,7 +304,12 @@ class _Log:
     def bind(self, **_: object) -> _Log:
         return self
 
-    def warning(self, text: str, error: str = "", **_: object) -> None:
-        self._lines.append(error or text)
+    def debug(self, event: str, **_: object) -> None:
+        pass
+
+    info = debug
+
+    def warning(self, event: str, **fields: object) -> None:
+        self._lines.append(str(fields.get("error") or event))
 
     error = warning

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from actors.notifications.event_watch import EventWatch
 from actors.notifications.instructions import DeleteMessages, ExtendMessages, LookAt, Receive, ReleaseMessages
+from actors.notifications.instructions import EventInstruction as Instruction
 from actors.notifications.message_tracker import QueueDepth, QueueMessage
-from actors.protocol.instructions import Instruction
 from tests.actors.flow import of
 from tests.actors.notifications.bucket_events import feed, message
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from actors.hosting.run_client import ray_address
+from actors.hosting.ray_session import ray_address
 from actors.sources.placement import ActorResources, PlacementSettings, without_room
 from state.errors import SettingsError
 

@@ -1,1 +1,12 @@
-"""Hosting."""
+"""The actors of a simulated run: the shells of `actors.shells`, and the world that they see.
+
+    process.py            SimulatedProcess       one attempt after the other
+    attempt.py            SimulatedAttempt       follows one coordinator to its stop or failure
+    simulated_actors.py   SimulatedActors        makes the actors, with the collaborators below
+    simulated_runtime.py  SimulatedRuntime       calls, timers and answers as events
+    listing.py            SimulatedPages, SimulatedEvents
+    reading.py            SimulatedFiles, SimulatedBlocks
+    materializer.py       SimulatedMaterializer  views without Spark, as model_view.py computes them
+
+Invariants: an actor that has died calls nothing and hears nothing; only `judge` decides which error shows a bug.
+"""

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from actors.protocol.barrier import BarrierKind
 from actors.protocol.blocks import Block, Correction
 from actors.protocol.reports import CollectReport, EpochBlocks
-from actors.recovery.recovery import RecoveredState
+from actors.protocol.run_state import Recovered
+from actors.shells.coordinator_shell import CoordinatorShell
+from actors.shells.exchange_shells import MergerShell
+from actors.shells.runtime import Actor, ActorDiedError
 from actors.sources.pipeline_definition import MATERIALIZER
-from slackwater.testing.simulation.hosting.host import Host
 from slackwater.testing.simulation.hosting.model_view import ModelBackfill, ModelView, history_of
+from slackwater.testing.simulation.hosting.simulated_runtime import SimulatedRuntime, judge
 from slackwater.testing.simulation.world.file_rows import Span
+from slackwater.testing.simulation.world.interruptions import Killed
+from slackwater.testing.simulation.world.schedule import Life
 from slackwater.testing.simulation.world.simulated_root import SimulatedRoot
-from state.errors import RunFailedError
+from state.errors import RunFailedError, SlackwaterError
 from state.tables.records import CatalogView, ViewVersion
 from state.tables.stored_rows import next_name
 
@@ -23,21 +28,26 @@ if TYPE_CHECKING:
     from slackwater.testing.simulation.hosting.attempt import SimulatedAttempt
 
 
-class SimulatedMaterializer(Host):
+class SimulatedMaterializer(Life):
     """Brings the model views up to date, one after the other in any order, and reports the epoch.
 
     Args:
-        attempt: that it is part of.
-        recovered: where the attempt begins.
+        attempt: the attempt that it is part of.
+        recovered: the state where the attempt begins.
     """
 
-    def __init__(self, attempt: SimulatedAttempt, recovered: RecoveredState) -> None:
-        super().__init__(attempt, MATERIALIZER, ())
+    def __init__(self, attempt: SimulatedAttempt, recovered: Recovered) -> None:
+        super().__init__(MATERIALIZER, attempt)
+        self._attempt, self._world = attempt, attempt.world
+        self._runtime = SimulatedRuntime(self, self._world)
+        self._merger: Actor[MergerShell] = recovered.merger
+        self.over = False
+        self._is_taking = False
         self._root = SimulatedRoot(self._world.disk, self._world.clock, self._world.access(self))
         self._versions = {name: each for name, each in recovered.views.items() if each.pinned_epoch is None}
         self._begun = {name: each for name, each in recovered.views.items() if each.pinned_epoch is not None}
         self._recovered = recovered
-        self._known = set(recovered.catalog.views)
+        self._known = set(recovered.catalog_views)
         self._late: ModelBackfill | None = None
         self._plans: tuple[ModelView, ...] = ()
         self._declared: frozenset[str] | None = None
@@ -52,33 +62,56 @@ class SimulatedMaterializer(Host):
         self._looks = False
 
     def look_soon(self) -> None:
-        """There may be something to do: an epoch, a schema, or Spark is up."""
+        """Looks for work at some moment: there may be an epoch, a schema, or Spark."""
         if not self._looks:
             self._looks = True
             self.soon(self._look)
 
+    def soon(self, action: Callable[..., None], *arguments: Any) -> None:
+        """Something happens at some moment."""
+        self._world.schedule.soon(self, self.act, action, *arguments)
+
+    def act(self, action: Callable[..., None], *arguments: Any) -> None:
+        """Does it now; an error ends the materializer, and one that shows a bug ends the simulation."""
+        try:
+            action(*arguments)
+        except Killed:
+            pass
+        except SlackwaterError as error:
+            judge(error, self.name)
+            self.fail(error)
+
     def fail(self, error: Exception) -> None:
-        """A view could not be written, or Spark has died: the process hears of it."""
+        """Ends the materializer: a view could not be written, or Spark has died.  The process hears of it."""
         if self.alive:
             self.end()
             self._attempt.on_failure(error)
 
     def _look(self) -> None:
         self._looks = False
-        merger = self._attempt.merger
         if self.over or self._due or self._is_correcting or self._is_catching_up:
             return
         if self._attempt.process.spark_is_up or not self._attempt.schemas:
             self._declare()
         if self._epoch is None:
-            if not merger.alive:
-                self.fail(RunFailedError("the actor merger died"))
-                return
-            if not merger.epochs:
-                self._catch_up()
-                return
-            self._epoch = merger.epochs.pop(0)
+            self._take_soon()
+            self._catch_up()
+            return
         self._materialize(self._epoch)
+
+    def _take_soon(self) -> None:
+        if not self._is_taking:
+            self._is_taking = True
+            self._runtime.beside(self._take)
+
+    async def _take(self) -> None:
+        try:
+            self._epoch = await self._runtime.call(self._merger, MergerShell.take)
+        except ActorDiedError:
+            self.fail(RunFailedError("the actor merger died"))
+            return
+        self._is_taking = False
+        self.look_soon()
 
     def _declare(self) -> None:
         schemas = self._attempt.schemas
@@ -93,17 +126,23 @@ class SimulatedMaterializer(Host):
         self._tell_declared(any(view.name not in self._known for view in self._plans) or self._late is not None)
 
     def _is_late(self, view: ModelView) -> bool:
-        """Whether rows were ingested before the view was there."""
+        """True for a view with rows that were ingested before it was declared."""
         is_begun = next_name(view.name) in self._begun
         return view.name not in self._versions and (is_begun or bool(view.sources & self._recovered.ingested))
 
     def _tell_declared(self, has_news: bool) -> None:
-        coordinator = self._attempt.coordinator
         # A call that is waited for: it keeps its order.
-        coordinator.tell_now(coordinator.views_declared, self._declared, has_news, self._late is not None)
+        self._runtime.tell_now(
+            self._attempt.coordinator,
+            CoordinatorShell.views_declared,
+            self._declared,
+            has_news,
+            {},
+            self._late is not None,
+        )
 
     def _catch_up(self) -> None:
-        """Brings the backfill a piece further, when nothing else is to be done."""
+        """Brings the backfill a piece further while no epoch waits."""
         late = self._late
         if late is None or late.version is None or late.is_complete or self._attempt.state.epoch < late.pinned_epoch:
             return
@@ -153,7 +192,7 @@ class SimulatedMaterializer(Host):
     def _take_rows(self, epoch: EpochBlocks) -> None:
         """Raises RunFailedError when the rows of an epoch are gone with their actor, or kill Spark."""
         for block in (block for blocks in epoch.blocks.values() for block in blocks):
-            if not self._attempt.fetchers[block.origin].alive:
+            if not self._attempt.actors.by_name[block.origin].alive:
                 raise RunFailedError(f"Spark failed over the rows of an epoch: the blocks of {block.origin} are lost")
             if any(self._world.bucket.contents[span.file].kills == "spark" for span in block.ref.spans):
                 raise RunFailedError("Spark failed over the rows of an epoch: out of memory")
@@ -173,7 +212,7 @@ class SimulatedMaterializer(Host):
         self._written(view, version, epoch)
 
     def _bring_late(self, late: ModelBackfill, epoch: EpochBlocks) -> None:
-        """The same for the view that catches up."""
+        """`_bring_up_to_date` for the backfill."""
         spans = [span for source, each in self._spans.items() if source in late.view.sources for span in each]
         if late.version is None:
             late.on_created(epoch.epoch, self._create(late.view, epoch.epoch, spans))
@@ -185,7 +224,7 @@ class SimulatedMaterializer(Host):
             self._correct(epoch)
 
     def _store_rows(self, view: ModelView, blocks: Sequence[Block], epoch: EpochBlocks) -> None:
-        """Makes what was staged visible."""
+        """Makes staged rows visible."""
         stored = [block.stored for block in blocks if block.stored is not None]
         staged = [self._root.staged_rows(each.path, name) for each in stored for name in each.fragments]
         rows = [span for spans in staged for span in spans or ()]
@@ -206,7 +245,7 @@ class SimulatedMaterializer(Host):
             self._correct(epoch)
 
     def _correct(self, epoch: EpochBlocks) -> None:
-        """Puts files in place of what is stored of them; then the views are computed from what is stored."""
+        """Replaces stored rows of corrected files; then the views are computed from all stored rows."""
         self._is_correcting = True
         corrected = {each.source for each in epoch.corrections}
         if self._late is not None and not corrected.isdisjoint(self._late.view.sources):
@@ -223,7 +262,7 @@ class SimulatedMaterializer(Host):
             self._report_views(epoch)
 
     def _begin_anew(self, late: ModelBackfill) -> None:
-        """The history of the backfill is another one now."""
+        """Begins the backfill again: its history has changed."""
         name = next_name(late.view.name)
         self._created = [each for each in self._created if each.name != name]
         self._dropped.append(name)
@@ -307,10 +346,8 @@ class SimulatedMaterializer(Host):
 
     def _tell(self, epoch: EpochBlocks, report: CollectReport) -> None:
         self._epoch = None
-        merger, coordinator = self._attempt.merger, self._attempt.coordinator
-        merger.tell(merger.release, epoch.epoch)
-        coordinator.tell(coordinator.collect, report)
-        self._world.interruptions.planned(f"{self.name} collects")
+        self._runtime.tell(self._merger, MergerShell.release, epoch.epoch)
+        self._runtime.tell(self._attempt.coordinator, CoordinatorShell.collect, report)
         if epoch.barrier.is_stop:
             self.over = True
         else:

@@ -1,4 +1,4 @@
-"""The model of a view."""
+"""Models of views: each can tell its rows from the rows that were ingested."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ class ModelView(Protocol):
 
     @property
     def has_state(self) -> bool:
-        """Whether its partials have a dataset of their own."""
+        """True for a view whose partials have a dataset of their own."""
         ...
 
     def after(self, stored: object, spans: Iterable[Span]) -> object:
-        """What is kept after further rows; `stored` is None before the first."""
+        """The stored value after further rows; `stored` is None before the first."""
         ...
 
     def result(self, kept: object) -> object:
-        """The rows of the view, out of what is kept."""
+        """The rows of the view, from its stored value."""
         ...
 
     def difference(self, kept: object, ingested: Mapping[FileKey, tuple[int, ...]]) -> str | None:
-        """How what is kept differs from the query over these rows of each file; None if it does not."""
+        """Difference between the stored value and the query over these rows of each file; None without one."""
         ...
 
 
@@ -123,11 +123,11 @@ _SPAN_ROWS = 3
 
 
 class ModelBackfill:
-    """How far it is.
+    """Progress of one backfill.
 
     Args:
-        view: what it computes.
-        recorded: as the last epoch records it, if it has begun.
+        view: the view that is filled.
+        recorded: its version in the last epoch, if it has begun.
     """
 
     def __init__(self, view: ModelView, recorded: ViewVersion | None = None) -> None:
@@ -139,12 +139,12 @@ class ModelBackfill:
 
     @property
     def is_complete(self) -> bool:
-        """Whether it has everything that was ingested before it."""
+        """True when it has every row that was ingested before it."""
         return self.version is not None and self._history is not None and self._taken >= len(self._history)
 
     @property
     def needs_history(self) -> bool:
-        """Whether `open` comes next."""
+        """True until `open`."""
         return self._history is None
 
     def on_created(self, epoch: int, version: ViewVersion) -> None:
@@ -152,7 +152,7 @@ class ModelBackfill:
         self.pinned_epoch, self.version = epoch - 1, version
 
     def open(self, history: list[Span]) -> None:
-        """This was ingested before it."""
+        """Sets the rows that were ingested before it."""
         self._history = history
 
     def next_spans(self) -> list[Span]:
@@ -165,19 +165,19 @@ class ModelBackfill:
         self._taken, self.version = self._taken + len(spans), version
 
     def recorded(self) -> ViewVersion:
-        """As an epoch records it."""
+        """Its version as an epoch records it."""
         assert self.version is not None, "it was created"
         name = next_name(self.view.name)
         return replace(self.version, name=name, pinned_epoch=self.pinned_epoch, progress=json.dumps(self._taken))
 
     def shown(self) -> ViewVersion:
-        """As the epochs record it from its completion on."""
+        """Its version as epochs record it from its completion on."""
         assert self.version is not None, "it was created"
         return replace(self.version, name=self.view.name, pinned_epoch=None, progress=None)
 
 
 def taken_spans(recorded: ViewVersion | None) -> int:
-    """How much of its history a recorded view has."""
+    """Number of spans of its history that a recorded view has."""
     return 0 if recorded is None or recorded.progress is None else int(json.loads(recorded.progress))
 
 
@@ -187,13 +187,13 @@ def history_of(
     contents: Mapping[FileKey, Content],
     sources: frozenset[str],
 ) -> list[Span]:
-    """What was ingested of some sources, in a fixed order.
+    """The rows that were ingested of some sources, in a fixed order.
 
     Args:
-        ledger: its rows, at some epoch.
-        queue: its rows, at the same.
-        contents: of every file version that there ever was.
-        sources: those that count.
+        ledger: rows of the ledger at some epoch.
+        queue: rows of the queue at the same epoch.
+        contents: contents of every file version that ever existed.
+        sources: the sources that count.
     """
     offsets = {
         (row["source"], row["path"], row["version"]): row[offset]

@@ -10,11 +10,10 @@ from actors.protocol.barrier import Mutation, Pause, Resume, Stop
 from actors.protocol.run_state import RunState
 from actors.recovery.attempt_plan import AttemptPlan, RunTotals
 from actors.recovery.recovery_policy import RecoveryPolicy
+from actors.shells.coordinator_shell import CoordinatorShell
 from slackwater.testing.simulation.hosting.attempt import SimulatedAttempt
-from slackwater.testing.simulation.promises.promises import PromiseBroken
-from slackwater.testing.simulation.world.interruptions import Killed
+from slackwater.testing.simulation.hosting.simulated_runtime import judge
 from slackwater.testing.simulation.world.schedule import Life
-from state.errors import ProtocolError, SlackwaterError
 
 if TYPE_CHECKING:
     from slackwater.testing.simulation.world.world import World
@@ -27,8 +26,8 @@ class SimulatedProcess(Life):
     """One run of the pipeline.
 
     Args:
-        world: that it is in.
-        name: of the run, different from every other.
+        world: everything around it.
+        name: name of the run; each run has its own.
     """
 
     def __init__(self, world: World, name: str) -> None:
@@ -55,25 +54,25 @@ class SimulatedProcess(Life):
         world.schedule.at(world.clock.monotonic() + world.random.random() * _SPARK_START_S, self, self._spark_started)
         world.schedule.soon(self, self._try)
 
-    # -- what the user asks for ------------------------------------------------------------------------------------
+    # -- requests of the user ----------------------------------------------------------------------------------------
 
     def pause(self) -> None:
-        """From the next barrier on nothing is listed or read."""
+        """Nothing is listed or read from the next barrier on."""
         self._paused = True
         self._request(Pause())
 
     def resume(self) -> None:
-        """Takes a `pause` back."""
+        """Resumes after a `pause`."""
         self._paused = False
         self._request(Resume())
 
     def rescale(self, num_fetchers: int) -> None:
-        """From some barrier on there are so many fetch actors."""
+        """Sets the number of fetch actors, from some barrier on."""
         bounds = num_fetchers, num_fetchers
         self._plan = replace(self._plan, fetcher_bounds=bounds)
         attempt = self.attempt
         if attempt is not None and attempt.is_running:
-            attempt.coordinator.tell_now(attempt.coordinator.rescale, num_fetchers)
+            attempt.runtime.tell_now(attempt.coordinator, CoordinatorShell.rescale, *bounds)
 
     def stop(self) -> None:
         """Ends the run after a last epoch."""
@@ -83,20 +82,20 @@ class SimulatedProcess(Life):
             self._try()
 
     def new_mark(self) -> None:
-        """From here on `caught_up` means a listing that begins after this."""
+        """Makes a new mark for `caught_up`: a listing that begins after this call."""
         self._marked = self.world.bucket.present()
         attempt = self.attempt
         is_heard = attempt is not None and attempt.is_running and attempt.alive and attempt.coordinator.alive
-        self._mark = attempt.coordinator.mark() if attempt is not None and is_heard else _NEXT_ATTEMPT
+        self._mark = _new_mark(attempt) if attempt is not None and is_heard else _NEXT_ATTEMPT
 
     @property
     def caught_up(self) -> bool:
-        """Whether everything that was there at the mark is finished and committed."""
+        """True when every object of the mark is finished and committed."""
         return self._state.reached_mark >= self._mark
 
     @property
     def marked_objects(self) -> dict[PathKey, FileVersion]:
-        """What was in the bucket at the mark, is still, and does not wait for another source's schema."""
+        """The objects of the mark that are still in the bucket and do not wait for another source's schema."""
         present = self.world.bucket.still_present(self._marked)
         untold = self.world.bucket.untold()
         return {
@@ -108,30 +107,33 @@ class SimulatedProcess(Life):
         """The sources that wait for the schema of another one."""
         return self._state.closed
 
-    # -- what the attempt says -------------------------------------------------------------------------------------
+    # -- news of the attempt ---------------------------------------------------------------------------------------
 
     def on_started(self, attempt: SimulatedAttempt) -> None:
-        """The attempt understands requests; it begins with what the user has asked for before."""
+        """The attempt understands requests; it begins with the earlier ones of the user."""
         self._publish(attempt.state)
         if self._mark == _NEXT_ATTEMPT:
-            self._mark = attempt.coordinator.mark()
+            self._mark = _new_mark(attempt)
         if self.is_stopping:
             self._request(Stop())
         elif self._paused:
             self._request(Pause())
 
     def on_state(self, attempt: SimulatedAttempt) -> None:
-        """How far the attempt is."""
+        """The attempt is further."""
         self._publish(attempt.state)
-        if attempt.state.phase == "stopped" and attempt.coordinator.is_stopped:
-            self.stopped = True
-            self.world.promises.on_stopped(self.name, attempt.state)
-            self.end()
+
+    def on_stopped(self, attempt: SimulatedAttempt) -> None:
+        """The attempt is over, and every tag is moved."""
+        self.stopped = True
+        self.world.promises.on_stopped(self.name, attempt.state)
+        self.end()
 
     def on_failure(self, attempt: SimulatedAttempt, error: Exception) -> None:
         """The attempt has failed: the next one begins, at some time, or the run is over."""
         if not attempt.alive:
             return
+        judge(error, attempt.name)
         self._publish(attempt.state)
         attempt.end()
         self.attempt = None
@@ -162,14 +164,7 @@ class SimulatedProcess(Life):
             return
         self._is_pausing = False
         attempt = self.attempt = SimulatedAttempt(self, self._plan)
-        try:
-            attempt.start()
-        except Killed:
-            pass
-        except ProtocolError as error:
-            raise PromiseBroken("no bug", f"recovery: {error}") from error
-        except SlackwaterError as error:
-            attempt.on_failure(error)
+        attempt.start()
 
     def _publish(self, state: RunState) -> None:
         self._state = state
@@ -178,9 +173,14 @@ class SimulatedProcess(Life):
     def _request(self, mutation: Mutation) -> None:
         attempt = self.attempt
         if attempt is not None and attempt.is_running:
-            attempt.coordinator.tell_now(attempt.coordinator.request, mutation)
+            attempt.runtime.tell_now(attempt.coordinator, CoordinatorShell.request, mutation)
 
     def _spark_started(self) -> None:
         self.spark_is_up = True
-        if self.attempt is not None and self.attempt.is_running:
+        if self.attempt is not None and self.attempt.materializer is not None:
             self.attempt.materializer.look_soon()
+
+
+def _new_mark(attempt: SimulatedAttempt) -> int:
+    """Makes a mark at a coordinator that lives."""
+    return attempt.runtime.answer_now(attempt.coordinator, CoordinatorShell.mark)

@@ -21,8 +21,8 @@ _FINISHED = ("done", "quarantined", "vanished", *REMOVED_STATUSES)
 _Rows = Mapping[bytes, Mapping[str, Any]]
 
 
-class PromiseBroken(Exception):
-    """What Slackwater promises does not hold.
+class PromiseBroken(BaseException):
+    """A promise of Slackwater does not hold.  No handler of errors may catch it.
 
     Args:
         promise: which: `G1` to `G6`, `order`, `liveness` or `no bug`.

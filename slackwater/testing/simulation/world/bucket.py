@@ -1,4 +1,4 @@
-"""A bucket whose days are written down in a story."""
+"""A bucket in memory: objects come, change, go and return as a story says."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from state.tables.fingerprint import version_fingerprint
 
 @dataclass(frozen=True)
 class Content:
-    """What is in a file.
+    """The content of a file.
 
     Args:
-        rows: how many.
+        rows: number of rows.
         bad_row: from this row on the file cannot be read.
+        kills: the victim of reading it: `fetch` or `spark`.
         bad_records: rows that do not fit.
-        kills: whom reading it kills: `fetch` or `spark`.
     """
 
     rows: int
@@ -35,11 +35,11 @@ class Content:
 
     @property
     def readable_rows(self) -> int:
-        """How many rows come before the first that cannot be read."""
+        """Number of rows before the first that cannot be read."""
         return self.rows if self.bad_row is None else min(self.bad_row, self.rows)
 
     def good_rows(self, end: int) -> tuple[int, ...]:
-        """Those of the first rows that fit."""
+        """The rows before `end` that fit."""
         return tuple(row for row in range(end) if row not in self.bad_records)
 
     def records(self, file: FileKey, start: int, end: int) -> Rows:
@@ -106,19 +106,19 @@ class Bucket:
             self._tell(source, path)
 
     def present(self) -> dict[PathKey, StoredObject]:
-        """What is there now."""
+        """The objects that are there now."""
         return dict(self._objects)
 
     def still_present(self, before: Mapping[PathKey, StoredObject]) -> dict[PathKey, FileVersion]:
-        """What was there then, and has not changed or been away since."""
+        """The objects of `before` that have neither changed nor been away since."""
         return {path: each.file for path, each in before.items() if self._objects.get(path) == each}
 
     def untold(self) -> set[PathKey]:
-        """The paths of which an event was lost: a listing must show them."""
+        """The paths whose event was lost: a listing must show them."""
         return {path for queue in self.queues.values() for path, _ in queue.lost}
 
     def refuse(self, requests: int) -> None:
-        """So many of the next requests are answered 503."""
+        """Answers some of the next requests with 503."""
         self.refusals += requests
 
     def page(self, source: str, after: str | None) -> ListingPage | None:
@@ -141,7 +141,7 @@ class Bucket:
         )
 
     def find(self, source: str, path: str) -> FileVersion | None:
-        """An object as it is now; None if it is not there.
+        """An object as it is now; None without one.
 
         Raises:
             StorageUnavailableError: the bucket has a bad moment.

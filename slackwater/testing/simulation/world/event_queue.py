@@ -1,4 +1,4 @@
-"""A queue of the events of a bucket that keeps no promise but to forget few of them."""
+"""A queue of a bucket's events that breaks every promise except that it forgets few of them."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 BUCKET = "simulated"
 VISIBILITY_S = 30.0
+POLLERS = 2
 _LOST, _TWICE, _LATE, _POISON, _AGAIN, _NOT_DELETED, _STALE = 0.08, 0.15, 0.2, 0.05, 0.05, 0.1, 0.5
 _LATE_S = (1.0, 10.0, 60.0)
 _AT_ONCE = 10
@@ -26,11 +27,11 @@ class _Sent:
     """A message in the queue.
 
     Args:
-        message_id: it.
-        body: what it says.
-        sent_s: when it was sent.
-        visible_s: when it can be received.
-        change: path and number of the change that it tells of; None for poison.
+        message_id: its id.
+        body: its text.
+        sent_s: time at which it was sent.
+        visible_s: time from which it can be received.
+        change: path and number of the change behind it; None for poison.
     """
 
     message_id: str
@@ -42,18 +43,23 @@ class _Sent:
     receipt: str = ""
 
 
+def queue_url(source: str) -> str:
+    """The queue of a source."""
+    return f"https://queue/{source}"
+
+
 class EventQueue:
     """Messages come twice, late, in any order, again while they are worked on, and after they were deleted.
 
     Args:
-        source: whose events these are.
+        source: the source of the events.
         random: makes every choice.
         clock: tells when messages become visible.
-        loses: whether some never come.
+        loses: whether some messages never come.
     """
 
     def __init__(self, source: str, random: Random, clock: SimulatedClock, *, loses: bool) -> None:
-        self.url = f"https://queue/{source}"
+        self.url = queue_url(source)
         self._source, self._random, self._clock, self._loses = source, random, clock, loses
         self._messages: dict[str, _Sent] = {}
         self._numbers = 0
@@ -61,7 +67,7 @@ class EventQueue:
         self.lost: set[tuple[PathKey, int]] = set()
 
     def on_change(self, path: str, size: int | None, change: int) -> None:
-        """Something has happened to an object: this is its size now, or it is gone."""
+        """An object has changed to this size, or is gone."""
         chance = self._random.random
         if self._loses and chance() < _LOST:
             self.lost.add(((self._source, path), change))
@@ -80,24 +86,24 @@ class EventQueue:
 
     @property
     def depth(self) -> QueueDepth:
-        """How many messages there are."""
+        """Number of visible and of invisible messages."""
         visible = sum(each.visible_s <= self._clock.monotonic() for each in self._messages.values())
         return QueueDepth(visible, len(self._messages) - visible)
 
     @property
     def next_s(self) -> float:
-        """When the next message can be received."""
+        """Time at which the next message can be received."""
         return min((each.visible_s for each in self._messages.values()), default=float("inf"))
 
     def extend(self, messages: Iterable[QueueMessage], visibility_s: float) -> None:
-        """These stay invisible for another while, as far as their receipts are the last."""
+        """Keeps messages invisible for another while, if their receipts are the last."""
         for message in messages:
             sent = self._messages.get(message.message_id)
             if sent is not None and sent.receipt == message.receipt:
                 sent.visible_s = self._clock.monotonic() + visibility_s
 
     def delete(self, messages: Iterable[QueueMessage]) -> list[tuple[str, tuple[PathKey, int] | None]]:
-        """These go, or not.  Returns the ids of those that do, and what they have told of."""
+        """Deletes messages, or not.  Returns the ids of the deleted ones, and the changes behind them."""
         gone = []
         for message in messages:
             sent = self._messages.get(message.message_id)

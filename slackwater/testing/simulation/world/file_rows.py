@@ -1,13 +1,16 @@
-"""Rows that know where they come from, in place of Arrow tables and of the objects in Ray's store."""
+"""Rows as spans of files, in place of Arrow tables and of objects in Ray's store."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import NamedTuple
 
+import pyarrow as pa
+
 from actors.files import FileKey
 
 ROW_BYTES = 10
+SCHEMA = pa.schema([("x", pa.int64())])
 
 
 class Span(NamedTuple):

@@ -1,4 +1,4 @@
-"""What can come in between: between any two operations on the store, and between what an actor does and does next."""
+"""Interruptions: other events between two operations on the store, or between two steps of an actor."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _DEPTH = 3
 
 
 class Killed(BaseException):
-    """Whoever was doing this does not live any more.  Nothing but the event it happens in may catch it."""
+    """The actor that was doing this is dead.  Only the event in which it happens may catch it."""
 
 
 class Interruptions:
-    """Lets others act while somebody is in the middle of something.
+    """Lets other actors act while one is in the middle of an operation.
 
     Args:
-        random: decides how often and for how long.
-        turn: lets one thing happen; returns False if nothing can.
+        random: decides about the number and the length of interruptions.
+        turn: lets one event happen; returns False if none can.
     """
 
     def __init__(self, random: Random, turn: Callable[[], bool]) -> None:
@@ -37,17 +37,17 @@ class Interruptions:
         self._planned.setdefault(moment, []).append(action)
 
     def end(self) -> None:
-        """Nothing that is planned and has not happened will happen."""
+        """Drops all plans."""
         self._planned.clear()
 
     def moment(self, name: str, life: Life, *, may_arrive_late: bool = False) -> None:
-        """Somebody is between two operations.
+        """A life is between two operations.
 
         Args:
-            name: of the moment, as stories use it.
-            life: who is in it.
-            may_arrive_late: whether the operation that follows was sent already, so that it may reach the store when
-                nobody waits for its answer any more.
+            name: name of the moment, as stories use it.
+            life: the life.
+            may_arrive_late: whether the next operation was sent already, so that it may reach the store after the death
+                of its sender.
 
         Raises:
             Killed: `life` has ended meanwhile.
@@ -66,6 +66,6 @@ class Interruptions:
             raise Killed
 
     def planned(self, name: str) -> None:
-        """Does what is planned for a moment."""
+        """Does everything that is planned for a moment."""
         for action in self._planned.pop(name, ()):
             action()

@@ -1,4 +1,4 @@
-"""What may happen next, and the choice of it: everything that is under way is an event, and chance picks one."""
+"""The events that may happen next; chance picks one of them."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _LATE_S = 0.0001
 
 
 class Life:
-    """Something that can end: a process, an attempt, an actor.  With it ends what lives in it.
+    """Something that can end: a process, an attempt, an actor.  Everything that lives in it ends with it.
 
     Args:
-        name: for the trace.
-        within: what it lives in; None for a process, which can also be frozen.
+        name: name in the trace.
+        within: the life around it; None for a process, which can also be frozen.
     """
 
     def __init__(self, name: str, within: Life | None = None) -> None:
@@ -34,10 +34,27 @@ class Life:
             within._inside.append(self)
 
     def end(self) -> None:
-        """From here on none of its events happens."""
+        """Ends it: none of its events happens any more."""
         self.alive = False
         for each in self._inside:
             each.end()
+
+
+class ScheduledTimer:
+    """An event at a later time.
+
+    Args:
+        event: the event; None if it was cancelled.
+    """
+
+    __slots__ = ("event",)
+
+    def __init__(self, event: tuple[Life, Callable[..., None], tuple[Any, ...]]) -> None:
+        self.event: tuple[Life, Callable[..., None], tuple[Any, ...]] | None = event
+
+    def cancel(self) -> None:
+        """Drops the event."""
+        self.event = None
 
 
 class Schedule:
@@ -45,13 +62,13 @@ class Schedule:
 
     Time stands still while something is under way, mostly: now and then a timer is early.
 
-    `events` counts what has happened, and `pauses` how often there was nothing to do but to wait for a timer.
+    `events` counts the events so far, `pauses` the times at which only a timer was left.
 
     Args:
         random: makes every choice.
         clock: is moved to the time of each timer that comes due.
-        slow: name of the actor whose events mostly come after everybody else's; empty for none.
-        on_event: is told each event before it happens.
+        slow: name of the actor whose events mostly come after all others; empty for none.
+        on_event: called with each event before it happens.
     """
 
     def __init__(
@@ -64,23 +81,26 @@ class Schedule:
         self._random, self._clock, self._slow, self._on_event = random, clock, slow, on_event
         self._ready: list[tuple[Life, Callable[..., None], tuple[Any, ...]]] = []
         self._held: list[tuple[Life, Callable[..., None], tuple[Any, ...]]] = []
-        self._timers: list[tuple[float, int, tuple[Life, Callable[..., None], tuple[Any, ...]]]] = []
+        self._timers: list[tuple[float, int, ScheduledTimer]] = []
         self._num_timers = 0
         self.events = 0
         self.pauses = 0
 
     def soon(self, life: Life, action: Callable[..., None], *arguments: Any) -> None:
         """Lets `action` happen at some moment, if `life` has not ended by then."""
-        self._ready.append((life, action, arguments))
+        if life.alive:
+            self._ready.append((life, action, arguments))
 
-    def at(self, monotonic_s: float, life: Life, action: Callable[..., None], *arguments: Any) -> None:
+    def at(self, monotonic_s: float, life: Life, action: Callable[..., None], *arguments: Any) -> ScheduledTimer:
         """Lets `action` happen at some moment from a time on."""
         self._num_timers += 1
-        heapq.heappush(self._timers, (monotonic_s, self._num_timers, (life, action, arguments)))
+        timer = ScheduledTimer((life, action, arguments))
+        heapq.heappush(self._timers, (monotonic_s, self._num_timers, timer))
+        return timer
 
     @property
     def is_waiting(self) -> bool:
-        """Whether anything is under way."""
+        """True while anything is under way."""
         return bool(self._ready or self._timers)
 
     def step(self) -> bool:
@@ -90,9 +110,10 @@ class Schedule:
             if not ready or (self._timers and chance() < _TIME_PASSES):
                 if not self._timers:
                     return False
-                self.pauses += not ready
-                due_s, _, event = heapq.heappop(self._timers)
-                if event[0].alive:
+                due_s, _, timer = heapq.heappop(self._timers)
+                self.pauses += not ready and timer.event is not None
+                event = timer.event
+                if event is not None and event[0].alive:
                     self._clock.advance_to(due_s + _LATE_S)
                     ready.append(event)
                 continue
@@ -114,7 +135,7 @@ class Schedule:
             return True
 
     def thaw(self) -> None:
-        """What a frozen process had under way goes on."""
+        """Returns the held events of frozen processes."""
         held, self._held = self._held, []
         self._ready += held
 

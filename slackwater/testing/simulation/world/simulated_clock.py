@@ -1,4 +1,4 @@
-"""The time of a simulation."""
+"""The clock of a simulation."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class SimulatedClock:
         self._elapsed_s += seconds
 
     def advance_to(self, monotonic_s: float) -> None:
-        """Moves on to a time; one that is past changes nothing."""
+        """Moves on to a time; a past time changes nothing."""
         self._elapsed_s = max(self._elapsed_s, monotonic_s)
 
     def set_wall(self, seconds: float) -> None:

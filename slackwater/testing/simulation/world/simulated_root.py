@@ -1,4 +1,4 @@
-"""The root in memory, as one process sees it: with others acting in between, and answers that do not come."""
+"""A root in memory as one actor sees it: others act in between, and some answers do not come."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from state.memory.memory_disk import MemoryDisk
 from state.memory.memory_root import MemoryRoot
 from state.memory.memory_store import MemoryStateStore
 from state.store.head_swap import StagedSwap
-from state.tables.records import ViewVersion
+from state.tables.records import EpochRecord, ViewVersion
 from state.upkeep.vacuum import Vacuumed
 
 LOST, UNANSWERED, LATE = "lost", "unanswered", "late"
@@ -26,13 +26,13 @@ _CUT = "the connection was cut before the answer came"
 
 @dataclass
 class StoreFaults:
-    """What goes wrong next at the place that holds the root.
+    """Faults of the place that holds the root, in the order in which they come.
 
     Args:
-        commits: for each of the next commits of the store, whether it is lost on the way, or its answer is, or it comes
-            when nobody expects it any more.
+        commits: fate of each of the next commits of the store: it is lost on the way, or its answer is lost, or it
+            comes after its sender has given it up.
         views: the same for the next commits of views.
-        silences: so many of the next readings are not answered.
+        silences: number of the next readings that are not answered.
     """
 
     commits: deque[str] = field(default_factory=deque)
@@ -40,11 +40,11 @@ class StoreFaults:
     silences: int = 0
 
     def fall_silent(self, readings: int) -> None:
-        """So many further readings are not answered."""
+        """Leaves some further readings without an answer."""
         self.silences += readings
 
     def end(self) -> None:
-        """Nothing more goes wrong."""
+        """Drops all faults."""
         self.commits.clear()
         self.views.clear()
         self.silences = 0
@@ -54,8 +54,8 @@ class Access:
     """One actor's way to the root.
 
     Args:
-        life: whose it is; when that has ended, it can do nothing more.
-        send_late: lets something reach the store at some time, whoever lives then.
+        life: the actor; after its end it can do nothing more.
+        send_late: lets an operation reach the store at some time, whether its sender lives or not.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Access:
         """Something is read.
 
         Raises:
-            StorageUnavailableError: there is no answer.
+            StorageUnavailableError: no answer comes.
         """
         self._interruptions.moment("before read", self.life)
         if self.faults.silences:
@@ -101,12 +101,17 @@ class SimulatedStore(MemoryStateStore):
 
     @classmethod
     def of(cls, store: MemoryStateStore, access: Access) -> SimulatedStore:
-        """The same handle, by this way."""
+        """The same handle, by one actor's way."""
         return cls(store._disk, store._clock, store.version, read_only=store._read_only, access=access)
 
     def reopen(self, version: int | None = None) -> SimulatedStore:
         self._access.read()
         return SimulatedStore.of(super().reopen(version), self._access)
+
+    def commit(self, **epoch: Any) -> EpochRecord:
+        record = super().commit(**epoch)
+        self._access.promises.on_acknowledged(record)
+        return record
 
     def _swap(self, staged: StagedSwap) -> None:
         access = self._access
@@ -130,7 +135,7 @@ class SimulatedStore(MemoryStateStore):
                 raise CommitUnknownError(_CUT)
 
     def _arrive(self, expected: int, staged: StagedSwap) -> None:
-        """What was sent long ago, and given up, comes to the store."""
+        """A commit that was sent long ago, and given up, comes to the store."""
         self._disk.fault = partial(self._on_swap, is_answered=True)
         try:
             self._disk.swap(expected, staged.content)
@@ -140,7 +145,7 @@ class SimulatedStore(MemoryStateStore):
 
 @dataclass(frozen=True)
 class SimulatedRoot(MemoryRoot):
-    """A `MemoryRoot` by the way of one actor."""
+    """A `MemoryRoot` by one actor's way."""
 
     access: Access
 

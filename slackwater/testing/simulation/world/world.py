@@ -1,4 +1,4 @@
-"""Everything that a simulation is made of."""
+"""The world of a simulation: bucket, disk, processes and the schedule of their events."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING, Any
 from actors.files import PathKey
 from actors.formats.options import Parquet
 from actors.settings import BarrierSettings, FetchSettings, RecoverySettings
-from actors.sources.discovery import Listing
+from actors.sources.discovery import Listing, Notifications
 from actors.sources.pipeline_definition import PipelineDefinition
 from actors.sources.source import FilePolicy, SourceDefinition
-from slackwater.testing.simulation.hosting.hosts import SCHEMA
 from slackwater.testing.simulation.hosting.model_view import EveryRow, GroupedRows, ModelView
 from slackwater.testing.simulation.hosting.process import SimulatedProcess
 from slackwater.testing.simulation.promises.promises import Promises
 from slackwater.testing.simulation.stories.scenario import Scenario
 from slackwater.testing.simulation.world.bucket import Bucket
-from slackwater.testing.simulation.world.event_queue import EventQueue
-from slackwater.testing.simulation.world.file_rows import ROW_BYTES
+from slackwater.testing.simulation.world.event_queue import POLLERS, VISIBILITY_S, EventQueue, queue_url
+from slackwater.testing.simulation.world.file_rows import ROW_BYTES, SCHEMA
 from slackwater.testing.simulation.world.interruptions import Interruptions
 from slackwater.testing.simulation.world.schedule import Life, Schedule
 from slackwater.testing.simulation.world.simulated_clock import SimulatedClock
@@ -35,12 +34,12 @@ _PLACE = Location("s3://simulated/root")
 
 
 class World:
-    """A bucket, a disk, processes, and the schedule of what they do.
+    """A bucket, a disk, processes, and the schedule of their events.
 
     Args:
-        scenario: how everything is set.
+        scenario: all settings.
         random: makes every choice.
-        turn: lets one thing happen.
+        turn: lets one event happen.
         on_event: see `Schedule`.
     """
 
@@ -64,7 +63,6 @@ class World:
         self.faults = StoreFaults()
         self.definition = _definition(scenario)
         self.recovery = RecoverySettings()
-        self.keeps_house = scenario.keep_epochs is not None
         self.must_settle = scenario.must_settle
         self.patience_s = scenario.patience_s
         self.views: tuple[ModelView, ...] = (
@@ -86,16 +84,16 @@ class World:
 
     @property
     def process(self) -> SimulatedProcess | None:
-        """The one that was started last."""
+        """The process that was started last."""
         return self.processes[-1] if self.processes else None
 
     def start_process(self) -> None:
-        """A process starts, whoever else runs.  With the first one, queues begin to be told of what happens."""
+        """Starts a process beside all others.  With the first one, queues begin to hear of changes."""
         self.bucket.queues = self.queues
         self.processes.append(SimulatedProcess(self, f"run-{len(self.processes) + 1}"))
 
     def thaw(self) -> None:
-        """Every frozen process goes on."""
+        """Every frozen process continues."""
         for each in self.processes:
             each.frozen = False
         self.schedule.thaw()
@@ -111,7 +109,7 @@ class World:
         )
 
     def path_of(self, path: str) -> PathKey:
-        """`source/path` as source and path; without a source the first one's is meant."""
+        """`source/path` as source and path; a path without a source is of the first source."""
         source, slash, name = path.rpartition("/")
         return (source, name) if slash else (self.definition.sources[0].name, path)
 
@@ -126,7 +124,7 @@ def _definition(scenario: Scenario) -> PipelineDefinition:
                 location=_PLACE,
                 format=Parquet(),
                 schema=SCHEMA if scenario.schema_known else None,
-                discovery=Listing(interval_s=scenario.listing_s),
+                discovery=_discovery(scenario, name),
                 policy=FilePolicy(on_change=scenario.on_change),
                 schema_evolution="add_columns" if scenario.adds_columns else "strict",
                 order=scenario.order,
@@ -145,5 +143,19 @@ def _definition(scenario: Scenario) -> PipelineDefinition:
             piece_bytes=ROW_BYTES * scenario.piece_rows,
             max_files_waiting=scenario.files_waiting,
         ),
-        retention=RetentionSettings(keep_s=0, keep_epochs=scenario.keep_epochs or 100),
+        retention=_retention(scenario),
+    )
+
+
+def _retention(scenario: Scenario) -> RetentionSettings:
+    if scenario.keep_epochs is None:
+        return RetentionSettings(keep_s=10**9)
+    return RetentionSettings(keep_s=0, keep_epochs=scenario.keep_epochs)
+
+
+def _discovery(scenario: Scenario, source: str) -> Listing | Notifications:
+    if not scenario.notifications:
+        return Listing(interval_s=scenario.listing_s)
+    return Notifications(
+        queue_url=queue_url(source), relist_interval_s=scenario.listing_s, visibility_s=VISIBILITY_S, pollers=POLLERS
     )

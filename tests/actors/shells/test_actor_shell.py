@@ -7,22 +7,24 @@ import structlog
 
 from actors.exchange.barrier_aligner import BarrierAligner
 from actors.exchange.edge import Outlet
-from actors.hosting.shell import ActorShell, report_every_s
+from actors.hosting.ray_runtime import RayRuntime
 from actors.protocol.barrier import Barrier
-from actors.protocol.instructions import Collect, Instruction
+from actors.protocol.instructions import Collect, FlowInstruction
 from actors.protocol.messages import Message
 from actors.protocol.reports import CollectReport
+from actors.shells.actor_shell import ActorShell, Coordinating, times_slower
+from actors.shells.runtime import Actor
 from tests.actors.flow import barrier, files
 
 
-class Failing(ActorShell):
+class Failing(ActorShell[FlowInstruction]):
     """Fails at its first message."""
 
     def __init__(self) -> None:
-        super().__init__(name="failing", edges=["a"], coordinator=None)
+        super().__init__(name="failing", edges=["a"], coordinator=Unheard(), runtime=RayRuntime("failing"))
         self.taken = 0
 
-    def on_message(self, edge: str, message: Message) -> list[Instruction]:
+    def on_message(self, edge: str, message: Message) -> list[FlowInstruction]:
         self.taken += 1
         raise ValueError("the disk is full")
 
@@ -40,9 +42,11 @@ def test_an_actor_that_failed_takes_no_further_message_and_says_why() -> None:
 
 
 @pytest.mark.parametrize("fails", [False, True], ids=["all leaves", "something fails"])
-def test_an_actor_that_has_stopped_is_over_when_whatever_it_sends_has_left(fails: bool) -> None:
+def test_an_actor_that_has_stopped_is_over_when_all_it_sends_has_left(fails: bool) -> None:
     async def story() -> list[str]:
-        shell = ActorShell(name="leaving", edges=[], coordinator=None)
+        shell = ActorShell[FlowInstruction](
+            name="leaving", edges=[], coordinator=Unheard(), runtime=RayRuntime("leaving")
+        )
         left: list[str] = []
         may_leave = asyncio.Event()
 
@@ -53,7 +57,7 @@ def test_an_actor_that_has_stopped_is_over_when_whatever_it_sends_has_left(fails
             left.append(name)
 
         for name in ("a", "b"):
-            shell.run_leaving(leave(name))
+            shell.beside_leaving(leave, name)
         shell.end()
         joined = asyncio.ensure_future(shell.join())
         for _ in range(10):
@@ -70,21 +74,24 @@ def test_an_actor_that_has_stopped_is_over_when_whatever_it_sends_has_left(fails
     assert asyncio.run(story()) == ([] if fails else ["a", "b"])
 
 
-class Collecting(ActorShell):
+class Collecting(ActorShell[FlowInstruction]):
     """Collects an epoch when its barrier has come on both edges, and says so."""
 
     def __init__(self) -> None:
-        super().__init__(name="collecting", edges=["a", "b"], coordinator=Unheard())
+        super().__init__(name="collecting", edges=["a", "b"], coordinator=Unheard(), runtime=RayRuntime("collecting"))
         self._aligner = BarrierAligner(["a", "b"])
 
-    def on_message(self, edge: str, message: Message) -> list[Instruction]:
+    def on_message(self, edge: str, message: Message) -> list[FlowInstruction]:
         self._log.warning("taken", edge=edge)
         taken = self._aligner.on_message(edge, message)
         return [Collect(CollectReport("collecting", each.epoch.prev)) for each in taken if isinstance(each, Barrier)]
 
+    def perform(self, instruction: FlowInstruction) -> None:
+        self.perform_flow(instruction)
 
-class Unheard:
-    """A coordinator whose answers nobody waits for."""
+
+class Unheard(Actor[Coordinating]):
+    """A coordinator that no call reaches."""
 
     collect = property(lambda self: self)
 
@@ -114,5 +121,5 @@ def test_a_line_of_an_actor_has_the_epoch_that_is_open_for_it() -> None:
 
 
 def test_many_actors_report_no_more_often_than_a_few() -> None:
-    assert report_every_s(1) == report_every_s(4) == 0.01
-    assert 256 / report_every_s(256) == pytest.approx(4 / report_every_s(4))
+    assert times_slower(1) == times_slower(4) == 1.0
+    assert 256 / times_slower(256) == 4

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from actors.coordination.instructions import Commit
-from actors.hosting.owned_store import OwnedStore
+from actors.hosting.ray_runtime import RayRuntime
+from actors.shells.owned_store import OwnedStore
 from state.clock import SystemClock
 from state.epoch import next_epoch
 from state.lance.lance_root import LanceRoot
@@ -29,7 +30,7 @@ class Life:
         self.root = LanceRoot(Location(str(root)), SystemClock())
         store = self.root.create_or_open()
         store.take_over("run")
-        self.store = OwnedStore(store, self.root, FEW)
+        self.store = OwnedStore(store, self.root, RayRuntime("coordinator"), FEW)
         self._epoch = 0
 
     async def commit(self) -> None:

@@ -1,0 +1,72 @@
+"""Makes the Ray actors of one attempt, each with its place and its resources."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+import ray
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from actors.hosting.exchange_actors import DispatcherActor, MergerActor
+from actors.hosting.fetch_actor import FetchActor
+from actors.hosting.list_actor import ListActor
+from actors.protocol.vnode_mapping import VnodeMapping
+from actors.shells.actor_shell import Coordinating
+from actors.shells.exchange_shells import DispatcherShell, MergerShell, Sender
+from actors.shells.fetch_shell import FetchShell, FetchStart
+from actors.shells.list_shell import ListShell, ListStart
+from actors.shells.runtime import Actor
+from actors.sources.placement import PlacementSettings
+from state.location import Location
+
+_Shell = TypeVar("_Shell")
+_ONCE = {"max_restarts": 0, "max_concurrency": 1000}
+
+
+class RayActors:
+    """Makes and ends actors.  See `ActorFactory`.
+
+    Args:
+        coordinator: the actor that all of them report to.
+        root: the place that the pipeline writes to.
+        placement: nodes and resources.
+    """
+
+    def __init__(self, coordinator: Actor[Coordinating], root: Location, placement: PlacementSettings) -> None:
+        self._coordinator, self._root = coordinator, root
+        self._control = control_options(placement, near=ray.get_runtime_context().get_node_id())
+        self._fetch = fetch_options(placement)
+
+    def make_list(self, name: str, edges: Sequence[str], start: ListStart) -> Actor[ListShell]:
+        return self._make(ListActor, self._control, name=name, edges=edges, root=self._root, start=start)
+
+    def make_dispatcher(self, name: str, edges: Sequence[str], mapping: VnodeMapping) -> Actor[DispatcherShell]:
+        return self._make(DispatcherActor, self._control, name=name, edges=edges, mapping=mapping)
+
+    def make_fetcher(self, name: str, edges: Sequence[str], start: FetchStart) -> Actor[FetchShell]:
+        return self._make(FetchActor, self._fetch, name=name, edges=edges, root=self._root, start=start)
+
+    def make_merger(self, name: str, edges: Sequence[str], senders: Mapping[str, Actor[Sender]]) -> Actor[MergerShell]:
+        return self._make(MergerActor, self._control, name=name, edges=edges, senders=senders)
+
+    def end(self, actor: Actor[FetchShell]) -> None:
+        ray.kill(actor)
+
+    def _make(self, shell: type[_Shell], options: Mapping[str, Any], **arguments: Any) -> Actor[_Shell]:
+        actor: Actor[_Shell] = ray.remote(shell).options(**options).remote(coordinator=self._coordinator, **arguments)
+        return actor
+
+
+def control_options(placement: PlacementSettings, near: str) -> dict[str, Any]:
+    """Options of an actor that computes little: on a node if that has the resources, else on another one."""
+    return {
+        **_ONCE,
+        **placement.control.options(),
+        "scheduling_strategy": NodeAffinitySchedulingStrategy(near, soft=True),
+    }
+
+
+def fetch_options(placement: PlacementSettings) -> dict[str, Any]:
+    """Options of a fetch actor: on the node that has the fewest."""
+    return {**_ONCE, **placement.fetch.options(), "scheduling_strategy": "SPREAD"}

@@ -1,0 +1,140 @@
+"""The connection of this process to Ray: to a cluster, or to a Ray of its own without needless processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import ray
+from ray._private.node import Node
+
+from actors.telemetry.text import first_line
+from state.errors import RunFailedError, SettingsError
+
+_LOCAL = "local"
+_TASK_S = 60.0
+# Ray starts three processes beside a node of its own: one that asks a cloud for more machines, one that carries the
+# lines of workers' logs to drivers, and the head of the dashboard, which without a dashboard only reports usage.  They
+# take two CPU seconds and a second and a half of every start.
+_NOT_STARTED = ("start_monitor", "start_log_monitor", "start_api_server")
+
+
+def connect_ray(
+    *, address: str | None, num_cpus: int, namespace: str, runtime_env: Mapping[str, Any] | None = None
+) -> bool:
+    """Connects this process to Ray: to the cluster at the address, else at `RAY_ADDRESS`, else to one that it starts.
+
+    Args:
+        address: as `ray.init` takes it; "local" starts a Ray of its own even with `RAY_ADDRESS`.
+        num_cpus: logical CPUs of a Ray that is started here, at least.
+        namespace: see `RaySettings`.
+        runtime_env: of its workers, as `ray.init` takes it.
+
+    Returns:
+        True for a new connection: the caller must `disconnect_ray`.
+
+    Raises:
+        SettingsError: the address is of Ray's client, or of its job server.
+        RunFailedError: no cluster answers there.
+    """
+    if ray.is_initialized():
+        return False
+    options: dict[str, Any] = {"namespace": namespace, "log_to_driver": False, "logging_level": "error"}
+    if runtime_env:
+        options["runtime_env"] = dict(runtime_env)
+    joined = ray_address(address)
+    # Ray's own lines, of a node that died, stand in logs.
+    os.environ.setdefault("RAY_COLOR_PREFIX", "0")
+    with _own_sigterm():
+        if joined is None:
+            cpus = max(num_cpus, os.cpu_count() or 1)
+            with lean_ray():
+                ray.init(address=_LOCAL, num_cpus=cpus, include_dashboard=False, **options)
+            return True
+        try:
+            ray.init(address=joined, **options)
+        except (ConnectionError, ValueError, RuntimeError) as error:
+            raise RunFailedError(
+                f"there is no Ray cluster at {joined}: {first_line(error)}; start it, or take RAY_ADDRESS and "
+                "RaySettings(address=...) away to run on this machine alone"
+            ) from error
+    return True
+
+
+def ray_address(address: str | None) -> str | None:
+    """The address of the cluster that a run joins; None if it starts one on this machine.
+
+    Args:
+        address: the address in its settings.
+
+    Raises:
+        SettingsError: the address is of Ray's client, or of its job server: a run is a part of the cluster.
+    """
+    chosen = address or os.environ.get("RAY_ADDRESS") or _LOCAL
+    if "://" in chosen:
+        raise SettingsError(
+            f"the Ray address {chosen} is one to submit jobs to: run in the cluster, by "
+            "ray job submit --working-dir . -- python JOB.py, or give the address of the cluster itself, HOST:6379"
+        )
+    return None if chosen == _LOCAL else chosen
+
+
+@contextmanager
+def _own_sigterm() -> Iterator[None]:
+    """Ray takes SIGTERM for itself; a handler that the program has installed stays."""
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        if callable(before) and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, before)
+
+
+def disconnect_ray() -> None:
+    """Ends the connection, and a Ray that was started for it."""
+    ray.shutdown()
+
+
+def tried_task() -> dict[str, float]:
+    """Runs one task.  Returns the resources of the connected cluster: nodes, CPUs and bytes.
+
+    Raises:
+        ray.exceptions.RayError: no worker can be started.
+    """
+    alive = [node for node in ray.nodes() if node["Alive"]]
+    resources = ray.cluster_resources()
+    ray.get(ray.remote(_do_nothing).options(num_cpus=0).remote(), timeout=_TASK_S)
+    return {
+        "nodes": len(alive),
+        "cpus": resources.get("CPU", 0.0),
+        "memory": resources.get("memory", 0.0),
+        "object_store_memory": resources.get("object_store_memory", 0.0),
+    }
+
+
+def _do_nothing() -> None:
+    """The task of `tried_task`."""
+
+
+@contextmanager
+def lean_ray() -> Iterator[None]:
+    """Within it `ray.init` starts no needless process; a Ray whose node is made otherwise starts as it always does."""
+    replaced = {name: getattr(Node, name, None) for name in _NOT_STARTED}
+    if not all(map(callable, replaced.values())):
+        yield
+        return
+    for name in replaced:
+        setattr(Node, name, _start_nothing)
+    try:
+        yield
+    finally:
+        for name, method in replaced.items():
+            setattr(Node, name, method)
+
+
+def _start_nothing(_node: Node, **_options: Any) -> None:
+    """Starts nothing."""

@@ -1,0 +1,210 @@
+"""The actors of one attempt: made together, connected, and told the coordinator's decisions.
+
+References belong to one attempt, so that nothing of an old attempt can write into a new one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from actors.exchange.edge import Outlet
+from actors.files import FileKey
+from actors.listing.listing_state import NEVER_LISTED
+from actors.protocol.barrier import Barrier
+from actors.protocol.vnode_mapping import VnodeMapping
+from actors.recovery.recovery import RecoveredState
+from actors.shells.actor_shell import Receiver
+from actors.shells.exchange_shells import DispatcherShell, MergerShell, Sender
+from actors.shells.fetch_shell import FetchShell, FetchStart
+from actors.shells.list_shell import ListShell, ListStart
+from actors.shells.runtime import Actor, Runtime
+from actors.sources.discovery import Notifications
+from actors.sources.pipeline_definition import COORDINATOR, DISPATCHER, MERGER, PipelineDefinition, Topology
+
+
+class ActorFactory(Protocol):
+    """Makes and ends the actors of one attempt, which all report to one coordinator."""
+
+    def make_list(self, name: str, edges: Sequence[str], start: ListStart) -> Actor[ListShell]: ...
+
+    def make_dispatcher(self, name: str, edges: Sequence[str], mapping: VnodeMapping) -> Actor[DispatcherShell]: ...
+
+    def make_fetcher(self, name: str, edges: Sequence[str], start: FetchStart) -> Actor[FetchShell]: ...
+
+    def make_merger(
+        self, name: str, edges: Sequence[str], senders: Mapping[str, Actor[Sender]]
+    ) -> Actor[MergerShell]: ...
+
+    def end(self, actor: Actor[FetchShell]) -> None: ...
+
+
+class ActorGroup:
+    """List, dispatch, fetch and merge actors, connected.
+
+    Args:
+        runtime: the world around the coordinator, which calls them.
+        actors: makes them.
+        definition: the pipeline.
+        mapping: the fetch actors at first, and their vnodes.
+        recovered: the state where the attempt begins; every actor gets its share of it.
+        open_sources: source → schema, of the sources that may be read.
+        poisoned: see `FetchExecutor`.
+        spent: source → LIST requests of the last hour, see `RequestBudget`.
+        stored: see `FetchStart`.
+    """
+
+    def __init__(
+        self,
+        *,
+        runtime: Runtime,
+        actors: ActorFactory,
+        definition: PipelineDefinition,
+        mapping: VnodeMapping,
+        recovered: RecoveredState,
+        open_sources: Mapping[str, pa.Schema],
+        poisoned: Mapping[FileKey, str],
+        spent: Mapping[str, tuple[int, ...]],
+        stored: Mapping[str, str],
+    ) -> None:
+        self._runtime, self._actors, self._definition = runtime, actors, definition
+        self._poisoned, self._stored = poisoned, stored
+        self._schemas, self._columns = dict(open_sources), dict[str, Sequence[str]]()
+        self._told_by_events = [
+            source.name for source in definition.sources if isinstance(source.discovery, Notifications)
+        ]
+        topology = Topology(definition, mapping.owners)
+        self._lists = {
+            source.name: actors.make_list(
+                name,
+                [COORDINATOR],
+                ListStart(
+                    source=source,
+                    seen=recovered.seen[source.name],
+                    schema_known=source.name in open_sources,
+                    sampled=recovered.num_waiting(source.name, poisoned),
+                    spent=spent.get(source.name, ()),
+                    not_before=recovered.catalog.not_before[source.name],
+                    listed=recovered.listed.get(source.name, NEVER_LISTED),
+                ),
+            )
+            for name, source in zip(topology.lists, definition.sources, strict=True)
+        }
+        self._dispatcher = actors.make_dispatcher(DISPATCHER, list(topology.lists), mapping)
+        self._fetchers = {name: self._make_fetcher(name, mapping, recovered) for name in mapping.owners}
+        self.merger = actors.make_merger(MERGER, list(topology.fetchers), self._fetchers)
+        self._list_names = tuple(topology.lists)
+        self._barrier_edges = {source: Outlet(COORDINATOR) for source in self._lists}
+
+    @property
+    def actors(self) -> dict[str, Actor[Any]]:
+        """Name → actor."""
+        lists = dict(zip(self._list_names, self._lists.values(), strict=True))
+        return {**lists, DISPATCHER: self._dispatcher, **self._fetchers, MERGER: self.merger}
+
+    async def connect(self) -> None:
+        """Opens all edges, from the end of the flow to its beginning; returns when every actor is up."""
+        call = self._runtime.call
+        calls = [
+            call(self.merger, MergerShell.connect, {}),
+            *(call(fetcher, FetchShell.connect, {MERGER: self.merger}) for fetcher in self._fetchers.values()),
+            call(self._dispatcher, DispatcherShell.connect, self._fetchers),
+            *(call(lister, ListShell.connect, {DISPATCHER: self._dispatcher}) for lister in self._lists.values()),
+        ]
+        for each in calls:
+            await each
+
+    def make_fetchers(self, mapping: VnodeMapping) -> dict[str, Actor[FetchShell]]:
+        """Makes the fetch actors of a mapping that do not exist yet; `connect_fetchers` waits for them."""
+        new = {name: self._make_fetcher(name, mapping) for name in mapping.owners if name not in self._fetchers}
+        self._fetchers |= new
+        for fetcher in new.values():
+            self._runtime.tell(fetcher, FetchShell.read_columns, self._columns)
+        return new
+
+    async def connect_fetchers(
+        self, new: Mapping[str, Actor[FetchShell]], before: VnodeMapping, after: VnodeMapping
+    ) -> None:
+        """Opens the edges of new fetch actors, and the edges over which vnodes are handed over."""
+        call = self._runtime.call
+        peers: dict[str, set[str]] = {}
+        for taker in after.owners:
+            for giver in before.givers_to(taker, after):
+                peers.setdefault(taker, set()).add(giver)
+                peers.setdefault(giver, set()).add(taker)
+        calls = [
+            call(self.merger, MergerShell.add_senders, new),
+            *(call(fetcher, FetchShell.connect, {MERGER: self.merger}) for fetcher in new.values()),
+            call(self._dispatcher, DispatcherShell.connect, new),
+            *(
+                call(self._fetchers[name], FetchShell.meet, {each: self._fetchers[each] for each in sorted(met)})
+                for name, met in peers.items()
+            ),
+        ]
+        for each in calls:
+            await each
+
+    def prepare_move(self, number: int, before: VnodeMapping, after: VnodeMapping, *, rest: bool) -> None:
+        """Tells the owners of vnodes which of them are about to move."""
+        for name in before.owners:
+            vnodes = before.moves_from(name, after).keys()
+            self._runtime.tell(self._fetchers[name], FetchShell.on_moving, number, frozenset(vnodes), rest)
+
+    def end_fetcher(self, name: str) -> None:
+        """Ends a fetch actor that has handed over everything, and whose blocks have been read."""
+        self._actors.end(self._fetchers.pop(name))
+
+    def inject(self, barrier: Barrier) -> None:
+        """Sends a barrier into the flow, at every list actor."""
+        for source, lister in self._lists.items():
+            self._runtime.tell(lister, Receiver.receive, self._barrier_edges[source].send(barrier))
+
+    def decide_schema(self, source: str, schema: pa.Schema) -> None:
+        """Tells a source's schema to its list actor and to the fetch actors."""
+        self._schemas[source] = schema
+        for fetcher in self._fetchers.values():
+            self._runtime.tell(fetcher, FetchShell.schema, source, schema)
+        self._runtime.tell(self._lists[source], ListShell.schema, True)
+
+    def read_columns(self, columns: Mapping[str, Sequence[str]]) -> None:
+        """Tells the fetch actors which columns of each source are of use."""
+        self._columns |= columns
+        for fetcher in self._fetchers.values():
+            self._runtime.tell(fetcher, FetchShell.read_columns, columns)
+
+    def mark(self, mark: int) -> None:
+        """Asks every list actor for a report when it has handed on what is there now."""
+        for lister in self._lists.values():
+            self._runtime.tell(lister, ListShell.mark, mark)
+
+    def committed(self, epoch: int) -> None:
+        """Tells the list actors of sources with a queue of events that an epoch is committed."""
+        for source in self._told_by_events:
+            self._runtime.tell(self._lists[source], ListShell.committed, epoch)
+
+    def try_next_file(self, source: str) -> None:
+        """None of the files that were to show a source's schema could be read: the next ones go ahead."""
+        self._runtime.tell(self._lists[source], ListShell.schema, False)
+
+    def _make_fetcher(
+        self, name: str, mapping: VnodeMapping, recovered: RecoveredState | None = None
+    ) -> Actor[FetchShell]:
+        start = FetchStart(
+            settings=self._definition.fetch,
+            num_fetchers=len(mapping.owners),
+            sources=self._definition.sources,
+            schemas=dict(self._schemas),
+            poisoned=self._poisoned,
+            stored=self._stored,
+        )
+        if recovered is not None:
+            start = replace(
+                start,
+                unfinished=[each for each in recovered.unfinished if mapping.owner_of(*each.path_key) == name],
+                without_rows=[key for key in recovered.without_rows if mapping.owner_of(*key[:2]) == name],
+                held=[path for path in recovered.held if mapping.owner_of(*path) == name],
+            )
+        return self._actors.make_fetcher(name, [DISPATCHER], start)

@@ -1,0 +1,349 @@
+"""The shell of the fetch step of one share of the vnodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from actors.exchange.edge import Outlet
+from actors.fetching.fetch_executor import FetchExecutor
+from actors.fetching.file_progress import Ending, FileProgress
+from actors.fetching.file_versions import FileVersions
+from actors.fetching.instructions import (
+    CloseFile,
+    CloseFiles,
+    EmitBlock,
+    FetchInstruction,
+    HandOver,
+    InferSchema,
+    ReadPiece,
+    StagePiece,
+)
+from actors.fetching.read_buffers import Piece
+from actors.file_errors import EmptyFile, ObjectChanged, ObjectVanished, UnreadableFile
+from actors.files import FileKey, FileVersion, PathKey
+from actors.protocol.barrier import Barrier, Update
+from actors.protocol.blocks import Block, StoredBlock
+from actors.protocol.instructions import ProposeColumns, ProposeSchema
+from actors.protocol.messages import Envelope, Message
+from actors.protocol.reports import FetchProgress
+from actors.reading.open_file import NewColumns
+from actors.rows import Offset, Rows
+from actors.settings import FetchSettings
+from actors.shells.actor_shell import ActorShell, Coordinating, Receiver, times_slower
+from actors.shells.runtime import Actor, Runtime
+from actors.sources.source import SourceDefinition, appending, orders, replacing
+from state.errors import AccessDeniedError, SchemaError, StorageUnavailableError
+from state.store.root import Root
+
+READ, STAGE = "read", "stage"
+"""Pools of threads: reading may take all of one for as long as the store likes."""
+
+
+@dataclass(frozen=True)
+class FetchStart:
+    """The sources of a fetch actor, and where its work begins.
+
+    Args:
+        settings: limits of reading.
+        num_fetchers: number of fetch actors.
+        sources: every source of the pipeline.
+        schemas: source → schema, as far as they are decided.
+        poisoned: see `FetchExecutor`.
+        stored: materialized source → the dataset of its rows, relative to the root.
+        unfinished, without_rows, held: see `FileQueue`.
+    """
+
+    settings: FetchSettings
+    num_fetchers: int
+    sources: Sequence[SourceDefinition]
+    schemas: Mapping[str, pa.Schema]
+    poisoned: Mapping[FileKey, str]
+    stored: Mapping[str, str]
+    unfinished: Sequence[FileProgress] = ()
+    without_rows: Sequence[FileKey] = ()
+    held: Sequence[PathKey] = ()
+
+
+class ReadableFile(Protocol):
+    """A file between its first piece and its last.  See `OpenFile`."""
+
+    def infer_schema(self) -> pa.Schema: ...
+
+    def next_piece(
+        self, schema: pa.Schema, offset: Offset, columns: Collection[str] | None = None
+    ) -> tuple[Rows, bool]: ...
+
+    def settle(self) -> None: ...
+
+    def take_cost(self) -> tuple[int, int]: ...
+
+
+class Files(Protocol):
+    """The files of one source.  See `SourceReader`."""
+
+    schema: pa.Schema | None
+    columns: frozenset[str] | None
+
+    def open(self, file: FileVersion) -> ReadableFile: ...
+
+    def check(self) -> None: ...
+
+
+class Blocks(Protocol):
+    """Rows on their way out of a fetch actor."""
+
+    def put(self, block: EmitBlock, columns: frozenset[str] | None) -> tuple[Block, Callable[[], StoredBlock] | None]:
+        """Makes a block that Spark can read.
+
+        Args:
+            block: the rows.
+            columns: the columns that views use; None for all.
+
+        Returns:
+            The block; and for a materialized source the call, which blocks, that stores all of its rows.
+        """
+        ...
+
+    def store(self, piece: Piece, epoch: int) -> StoredBlock:
+        """Stores the rows of a piece of a materialized source.  Blocks."""
+        ...
+
+
+class Cache(Protocol):
+    """The actor's part of the cache of this machine."""
+
+    def resize(self, max_bytes: int) -> None: ...
+
+
+class FetchShell(ActorShell[FetchInstruction]):
+    """Hosts a `FetchExecutor` and reads its files in threads.
+
+    Args:
+        open_root: opens the root of the pipeline.
+        start: the sources, and where the work begins.
+        files: source → its files.
+        blocks: rows on their way out.
+        cache: see `Cache`; None without one.
+    """
+
+    reports_progress = True
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        edges: Sequence[str],
+        coordinator: Actor[Coordinating],
+        runtime: Runtime,
+        open_root: Callable[[], Root],
+        start: FetchStart,
+        files: Mapping[str, Files],
+        blocks: Blocks,
+        cache: Cache | None = None,
+    ) -> None:
+        super().__init__(name=name, edges=edges, coordinator=coordinator, runtime=runtime, open_root=open_root)
+        self._settings, self._files, self._blocks, self._cache = start.settings, files, blocks, cache
+        self._stored = frozenset(start.stored)
+        self._pace(start.num_fetchers)
+        self._peers: dict[str, tuple[Actor[Receiver], Outlet]] = {}
+        self._open: dict[FileVersion, ReadableFile] = {}
+        self._used: dict[str, frozenset[str]] = {}
+        self._edge = Outlet(name, start.settings.max_bytes_in_flight)
+        sources = start.sources
+        self._executor = FetchExecutor(
+            actor=name,
+            settings=start.settings,
+            num_fetchers=start.num_fetchers,
+            outlet=self._edge,
+            files=FileVersions(
+                start.unfinished,
+                start.without_rows,
+                appending(sources),
+                replacing(sources),
+                start.held,
+                orders(sources),
+            ),
+            known_schemas=start.schemas,
+            poisoned=start.poisoned,
+            policies={source.name: source.policy for source in sources},
+        )
+
+    # -- calls of other actors ------------------------------------------------------------------------------------
+
+    async def meet(self, peers: Mapping[str, Actor[Receiver]]) -> None:
+        """Opens edges to and from other fetch actors, with which vnodes are exchanged."""
+        for name, peer in peers.items():
+            self._peers.setdefault(name, (peer, Outlet(self.name)))
+            self._inlet.add(name)
+
+    async def on_moving(self, number: int, vnodes: Set[int], rest: bool) -> None:
+        """Vnodes of this fetch actor are about to move, see `FetchExecutor.on_moving`."""
+        with self.guard():
+            self.do(self._executor.on_moving(number, vnodes, self.now_s(), rest=rest))
+
+    async def schema(self, source: str, schema: pa.Schema) -> None:
+        """The schema of a source is decided, or has got columns."""
+        with self.guard():
+            self._files[source].schema = schema
+            self.do(self._executor.on_schema(source, self.now_s()))
+
+    async def read_columns(self, columns: Mapping[str, Sequence[str]]) -> None:
+        """The views use only these columns of a source.
+
+        Files that are opened from now on are read without the others.  Of a materialized source all columns are read
+        and stored, and the others are kept from Spark.  Files that are being read
+        are opened again when a view needs more than before.
+        """
+        with self.guard():
+            for source, names in columns.items():
+                if source in self._stored:
+                    self._used[source] = frozenset(names)
+                    continue
+                before, self._files[source].columns = self._files[source].columns, frozenset(names)
+                if before is not None and not before.issuperset(names):
+                    self._open = {file: each for file, each in self._open.items() if file.source != source}
+
+    async def grant(self, nbytes: int) -> None:
+        """Spark has released bytes that came from here."""
+        with self.guard():
+            self.do(self._executor.on_grant(nbytes, self.now_s()))
+
+    # -- the executor ---------------------------------------------------------------------------------------------
+
+    def outlet(self) -> Outlet:
+        return self._edge
+
+    def on_message(self, edge: str, message: Message) -> list[FetchInstruction]:
+        if isinstance(message, Barrier) and isinstance(message.mutation, Update):
+            owners = message.mutation.after.owners
+            self._pace(len(owners))
+            self._share_cache(owners)
+        return self._executor.on_message(message, self.now_s())
+
+    def on_time(self) -> list[FetchInstruction]:
+        return self._executor.on_time(self.now_s())
+
+    def progress(self) -> FetchProgress:
+        return self._executor.progress()
+
+    # -- instructions ---------------------------------------------------------------------------------------------
+
+    def perform(self, instruction: FetchInstruction) -> None:
+        match instruction:
+            case ReadPiece():
+                self.beside(self._read, instruction.file, instruction.offset)
+            case EmitBlock():
+                self._emit(instruction)
+            case InferSchema():
+                self.beside(self._infer, instruction.file)
+            case StagePiece():
+                self.beside(self._stage_piece, instruction.piece, instruction.epoch)
+            case ProposeSchema():
+                self._runtime.tell(self._coordinator, Coordinating.propose_schema, instruction)
+            case ProposeColumns():
+                self._runtime.tell(
+                    self._coordinator, Coordinating.propose_columns, instruction.source, instruction.columns
+                )
+            case HandOver():
+                receiver, outlet = self._peers[instruction.to]
+                # Called now, before the rest takes the time of this actor; a call is lost with its sender, so it is
+                # waited for.
+                envelope = outlet.send(instruction.handover)
+                self.beside_leaving(_arrived, self._runtime.call(receiver, Receiver.receive, envelope))
+            case CloseFile():
+                self._open.pop(instruction.file, None)
+            case CloseFiles():
+                self._open.clear()
+            case _:
+                self.perform_flow(instruction)
+
+    def _pace(self, num_fetchers: int) -> None:
+        self._report_every_s = self._runtime.report_every_s * times_slower(num_fetchers)
+
+    def _share_cache(self, owners: Collection[str]) -> None:
+        """A fetch actor that leaves keeps nothing."""
+        if self._cache is not None and self._settings.cache is not None:
+            share = self._settings.cache.max_bytes // len(owners)
+            self._cache.resize(share if self.name in owners else 0)
+
+    def _emit(self, instruction: EmitBlock) -> None:
+        block, store = self._blocks.put(instruction, self._used.get(instruction.source))
+        if store is None:
+            self.send(block)
+        else:
+            # It has its number now, so that later messages come behind it.
+            self.beside_leaving(self._send_stored, self._edge.send(block), block, store)
+
+    async def _send_stored(self, envelope: Envelope, block: Block, store: Callable[[], StoredBlock]) -> None:
+        stored = await self._runtime.in_thread(store, STAGE)
+        [(receiver, _)] = self._outlets.values()
+        message = replace(envelope, message=replace(block, stored=stored))
+        self._runtime.tell(receiver, Receiver.receive, message)
+
+    async def _stage_piece(self, piece: Piece, epoch: int) -> None:
+        stored = await self._runtime.in_thread(partial(self._blocks.store, piece, epoch), STAGE)
+        self.do(self._executor.on_staged(piece.progress.file, stored, self.now_s()))
+
+    async def _read(self, file: FileVersion, offset: Offset) -> None:
+        files = self._files[file.source]
+        open_file = self._open.get(file) or files.open(file)
+        self._open[file] = open_file
+        try:
+            rows, last = await self._runtime.in_thread(
+                partial(open_file.next_piece, files.schema, offset, files.columns), READ
+            )
+        except NewColumns as found:
+            requests, bytes_read = open_file.take_cost()
+            cost = {"requests": requests, "bytes_read": bytes_read}
+            self.do(self._executor.on_new_columns(file, found.columns, **cost, now_s=self.now_s()))
+            return
+        except Exception as error:
+            await self._on_read_error(file, open_file, error)
+            return
+        if last:
+            self._open.pop(file, None)
+        requests, bytes_read = open_file.take_cost()
+        self.do(
+            self._executor.on_piece(file, rows, last=last, requests=requests, bytes_read=bytes_read, now_s=self.now_s())
+        )
+
+    async def _infer(self, file: FileVersion) -> None:
+        open_file = self._open[file] = self._files[file.source].open(file)
+        try:
+            schema = await self._runtime.in_thread(open_file.infer_schema, READ)
+        except SchemaError as error:
+            schema = error
+        except Exception as error:
+            await self._on_read_error(file, open_file, error)
+            return
+        self.do(self._executor.on_inferred(file, schema, self.now_s()))
+
+    async def _on_read_error(self, file: FileVersion, open_file: ReadableFile, error: Exception) -> None:
+        """The ending of a file for an error; an error that is not the file's ends the actor."""
+        self._open.pop(file, None)
+        await self._runtime.in_thread(open_file.settle)
+        if isinstance(error, AccessDeniedError):
+            # Refused for this file alone, or for all of them: then this raises, and no file is marked.
+            await self._runtime.in_thread(self._files[file.source].check)
+        requests, bytes_read = open_file.take_cost()
+        cost = {"requests": requests, "bytes_read": bytes_read}
+        if isinstance(error, StorageUnavailableError):
+            self.do(self._executor.on_unavailable(file, error, **cost, now_s=self.now_s()))
+        elif isinstance(error, (ObjectVanished, ObjectChanged)):
+            ending = Ending("vanished", str(error), is_gone=isinstance(error, ObjectVanished))
+            self.do(self._executor.on_ending(file, ending, **cost, now_s=self.now_s()))
+        elif isinstance(error, EmptyFile):
+            self.do(self._executor.on_ending(file, Ending("done"), **cost, now_s=self.now_s()))
+        elif isinstance(error, (UnreadableFile, AccessDeniedError)):
+            self.do(self._executor.on_ending(file, Ending("quarantined", str(error)), **cost, now_s=self.now_s()))
+        else:
+            raise error
+
+
+async def _arrived(call: Any) -> None:
+    await call

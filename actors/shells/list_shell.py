@@ -1,0 +1,285 @@
+"""The shell of the list step of one source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Protocol, assert_never
+
+from actors.files import FileVersion
+from actors.listing.instructions import FindGone, ListInstruction, ReadPage
+from actors.listing.list_executor import ListExecutor
+from actors.listing.listing_pace import ListingPace
+from actors.listing.listing_state import ListedState, wait_for_listing_s
+from actors.listing.missing_files import GoneFound, find_gone
+from actors.listing.request_budget import RequestBudget
+from actors.listing.seen_index import SeenIndex
+from actors.notifications.event_watch import EventWatch
+from actors.notifications.instructions import (
+    DeleteMessages,
+    EventInstruction,
+    ExtendMessages,
+    LookAt,
+    Receive,
+    ReleaseMessages,
+)
+from actors.notifications.message_tracker import QueueDepth, QueueMessage
+from actors.objects.listing_page import ListingPage, microseconds_of
+from actors.protocol.barrier import Barrier
+from actors.protocol.messages import Message
+from actors.protocol.reports import ListProgress
+from actors.shells.actor_shell import ActorShell, Coordinating
+from actors.shells.runtime import Actor, Event, Runtime
+from actors.sources.path_filter import PathFilter
+from actors.sources.source import SourceDefinition
+from state.errors import ProtocolError
+from state.store.root import Root
+
+
+@dataclass(frozen=True)
+class ListStart:
+    """The source of a list actor, and where its work begins.
+
+    Args:
+        source: the source to list.
+        seen: the files that were handed on before the last commit.
+        schema_known: whether the source's schema is decided.
+        sampled: see `ListExecutor`.
+        spent: see `RequestBudget`.
+        not_before: files that were written earlier are left out; None for no limit.
+        listed: the last listing, as the store knows it.
+    """
+
+    source: SourceDefinition
+    seen: SeenIndex
+    schema_known: bool
+    sampled: int
+    spent: Sequence[int]
+    not_before: datetime | None
+    listed: ListedState
+
+
+class Pages(Protocol):
+    """The pages of one listing after the other."""
+
+    def begin(self) -> None:
+        """Begins a new listing."""
+        ...
+
+    def read(self, most: int) -> ListingPage | None:
+        """The next pages, up to `most`, as one; None at the end.  Blocks."""
+        ...
+
+
+class Events(Protocol):
+    """A source's queue of events, and the bucket that they are about."""
+
+    @property
+    def queue_url(self) -> str:
+        """The queue."""
+        ...
+
+    def watch(self, path_filter: PathFilter) -> EventWatch:
+        """The decisions about when the queue is asked."""
+        ...
+
+    async def claim(self) -> str | None:
+        """Marks the queue as read by this pipeline.  Answer and errors as `MessageQueue.claim`."""
+        ...
+
+    async def receive(self, receive: Receive) -> tuple[list[QueueMessage], QueueDepth | None]:
+        """The messages, and with an extra request the depth of the queue behind them."""
+        ...
+
+    async def look_at(self, paths: Sequence[str]) -> Mapping[str, FileVersion | None]:
+        """Path → the object there now; None without one."""
+        ...
+
+    async def delete(self, messages: Sequence[QueueMessage]) -> None:
+        """Takes messages out of the queue."""
+        ...
+
+    async def extend(self, messages: Sequence[QueueMessage]) -> None:
+        """Keeps messages invisible for another while."""
+        ...
+
+    async def release(self, messages: Sequence[QueueMessage]) -> None:
+        """Lets the next reader receive messages at once."""
+        ...
+
+
+class ListShell(ActorShell[ListInstruction]):
+    """Hosts a `ListExecutor` and lists its bucket, a page at a time.
+
+    Args:
+        open_root: opens the root of the pipeline.
+        start: the source, and where its work begins.
+        pages: its listing.
+        events: its queue; None if the source has none.
+        must_settle: see `ListExecutor`.
+    """
+
+    reports_progress = True
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        edges: Sequence[str],
+        coordinator: Actor[Coordinating],
+        runtime: Runtime,
+        open_root: Callable[[], Root],
+        start: ListStart,
+        pages: Pages,
+        events: Events | None,
+        must_settle: bool,
+    ) -> None:
+        super().__init__(name=name, edges=edges, coordinator=coordinator, runtime=runtime, open_root=open_root)
+        source = start.source
+        self._root, self._pages, self._events = open_root, pages, events
+        self._filter = PathFilter(source.pattern)
+        self._claimed: Event | None = None
+        self._unreadable: set[str] = set()
+        self._has_warned = self._has_stopped = False
+        wait_s = None
+        if events is not None:
+            wait_s = wait_for_listing_s(start.listed, source, events.queue_url, runtime.clock.now())
+        # A directory costs nothing to list.
+        per_hour = None if source.location.is_local else source.discovery.max_requests_per_hour
+        self._executor = ListExecutor(
+            actor=name,
+            source=source.name,
+            path_filter=self._filter,
+            pace=ListingPace(
+                source.discovery.relist_s,
+                RequestBudget(per_hour, start.spent, self.now_s()),
+                self.now_s() + (wait_s or 0.0),
+            ),
+            seen=start.seen,
+            schema_known=start.schema_known,
+            sampled=start.sampled,
+            must_settle=must_settle,
+            not_before_us=None if start.not_before is None else microseconds_of(start.not_before),
+            events=None if events is None else events.watch(self._filter),
+            must_list=wait_s is None,
+            listed=start.listed,
+            removes=source.policy.on_change == "replace",
+            order=source.order,
+        )
+
+    # -- calls of other actors ------------------------------------------------------------------------------------
+
+    async def schema(self, found: bool) -> None:
+        """The files that were sent ahead have shown the source's schema, or none of them could be read."""
+        with self.guard():
+            self.do(self._executor.on_schema(found, self.now_s()))
+
+    async def mark(self, mark: int) -> None:
+        """Asks for a report when everything that is there now has been handed on."""
+        with self.guard():
+            self.do(self._executor.on_mark(mark, self.now_s()))
+
+    async def committed(self, epoch: int) -> None:
+        """All epochs up to this one are committed."""
+        with self.guard():
+            self.do(self._executor.on_committed(epoch, self.now_s()))
+
+    # -- the executor ---------------------------------------------------------------------------------------------
+
+    def on_message(self, edge: str, message: Message) -> list[ListInstruction]:
+        if not isinstance(message, Barrier):
+            raise ProtocolError(f"{self.name}: {type(message).__name__} does not pass here")
+        return self._executor.on_barrier(message, self.now_s())
+
+    def on_time(self) -> list[ListInstruction]:
+        return self._executor.on_time(self.now_s())
+
+    def progress(self) -> ListProgress:
+        return self._executor.progress()
+
+    def end(self) -> None:
+        """Messages that are received from now on are for the next reader: they wait for the last commit."""
+        self._has_stopped = True
+        super().end()
+
+    # -- instructions ---------------------------------------------------------------------------------------------
+
+    def perform(self, instruction: ListInstruction) -> None:
+        match instruction:
+            case ReadPage():
+                self.beside(self._read_page, instruction)
+            case FindGone():
+                self.beside(self._find_gone, instruction)
+            case Receive() | LookAt() | DeleteMessages() | ExtendMessages() | ReleaseMessages():
+                if self._events is None:
+                    raise ProtocolError(f"{self.name}: {type(instruction).__name__} without a queue of events")
+                self._ask(self._events, instruction)
+            case _:
+                self.perform_flow(instruction)
+
+    def _ask(self, events: Events, instruction: EventInstruction) -> None:
+        match instruction:
+            case Receive():
+                self.beside(self._receive, events, instruction)
+            case LookAt():
+                self.beside(self._look_at, events, instruction)
+            case DeleteMessages():
+                self.beside_leaving(events.delete, instruction.messages)
+            case ExtendMessages():
+                self.beside(events.extend, instruction.messages)
+            case ReleaseMessages():
+                self.beside_leaving(events.release, instruction.messages)
+            case _:
+                assert_never(instruction)
+
+    async def _receive(self, events: Events, receive: Receive) -> None:
+        if self._claimed is None:
+            self._claimed = self.beside(self._claim, events)
+        await self._claimed.wait()
+        if self._failure is not None:
+            # The queue may be another pipeline's.
+            return
+        messages, depth = await events.receive(receive)
+        if self._has_stopped:
+            await events.release(messages)
+            return
+        self.do(self._executor.on_messages(receive, messages, depth, self.now_s()))
+
+    async def _claim(self, events: Events) -> None:
+        """Before the first message, and with every listing: a reader that was overwritten learns it then."""
+        warning = await events.claim()
+        if warning is not None and not self._has_warned:
+            self._has_warned = True
+            self._log.warning("the queue cannot say who reads it", error=warning)
+
+    async def _look_at(self, events: Events, instruction: LookAt) -> None:
+        found = await events.look_at(instruction.paths)
+        self.do(self._executor.on_looked(found, self.now_s()))
+
+    async def _read_page(self, instruction: ReadPage) -> None:
+        if instruction.first:
+            self._pages.begin()
+            if self._events is not None:
+                self._claimed = self.beside(self._claim, self._events)
+        page = await self._runtime.in_thread(partial(self._pages.read, instruction.most))
+        if page is None:
+            self.do(self._executor.on_listing_end(self.now_s(), self._runtime.clock.now()))
+            return
+        for name in page.unreadable:
+            self._warn_of(name)
+        self.do(self._executor.on_page(page, self.now_s()))
+
+    def _warn_of(self, name: str) -> None:
+        """A file with an unreadable name, once."""
+        if name not in self._unreadable and self._filter.accepts(name):
+            self._unreadable.add(name)
+            self._log.warning("a file is left out: its name has characters that cannot be read; rename it", file=name)
+
+    async def _find_gone(self, instruction: FindGone) -> None:
+        found = await self._runtime.in_thread(partial(self._look_for, instruction))
+        self.do(self._executor.on_gone(found))
+
+    def _look_for(self, instruction: FindGone) -> GoneFound:
+        return find_gone(self._root().open(read_only=True), instruction.source, instruction.absent)
