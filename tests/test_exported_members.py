@@ -1,4 +1,4 @@
-"""`import slackwater` offers what it lists, and costs nothing until it is used."""
+"""Tests of the public face: `import slackwater` has the names in `__all__`, and loads them at first use."""
 
 from __future__ import annotations
 

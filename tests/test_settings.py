@@ -1,4 +1,4 @@
-"""A setting that cannot be is refused where it is written, by name."""
+"""Tests of the settings: one that is not valid is refused by name when it is made."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class Admission:
             delta: the changes of the epoch.
 
         Returns:
-            Whether further files are admitted: a barrier must say so.
+            True if further files are admitted: a barrier must say so.
         """
         if self.files_at_once is None or "queue" not in delta.tables:
             return False

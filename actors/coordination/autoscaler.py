@@ -65,7 +65,7 @@ class Autoscaler:
 
     @property
     def is_on(self) -> bool:
-        """Whether the bounds leave a choice."""
+        """True if the bounds leave a choice."""
         return self._fewest < self._most
 
     def wake_s(self, now_s: float) -> float | None:

@@ -15,7 +15,7 @@ from state.errors import ProtocolError
 
 
 class BarrierScheduler:
-    """Decides when the next barrier is injected, and what it carries.
+    """Decides on the next barrier: its time and its load.
 
     The `activity` of an actor counts everything it ever did.  Activity beyond that of the last barrier is something to
     commit.  Fetch actors that have left are kept as one, `retired`, as their counts stay in the totals.  Sources that
@@ -118,12 +118,12 @@ class BarrierScheduler:
 
     @property
     def has_requests(self) -> bool:
-        """Whether a mutation waits for a barrier."""
+        """True if a mutation waits for a barrier."""
         return bool(self._mutations)
 
     @property
     def is_quiet(self) -> bool:
-        """Whether everything that was listed has been read and emitted."""
+        """True if everything that was listed has been read and emitted."""
         sent = sum(each.sent for each in self._lists.values())
         received = sum(each.received for each in self.fetchers)
         return sent == received and not self._in_transit and not any(each.backlog for each in self.fetchers)
@@ -135,7 +135,7 @@ class BarrierScheduler:
 
     @property
     def is_dirty(self) -> bool:
-        """Whether there is something that no barrier covers yet."""
+        """True if there is something that no barrier covers yet."""
         news = self._declared or bool(self._vanished)
         return news or any(each.activity > self._covered[each.actor] for each in self._latest())
 
@@ -201,7 +201,7 @@ class BarrierScheduler:
         return (*self._lists.values(), *self._fetchers.values())
 
     def _is_full(self) -> bool:
-        """Whether the open epoch has its limit of bytes emitted or of files ended.
+        """True if the open epoch has its limit of bytes emitted or of files ended.
 
         The latest report may be older than the last barrier; one barrier too early costs a small epoch, no more.
         """

@@ -79,7 +79,7 @@ class DeclaredViews:
         self._last_over = epoch
 
     def are_complete(self, decided: Set[str]) -> bool:
-        """Whether every view is created, and none is backfilling.
+        """True if every view is created, and none is backfilling.
 
         Args:
             decided: the sources that have a schema.

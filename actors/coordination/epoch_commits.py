@@ -55,7 +55,7 @@ class EpochCommits:
 
     @property
     def is_under_way(self) -> bool:
-        """Whether a commit is asked for and not done."""
+        """True if a commit is asked for and not done."""
         return self._under_way is not None
 
     def in_flight(self) -> list[EpochInFlight]:

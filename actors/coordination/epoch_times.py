@@ -70,7 +70,7 @@ def youngest_files(delta: Delta) -> dict[str, datetime]:
     """Source → the time of its youngest file that an epoch has finished.
 
     Args:
-        delta: the changes of the epoch.  Staged ones do not count: an epoch of so many files is not fresh.
+        delta: the changes of the epoch.  Staged ones do not count: an epoch that large is not fresh.
     """
     part = delta.parts.get(_LEDGER)
     if part is None or not len(part):

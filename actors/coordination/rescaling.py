@@ -3,7 +3,7 @@
 First the new fetch actors are made.  Then the owners open no more files of the vnodes that will move, and report when
 none of these files is open.  The barrier that moves the vnodes follows the last report, so that no file is read twice.
 After half of the patience open files stop at the end of their piece; after all of it the barrier comes in any case, and
-the next owner reads again what was read and not emitted.
+the next owner reads again the rows that were not emitted.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Rescaling:
 
     @property
     def is_under_way(self) -> bool:
-        """Whether vnodes are moving, or about to."""
+        """True if vnodes are moving, or about to."""
         return self._move is not None
 
     def ask(self, num_fetchers: int) -> list[Instruction]:

@@ -62,7 +62,7 @@ class SchemaDecisions:
         """Adds columns of a file to the end of its source's schema, without those that another file has added before.
 
         Returns:
-            Whether the schema has changed.
+            True if the schema has changed.
         """
         kept = self.decided[source]
         new = addable_columns(kept, columns)

@@ -126,5 +126,5 @@ def _take_over(
 
 
 def _is_newer(head: Head, plan: AttemptPlan) -> bool:
-    """Whether a run that began after this one holds the head."""
+    """True if a run that began after this one holds the head."""
     return plan.replaces_term is not None and head.term > plan.replaces_term and head.run not in plan.replaces

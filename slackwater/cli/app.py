@@ -113,7 +113,7 @@ def run(
     log_json: LogJson = False,
     debug: Debug = False,
 ) -> None:
-    """Run a pipeline.  Ctrl-C ends it after a last epoch; the next start continues there."""
+    """Run a pipeline.  Ctrl-C ends it after a last epoch; the next start continues where it stopped."""
     from actors.telemetry.logging import configure
     from slackwater.cli.commands.dry_run import parsed_prices, print_dry_run
     from slackwater.cli.display.session import has_display, print_report, show_run
@@ -140,7 +140,7 @@ def explain(
     log_level: LogLevel = "warning",
     debug: Debug = False,
 ) -> None:
-    """Print the class of each view: how it is kept up to date, or the operator that prevents it."""
+    """Print the class of each view, and the reason for it.  A refused view has the operator that prevents it."""
     from actors.telemetry.logging import configure
     from slackwater.cli.commands.explain import print_catalog, print_explanations
     from slackwater.cli.target import load_pipeline
@@ -169,7 +169,10 @@ def verify(
     log_level: LogLevel = "warning",
     debug: Debug = False,
 ) -> None:
-    """Compute every view again from the files in the ledger, and compare.  Exit code 0: all views are equal."""
+    """Compute every view again, and compare.  Exit code 0: all views are equal.
+
+    The computation reads the files in the ledger.
+    """
     from actors.telemetry.logging import configure
     from slackwater.cli.commands.verify import print_verification
     from slackwater.cli.target import load_pipeline
@@ -191,7 +194,7 @@ def demo(
     ] = None,
     debug: Debug = False,
 ) -> None:
-    """Demonstrate a pipeline: flights arrive in S3, the run crashes, and the views equal those of DuckDB."""
+    """Demonstrate a run with a crash, and compare it with DuckDB.  Flights arrive in S3 meanwhile."""
     from slackwater.demo.scenario import run_demo
 
     if not run_demo(local=local, directory=directory):

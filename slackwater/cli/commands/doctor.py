@@ -36,10 +36,10 @@ def doctor(
     json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Check the requirements of a run, and print a remedy for each problem.  Exit code 0: no errors.
+    """Check a machine, a root and a pipeline.  Exit code 0: no errors; warnings do not count.
 
-    Checks Python packages, Java, memory, disks, Ray, Spark, the root, and the sources of --app.  It writes one object
-    into the root and deletes it.
+    Prints a remedy for each problem.  Checks Python packages, Java, memory, disks, Ray, Spark, the root, and the
+    sources of --app.  It writes one object into the root and deletes it.
     """
     options = storage_options(option)
     from actors.telemetry.logging import configure

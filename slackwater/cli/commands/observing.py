@@ -30,7 +30,7 @@ def status(
     json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Print the state of a pipeline: its owner, sources, views and quarantine."""
+    """Print the owner, sources, views and quarantine of a root."""
     options = storage_options(option)
     if watch:
         from slackwater.cli.display.status_watch import watch_status
@@ -49,7 +49,7 @@ def status(
 def trace(
     root: Root, epoch: AtEpoch = None, option: StorageOptions = None, json: Json = False, debug: Debug = False
 ) -> None:
-    """Print the time spent in an epoch: its phases, and the slowest actors, views and steps of each."""
+    """Print the time spent in an epoch, by phase.  Each phase has its slowest actors, views and steps."""
     from slackwater.cli.display.trace import print_trace
 
     print_trace(opened_store(root, option).trace(epoch), Output(json))
@@ -74,9 +74,9 @@ def ui(
     option: StorageOptions = None,
     debug: Debug = False,
 ) -> None:
-    """Serve a read-only web page about a root: its run, epochs, files, views and quarantine.
+    """Serve a read-only web page about a root.  Ctrl-C ends it.
 
-    Ctrl-C ends it.  The pipeline need not run.
+    It shows the run, epochs, files, views and quarantine.  The pipeline need not run.
     """
     store = opened_store(root, option)
     from slackwater.cli.commands.ui import serve_page

@@ -130,21 +130,21 @@ def export_quarantine(
         SlackwaterError: as `slackwater.commands.ask.ask`.
     """
     records = open_store(root, options or None).quarantine(source)
-    said: dict[str, object] = {}
+    report: dict[str, object] = {}
     if file is not None:
         export(records, file)
-        said = {"exported": records.num_rows, "file": str(file)}
+        report = {"exported": records.num_rows, "file": str(file)}
         output.text(f"{counted(records.num_rows, 'bad record')} exported to {file}")
     if clear and records.num_rows:
         command = ClearQuarantineCommand(epoch=pc.max(records["epoch"]).as_py(), source=source)
         answer = carry_out(root, options, command, timeout_s=timeout_s)
-        said = {**said, "cleared": answer.values["records"]}
+        report = {**report, "cleared": answer.values["records"]}
         output.text(answer.text)
     elif clear:
-        said = {**said, "cleared": 0}
+        report = {**report, "cleared": 0}
         output.text("nothing to clear")
     if output.json:
-        output.document(said)
+        output.document(report)
 
 
 def _title(records: pa.Table) -> str:

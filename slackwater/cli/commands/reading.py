@@ -55,7 +55,7 @@ def epochs(
     json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Print the retained epochs: time, numbers of files and rows, and seconds of each phase."""
+    """Print the retained epochs: counts, and seconds of each phase."""
     table = opened_store(root, option).epochs()
     Output(json).table(table.slice(max(0, table.num_rows - limit)))
 
@@ -86,7 +86,7 @@ def why(
     json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Print the story of one object: why its rows are in the views, or why not."""
+    """Print why the rows of an object are in the views, or not."""
     output = Output(json)
     story = opened_store(root, option).why(path)
     if json:
@@ -144,7 +144,7 @@ def watch(
     json: Annotated[bool, typer.Option("--json", help="print each change as one JSON document on a line")] = False,
     debug: Debug = False,
 ) -> None:
-    """Follow a view: print the changes of each epoch, until Ctrl-C."""
+    """Follow a view: print its changes until Ctrl-C."""
     print_changes(opened_store(root, option).watch(view, since=since, poll_s=poll_s), Output(json))
 
 
@@ -166,10 +166,10 @@ def quarantine(
     json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Print the bad records: their files and rows, their content, and the reasons.
+    """Print, export or clear the bad records of a root.
 
-    Cleared records keep their positions in the files, and still count in the ledger.  Poison messages of an event
-    queue are bad records without a row.
+    Each has its file and row, its content, and the reason.  Cleared records keep their positions in the files, and
+    still count in the ledger.  Poison messages of an event queue are bad records without a row.
     """
     options = storage_options(option)
     from slackwater.cli.commands.quarantine import export_quarantine, print_quarantine

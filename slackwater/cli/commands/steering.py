@@ -39,7 +39,7 @@ class Off(StrEnum):
 def pause(
     root: Root, timeout: Timeout = 60, option: StorageOptions = None, json: Json = False, debug: Debug = False
 ) -> None:
-    """Pause a running pipeline: it lists and reads nothing until `resume`."""
+    """Pause a running pipeline.  It lists and reads nothing until `resume`."""
     ask_owner(root, option, Pause(), timeout, json)
 
 
@@ -116,7 +116,7 @@ def retry(
     json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Read quarantined files again, each from the row where reading failed.
+    """Read quarantined files again.  Each continues at the row where reading failed.
 
     Single bad records (see `quarantine`) are not retried: the views hold the rows around them.  Export the records,
     correct them, and upload them as a new file.  If you correct a file in place and its source has
@@ -136,7 +136,7 @@ def reingest(
     json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Read files again: their present rows replace their earlier rows in all views, in one epoch.
+    """Read files again, and replace their rows in all views.  Each file changes in one epoch.
 
     The source must be materialized, and the pipeline must run.
     """

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from actors.coordination.epoch_collector import EpochCollector
+from actors.coordination.epoch_collector import EpochCollector, Outstanding
 from actors.coordination.epoch_times import EpochTimes
+from actors.protocol.barrier import Update
 from actors.protocol.reports import CollectReport
+from actors.protocol.vnode_mapping import VnodeMapping
 from state.errors import ProtocolError
 from state.tables.delta import Delta, DeltaBuilder
 from state.tables.records import EpochCounts, ViewVersion
@@ -53,6 +55,21 @@ def test_a_later_epoch_waits_for_the_earlier_one() -> None:
         made.on_collect(CollectReport(actor, 1), 0.0)
     taken = [made.take_complete(0.0), made.take_complete(0.0)]
     assert [each.epoch for each in taken if each is not None] == [1, 2]
+
+
+def test_the_oldest_epoch_with_an_outstanding_report_names_its_actors_in_the_order_of_the_flow() -> None:
+    actors = ["list-s", "dispatcher", "fetch-0", "merger", "materializer"]
+    made = EpochCollector(actors=actors, merger="merger", materializer="materializer", now_s=0.0)
+    assert made.outstanding() is None
+    moved = Update(VnodeMapping.even(["fetch-0"]), VnodeMapping.even(["fetch-0", "fetch-1"]))
+    made.on_barrier(barrier(1, moved), 1.0)
+    made.on_barrier(barrier(2), 2.0)
+    made.on_collect(CollectReport("merger", 1), 3.0)
+    assert made.outstanding() == Outstanding(1, ("list-s", "dispatcher", "fetch-0"), 1.0)
+    for actor in ("list-s", "dispatcher", "fetch-0"):
+        made.on_collect(CollectReport(actor, 1), 3.0)
+    expected = ("list-s", "dispatcher", "fetch-0", "fetch-1", "merger")
+    assert made.outstanding() == Outstanding(2, expected, 2.0), "the materializer is not timed"
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,8 @@ from tests.actors.notifications.list_run import ListRun, eventually
 from tests.actors.notifications.queue_user import user
 from tests.actors.notifications.told_bucket import ToldBucket
 
+pytestmark = pytest.mark.usefixtures("short_polls")
+
 
 def pipeline(
     told: ToldBucket,

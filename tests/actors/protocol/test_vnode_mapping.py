@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from actors.protocol.vnode_mapping import VnodeMapping, fetcher_names
@@ -21,6 +21,7 @@ def fewest_moves(before: VnodeMapping, owners: list[str]) -> int:
     return VNODES - sum(min(size, floor + (place < larger)) for place, size in enumerate(sizes))
 
 
+@settings(deadline=None)
 @given(SETS, st.lists(SETS, min_size=1, max_size=4))
 def test_the_split_stays_even_and_no_more_moves_than_must(first: list[str], later: list[list[str]]) -> None:
     before = VnodeMapping.even(first)
@@ -37,6 +38,7 @@ def test_the_split_stays_even_and_no_more_moves_than_must(first: list[str], late
         before = after
 
 
+@settings(deadline=None)
 @given(NUMBERS, NUMBERS)
 def test_more_owners_take_only_what_they_own_and_fewer_leave_only_what_they_had(few: int, many: int) -> None:
     few, many = sorted((few, many))
@@ -48,6 +50,7 @@ def test_more_owners_take_only_what_they_own_and_fewer_leave_only_what_they_had(
     assert all(now == then or then in leaving for then, now in zip(grown.owner, shrunk.owner, strict=True))
 
 
+@settings(deadline=None)
 @given(SETS, SETS)
 def test_both_sides_know_who_gives_to_whom(first: list[str], second: list[str]) -> None:
     before = VnodeMapping.even(first)

@@ -1,4 +1,4 @@
-"""Runs the command as users do: a process of its own, with its exit code and both streams."""
+"""The command `slackwater` in a process of its own, with its exit code and both streams."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.repository import REPOSITORY
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended."""
+    """The end of a command."""
 
     code: int
     out: str

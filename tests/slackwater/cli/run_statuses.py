@@ -1,4 +1,4 @@
-"""Statuses of runs as tests show them."""
+"""Statuses of runs for the tests of displays."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def committed(epoch: int = EPOCH) -> CommittedEpoch:
 
 
 def running(sources: int = 1, views: int = 1, **changes: Any) -> RunStatus:
-    """A run with so many sources and views that works on two epochs."""
+    """A run with these numbers of sources and views, and two epochs in flight."""
     known: dict[str, Any] = {
         "phase": "running",
         "epoch": EPOCH,

@@ -1,4 +1,4 @@
-"""`pause`, `resume`, `stop`, `throttle` and `retry` on roots that nobody runs on; tests/real has those on a run."""
+"""`pause`, `resume`, `stop`, `throttle` and `retry` on roots without a run; tests/real has those with one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`slackwater quarantine`, and bad records in `status` and `why`, on a root that nobody runs on."""
+"""`slackwater quarantine`, and bad records in `status` and `why`, on a root without a run."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_an_export_that_cannot_be_written_clears_nothing(written: WrittenRoot, t
     taken.write_text("what was exported before")
     for name, said in (
         ("bad.xlsx", "must end in one of .parquet, .csv, .json, .jsonl"),
-        ("taken.csv", "is there already"),
+        ("taken.csv", "exists, and is not overwritten"),
         ("nowhere/bad.csv", "No such file or directory"),
     ):
         ended = slackwater("quarantine", str(written.root), "--export", str(tmp_path / name), "--clear")

@@ -1,4 +1,4 @@
-"""`slackwater sql` and `slackwater watch`, as users call them."""
+"""`slackwater sql` and `slackwater watch`, in processes of their own."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Watching:
         self.process.wait()
 
     def line(self) -> str:
-        """The next one, as soon as it is there."""
+        """Waits for the next line, and returns it."""
         return self._out.readline().rstrip("\n")
 
     def interrupt(self) -> tuple[int, str]:

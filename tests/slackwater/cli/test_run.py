@@ -1,4 +1,4 @@
-"""`slackwater run` on real Ray, Spark and Lance, and every command that reads what it left."""
+"""`slackwater run` on real Ray, Spark and Lance, and every reading command on its root."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ class Shop:
 
     @property
     def events(self) -> list[Any]:
-        """What the run has printed with `--json`."""
+        """The output of the run with `--json`."""
         return [json.loads(line) for line in self.ended.out.splitlines()]
 
-    def read(self, kind: str, *arguments: str) -> Any:
-        """What a reading command prints as JSON."""
-        ended = slackwater(kind, self.root, *arguments, "--json")
+    def read(self, command: str, *arguments: str) -> Any:
+        """The JSON output of a reading command."""
+        ended = slackwater(command, self.root, *arguments, "--json")
         assert ended.code == 0, ended.err
         return json.loads(ended.out)
 

@@ -1,4 +1,4 @@
-"""`slackwater status`, `why` and `quarantine` on a source with a queue of events, as users call them."""
+"""`slackwater status`, `why` and `quarantine` on a source with an event queue."""
 
 from __future__ import annotations
 

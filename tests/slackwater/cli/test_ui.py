@@ -1,4 +1,4 @@
-"""`slackwater ui`, as users call it."""
+"""`slackwater ui` in a process of its own."""
 
 from __future__ import annotations
 

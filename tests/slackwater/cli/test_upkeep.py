@@ -1,4 +1,4 @@
-"""`slackwater tag` and `slackwater vacuum`, as users call them."""
+"""`slackwater tag` and `slackwater vacuum`, in processes of their own."""
 
 from __future__ import annotations
 

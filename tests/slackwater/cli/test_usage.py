@@ -1,4 +1,4 @@
-"""What wrong arguments get: one line that says what and what next, and exit code 2."""
+"""Tests of wrong arguments: one line with the error and the next step, and exit code 2."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A command on its way: through the store to the owner and back, or done by who asks when nobody owns the root."""
+"""Tests of `ask`: a command goes to the owner and back, or is carried out here when the root has no owner."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def asked(root: Location, command: Command, timeout_s: float = 20.0) -> str:
 
 
 class Served(Requested):
-    """A run that looks into its inbox all the time, whose attempts are scripted."""
+    """A run that polls its inbox all the time, with scripted attempts."""
 
     def __init__(self, root: Path, run_id: str = "run-1") -> None:
         super().__init__(root)
@@ -283,14 +283,14 @@ def foreign(root: Location, clock: ManualClock, **changes: object) -> Owner:
 
 
 class OwnersClock(ManualClock):
-    """A clock on which somebody else does something whenever time passes."""
+    """A clock that runs an action of another process when time passes."""
 
     def sleep(self, seconds: float) -> None:
         super().sleep(seconds)
         self.passes()
 
     def passes(self) -> None:
-        """What the other does."""
+        """The action of the other process."""
 
 
 def test_an_owner_that_is_silent_for_20_s_is_asked_no_longer(tmp_path: Path) -> None:

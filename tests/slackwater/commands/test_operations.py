@@ -1,4 +1,4 @@
-"""A command is data: what is not exactly one of the known kinds is refused, by name."""
+"""Tests of the wire format of commands: unknown kinds and arguments are refused by name."""
 
 from __future__ import annotations
 

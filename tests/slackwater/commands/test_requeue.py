@@ -1,4 +1,4 @@
-"""Which quarantined files are read again, and how they get into the queue while nobody runs."""
+"""Tests of the retry of quarantined files, on a root without a run."""
 
 from __future__ import annotations
 

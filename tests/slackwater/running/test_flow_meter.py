@@ -1,4 +1,4 @@
-"""How fast a run is, where it waits, and how fresh what it commits is."""
+"""Tests of the flow meter: rates, units waiting between actors, and freshness."""
 
 from __future__ import annotations
 

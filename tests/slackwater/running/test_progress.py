@@ -1,4 +1,4 @@
-"""How far the sources of a run are, when its attempts are added up: what their files are found by."""
+"""Tests of the progress of sources over several attempts, and of the discovery of their files."""
 
 from __future__ import annotations
 

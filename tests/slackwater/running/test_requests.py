@@ -1,4 +1,4 @@
-"""What is asked of a run outlives its attempts."""
+"""Tests of the requests to a run: they outlive its attempts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens in a run, as programs are told."""
+"""Tests of the events of a run for programs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.slackwater.cli.run_statuses import AT, EPOCH, committed, late, runnin
 
 
 def events(*statuses: RunStatus) -> list[RunEvent]:
-    """Everything that these statuses, one after the other, tell."""
+    """The events of these statuses, in their order."""
     found = RunEvents()
     return [event for status in statuses for event in found.of(status)]
 

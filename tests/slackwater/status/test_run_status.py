@@ -1,4 +1,4 @@
-"""What a run says of itself, for those in other processes."""
+"""Tests of the status of a run as JSON for other processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a start waits for is told while it waits, and how long each step took when it is over."""
+"""Tests of the steps of a start: the running ones, and the durations of the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors become exit codes that programs can act on, and lines without secrets."""
+"""Tests of the exit codes and the lines of errors, without secrets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables for people, for pipes and for programs."""
+"""Tests of tables for people, for pipes and for programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers for people."""
+"""Tests of numbers for people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run looks like on a terminal."""
+"""Tests of the display of a run on a terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run in a log."""
+"""Tests of the log lines of a run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def logs() -> Iterator[Logs]:
 
 
 def said(logs: Logs) -> list[str]:
-    """What the lines are about, since this was asked last."""
+    """The subjects of the lines since the last call."""
     events = [line["event"] for line in logs]
     logs.clear()
     return events

@@ -1,4 +1,4 @@
-"""`slackwater status --watch`, as users call it."""
+"""`slackwater status --watch` in a process of its own."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Watching:
         self.process.wait()
 
     def line(self) -> str:
-        """The next one, as soon as it is there."""
+        """Waits for the next line, and returns it."""
         assert self.process.stdout is not None
         while "\n" not in self._read:
             # Not the stream's own buffer: `select` does not see what is in it.
@@ -70,7 +70,7 @@ class Watching:
         return line
 
     def interrupted(self) -> tuple[int, str, str]:
-        """How Ctrl-C ends it, with what it had still to say."""
+        """The end after Ctrl-C, with the rest of the output."""
         self.process.send_signal(signal.SIGINT)
         out, err = self.process.communicate(timeout=30)
         return self.process.returncode, out, err
@@ -130,7 +130,7 @@ def test_a_terminal_shows_the_picture_of_a_run(written: WrittenRoot, run: Owners
 
 
 def _until(leader: int, expected: str) -> str:
-    """What the terminal got, up to the first picture that has this and is complete."""
+    """The output on the terminal, up to the first complete picture with this text."""
     clock = SystemClock()
     deadline, shown = clock.monotonic() + 60, ""
     while not ((expected in shown and shown.endswith("\n")) or shown.count(expected) > 1):

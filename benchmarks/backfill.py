@@ -1,9 +1,9 @@
 """A view that is declared late, out of stored rows, beside a Spark batch job over the same rows.
 
-    python -m benchmarks.late_view [--rows 10000000] [--groups 1000 1000000]
+    python -m benchmarks.backfill [--rows 10000000] [--groups 1000 1000000]
 
 The job reads the Lance dataset of the stored rows with `mapInArrow`, a task for each fragment, groups, and collects the
-result as Arrow; the view catches up to the same rows, as between two epochs, and is complete in its dataset.
+result as Arrow; the backfill reaches the same rows, as between two epochs, and is complete in its dataset.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def measure_rows(spark: SparkSession, rows: int, groups: int, turns: int) -> Ite
 
 
 def measure(options: argparse.Namespace) -> Result:
-    spark = start_local_session(SparkSettings(executor_cores=2, driver_memory="4g"), "late-view")
+    spark = start_local_session(SparkSettings(executor_cores=2, driver_memory="4g"), "backfill")
     warm_up(spark)
     rows = [row for groups in options.groups for row in measure_rows(spark, options.rows, groups, options.turns)]
     spark.stop()

@@ -1,9 +1,9 @@
-"""What others notice of a view that catches up: the freshness of one view, before and while another one catches up.
+"""What others notice of a backfill: the freshness of one view, before and while the backfill of another one runs.
 
-    python -m benchmarks.catching_up [--rows 4000000] [--files 60] [--materialize]
+    python -m benchmarks.beside_backfill [--rows 4000000] [--files 60] [--materialize]
 
-The bucket holds the rows in files of 200,000; the late view groups them by another column.  Then files of 100 rows come
-one at a time, first alone, then while the late view catches up, from the files or from stored rows.
+The bucket holds the rows in files of 200,000; the later view groups them by another column.  Files of 100 rows come
+one at a time, first alone, then while its backfill runs, from the files or from stored rows.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Trickle:
         self._files = event_files(10_000, 100)
 
     def seconds(self, while_true: int | str) -> list[float]:
-        """For so many files, or as long as a view of this name catches up."""
+        """For so many files, or as long as the backfill of this view runs."""
         found: list[float] = []
         while len(found) < while_true if isinstance(while_true, int) else while_true in self._run.status().backfills:
             done = self._run.report().files
@@ -91,8 +91,8 @@ def measure(given: argparse.Namespace) -> Result:
             took = time.perf_counter() - started
         rows = sw.open(pipeline.root.url, s3.storage_options).snapshot().view("late").to_arrow()["n"]
         total = sum(rows.to_pylist())
-    print(f"the late view counts {total:,} rows")
-    return Result((_arrivals(before, meanwhile), _catching_up(given, took)))
+    print(f"the later view counts {total:,} rows")
+    return Result((_arrivals(before, meanwhile), _backfill(given, took)))
 
 
 def _arrivals(before: list[float], meanwhile: list[float]) -> Table:
@@ -105,10 +105,10 @@ def _arrivals(before: list[float], meanwhile: list[float]) -> Table:
     return Table(("p50", "p95"), (alone, beside), "of the p95 before", "From the PUT to the commit")
 
 
-def _catching_up(given: argparse.Namespace, took: float) -> Table:
+def _backfill(given: argparse.Namespace, took: float) -> Table:
     name = f"{given.rows:,} rows from {'stored rows' if given.materialize else 'files'}"
     row = Row(name, (Number(took, "s"), Number(given.rows / took, "rows/s")))
-    return Table(("seconds", "speed"), (row,), caption="The view that catches up")
+    return Table(("seconds", "speed"), (row,), caption="The backfill")
 
 
 def main() -> None:
