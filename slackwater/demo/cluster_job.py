@@ -47,7 +47,7 @@ def run_job(project: Path) -> bool:
         RunFailedError: the cluster or the job failed, or exceeded the time limit.
     """
     if not (project / _SCRIPT).is_file():
-        raise UsageError(f"{project} has no {_SCRIPT}: run the command in the directory of the project's sources")
+        raise UsageError(f"{project} has no {_SCRIPT}: run this in the directory of the project's sources")
     with open_place(None) as place:
         files = [file for file in day_files() if file.format == _FORMAT]
         for file in files:
