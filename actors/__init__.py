@@ -7,8 +7,8 @@
           │                 new files     by vnode of path    blocks of rows     one epoch        (its process)
           └── collect(epoch, delta) from every actor, and from the materializer ◄─────────────────────┘
 
-What decides is a plain class without Ray, event loop, clock or chance: an *executor*.  Messages go in, instructions
-come out.  A *shell* hosts each on Ray: it orders what arrives, performs instructions, and times them.
+A plain class without Ray, event loop, clock or chance decides: an *executor*.  Messages go in, instructions come out.
+A *shell* hosts it, on Ray or in the simulator: it orders messages, performs instructions, and times them.
 
 Invariants:
 
@@ -64,16 +64,14 @@ The executors and what they are made of:
 What they say: `messages.py` (between actors), `reports.py` (to the coordinator), `instructions.py` (to the shell),
 `run_state.py` (to whoever runs the pipeline), `edge.py` (both ends of an edge).
 
-The shells, which alone import ray: `actor_shell.py` and under it `list_actor.py`, `dispatcher_actor.py`,
-`fetch_actor.py`, `merger_actor.py`; `coordinator.py`, with the actors of one attempt in `actor_group.py`; and
-`run_client.py` and `metric_exporter.py` (of `metrics.py`), for the process that runs a pipeline, with `lean_ray.py` for
-a Ray of its own; `placement.py` says on which nodes they are.  `recovery.py` is where an attempt begins, and
-`committed_files.py` what it finds.
+The shells: `shells/`, one for each executor, over a `Runtime`.  `hosting/`, which alone imports ray, hosts them as Ray
+actors, and has `run_client.py`, `ray_session.py` and `metric_exporter.py` for the process that runs a pipeline.  An
+attempt begins with `recovery.py`, on the state in `committed_files.py`; `placement.py` has the nodes of the actors.
 
 Finding files: `object_store.py`, and under it `bucket_listing.py` (`raw_listing.py` for names that obstore does not
 take) and `local_listing.py`; `listing_page.py`, `page_reader.py` (pages side by side), `path_filter.py`,
-`listing_state.py` (what the store knows of the last one).  A queue of events: `event_source.py`, and under it
-`message_queue.py` (SQS; `queue_errors.py`).
+`listing_state.py` (what the store knows of the last one).  A queue of events: `message_queue.py` (SQS;
+`queue_errors.py`), asked by `hosting/event_source.py`.
 
 Reading them: `source.py` (what a source is); `object_file.py`, `range_plan.py`, `seekable.py` and `range_cache.py`
 (ranges of an object); `readers/` (formats) and `rows.py` (what they yield); `source_reader.py` and `open_file.py` (a
