@@ -8,7 +8,8 @@
           └── collect(epoch, delta) from every actor, and from the materializer ◄─────────────────────┘
 
 An *executor* decides: a plain class without Ray, event loop, clock or chance.  Messages go in, instructions come out.
-A *shell* hosts each executor on Ray: it orders the messages, performs the instructions, and reads the clock.
+A *shell* hosts each executor, on Ray or in the simulator: it orders the messages, performs the instructions, and reads
+the clock.
 
 Invariants:
 
@@ -29,7 +30,8 @@ Invariants:
 
 The rooms, from the top down; a room imports only rooms below it:
 
-    hosting          the shells: executors on Ray, and the handle of a run
+    hosting          Ray: the runtime of the shells, the actors, and the handle of a run
+    shells           a shell for each executor, over a `Runtime`: Ray's or the simulator's
     coordination     barriers, epochs, commits, schemas, the number of fetch actors
     recovery         the beginning of an attempt, and the policy after a failure
     listing          new, changed and missing names
