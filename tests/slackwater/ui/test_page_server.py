@@ -119,7 +119,7 @@ def test_bad_records_show_what_they_were(written: WrittenRoot) -> None:
         ("files?status=lost", 400, "'lost' is not a valid status of a file"),
         ("files?limit=1000000", 400, "limit='1000000': give a number from 1 to 500"),
         ("files?limit=-1", 400, "give a number"),
-        ("files?after=x", 400, "no place in this table"),
+        ("files?after=x", 400, "is not a valid position in this table"),
         ("files?text=" + "x" * 5000, 400, "text= has 5,000 characters"),
         ("files?source=trains", 404, "the sources are: flights"),
         ("quarantine?source=trains", 404, "the sources are: flights"),
