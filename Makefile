@@ -12,7 +12,7 @@ PYTEST := $(BIN)/python -m pytest
 PARALLEL := -n 3 --dist loadgroup
 
 .PHONY: help
-help:  ## this list
+help:  ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  %-12s %s\n", $$1, $$2}'
 
 $(READY): requirements.lock pyproject.toml
@@ -25,20 +25,20 @@ $(READY): requirements.lock pyproject.toml
 setup: $(READY)  ## make .venv with everything in it (Java too)
 
 .PHONY: demo
-demo: setup  ## flights into an embedded S3 server, through a crash, compared with DuckDB (about 2 minutes)
+demo: setup  ## run the demo: flights into an embedded S3 server, a crash, comparison with DuckDB (about 2 minutes)
 	$(BIN)/slackwater demo
 
 .PHONY: job
-job: setup  ## flights as a job of a local Ray cluster: submitted, watched, stopped (about 90 seconds)
+job: setup  ## run flights as a job of a local Ray cluster: submit, watch, stop (about 90 seconds)
 	$(BIN)/python -m slackwater.demo.cluster_job
 
 .PHONY: test
-test: setup  ## the tests that prove the product (at most 10 minutes on two cores)
+test: setup  ## run the tests that prove the product (at most 10 minutes on two cores)
 	$(PYTEST) $(PARALLEL) -m "not ray and not more"
 	$(PYTEST) -m "ray and not more"
 
 .PHONY: test-more
-test-more: setup  ## all other tests: more cases, more kills, random queries, mutants
+test-more: setup  ## run all other tests: more cases, more kills, random queries, mutants
 	$(PYTEST) $(PARALLEL) -m "more and not ray"
 	$(PYTEST) -m "more and ray"
 
@@ -50,28 +50,28 @@ SEEDS ?= 10000
 START ?= 0
 
 .PHONY: sim
-sim: setup  ## the simulator, with SEEDS=10000 stories from START=0 on (docs/design/simulation.md)
+sim: setup  ## run the simulator: SEEDS=10000 stories from START=0 on (docs/design/simulation.md)
 	$(BIN)/python -m slackwater.testing.simulation --seeds $(SEEDS) --start $(START)
 
 QUERIES ?= 5000
 
 .PHONY: queries
-queries: setup  ## random queries kept as views against Spark's answers: QUERIES=5000, ten per seed from START=0 on
+queries: setup  ## compare random views with Spark's answers: QUERIES=5000, ten per seed from START=0 on
 	$(BIN)/python -m tests.spark_bridge.random_queries --queries $(QUERIES) --start $(START)
 
 .PHONY: lint
-lint: setup  ## ruff, mypy --strict, import-linter
+lint: setup  ## run ruff, mypy --strict, import-linter
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
 .PHONY: docs
-docs: setup  ## the site of the documentation, into build/site
+docs: setup  ## build the site of the documentation into build/site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 .PHONY: format
-format: setup  ## let ruff lay out the code
+format: setup  ## format the code with ruff
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
@@ -83,22 +83,22 @@ $(PATHWAY): benchmarks/contenders/pathway.txt
 	touch $@
 
 .PHONY: pathway
-pathway: $(PATHWAY)  ## Pathway, which the benchmarks compare with, in an environment of its own
+pathway: $(PATHWAY)  ## install Pathway, for comparison in the benchmarks, in an environment of its own
 
-# Without Pathway the benchmarks say so, and compare with the others.
+# Without Pathway the benchmarks run without it, and say so.
 
 .PHONY: bench
-bench: setup  ## the benchmarks, side by side with others: writes docs/benchmarks.md (30 minutes)
+bench: setup  ## run the benchmarks, side by side with others: writes docs/benchmarks.md (30 minutes)
 	-$(MAKE) $(PATHWAY)
 	$(BIN)/python -m benchmarks --write
 
 .PHONY: bench-quick
-bench-quick: setup  ## small sizes of those that matter most: writes build/benchmarks/quick (3 minutes)
+bench-quick: setup  ## run small sizes of the main benchmarks: writes build/benchmarks/quick (3 minutes)
 	-$(MAKE) $(PATHWAY)
 	$(BIN)/python -m benchmarks --quick
 
 .PHONY: lock
-lock:  ## resolve requirements.lock anew from pyproject.toml
+lock:  ## make requirements.lock anew from pyproject.toml
 	rm -rf build/lock
 	$(PYTHON) -m venv build/lock
 	build/lock/bin/python -m pip install --quiet '.[dev]'
@@ -106,6 +106,6 @@ lock:  ## resolve requirements.lock anew from pyproject.toml
 	  build/lock/bin/python -m pip freeze --all --exclude slackwater --exclude pip; } > requirements.lock
 
 .PHONY: clean
-clean:  ## remove .venv and everything that was built
+clean:  ## remove .venv and everything built
 	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find state actors spark_bridge slackwater tests examples benchmarks website -name __pycache__ -prune -exec rm -rf {} +

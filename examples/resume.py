@@ -1,4 +1,4 @@
-"""A run that is stopped goes on where it was, at the row.  A killed one does the same; `slackwater demo` shows that."""
+"""A stopped run resumes at its row.  A killed one does the same; `slackwater demo` shows that."""
 
 import sys
 import tempfile
@@ -10,7 +10,7 @@ FILES, ROWS = 60, 500
 
 
 def make_pipeline(here: Path) -> sw.Pipeline:
-    """Few files wait at a time, so that there is something left to stop in the middle of."""
+    """Few files wait at a time, so that the stop comes in the middle of the files."""
     settings = sw.Settings(fetch=sw.FetchSettings(max_files_waiting=5))
     pipeline = sw.Pipeline("readings", root=here / "views", settings=settings)
     pipeline.source(

@@ -1,7 +1,7 @@
 """A bucket that fills up, an append view and an aggregate, while the program does something else.
 
-As it stands it starts an S3 server of its own.  For a real bucket, leave the server out: without `storage_options` the
-usual AWS variables count.
+The program starts an S3 server of its own.  For a real bucket, leave the server out: without `storage_options` the
+usual AWS variables apply.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""How the documentation becomes a site: `python -m mkdocs build --strict`, with what cannot be written by hand.
+"""Build of the documentation's site: `python -m mkdocs build --strict`, with the parts that are made from the code.
 
     docs/**.md ──► pages ──► mkdocs, with mkdocstrings for the names of the packages ──► build/site
     the command `slackwater` ──► command_page.py ──┘ (in place of a marker in `docs/reference/command.md`)
@@ -6,8 +6,8 @@
 
 Invariants:
 
-* Every page reads well in the repository, too: what is made at build time stands behind a marker or a link to a file.
-* What describes the code is made from the code, and cannot be stale.
+* Every page reads well in the repository, too: generated parts stand behind a marker or a link to a file.
+* Descriptions of the code are made from the code, and cannot be stale.
 * A link that leads nowhere, or a page that no navigation leads to, fails the build.
 
     hooks.py         the events of mkdocs

@@ -1,4 +1,4 @@
-"""The reference of the command `slackwater`: the help that it prints, so that the two cannot differ."""
+"""The reference of the command `slackwater`, made from its own help, so that the two cannot differ."""
 
 from __future__ import annotations
 

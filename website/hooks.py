@@ -1,4 +1,4 @@
-"""The events of mkdocs: what is made at build time is put where pages ask for it."""
+"""Hooks of mkdocs: they put the generated parts into the pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The navigation by folders: an entry like `guide/*.md` is every page of the folder that no other entry names."""
+"""Patterns in the navigation: an entry like `guide/*.md` is every page of the folder that no other entry names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def expanded(navigation: Sequence[Any], pages: Sequence[str]) -> list[Any]:
 
     Args:
         navigation: as in `mkdocs.yml`: pages, or one title each with a page or a list of the same kind.
-        pages: all pages there are, relative to the folder of the documentation, in the order in which they are shown.
+        pages: all pages, relative to the folder of the documentation, in the order of the navigation.
     """
     named = {entry for entry in _pages(navigation) if "*" not in entry}
     return _expanded(navigation, [page for page in pages if page not in named])

@@ -43,7 +43,7 @@ class SourcePages:
 
         Args:
             markdown: the text.
-            page: where it is below the folder of the documentation.
+            page: its path below the folder of the documentation.
         """
 
         def led(link: re.Match[str]) -> str:
