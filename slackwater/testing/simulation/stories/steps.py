@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from slackwater.testing.simulation.hosting.process import SimulatedProcess
     from slackwater.testing.simulation.world.world import World
 
-_SOFT_EVENTS, _SOFT_PAUSES, _HARD_EVENTS = 300, 4, 12_000
+_SOFT_EVENTS, _SOFT_PAUSES, _HARD_EVENTS = 300, 4, 40_000
 _RESTARTS = 3
 
 
