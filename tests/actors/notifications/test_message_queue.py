@@ -114,7 +114,7 @@ def test_a_message_whose_visibility_is_extended_does_not_come_again(sqs: SqsServ
     taken = {each.body: each for each in take(short, 2)}
     assert long.extend([taken["kept"]]) == 1
     [again] = take(short, 1)
-    assert again.body == "left", "its 5 s are over, as that of the other one would be"
+    assert again.body == "left", "its 5 s are over, as those of the other would be"
     assert sqs.depth(queue_url).in_flight == 2
 
 
