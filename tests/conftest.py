@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import structlog
+from hypothesis import HealthCheck, settings
 
 from slackwater.testing.servers.s3_server import S3Server
 from slackwater.testing.servers.sqs_server import SqsServer
@@ -19,6 +20,10 @@ from tests.repository import REPOSITORY
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+# A busy machine is slow, not wrong.
+settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("tests")
 
 _bucket_numbers = itertools.count(1)
 _queue_numbers = itertools.count(1)

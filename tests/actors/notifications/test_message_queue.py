@@ -109,12 +109,12 @@ def test_a_message_that_is_not_deleted_comes_again_and_counts_its_deliveries(sqs
 
 
 def test_a_message_whose_visibility_is_extended_does_not_come_again(sqs: SqsServer, queue_url: str) -> None:
-    short, long = queue(sqs, queue_url, visibility_s=1.0), queue(sqs, queue_url, visibility_s=60.0)
+    short, long = queue(sqs, queue_url, visibility_s=5.0), queue(sqs, queue_url, visibility_s=600.0)
     sqs.send_batch(queue_url, ["kept", "left"])
     taken = {each.body: each for each in take(short, 2)}
     assert long.extend([taken["kept"]]) == 1
     [again] = take(short, 1)
-    assert again.body == "left", "its second is over, as that of the other one would be"
+    assert again.body == "left", "its 5 s are over, as those of the other would be"
     assert sqs.depth(queue_url).in_flight == 2
 
 
