@@ -62,7 +62,7 @@ def test_settings_are_keyword_only_and_frozen() -> None:
     ("options", "named"),
     [
         ({"queue_url": "arn:aws:sqs:eu-central-1:111122223333:raw-events"}, "begins with https://"),
-        ({"queue_url": "https://sqs.eu-central-1.amazonaws.com/"}, "names no queue"),
+        ({"queue_url": "https://sqs.eu-central-1.amazonaws.com/"}, "does not name a queue"),
         ({"queue_url": _QUEUE + ".fifo"}, "FIFO"),
         ({"queue_url": None}, "queue_url"),
         ({"queue_url": "https://[1/q"}, "queue_url"),
@@ -101,7 +101,7 @@ def test_both_kinds_of_discovery_leave_out_the_same_objects() -> None:
 def test_only_a_bucket_of_s3_has_notifications() -> None:
     pipeline = sw.Pipeline("p", "/root")
     for url in ("/data", "gs://raw", "http://host/raw"):
-        with pytest.raises(SettingsError, match=r"source a: only a bucket of s3://.*discovery=Listing"):
+        with pytest.raises(SettingsError, match=r"source a: only an s3:// bucket .*discovery=Listing"):
             pipeline.source("a", url, format="json", discovery=Notifications(queue_url=_QUEUE))
     pipeline.source("a", "s3://raw/in", format="json", discovery=Notifications(queue_url=_QUEUE))
 

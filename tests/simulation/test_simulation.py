@@ -16,7 +16,7 @@ from actors.listing.list_executor import ListExecutor
 from actors.protocol.messages import Envelope, Message
 from slackwater.testing.simulation import simulation
 from slackwater.testing.simulation.campaign import failing_seeds, first_failing_seed, scenario_of
-from slackwater.testing.simulation.promises.promises import PromiseBroken
+from slackwater.testing.simulation.promise_broken import PromiseBroken
 from slackwater.testing.simulation.shrink import failure_of, shrink
 from slackwater.testing.simulation.simulation import Simulation, simulate
 from slackwater.testing.simulation.stories import steps

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from slackwater.testing.simulation.campaign import failing_seeds, scenario_of
-from slackwater.testing.simulation.promises.promises import PromiseBroken
+from slackwater.testing.simulation.promise_broken import PromiseBroken
 from slackwater.testing.simulation.shrink import failure_of, shrink
 from slackwater.testing.simulation.simulation import Simulation
 from state.clock import SystemClock

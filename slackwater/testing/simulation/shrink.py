@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from slackwater.testing.simulation.promises.promises import PromiseBroken
+from slackwater.testing.simulation.promise_broken import PromiseBroken
 from slackwater.testing.simulation.simulation import Simulation
 from slackwater.testing.simulation.stories.scenario import Scenario
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from random import Random  # noqa: TID251 - the seed of a simulation becomes its chance here
 from typing import Any
 
-from slackwater.testing.simulation.promises.promises import PromiseBroken
+from slackwater.testing.simulation.promise_broken import PromiseBroken
 from slackwater.testing.simulation.stories.scenario import Scenario
 from slackwater.testing.simulation.stories.steps import CAUGHT_UP, FOUND, NOTED, SETTLED, STOP, STOPPED, Step, Wait
 from slackwater.testing.simulation.world.schedule import Life
-from slackwater.testing.simulation.world.world import World
+from slackwater.testing.simulation.world_of_story import World
 
 
 @dataclass(frozen=True)

@@ -100,11 +100,11 @@ def test_a_file_is_found_by_what_it_is_now(written: WrittenRoot) -> None:
 
 def test_what_is_no_status_source_or_place_is_named(written: WrittenRoot) -> None:
     store = sw.open(written.root.url)
-    with pytest.raises(UsageError, match="'lost' is no status"):
+    with pytest.raises(UsageError, match="'lost' is not a valid status"):
         store.find_files(status="lost")
     with pytest.raises(NotFoundError, match="no source 'trains'; the sources are: flights"):
         store.find_files(source="trains")
-    with pytest.raises(UsageError, match="after='x' is no place"):
+    with pytest.raises(UsageError, match="after='x' is not a valid position"):
         store.find_files(after="x")
     with pytest.raises(UsageError, match="limit=0: ask for 1"):
         store.find_files(limit=0)

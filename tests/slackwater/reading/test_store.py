@@ -88,7 +88,7 @@ def test_files_can_be_asked_for_by_source_and_status(written: WrittenRoot) -> No
     assert store.files(status="vanished").num_rows == 0
     with pytest.raises(NotFoundError, match="no source 'flight'; the sources are: flights"):
         store.files("flight")
-    with pytest.raises(UsageError, match="take one of waiting, reading, done"):
+    with pytest.raises(UsageError, match="give one of waiting, reading, done"):
         store.files(status="finished")
 
 

@@ -87,7 +87,7 @@ def test_a_look_up_that_cannot_work_says_what_would(view: View, written: Written
         view.get(flight=1)
     with pytest.raises(UsageError, match="looked up by carrier; given: -"):
         view.get()
-    with pytest.raises(UsageError, match="carrier=5 is no string"):
+    with pytest.raises(UsageError, match="carrier=5 is not a valid string"):
         view.get(carrier=5)
     with pytest.raises(UsageError, match="'late' has no key"):
         open_store(str(written.root)).snapshot().view("late").get(day=1)

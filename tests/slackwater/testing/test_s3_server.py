@@ -17,7 +17,7 @@ from tests.repository import REPOSITORY
 from tests.waiting import eventually, is_gone
 
 _OWNER = """
-from slackwater.testing import S3Server
+from slackwater.testing.servers.s3_server import S3Server
 server = S3Server()
 server.start()
 print(server.pid, server._process.directory, flush=True)
@@ -85,7 +85,7 @@ def test_server_dies_with_an_owner_that_is_killed() -> None:
     owner.stdout.close()
 
 
-def test_a_stopped_serveris_gone_at_once() -> None:
+def test_a_stopped_server_is_gone_at_once() -> None:
     with S3Server() as server:
         pid = server.pid
         os.kill(pid, 0)

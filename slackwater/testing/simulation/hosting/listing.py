@@ -18,7 +18,7 @@ from slackwater.testing.simulation.world.bucket import Bucket
 from slackwater.testing.simulation.world.event_queue import BUCKET, POLLERS, VISIBILITY_S, EventQueue
 
 if TYPE_CHECKING:
-    from slackwater.testing.simulation.world.world import World
+    from slackwater.testing.simulation.world_of_story import World
 
 _MOST_MESSAGES = 30
 

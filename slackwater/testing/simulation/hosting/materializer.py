@@ -14,8 +14,8 @@ from actors.shells.coordinator_shell import CoordinatorShell
 from actors.shells.exchange_shells import MergerShell
 from actors.shells.runtime import Actor, ActorDiedError
 from actors.sources.pipeline_definition import MATERIALIZER
-from slackwater.testing.simulation.hosting.model_view import ModelBackfill, ModelView, history_of
 from slackwater.testing.simulation.hosting.simulated_runtime import SimulatedRuntime, judge
+from slackwater.testing.simulation.promises.model_view import ModelBackfill, ModelView, history_of
 from slackwater.testing.simulation.world.file_rows import Span
 from slackwater.testing.simulation.world.interruptions import Killed
 from slackwater.testing.simulation.world.schedule import Life

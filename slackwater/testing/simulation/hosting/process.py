@@ -16,7 +16,7 @@ from slackwater.testing.simulation.hosting.simulated_runtime import judge
 from slackwater.testing.simulation.world.schedule import Life
 
 if TYPE_CHECKING:
-    from slackwater.testing.simulation.world.world import World
+    from slackwater.testing.simulation.world_of_story import World
 
 _SPARK_START_S = 5.0
 _NEXT_ATTEMPT = 1 << 62

@@ -23,7 +23,7 @@ from slackwater.testing.simulation.world.interruptions import Killed
 from slackwater.testing.simulation.world.simulated_root import SimulatedRoot
 
 if TYPE_CHECKING:
-    from slackwater.testing.simulation.world.world import World
+    from slackwater.testing.simulation.world_of_story import World
 
 _NUM_COLUMNS = 3
 

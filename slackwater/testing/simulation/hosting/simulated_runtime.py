@@ -11,14 +11,14 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar
 
 from actors.shells.runtime import Actor, ActorDiedError, Event, Log, Timer
-from slackwater.testing.simulation.promises.promises import PromiseBroken
+from slackwater.testing.simulation.promise_broken import PromiseBroken
 from slackwater.testing.simulation.world.interruptions import Killed
 from slackwater.testing.simulation.world.schedule import Life
 from state.clock import Clock
 from state.errors import ProtocolError, SlackwaterError
 
 if TYPE_CHECKING:
-    from slackwater.testing.simulation.world.world import World
+    from slackwater.testing.simulation.world_of_story import World
 
 _AT_ONCE = 0.5
 _REPORTS_LATE = 0.25

@@ -7,7 +7,8 @@ from typing import Any
 
 from actors.files import FileKey, FileVersion, PathKey, place
 from actors.protocol.run_state import RunState
-from slackwater.testing.simulation.hosting.model_view import ModelView, history_of, taken_spans
+from slackwater.testing.simulation.promise_broken import PromiseBroken
+from slackwater.testing.simulation.promises.model_view import ModelView, history_of, taken_spans
 from slackwater.testing.simulation.world.bucket import Bucket
 from state.errors import NotFoundError
 from state.memory.memory_disk import MemoryDisk, MemoryVersion
@@ -19,22 +20,6 @@ from state.tables.tables import REMOVED_STATUSES
 
 _FINISHED = ("done", "quarantined", "vanished", *REMOVED_STATUSES)
 _Rows = Mapping[bytes, Mapping[str, Any]]
-
-
-class PromiseBroken(BaseException):
-    """A promise of Slackwater does not hold.  No handler of errors may catch it.
-
-    Args:
-        promise: which: `G1` to `G6`, `order`, `liveness` or `no bug`.
-        why: what was seen.
-    """
-
-    def __init__(self, promise: str, why: str) -> None:
-        super().__init__(promise, why)
-        self.promise, self.why = promise, why
-
-    def __str__(self) -> str:
-        return f"{self.promise}: {self.why}"
 
 
 class Promises:

@@ -9,14 +9,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from slackwater.testing.simulation.promises.promises import PromiseBroken
+from slackwater.testing.simulation.promise_broken import PromiseBroken
 from slackwater.testing.simulation.world.bucket import Content
 from slackwater.testing.simulation.world.simulated_root import LATE, LOST, UNANSWERED
 from state.errors import SettingsError
 
 if TYPE_CHECKING:
     from slackwater.testing.simulation.hosting.process import SimulatedProcess
-    from slackwater.testing.simulation.world.world import World
+    from slackwater.testing.simulation.world_of_story import World
 
 _SOFT_EVENTS, _SOFT_PAUSES, _HARD_EVENTS = 300, 4, 40_000
 _RESTARTS = 3

@@ -11,8 +11,8 @@ from actors.settings import BarrierSettings, FetchSettings, RecoverySettings
 from actors.sources.discovery import Listing, Notifications
 from actors.sources.pipeline_definition import PipelineDefinition
 from actors.sources.source import FilePolicy, SourceDefinition
-from slackwater.testing.simulation.hosting.model_view import EveryRow, GroupedRows, ModelView
 from slackwater.testing.simulation.hosting.process import SimulatedProcess
+from slackwater.testing.simulation.promises.model_view import EveryRow, GroupedRows, ModelView
 from slackwater.testing.simulation.promises.promises import Promises
 from slackwater.testing.simulation.stories.scenario import Scenario
 from slackwater.testing.simulation.world.bucket import Bucket

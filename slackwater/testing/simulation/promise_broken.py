@@ -1,0 +1,19 @@
+"""The error of a simulation in which a promise does not hold."""
+
+from __future__ import annotations
+
+
+class PromiseBroken(BaseException):
+    """A promise of Slackwater does not hold.  No handler of errors may catch it.
+
+    Args:
+        promise: which: `G1` to `G6`, `order`, `liveness` or `no bug`.
+        why: what was seen.
+    """
+
+    def __init__(self, promise: str, why: str) -> None:
+        super().__init__(promise, why)
+        self.promise, self.why = promise, why
+
+    def __str__(self) -> str:
+        return f"{self.promise}: {self.why}"
