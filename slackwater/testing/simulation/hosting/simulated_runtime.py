@@ -95,6 +95,8 @@ class SimulatedRuntime:
     def answer_now(self, actor: Actor[_Shell], method: Callable[[_Shell], Coroutine[Any, Any, _Answer]]) -> _Answer:
         """The answer of a method that awaits nothing."""
         assert isinstance(actor, SimulatedActor)
+        if not actor.alive:
+            raise ActorDiedError("killed")
         try:
             getattr(actor.shell, method.__name__)().send(None)
         except StopIteration as end:
