@@ -1,1 +1,8 @@
-"""Stories."""
+"""Stories: scenarios in steps, written by hand or drawn from a seed.
+
+    Scenario (settings and story) ◄── steps (file, BARRIER, CRASH, ...) ◄── random_story(seed)
+
+Invariants: a story is a value that a failing seed prints as a literal; its end waits until the faults are over.
+
+Face: `Scenario`, the steps, `random_story`.
+"""

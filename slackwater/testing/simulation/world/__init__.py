@@ -1,1 +1,9 @@
-"""World."""
+"""World: a bucket, a queue of events, a disk and a clock in memory, and the schedule of everything that happens.
+
+    Schedule: events, picked by chance ──► an action of one Life (process or actor), which may be killed or frozen
+    Bucket · EventQueue · FileRows · SimulatedRoot (a store with faults) · SimulatedClock · Interruptions
+
+Invariants: chance comes from the seed alone; time passes only by the schedule.
+
+Face: every module; `world_of_story` builds a world for a scenario.
+"""

@@ -6,9 +6,8 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from slackwater.testing.simulation.promises.promises import Promises
 from slackwater.testing.simulation.world.interruptions import Interruptions
 from slackwater.testing.simulation.world.schedule import Life
 from state.clock import Clock
@@ -19,6 +18,9 @@ from state.memory.memory_store import MemoryStateStore
 from state.store.head_swap import StagedSwap
 from state.tables.records import EpochRecord, ViewVersion
 from state.upkeep.vacuum import Vacuumed
+
+if TYPE_CHECKING:
+    from slackwater.testing.simulation.promises.promises import Promises
 
 LOST, UNANSWERED, LATE = "lost", "unanswered", "late"
 _CUT = "the connection was cut before the answer came"
