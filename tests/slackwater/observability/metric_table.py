@@ -6,7 +6,7 @@ from actors.telemetry.metrics import Metric
 from tests.repository import REPOSITORY
 
 PAGE = REPOSITORY / "docs" / "guide" / "metrics.md"
-_BEGIN, _END = "## What there is", "Counters begin with"
+_BEGIN, _END = "## The metrics", "Counters begin at"
 
 
 def metric_table() -> str:

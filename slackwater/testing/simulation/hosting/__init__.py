@@ -6,7 +6,7 @@
     simulated_runtime.py  SimulatedRuntime       calls, timers and answers as events
     listing.py            SimulatedPages, SimulatedEvents
     reading.py            SimulatedFiles, SimulatedBlocks
-    materializer.py       SimulatedMaterializer  views without Spark, as model_view.py computes them
+    materializer.py       SimulatedMaterializer  views without Spark, by `promises.model_view`
 
 Invariants: an actor that has died calls nothing and hears nothing; only `judge` decides which error shows a bug.
 """
