@@ -1,4 +1,4 @@
-"""What others notice of a backfill: the freshness of one view, before and while the backfill of another one runs.
+"""Freshness of one view, before and during the backfill of another one.
 
     python -m benchmarks.beside_backfill [--rows 4000000] [--files 60] [--materialize]
 

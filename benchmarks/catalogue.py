@@ -1,4 +1,4 @@
-"""Which benchmarks there are, in the order of the page."""
+"""Catalogue of the benchmarks, in the order of the page."""
 
 from __future__ import annotations
 

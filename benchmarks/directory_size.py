@@ -1,4 +1,4 @@
-"""What lies in a directory."""
+"""Size of a directory: its files and their bytes."""
 
 from __future__ import annotations
 

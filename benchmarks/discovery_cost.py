@@ -1,4 +1,4 @@
-"""What it costs in a month to find new objects, by listing and by notifications, at AWS's list prices.
+"""Cost of finding new objects for a month, by listing and by notifications, at AWS's list prices.
 
     python -m benchmarks.discovery_cost [--new 1000000] [--relist-s 86400]
 

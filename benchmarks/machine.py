@@ -1,4 +1,4 @@
-"""What a number was measured on."""
+"""Machine on which a number was measured."""
 
 from __future__ import annotations
 

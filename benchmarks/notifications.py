@@ -1,4 +1,4 @@
-"""What the events of a queue give: how soon a file is in a view, how many are taken, and what is listed at rest.
+"""Events of a queue: delay from file to view, events a second, and listings at rest.
 
     python -m benchmarks.notifications [--files 60] [--events 10000] [--rest 30]
 

@@ -1,4 +1,4 @@
-"""What it costs to be observed: the trace in an epoch record, and the metrics and spans of a run.
+"""Cost of observation: the trace in an epoch record, and the metrics and spans of a run.
 
     python -m benchmarks.observing [--commits 1000] [--files 200]
 

@@ -1,4 +1,4 @@
-"""What the parts cost alone: the commit of an epoch, GETs of small objects, a listing.
+"""Cost of single parts: the commit of an epoch, GETs of small objects, a listing.
 
     python -m benchmarks.parts [--epochs 300]
 

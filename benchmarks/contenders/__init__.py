@@ -1,4 +1,4 @@
-"""What others do with the same files, each in a process of its own.
+"""Other programs over the same files, each in a process of its own.
 
     python -m benchmarks.contenders.NAME all DIRECTORY        takes `DIRECTORY/cold`, after `DIRECTORY/warm`
     python -m benchmarks.contenders.NAME arrivals DIRECTORY   takes files one at a time, as they come

@@ -1,4 +1,4 @@
-"""What a contender prints.  Only the standard library: it is also imported where none of ours is installed."""
+"""Output of a contender.  It uses the standard library only: an environment without our packages imports it too."""
 
 from __future__ import annotations
 
