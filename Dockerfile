@@ -2,8 +2,10 @@
 # Java is in it as a wheel.
 
 ARG PYTHON=3.11
+# A digest makes the base as fixed as the packages: python:3.11-slim@sha256:...
+ARG BASE=python:${PYTHON}-slim
 
-FROM python:${PYTHON}-slim AS build
+FROM ${BASE} AS build
 WORKDIR /source
 RUN python -m venv /opt/slackwater
 ENV PATH=/opt/slackwater/bin:$PATH
@@ -13,9 +15,14 @@ COPY actors actors
 COPY spark_bridge spark_bridge
 COPY slackwater slackwater
 ARG EXTRAS=verify
-RUN pip install --no-cache-dir --constraint requirements.lock ".[${EXTRAS}]"
+# With hashes pip takes a lock only as a whole; uv verifies those of the packages that the extras need.
+RUN sed -n '/^uv==/,/[^\\]$/p' requirements.lock > uv.lock \
+    && pip install --no-cache-dir --require-hashes --requirement uv.lock \
+    && uv pip install --no-cache --python /opt/slackwater/bin/python --constraint requirements.lock \
+       --build-constraint requirements.lock ".[${EXTRAS}]" \
+    && pip uninstall --yes uv
 
-FROM python:${PYTHON}-slim
+FROM ${BASE}
 # `ps` is what Spark's and Ray's scripts ask for.
 RUN apt-get update \
     && apt-get install --no-install-recommends --yes procps=2:* \

@@ -6,10 +6,9 @@ READY := .venv/.ready
 
 .DEFAULT_GOAL := help
 
-# A process has one Spark session: on RayDP for tests marked `ray`, or without Ray.  Tests on RayDP need the whole machine;
-# the others run in three processes, one of which has all tests with Spark.
-PYTEST := $(BIN)/python -m pytest
-PARALLEL := -n 3 --dist loadgroup
+# A process has one Spark session: on RayDP for tests marked `ray`, or without Ray.  All tests that share a session run in
+# one process, beside the others.
+PYTEST := $(BIN)/python -m pytest --dist loadgroup
 
 .PHONY: help
 help:  ## show this list
@@ -17,8 +16,8 @@ help:  ## show this list
 
 $(READY): requirements.lock pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet -r requirements.lock
-	$(BIN)/python -m pip install --quiet --no-deps -e .
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
 	touch $(READY)
 
 .PHONY: setup
@@ -34,13 +33,13 @@ job: setup  ## run flights as a job of a local Ray cluster: submit, watch, stop 
 
 .PHONY: test
 test: setup  ## run the tests that prove the product (at most 10 minutes on two cores)
-	$(PYTEST) $(PARALLEL) -m "not ray and not more"
-	$(PYTEST) -m "ray and not more"
+	$(PYTEST) -n 3 -m "not ray and not more"
+	$(PYTEST) -n 2 -m "ray and not more"
 
 .PHONY: test-more
 test-more: setup  ## run all other tests: more cases, more kills, random queries, mutants
-	$(PYTEST) $(PARALLEL) -m "more and not ray"
-	$(PYTEST) -m "more and ray"
+	$(PYTEST) -n 3 -m "more and not ray"
+	$(PYTEST) -n 2 -m "more and ray"
 
 .PHONY: soak
 soak: setup  ## kill processes at random: make soak MINUTES=30
@@ -98,12 +97,10 @@ bench-quick: setup  ## run small sizes of the main benchmarks: writes build/benc
 	$(BIN)/python -m benchmarks --quick
 
 .PHONY: lock
-lock:  ## make requirements.lock anew from pyproject.toml
-	rm -rf build/lock
-	$(PYTHON) -m venv build/lock
-	build/lock/bin/python -m pip install --quiet '.[dev]'
-	{ echo '# Made by `make lock` from pyproject.toml, for Python 3.11.'; \
-	  build/lock/bin/python -m pip freeze --all --exclude slackwater --exclude pip; } > requirements.lock
+lock:  ## make requirements.lock anew from pyproject.toml, with the hashes of every file of each release
+	test -x build/lock/bin/uv || { $(PYTHON) -m venv build/lock && build/lock/bin/python -m pip install --quiet uv; }
+	build/lock/bin/uv pip compile --quiet --upgrade --generate-hashes --no-annotate --extra dev --python build/lock/bin/python \
+	  --custom-compile-command 'make lock' --output-file requirements.lock pyproject.toml > /dev/null
 
 .PHONY: clean
 clean:  ## remove .venv and everything built

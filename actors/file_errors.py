@@ -35,9 +35,9 @@ class UnreadableFile(SlackwaterError):
         return self.reason if self.row is None else f"row {self.row}: {self.reason}"
 
 
-def one_line(error: Exception, limit: int = 300) -> str:
-    """An error's text in one line of at most about `limit` characters."""
-    text = " ".join(str(error).split())
+def one_line(text: object, limit: int = 300) -> str:
+    """The text of an error, or of something from a file, in one line of at most about `limit` characters."""
+    text = " ".join(str(text).split())
     return text if len(text) <= limit else f"{text[:limit]}…"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Literal, TypeAlias
 
 PathKey = tuple[str, str]
 """An object: its source, and its path relative to that."""
@@ -95,7 +96,11 @@ class GoneFile:
 _ANY_TIME = datetime.min.replace(tzinfo=UTC)
 
 
-def place(file: FileVersion, order: str) -> tuple[datetime, str]:
+ReadingOrder: TypeAlias = Literal["name", "last_modified"]
+"""The order in which the files of a source are read one after the other."""
+
+
+def place(file: FileVersion, order: ReadingOrder) -> tuple[datetime, str]:
     """The sort key of a file: its time and path, or its path alone.
 
     Args:

@@ -68,7 +68,7 @@ class RecoverySettings:
     Args:
         first_pause_s: seconds before the next attempt; each further failure doubles them.
         max_pause_s: the longest pause in seconds.
-        max_tries: attempts in a row that finish no file, before the run ends with the last error.
+        max_tries: attempts in a row that finish no file and commit no row, before the run ends with the last error.
         suspicious_within_s: five failures within this many seconds make the next attempts careful, with few files at a
             time, even if files were finished in between.
     """
@@ -91,10 +91,12 @@ class ReadLimits:
         max_nesting: levels of lists, structs and JSON objects within each other.
         max_record_bytes: one line of text, decompressed; about this size, as text is read in blocks.
         max_batch_bytes: memory for the rows that are decoded at once: a row, or a page of a Parquet file, that takes
-            more cannot be read.
+            more cannot be read.  From a line of JSON that takes more in Python no schema is inferred.
         max_bad_records: records of one file that may be quarantined one by one; one that has more is quarantined whole.
         max_expansion: bytes of text or rows for each byte of a compressed or Parquet file; it applies when 256
             MiB of the file have been read.
+        max_cpu_s_per_mib: CPU seconds of one reading for each MiB of the file as it is stored; a smaller file counts
+            as one MiB.
     """
 
     max_columns: int = 10_000
@@ -103,6 +105,7 @@ class ReadLimits:
     max_batch_bytes: int = 256 * MIB
     max_bad_records: int = 10_000
     max_expansion: float = 1_000.0
+    max_cpu_s_per_mib: float = 30.0
 
     def __post_init__(self) -> None:
         require_positive(
@@ -113,6 +116,7 @@ class ReadLimits:
             "max_batch_bytes",
             "max_bad_records",
             "max_expansion",
+            "max_cpu_s_per_mib",
         )
 
 
@@ -172,7 +176,8 @@ class FetchSettings:
         piece_bytes: files are read in pieces of about this size; batches have about this size, too.
         max_files_waiting: the list actors send no more while this many files wait.
         max_attempts: tries of a request before the store counts as unavailable.
-        max_files_per_epoch: the most files that end in one epoch; None for no limit.
+        max_files_per_epoch: the most files that end in one epoch; None for no limit.  The files of one command, such as
+            `forget`, end together, however many they are.
         max_rows_per_second: the most rows emitted each second, on average; None for no limit.
         requests: sizes of the requests.
         cache: cache of contents; None for no cache.

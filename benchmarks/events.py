@@ -1,4 +1,4 @@
-"""The data of the benchmarks: small files of events."""
+"""Data of the benchmarks: small files of events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a file's arrival to its rows in a grouped result, one file at a time: this project, and two streams.
+"""Seconds from a file's arrival to its rows in a grouped result, one file at a time: this project and two streams.
 
     python -m benchmarks.freshness [--files 60] [--warm 20]
 

@@ -137,6 +137,7 @@ class _Recorded:
         self._executor = ListExecutor(
             actor="list-s",
             source="s",
+            url=source.location.url,
             path_filter=path_filter,
             pace=ListingPace(_DAY_S, RequestBudget(None), time.monotonic() + _DAY_S),
             seen=SeenIndex(),

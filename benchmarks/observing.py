@@ -4,7 +4,7 @@
 
 Commits: two roots side by side, of which one has records without a trace; they commit in turns.  A run: one file at a
 time, and every two epochs the observer is taken away, or given back.  The observer itself: one epoch, and one look at
-the whole, with nobody to take spans and with the SDK of OpenTelemetry.
+the whole, without a taker of spans and with the SDK of OpenTelemetry.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def _microseconds(call: Callable[[], object]) -> float:
 
 
 def measure(options: argparse.Namespace) -> Result:
-    assert isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider), "nobody takes spans of itself"
+    assert isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider), "no provider of spans is there by itself"
     return Result((commits(options.commits), *run(options.files)))
 
 

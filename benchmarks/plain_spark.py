@@ -1,4 +1,4 @@
-"""A Spark session as somebody starts it who has nothing else."""
+"""A Spark session with defaults only, as in a first program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a benchmark found when, where, and by which command; kept as one JSON file for each."""
+"""Record of one benchmark run: command, day, machine and result; one JSON file for each."""
 
 from __future__ import annotations
 

@@ -23,12 +23,14 @@ import numpy as np
 import numpy.typing as npt
 import obstore
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from actors.listing.list_executor import ListExecutor
 from actors.listing.listing_digests import ListingDigests
 from actors.listing.listing_pace import ListingPace
 from actors.listing.request_budget import RequestBudget
 from actors.listing.seen_index import SeenIndex
+from actors.listing.seen_piece import SeenLoader, SeenPiece
 from actors.objects.listing_page import LISTED, ListingPage
 from actors.objects.object_store import ObjectStore
 from actors.objects.page_reader import SIDE_BY_SIDE, PageReader
@@ -89,6 +91,7 @@ class Lister:
         self.executor = ListExecutor(
             actor="list-events",
             source=SOURCE,
+            url="s3://events",
             path_filter=PathFilter("**/*.parquet"),
             pace=ListingPace(10.0, RequestBudget(None)),
             seen=seen,
@@ -124,6 +127,14 @@ class Lister:
         return len(numbers) / (self.seconds - before)
 
 
+def indexed(keys: pa.ChunkedArray, versions: pa.ChunkedArray) -> SeenIndex:
+    """The index of some names."""
+    order = pc.sort_indices(keys)
+    loader = SeenLoader()
+    loader.add(SeenPiece.of_columns(SOURCE, keys.take(order), versions.take(order)))
+    return loader.index()
+
+
 def resident() -> int:
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * resource.getpagesize()
@@ -132,7 +143,7 @@ def resident() -> int:
 def measure_memory(keys: pa.ChunkedArray, versions: pa.ChunkedArray, numbers: Numbers) -> list[Row]:
     """Bytes per name of the index and the digests: lasting, and at the highest while names are added and listed."""
     tracemalloc.start()
-    seen = SeenIndex.of_columns(keys, versions)
+    seen = indexed(keys, versions)
     lasting, _ = tracemalloc.get_traced_memory()
     after_recovery = lasting / len(seen)
     tracemalloc.reset_peak()
@@ -182,9 +193,11 @@ def measure_recovery(keys: pa.ChunkedArray, versions: pa.ChunkedArray) -> Row:
             epoch += 1
             store.commit(epoch=epoch, delta=builder.build(), views={}, counts=EpochCounts(), seconds=EpochSeconds())
         started = time.perf_counter()
-        found = LanceRoot(Location(scratch), SystemClock()).open(read_only=True).scan("seen")
+        loader = SeenLoader()
+        for rows in LanceRoot(Location(scratch), SystemClock()).open(read_only=True).slices("seen", fields=["version"]):
+            loader.add(SeenPiece.of_columns(SOURCE, rows["key"], rows["version"]))
         scanned = time.perf_counter() - started
-        seen = SeenIndex.of_columns(found["key"], found["version"])
+        seen = loader.index()
         total = time.perf_counter() - started
         target = {1_000_000: Target(3.0, "s"), 10_000_000: Target(5.0, "s")}.get(len(seen))
         name = f"recovery of {len(seen):,} rows of `seen` from a local disk"
@@ -222,7 +235,7 @@ def measure_listings(keys: pa.ChunkedArray, versions: pa.ChunkedArray, numbers: 
     """Names per second of one listing after the other."""
     names, target = len(numbers), Target(500_000.0, "names/s", at_least=True)
     before = resident()
-    lister = Lister(SeenIndex.of_columns(keys, versions))
+    lister = Lister(indexed(keys, versions))
     found = {"the first listing after a start, every name is looked up": lister.list(numbers)}
     found["nothing has changed"] = lister.list(numbers)
     rng = np.random.default_rng(1)

@@ -1,4 +1,4 @@
-"""What a benchmark has found: tables of numbers with units, ratios, targets, and the points of its plots."""
+"""Result of a benchmark: tables of numbers with units, ratios, targets, and the points of its plots."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run costs with many fetch actors and many files: constants that are measured here, and what follows from them.
+"""Model of a run with many fetch actors and many files, from constants that are measured here.
 
     python -m benchmarks.scale_model [--names 4000000]
 
@@ -30,6 +30,7 @@ from actors.files import FileVersion
 from actors.formats.options import Parquet
 from actors.hosting.ray_runtime import REPORT_EVERY_S
 from actors.listing.seen_index import SeenIndex
+from actors.listing.seen_piece import SeenLoader, SeenPiece
 from actors.protocol.barrier import Barrier
 from actors.protocol.blocks import Block
 from actors.protocol.messages import NewFiles
@@ -224,16 +225,23 @@ def names(count: int) -> tuple[float, float]:
             store.commit(epoch=epoch, delta=builder.build(), views={}, counts=EpochCounts(), seconds=EpochSeconds())
             del keys, builder, columns
         started = time.perf_counter()
-        found = root.open(read_only=True).scan("seen")
-        seen = SeenIndex.of_columns(found["key"], found["version"])
+        seen = loaded(root)
         recovery_s = (time.perf_counter() - started) / count
         assert len(seen) == count
         del seen
         tracemalloc.start()
-        seen = SeenIndex.of_columns(found["key"], found["version"])
+        seen = loaded(root)
         lasting, _ = tracemalloc.get_traced_memory()
         tracemalloc.stop()
     return lasting / len(seen), recovery_s
+
+
+def loaded(root: LanceRoot) -> SeenIndex:
+    """The index of all names in a store, as a recovery makes it."""
+    loader = SeenLoader()
+    for rows in root.open(read_only=True).slices("seen", fields=["version"]):
+        loader.add(SeenPiece.of_columns("events", rows["key"], rows["version"]))
+    return loader.index()
 
 
 class Receiver:
@@ -263,7 +271,7 @@ def messages(count: int = 5_000) -> tuple[float, float, float]:
         message = NewFiles((new_file(1),))
         started = time.perf_counter()
         for _ in range(count):
-            actor.receive.options(num_returns=0).remote(message)
+            actor.receive.remote(message)
         sent = time.perf_counter() - started
         while ray.get(actor.received.remote()) < count:
             pass

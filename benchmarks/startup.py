@@ -1,4 +1,4 @@
-"""From `slackwater run` to the first committed epoch on 100 small files, in fresh processes, in turns.
+"""Seconds from `slackwater run` to the first committed epoch on 100 small files, in fresh processes, in turns.
 
     python -m benchmarks.startup [--turns 3] [--before CHECKOUT]
 

@@ -1,4 +1,4 @@
-"""What it costs to keep the rows of a source: the same files into the same view, with and without `materialize=True`.
+"""Cost of stored rows: the same files into the same view, with and without `materialize=True`.
 
     python -m benchmarks.stored_rows [--turns 5] [--shapes 3]
 

@@ -1,4 +1,4 @@
-"""What an epoch costs beside views of a thousand and of a million groups, and what an upsert into a large one costs.
+"""Cost of an epoch beside views of a thousand and of a million groups, and of an upsert into a large one.
 
     python -m benchmarks.view_costs [--groups 1000000] [--views 10] [--epochs 30]
 

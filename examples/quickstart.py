@@ -1,11 +1,10 @@
 """Files in a directory become a view.  Run it twice: nothing is read again.  Add a file: only that one is read."""
 
-import tempfile
 from pathlib import Path
 
 import slackwater as sw
 
-here = Path(tempfile.gettempdir()) / "slackwater-quickstart"
+here = Path("slackwater-quickstart")
 orders = here / "orders"
 orders.mkdir(parents=True, exist_ok=True)
 if not any(orders.iterdir()):

@@ -14,17 +14,19 @@ from typing import Any, Literal, TypeVar, overload
 import pyarrow as pa
 from typing_extensions import Unpack
 
+from actors.files import ReadingOrder
 from actors.formats.options import Csv, Json, Parquet, Text
 from actors.formats.registry import Format, format_type
 from actors.notifications.message_queue import MessageQueue
 from actors.objects.object_store import ObjectStore
 from actors.recovery.recovery import check, current_head
+from actors.schemas.conform import Timestamps
 from actors.schemas.ddl import parse_schema
 from actors.schemas.safe_types import safe_schema
 from actors.sources.discovery import Discovery, Listing, Notifications
 from actors.sources.path_filter import PathFilter
 from actors.sources.pipeline_definition import PipelineDefinition
-from actors.sources.source import FilePolicy, SourceDefinition
+from actors.sources.source import FilePolicy, OnBadRecord, OnChange, SchemaEvolution, SourceDefinition
 from actors.telemetry.logging import configure_default
 from slackwater.observability.run_observer import RunObserver
 from slackwater.planning.dry_run.dry_run import DryRun, dry_run
@@ -42,7 +44,6 @@ from state.location import Location
 from state.ownership.owner import Ownership, new_run_id
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-OnChange = Literal["ignore", "fail", "append", "replace"]
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
@@ -76,8 +77,8 @@ class Pipeline:
     ) -> None:
         _check_name("pipeline", name)
         self.name = name
-        self.root = Location(os.fspath(root), storage_options or {})
         self.settings = settings or Settings()
+        self.root = Location(os.fspath(root), storage_options or {}, self.settings.durability)
         self._sources: dict[str, SourceDefinition] = {}
         self._views: dict[str, ViewDefinition] = {}
         self._clock: Clock = SystemClock()
@@ -106,11 +107,14 @@ class Pipeline:
         discovery: Discovery = Listing(),
         storage_options: Mapping[str, Any] | None = None,
         on_change: OnChange = "ignore",
-        on_bad_record: Literal["quarantine", "fail"] = "quarantine",
-        schema_evolution: Literal["strict", "add_columns", "widen"] = "strict",
+        on_bad_record: OnBadRecord = "quarantine",
+        schema_evolution: SchemaEvolution = "strict",
         metadata: Sequence[str] = (),
-        order: Literal["name", "last_modified"] | None = None,
+        order: ReadingOrder | None = None,
         materialize: bool = False,
+        timestamps: Timestamps = "exact",
+        max_removed_share: float = 0.2,
+        max_removed_files: int = 100,
     ) -> None:
         """Declares a prefix of a bucket, or a directory, and reads each of its files once.
 
@@ -138,6 +142,12 @@ class Pipeline:
                 reads many files at a time.
             materialize: keep all rows of the source, with all columns, in a Lance dataset of their own; see
                 `Snapshot.rows`.  The first declaration of the source decides it.
+            timestamps: the treatment of a time with digits below microseconds, which Spark does not have: `"exact"`
+                makes its record a bad one, `"truncate"` leaves the digits out.  The first declaration decides it.
+            max_removed_share: with `on_change="replace"`, the rows of deleted files leave the views.  They stay if more
+                than this share of the files would go within ten minutes, until the files are back or
+                `Run.allow_removals` lets them go; 1 lets all go, 0 none.
+            max_removed_files: so many files may go whatever their share, unless none would be left.
 
         Raises:
             SettingsError: an argument is not valid, or the name is taken.
@@ -158,11 +168,17 @@ class Pipeline:
             pattern=pattern,
             schema=None if schema is None else safe_schema(parse_schema(schema) if isinstance(schema, str) else schema),
             discovery=discovery,
-            policy=FilePolicy(on_change=on_change, on_bad_record=on_bad_record),
+            policy=FilePolicy(
+                on_change=on_change,
+                on_bad_record=on_bad_record,
+                max_removed_share=max_removed_share,
+                max_removed_files=max_removed_files,
+            ),
             schema_evolution=schema_evolution,
             metadata=tuple(metadata),
             order=order,
             materialize=materialize,
+            timestamps=timestamps,
         )
 
     def _check_queue(self, name: str, discovery: Discovery) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
-from actors.settings import BarrierSettings, FetchSettings, RecoverySettings, require_positive
+from actors.settings import BarrierSettings, FetchSettings, RecoverySettings, require_one_of, require_positive
 from actors.sources.placement import ActorResources, PlacementSettings
 from state.errors import SettingsError
+from state.location import Durability
 from state.upkeep.retention import RetentionSettings, Thinning
 
 if TYPE_CHECKING:
@@ -82,6 +83,9 @@ class Settings:
         placement: the nodes for the actors.
         recovery: the reaction to failures.
         retention: the epochs that stay readable.
+        durability: the losses that a committed epoch survives on a local root: `"power_loss"` syncs its files to the
+            disk before it is acknowledged, `"process"` leaves that to the system, so that a power cut may damage the
+            root.  A root in an object store survives both.
     """
 
     barrier: BarrierSettings = field(default_factory=BarrierSettings)
@@ -91,3 +95,7 @@ class Settings:
     placement: PlacementSettings = field(default_factory=PlacementSettings)
     recovery: RecoverySettings = field(default_factory=RecoverySettings)
     retention: RetentionSettings = field(default_factory=RetentionSettings)
+    durability: Durability = "power_loss"
+
+    def __post_init__(self) -> None:
+        require_one_of("Settings(durability)", self.durability, get_args(Durability))

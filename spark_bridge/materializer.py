@@ -182,7 +182,7 @@ class Materializer:
         created += self._show_recomputed(epoch)
         dropped = self._take_dropped()
         self._ingested.update(with_rows)
-        if with_rows or corrected:
+        if with_rows or corrected or not self._rows_epoch:
             self._rows_epoch = epoch
         self._full.on_rows(corrected.union(with_rows))
         self._begin_recomputation()

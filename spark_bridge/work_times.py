@@ -45,6 +45,10 @@ class WorkTimes:
         """
         began_s = self.seconds
         yield
+        self.add(step, began_s)
+
+    def add(self, step: str, began_s: float) -> None:
+        """Adds a piece of work that began at a time and ends now; work below a millisecond gets no span."""
         seconds = self.seconds - began_s
         if seconds >= _NOTICED_S:
             self._spans.append(Span(_PHASE, step, began_s, seconds))

@@ -17,6 +17,7 @@ Invariants:
 * First the records stop naming a version, then its files are deleted; by list, never by age.
 * The version after version v is v + 1, and an epoch record names the version that it is itself part of.
 * A view's version is committed before the epoch that names it; readers start from the epoch record.
+* On a local disk a commit is acknowledged when its files are synced, rows before the manifest that names them.
 * Epochs and terms only grow.  A process whose term is older than the head's is fenced for good.
 * A dataset is created by a commit that refuses an existing one; `state.lance` is never restored to an older version.
 * Only `clock.py` reads the clock.
@@ -27,13 +28,16 @@ Rooms, from the top down; a room imports only rooms below it:
     memory/      the same store and root in memory, for the simulator and tests
     ownership/   owner.json, and commands to the owner of a root
     upkeep/      folds, retention, tags, pins, quarantine, vacuum
+    runs/        the folded rows of each table, sorted by key, and reads of a table
     store/       StateStore and Root: the contracts; the commit protocol
     tables/      the tables, their keys, deltas, and the values that rows stand for
     objects/     clients of object stores, and their errors
 
     location.py  a URL and the options to reach it
+    private_directory.py  directories that no other user of the machine can enter or replace
     vnode.py     the vnode of a path
     epoch.py     the encoding of epochs
     clock.py     wall and monotonic time
     errors.py    the tree of errors: each class says what the caller does
+    visible.py   text of any origin without control characters
 """

@@ -1,4 +1,7 @@
-"""Clocks: wall time in UTC and monotonic time.  No other module reads the clock; the others take a `Clock`."""
+"""Clocks: wall time in UTC, monotonic time, and the CPU time of a thread.
+
+No other module reads the clock; the others take a `Clock`.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +24,11 @@ class Clock(Protocol):
     def sleep(self, seconds: float) -> None:
         """Blocks the calling thread."""
         ...
+
+
+def thread_cpu_s() -> float:
+    """CPU seconds that the calling thread has taken since its start."""
+    return time.thread_time()
 
 
 class SystemClock:

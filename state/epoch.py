@@ -1,6 +1,7 @@
 """Epochs: signed 64-bit integers, milliseconds since 1970 << 16 | sequence, strictly growing.
 
-The encoding is RisingWave's (`src/common/src/util/epoch.rs`).
+The encoding is RisingWave's (`src/common/src/util/epoch.rs`).  The last ten bits of the sequence are those of the term:
+an epoch that an earlier term made and did not commit never comes again, though datasets are named after it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from datetime import UTC, datetime
 from state.clock import Clock
 
 _SEQUENCE_BITS = 16
+TERMS = 1 << 10
+"""The number of terms in a row that never make the same epoch."""
 
 
 @dataclass(frozen=True)
@@ -21,10 +24,19 @@ class EpochPair:
     curr: int
 
 
-def next_epoch(clock: Clock, last: int) -> int:
-    """A new epoch: the current time, but always greater than `last`.  No other function makes an epoch."""
+def next_epoch(clock: Clock, last: int, term: int = 0) -> int:
+    """A new epoch: the current time, but always greater than `last`.  No other function makes an epoch.
+
+    It is at most a millisecond ahead of a clock that is not set back, with up to 64 epochs in a millisecond.
+
+    Args:
+        clock: gives the current time.
+        last: the epoch before it.
+        term: the term that makes it.
+    """
     milliseconds = int(clock.now().timestamp() * 1000)
-    return max(milliseconds << _SEQUENCE_BITS, last + 1)
+    least = max(milliseconds << _SEQUENCE_BITS, last + 1)
+    return least + (term - least) % TERMS
 
 
 def epoch_time(epoch: int) -> datetime:

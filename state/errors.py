@@ -25,6 +25,8 @@
     ├── CommitRefusedError             nothing was written: recover from what is committed
     ├── CommitUnknownError             the outcome of a commit is not known: read the store before the next commit
     ├── RunFailedError                 a part of a run died: start the run again, it continues where it stopped
+    │   ├── NodeLostError              a node of the cluster is gone: the run continues on the others
+    │   ├── RowsLostError              rows that waited for Spark are gone: the run reads them again
     │   ├── SparkLostError             the Spark application is gone: start a new one
     │   └── SparkNotStartedError       Spark did not start: make room in the cluster, or request less
     ├── CommandRefusedError            the owner of a root refused a command: its answer says why
@@ -36,9 +38,14 @@ A message names the thing, the fault, and the next step.
 
 from __future__ import annotations
 
+from state.visible import visible
+
 
 class SlackwaterError(Exception):
-    """The root of the tree."""
+    """The root of the tree.  Its text has no control characters: it may quote the name of a file, or a record."""
+
+    def __str__(self) -> str:
+        return visible(super().__str__(), keep="\n\t")
 
 
 class UsageError(SlackwaterError):
@@ -135,6 +142,16 @@ class CommitUnknownError(SlackwaterError):
 
 class RunFailedError(SlackwaterError):
     """A part of a run died."""
+
+
+class NodeLostError(RunFailedError):
+    """A node of the Ray cluster is gone, with a part of the run on it.  No file is the cause."""
+
+
+class RowsLostError(RunFailedError):
+    """Rows that waited for Spark are gone from Ray's object store.  The death of the actor that read them, if any, is
+    an error of its own.
+    """
 
 
 class SparkLostError(RunFailedError):

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from state.errors import SettingsError
@@ -16,22 +16,42 @@ SECRET_OPTIONS = frozenset(
         "access_key",
         "access_key_id",
         "account_key",
-        "client_secret",
+        "api_key",
+        "authorization",
+        "connection_string",
+        "credential",
+        "customer_key",
+        "customer_key_base64",
+        "encryption_key",
+        "master_key",
+        "passphrase",
+        "passwd",
         "password",
+        "private_key",
+        "proxy_url",
         "sas_key",
-        "sas_token",
+        "secret",
         "secret_access_key",
+        "secret_key",
         "service_account_key",
-        "session_token",
+        "shared_access_key",
+        "shared_access_signature",
+        "storage_key",
         "token",
     }
 )
+"""Names of options that hold secrets, with any prefix (`aws_`, `azure_storage_`, `client_`, `session_`, ...)."""
+
+Durability = Literal["power_loss", "process"]
+"""Losses that an acknowledged commit on a disk survives; an object store survives all of them by itself."""
+
+_SECRET_ENDS = tuple(name.replace("_", "") for name in SECRET_OPTIONS)
 _SCHEMES = ("file", "s3", "gs", "az", "http", "https")
 
 
 def is_secret(option: str) -> bool:
-    """True if an option holds a secret; its name may have any prefix (`aws_`, `azure_storage_`, ...)."""
-    return option.lower().endswith(tuple(SECRET_OPTIONS))
+    """True if an option holds a secret, also as `AccountKey` or `account-key`; see `SECRET_OPTIONS`."""
+    return option.lower().replace("_", "").replace("-", "").endswith(_SECRET_ENDS)
 
 
 def _normalised(url: str | os.PathLike[str]) -> str:
@@ -60,12 +80,16 @@ class Location:
         url: a local path, or `file://`, `s3://`, `gs://`, `az://`, `http(s)://`.
         storage_options: options by the names of obstore and Lance (`access_key_id`, `endpoint`, `allow_http`, ...).
             The usual environment variables give the others.
+        durability: of commits to a local path: `"power_loss"` syncs their files, `"process"` leaves that to the system.
     """
 
     url: str
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    durability: Durability = field(default="power_loss", repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        if self.durability not in get_args(Durability):
+            raise SettingsError(f"durability={self.durability!r}: give one of {', '.join(get_args(Durability))}")
         object.__setattr__(self, "url", _normalised(self.url))
         object.__setattr__(self, "storage_options", {k.lower(): _text(v) for k, v in self.storage_options.items()})
 
@@ -110,7 +134,7 @@ class Location:
 
     def child(self, name: str) -> Location:
         """A location below this one, with the same options."""
-        return Location(f"{self.url}/{name}", self.storage_options)
+        return Location(f"{self.url}/{name}", self.storage_options, self.durability)
 
     def __str__(self) -> str:
         return str(self.path) if self.is_local else self.url

@@ -29,14 +29,15 @@ _bucket_numbers = itertools.count(1)
 _queue_numbers = itertools.count(1)
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Assigns the groups of `--dist loadgroup`: the local Spark session, each other file, or what the test says."""
-    for item in items:
-        if item.get_closest_marker("xdist_group"):
-            continue
-        uses_spark = isinstance(item, pytest.Function) and "local_spark" in item.fixturenames
-        item.add_marker(pytest.mark.xdist_group("spark" if uses_spark else str(item.path.relative_to(REPOSITORY))))
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Assigns the groups of `--dist loadgroup`: a shared session, each other file, or what the test says.
+
+    xdist reads the groups at the end of the collection, before any `pytest_collection_modifyitems` of a conftest.
+    """
+    if not item.get_closest_marker("xdist_group"):
+        fixtures = item.fixturenames if isinstance(item, pytest.Function) else ()
+        shared = next((name for name in ("session", "local_spark") if name in fixtures), None)
+        item.add_marker(pytest.mark.xdist_group(shared or str(item.path.relative_to(REPOSITORY))))
 
 
 @pytest.fixture(autouse=True)

@@ -39,6 +39,8 @@ _QUEUE = "https://sqs.eu-central-1.amazonaws.com/111122223333/raw-events"
         (ReadLimits, "max_expansion", float("nan")),
         (RaySettings, "num_cpus", 0),
         (RaySettings, "namespace", ""),
+        (sw.Settings, "durability", "none"),
+        (sw.Settings, "durability", None),
     ],
 )
 def test_an_impossible_value_is_refused_by_name(kind: type[Any], option: str, value: object) -> None:

@@ -11,6 +11,8 @@ from collections.abc import Mapping, Set
 
 from actors.protocol.reports import CollectReport
 
+FIRST_MARK = 1
+
 
 class CaughtUp:
     """The highest mark that is reached, and the number of marks.
@@ -24,7 +26,7 @@ class CaughtUp:
         self._listed_mark = 0
         self._listed_epoch = 0
         self.reached = 0
-        self.marks = 1
+        self.marks = FIRST_MARK
 
     def make_mark(self) -> int:
         """Makes a mark and returns its number."""

@@ -26,6 +26,7 @@ from actors.coordination.published_state import PublishedState, added
 from actors.coordination.requests import Requests
 from actors.coordination.rescaling import PATIENCE_S, Rescaling
 from actors.coordination.schema_decisions import SchemaDecisions
+from actors.files import FileKey
 from actors.protocol.barrier import Barrier, Mutation, Pause, Resume, Stop, Update
 from actors.protocol.instructions import End, Fail, ProposeSchema, WakeAt
 from actors.protocol.reports import CollectReport, Progress
@@ -47,7 +48,7 @@ class CoordinateExecutor:
         definition: the pipeline.
         plan: how the attempt begins, after those before it.
         recovered: the committed state that the attempt begins with.
-        next_epoch: makes an epoch that is greater than the given one.
+        next_epoch: makes an epoch that is greater than the given one, and that no other term makes.
         now_s: time of the monotonic clock.
         patience_s: see `Rescaling`.
     """
@@ -68,8 +69,7 @@ class CoordinateExecutor:
         topology = Topology(definition, self._rescaling.mapping.owners)
         head = recovered.head
         self._definition, self._next_epoch = definition, next_epoch
-        # An epoch of a term that committed nothing must not come again: datasets are named after epochs.
-        self._first_epoch = (head.epoch or next_epoch(0)) + (head.term << 16)
+        self._first_epoch = next_epoch(head.epoch)
         is_hasty = plan.files_at_once is not None
         samples = {
             source.name: SchemaSample(source, recovered.num_waiting(source.name, plan.poisoned), is_hasty=is_hasty)
@@ -86,8 +86,9 @@ class CoordinateExecutor:
         self._scheduler.closed = self._schemas.closed
         if recovered.catalog.is_changed:
             self._scheduler.on_declared()
-        unfinished = [each.key for each in recovered.unfinished]
+        unfinished = {each.key: each.row_offset for each in recovered.unfinished}
         self._admission = Admission(plan.files_at_once, unfinished, self._schemas.closed)
+        self._dead: str | None = None
         self._collector = EpochCollector(
             actors=topology.collectors, merger=MERGER, materializer=MATERIALIZER, now_s=now_s
         )
@@ -122,7 +123,7 @@ class CoordinateExecutor:
             closed=self._schemas.closed,
             in_flight=(*self._commits.in_flight(), *self._collector.in_flight()),
             files_at_once=self._admission.files_at_once,
-            suspects=self._admission.suspects,
+            suspects=self._suspects,
             requests_over=self._requests.over,
             num_fetchers=self._rescaling.num_fetchers,
             rescalings_over=self._rescaling.over,
@@ -238,6 +239,11 @@ class CoordinateExecutor:
         over = self._on_over(ended.epoch)
         return [TellCommitted(record.epoch), MoveTags(ended.changed), *over, *self._continue(now_s)]
 
+    def on_death(self, actor: str) -> None:
+        """An actor is dead, and the attempt ends: files that it did not read are no suspects."""
+        self._dead = self._dead or actor
+        self._published.change()
+
     # -- from the user ---------------------------------------------------------------------------------------------
 
     def on_request(self, mutation: Mutation, now_s: float) -> list[CoordinateInstruction]:
@@ -265,6 +271,13 @@ class CoordinateExecutor:
     def on_time(self, now_s: float) -> list[CoordinateInstruction]:
         """The time of a `WakeAt` has come."""
         return self._continue(now_s)
+
+    @property
+    def _suspects(self) -> dict[FileKey, int]:
+        admitted = self._admission.suspects
+        if self._dead is None or self._rescaling.is_under_way:
+            return admitted
+        return {file: rows for file, rows in admitted.items() if self.mapping.owner_of(*file[:2]) == self._dead}
 
     # -- inside ----------------------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ every earlier epoch is committed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from actors.coordination.instructions import Commit
@@ -14,11 +14,14 @@ from actors.files import PathKey
 from actors.protocol.reports import CorrectedFile
 from state.store.store import StateStore
 from state.tables.delta import Delta, DeltaBuilder
-from state.tables.keys import encode_key
+from state.tables.keys import decode_key, encode_key
 from state.tables.tables import PUT, REMOVED_STATUSES, TABLES
 from state.vnode import vnode_of
 
-_LOOKED_UP_ALONE = 32
+# Of a thousand rows each field takes tens of milliseconds; source, path and version are in the key.
+_DECIDING = ("status", "rows_read", "removed_epoch")
+_FILE = ("version",)
+_EVERY = tuple(TABLES["ledger"].names)
 _Rows = Mapping[bytes, Mapping[str, Any]]
 
 
@@ -32,8 +35,12 @@ def corrected_delta(store: StateStore, commit: Commit) -> Delta:
     if not commit.corrected:
         return commit.delta
     paths = {(each.source, each.path) for each in commit.corrected}
-    ledger, quarantine = _stored(store, "ledger", paths), _stored(store, "quarantine", paths)
+    ledger, quarantine = _stored(store, "ledger", paths, _DECIDING), _stored(store, "quarantine", paths)
     new_ledger, new_quarantine = _new(commit.delta, "ledger", paths), _new(commit.delta, "quarantine", paths)
+    # Rows that an epoch writes anew may have to stay as they were: of these all fields are needed.
+    again = {path: rows.keys() & ledger[path].keys() for path, rows in new_ledger.items()}
+    for path, rows in _stored(store, "ledger", {path for path, keys in again.items() if keys}, _EVERY).items():
+        ledger[path] = rows
     delta = DeltaBuilder()
     for each in commit.corrected:
         path = each.source, each.path
@@ -69,17 +76,13 @@ def _holds_rows(row: Mapping[str, Any]) -> bool:
     return bool(row["rows_read"]) and row["status"] not in REMOVED_STATUSES
 
 
-def _stored(store: StateStore, table: str, paths: Set[PathKey]) -> dict[PathKey, _Rows]:
-    """Object → the committed rows of a table about it, by their keys."""
-    if len(paths) <= _LOOKED_UP_ALONE:
-        starts = [encode_key(*path) for path in paths]
-    else:
-        starts = [encode_key(source) for source in {source for source, _ in paths}]
+def _stored(store: StateStore, table: str, paths: Set[PathKey], fields: Sequence[str] = _FILE) -> dict[PathKey, _Rows]:
+    """Object → these fields of the committed rows of a table about it, by their keys."""
     found: dict[PathKey, dict[bytes, Mapping[str, Any]]] = {path: {} for path in paths}
-    for start in starts:
-        for row in store.scan(table, start=start, end=start + b"\xff").to_pylist():
-            if (path := (row["source"], row["path"])) in paths:
-                found[path][row["key"]] = {name: row[name] for name in TABLES[table].names}
+    if paths:
+        for row in store.scan(table, prefixes=[encode_key(*path) for path in paths], fields=fields).to_pylist():
+            source, path, version, *_ = decode_key(row["key"])
+            found[source, path][row["key"]] = {"version": version, **{name: row[name] for name in fields}}  # type: ignore[index]
     return dict(found)
 
 

@@ -8,7 +8,7 @@ from actors.fetching.file_progress import FileProgress, FileStatus
 from actors.fetching.pending_files import PendingFiles
 from actors.fetching.source_tally import SourceTally
 from actors.fetching.state_changes import StateChanges
-from actors.files import FileKey, FileVersion, PathKey
+from actors.files import FileKey, FileVersion, PathKey, ReadingOrder
 from actors.protocol.vnode_mapping import vnode_of_file
 from actors.rows import Rows
 from state.errors import ProtocolError
@@ -27,7 +27,7 @@ class FileQueue:
         state: receives the rows of `queue` and `quarantine` that change.
     """
 
-    def __init__(self, orders: Mapping[str, str], state: StateChanges) -> None:
+    def __init__(self, orders: Mapping[str, ReadingOrder], state: StateChanges) -> None:
         self._orders, self._state = orders, state
         self.pending = PendingFiles(orders)
         self.begun: dict[FileKey, FileProgress] = {}

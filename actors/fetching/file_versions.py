@@ -16,7 +16,18 @@ from types import MappingProxyType
 from actors.fetching.file_progress import Ending, FileProgress
 from actors.fetching.file_queue import FileQueue
 from actors.fetching.state_changes import StateChanges
-from actors.files import ChangedFile, FileKey, FileVersion, ForgottenFile, GoneFile, PathKey, RetriedFile, Vanished
+from actors.fetching.versions_without_rows import VersionsWithoutRows
+from actors.files import (
+    ChangedFile,
+    FileKey,
+    FileVersion,
+    ForgottenFile,
+    GoneFile,
+    PathKey,
+    ReadingOrder,
+    RetriedFile,
+    Vanished,
+)
 from actors.protocol.reports import CorrectedFile
 
 _CHANGED = Ending("vanished", "the object changed before this version was read")
@@ -46,16 +57,16 @@ class FileVersions:
     def __init__(
         self,
         unfinished: Iterable[FileProgress],
-        without_rows: Iterable[FileKey],
+        without_rows: VersionsWithoutRows,
         appending: Iterable[str] = (),
         replacing: Iterable[str] = (),
         held: Iterable[PathKey] = (),
-        orders: Mapping[str, str] = MappingProxyType({}),
+        orders: Mapping[str, ReadingOrder] = MappingProxyType({}),
     ) -> None:
         self.state = StateChanges()
         self.queue = FileQueue(orders, self.state)
         self.successors: dict[PathKey, FileProgress] = {}
-        self.without_rows, self.held = set(without_rows), set(held)
+        self.without_rows, self.held = without_rows, set(held)
         self._appending, self._replacing = frozenset(appending), frozenset(replacing)
         current: set[PathKey] = set()
         for progress in sorted(unfinished, key=FileProgress.reading_order):
@@ -196,7 +207,12 @@ class FileVersions:
         source = progress.file.source
         self.queue.end(progress, ending.status)
         successor = self.successors.pop(progress.path_key, None)
-        changed_epoch = successor.listed_epoch if successor is not None else None
+        changed_epoch = None
+        if successor is not None:
+            changed_epoch = successor.listed_epoch
+        elif ending.status == "vanished" and not ending.is_gone and progress.row_offset:
+            # The object is another one: of a retried version a listing noted that before, and does not note it again.
+            changed_epoch = epoch
         row = progress.ledger_row(ending, done_epoch=epoch, changed_epoch=changed_epoch)
         if progress.replaces:
             row = self._replaced(progress, ending, row)

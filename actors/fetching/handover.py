@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from actors.fetching.file_progress import FileProgress
-from actors.files import FileKey, FileVersion, PathKey
+from actors.fetching.versions_without_rows import VersionsWithoutRows
+from actors.files import FileVersion, PathKey
 from actors.protocol.messages import Message
 from state.errors import ProtocolError
 
@@ -31,7 +32,7 @@ class Handover(Message):
     epoch: int
     files: tuple[FileProgress, ...] = ()
     successors: tuple[FileProgress, ...] = ()
-    without_rows: frozenset[FileKey] = frozenset()
+    without_rows: VersionsWithoutRows = field(default_factory=VersionsWithoutRows)
     held: frozenset[PathKey] = frozenset()
     samples: Mapping[str, int] = field(default_factory=dict)
 

@@ -60,8 +60,8 @@ class OpenEpoch:
         self._bytes += bytes_read
 
     def files_left(self) -> int:
-        """Number of files that may still end in this epoch."""
-        return self._limits.most_files - self.files
+        """Number of files that may still end in this epoch; 0 when a command has ended more than may."""
+        return max(0, self._limits.most_files - self.files)
 
     def seal(self) -> EpochCounts:
         """Counts of the epoch; those of the next one begin at 0."""

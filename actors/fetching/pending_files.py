@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Container, Iterator, Mapping
 
 from actors.fetching.file_progress import FileProgress
-from actors.files import FileKey, place
+from actors.files import FileKey, ReadingOrder, place
 
 
 class PendingFiles:
@@ -22,7 +22,7 @@ class PendingFiles:
         orders: source → its order, of the sources that have one.
     """
 
-    def __init__(self, orders: Mapping[str, str]) -> None:
+    def __init__(self, orders: Mapping[str, ReadingOrder]) -> None:
         self._orders = orders
         self._unordered: deque[FileProgress] = deque()
         self._ordered: dict[str, list[FileProgress]] = {}

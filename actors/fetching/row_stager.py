@@ -13,7 +13,8 @@ from actors.fetching.read_buffers import Piece
 from actors.protocol.blocks import StoredBlock
 from actors.schemas.metadata_columns import row_positions
 from state.location import Location
-from state.tables.stored_rows import FILE_FIELD, LINEAGE, file_number, version_number
+from state.tables.fingerprint import path_fingerprint
+from state.tables.stored_rows import FILE_FIELD, LINEAGE, version_number
 
 if TYPE_CHECKING:
     from state.lance.fragment_stager import FragmentStager
@@ -66,8 +67,8 @@ def with_lineage(rows: pa.Table, pieces: Sequence[Piece]) -> pa.Table:
 
 
 def with_files(rows: pa.Table, pieces: Sequence[Piece]) -> pa.Table:
-    """Adds the number of its file to each row, as the last column."""
+    """Adds the fingerprint of its file's path to each row, as the last column."""
     filled = [(piece.progress.path_key, piece.rows) for piece in pieces if piece.rows is not None]
-    numbers = np.array([file_number(*key) for key, _ in filled], dtype=np.int64)
-    counts = [read.table.num_rows for _, read in filled]
-    return rows.append_column(FILE_FIELD, pa.array(np.repeat(numbers, counts), FILE_FIELD.type))
+    which = np.repeat(np.arange(len(filled)), [read.table.num_rows for _, read in filled])
+    files = pa.array([path_fingerprint(*key) for key, _ in filled], FILE_FIELD.type)
+    return rows.append_column(FILE_FIELD, files.take(pa.array(which)))

@@ -80,7 +80,6 @@ class VnodeMoves:
         receivers = update.before.moves_from(self._actor, update.after)
         files = self._grouped(queue, receivers, lambda each: each.path_key)
         successors = self._grouped(versions.successors.values(), receivers, lambda each: each.path_key)
-        without_rows = self._grouped(versions.without_rows, receivers, lambda key: key[:2])
         held = self._grouped(versions.held, receivers, lambda path: path)
         for each in (each for group in files.values() for each in group):
             has_begun = each.key in queue.begun
@@ -91,7 +90,6 @@ class VnodeMoves:
         queue.pending.retain(lambda each: each.key in queue)
         for path in [each.path_key for group in successors.values() for each in group]:
             del versions.successors[path]
-        versions.without_rows.difference_update(*without_rows.values())
         versions.held.difference_update(*held.values())
         samples = dict(self._proposals.samples)
         return [
@@ -102,7 +100,7 @@ class VnodeMoves:
                     epoch=epoch,
                     files=tuple(files.get(name, ())),
                     successors=tuple(successors.get(name, ())),
-                    without_rows=frozenset(without_rows.get(name, ())),
+                    without_rows=versions.without_rows.give([each for each in receivers if receivers[each] == name]),
                     held=frozenset(held.get(name, ())),
                     samples=samples,
                 ),
@@ -119,7 +117,7 @@ class VnodeMoves:
                 self._replacements.take_over(each)
         self.moved += len(handover.files)
         versions.successors |= {each.path_key: each for each in handover.successors}
-        versions.without_rows |= handover.without_rows
+        versions.without_rows.take(handover.without_rows)
         versions.held |= handover.held
         self._proposals.learn(handover.samples)
 

@@ -13,7 +13,7 @@ Invariants:
 * A small file is one GET, for inference and reading together, and one piece.
 * A fault of the file is an `UnreadableFile`, with the row if there is one; earlier pieces stay valid.  A fault of the
   store passes through unchanged.
-* `ReadLimits` bound the memory that a file can take, whatever its bytes are.
+* `ReadLimits` bound the memory and the CPU time that a file can take, whatever its bytes are.
 
 Face: `options` (the options of a format), `reader` (the protocols), `registry` (names and readers), `limits`.
 `parquet/` and `text/` are the insides of the readers; `salvage` finds the bad records of a block.

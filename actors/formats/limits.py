@@ -1,4 +1,4 @@
-"""Limits on what a file may unfold to, and the bytes that a row takes."""
+"""Limits on what a file may unfold to, and on its CPU time; and the bytes that a row takes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pyarrow.types as kinds
 
 from actors.file_errors import UnreadableFile
 from actors.settings import MIB, ReadLimits
+from state.clock import thread_cpu_s
 
 _FREE_BYTES = 256 * MIB
 
@@ -38,6 +39,44 @@ class Expansion:
             raise UnreadableFile(
                 f"its {self._stored_bytes} bytes become more than {self._limit:g} times as many "
                 "(ReadLimits.max_expansion)"
+            )
+
+
+class CpuTime:
+    """Counts the CPU seconds of reading one file, from now on.
+
+    A file is read in pieces, each by any thread: the count pauses between them.
+
+    Args:
+        stored_bytes: the size of the file, in bytes.
+        limits: the limits of the reader; `max_cpu_s_per_mib` counts.
+    """
+
+    def __init__(self, stored_bytes: int, limits: ReadLimits) -> None:
+        self._per_mib_s = limits.max_cpu_s_per_mib
+        self._left_s = limits.max_cpu_s_per_mib * max(1.0, stored_bytes / MIB)
+        self.resume()
+
+    def pause(self) -> None:
+        """The thread does other work from now on."""
+        self._left_s -= thread_cpu_s() - self._since_s
+
+    def resume(self) -> None:
+        """The calling thread reads from now on."""
+        self._since_s = thread_cpu_s()
+
+    def require(self) -> None:
+        """Refuses a file that has taken too long.
+
+        Raises:
+            UnreadableFile: its time is used up.
+        """
+        self.pause()
+        self.resume()
+        if self._left_s < 0:
+            raise UnreadableFile(
+                f"reading it takes more than {self._per_mib_s:g} CPU seconds for each MiB "
+                "(ReadLimits.max_cpu_s_per_mib)"
             )
 
 

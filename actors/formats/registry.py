@@ -12,6 +12,7 @@ from actors.formats.reader import CustomFormat, FileReader
 from actors.formats.text.csv import CsvReader
 from actors.formats.text.json import JsonReader
 from actors.formats.text.text_reader import TextReader
+from actors.schemas.conform import Timestamps
 from actors.settings import ReadLimits
 from state.errors import SettingsError
 
@@ -22,11 +23,11 @@ FORMATS: dict[str, type[Parquet] | type[Csv] | type[Json] | type[Text]] = {
     "json": Json,
     "text": Text,
 }
-_READERS: Mapping[type, Callable[[Any, ReadLimits], FileReader]] = {
-    Parquet: lambda _, limits: ParquetReader(limits),
+_READERS: Mapping[type, Callable[[Any, ReadLimits, Timestamps], FileReader]] = {
+    Parquet: lambda _, limits, timestamps: ParquetReader(limits, timestamps),
     Csv: CsvReader,
-    Json: lambda _, limits: JsonReader(limits),
-    Text: TextReader,
+    Json: lambda _, limits, timestamps: JsonReader(limits, timestamps),
+    Text: lambda format, limits, _: TextReader(format, limits),
 }
 _ENTRY_POINTS = "slackwater.formats"
 
@@ -45,12 +46,18 @@ def format_type(name: str) -> Any:
     return others[name].load()
 
 
-def reader_for(format: Format, limits: ReadLimits = ReadLimits()) -> FileReader:
+def is_built_in(format: Format) -> bool:
+    """False for a format of a third party."""
+    return type(format) in _READERS
+
+
+def reader_for(format: Format, limits: ReadLimits = ReadLimits(), timestamps: Timestamps = "exact") -> FileReader:
     """The reader of a format.
 
     Args:
         format: the options of the format.
         limits: the limits of one file.
+        timestamps: the treatment of digits below microseconds; the reader of a third party has its own.
     """
     make = _READERS.get(type(format))
-    return format.reader(limits) if make is None else make(format, limits)  # type: ignore[union-attr]
+    return format.reader(limits) if make is None else make(format, limits, timestamps)  # type: ignore[union-attr]

@@ -8,6 +8,7 @@
     fetch_actor.py        FetchActor           ┘
     ray_actors.py         RayActors            makes the actors of one attempt, on their nodes
     ray_runtime.py        RayRuntime           calls, timers and threads of a shell
+    actor_death.py        death_of             the death of an actor, and whether its node is lost
     ray_blocks.py         RayBlocks            rows in Ray's object store, and in the datasets of stored rows
     event_source.py       EventSource          a queue of events, asked in threads
     lazy_root.py          lazy_root            the root on Lance, loaded when it is needed

@@ -73,7 +73,8 @@ class EventSource:
 
     async def look_at(self, paths: Sequence[str]) -> dict[str, FileVersion | None]:
         """Path → the object there now; None without one."""
-        finds = [_in(self._looks, partial(self._store.find, self._source.name, path)) for path in paths]
+        find = partial(self._store.find, self._source.name, exact_time=self._source.uses_times)
+        finds = [_in(self._looks, partial(find, path)) for path in paths]
         return dict(zip(paths, await asyncio.gather(*finds), strict=True))
 
     async def delete(self, messages: Sequence[QueueMessage]) -> None:

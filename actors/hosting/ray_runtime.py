@@ -10,10 +10,12 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 import ray
 import structlog
 
-from actors.shells.runtime import Actor, ActorDiedError, Event, Log, Timer
+from actors.hosting.actor_death import death_of
+from actors.shells.runtime import Actor, Event, Log, Timer
 from actors.telemetry.logging import configure_default
-from actors.telemetry.text import cause_of_death
+from actors.telemetry.text import first_line
 from state.clock import Clock, SystemClock
+from state.errors import RunFailedError
 
 REPORT_EVERY_S = 0.01
 _GAP_LIMIT_S = 60.0
@@ -32,6 +34,7 @@ class RayRuntime:
 
     report_every_s = REPORT_EVERY_S
     lost_after_s = _GAP_LIMIT_S
+    staged_from_bytes = 4 << 20
 
     def __init__(self, name: str, threads: Mapping[str, int] | None = None) -> None:
         configure_default()
@@ -41,6 +44,8 @@ class RayRuntime:
             pool: ThreadPoolExecutor(size, thread_name_prefix=pool) for pool, size in (threads or {}).items()
         }
         self._tasks: set[asyncio.Task[None]] = set()
+        self._told: set[asyncio.Task[None]] = set()
+        self.on_lost: Callable[[Exception], None] = self.on_failure
 
     @property
     def is_busy(self) -> bool:
@@ -54,7 +59,11 @@ class RayRuntime:
         *arguments: _Arguments.args,
         **named: _Arguments.kwargs,
     ) -> None:
-        getattr(actor, method.__name__).options(num_returns=0).remote(*arguments, **named)
+        # Without an answer, a call whose arguments cannot be read would be lost without a word.
+        answer = getattr(actor, method.__name__).remote(*arguments, **named)
+        task = asyncio.get_running_loop().create_task(self._see(method.__name__, answer))
+        self._told.add(task)
+        task.add_done_callback(self._told.discard)
 
     def call(
         self,
@@ -88,6 +97,15 @@ class RayRuntime:
     def on_failure(self, error: Exception) -> None:
         """`join` and `watch` tell of it."""
 
+    async def _see(self, method: str, answer: Awaitable[object]) -> None:
+        """Waits for the end of a call that was told."""
+        try:
+            await answer
+        except ray.exceptions.RayActorError:
+            return  # its death is told to those that watch it
+        except Exception as error:
+            self.on_lost(RunFailedError(f"a call of {method} was lost: {first_line(getattr(error, 'cause', error))}"))
+
 
 class _RayAnswer(Generic[_Answer]):
     """The answer of a Ray actor, with the errors of a `Runtime`."""
@@ -100,6 +118,6 @@ class _RayAnswer(Generic[_Answer]):
             answer: _Answer = yield from self._reference.__await__()
             return answer
         except ray.exceptions.RayActorError as error:
-            raise ActorDiedError(cause_of_death(error)) from error
+            raise death_of(error) from error
         except ray.exceptions.RayTaskError as error:
             raise error.cause from None

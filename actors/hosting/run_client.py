@@ -9,20 +9,22 @@ import pyarrow as pa
 import ray
 import structlog
 
+from actors.hosting.actor_death import death_of
 from actors.hosting.coordinator import Coordinator
 from actors.hosting.ray_actors import control_options
 from actors.protocol.barrier import Mutation
+from actors.protocol.blocks import Block
 from actors.protocol.reports import CollectReport, EpochBlocks
 from actors.protocol.run_state import Recovered, RunState
 from actors.recovery.attempt_plan import AttemptPlan
-from actors.sources.pipeline_definition import COORDINATOR, DISPATCHER, MERGER, PipelineDefinition
+from actors.sources.pipeline_definition import COORDINATOR, DISPATCHER, MATERIALIZER, MERGER, PipelineDefinition
 from actors.sources.placement import without_room
-from actors.telemetry.text import cause_of_death
-from state.errors import RunFailedError
 from state.upkeep.vacuum import Vacuumed
 
 _Answer = TypeVar("_Answer")
 _ROOM_S = 15.0
+_REFERENCE_FROM_BYTES = 1 << 20
+"""A smaller block reaches Spark sooner without the object store of Ray."""
 _log = structlog.get_logger(actor="run")
 
 
@@ -82,9 +84,19 @@ class RunClient:
         number: int = _answer(lambda: ray.get(self._coordinator.rescale.remote(fewest, most)))
         return number
 
-    def mark(self) -> int:
-        """Makes a mark: `RunState.reached_mark` comes to it when everything that is in the buckets now is committed."""
-        mark: int = _answer(lambda: ray.get(self._coordinator.mark.remote()))
+    def mark(self, timeout_s: float | None) -> int | None:
+        """Makes a mark: `RunState.reached_mark` comes to it when everything that is in the buckets now is committed.
+
+        Args:
+            timeout_s: the longest wait for the coordinator, which may be starting; None waits forever.
+
+        Returns:
+            The mark; None if it did not come in time.
+        """
+        try:
+            mark: int = _answer(lambda: ray.get(self._coordinator.mark.remote(), timeout=timeout_s))
+        except ray.exceptions.GetTimeoutError:
+            return None
         return mark
 
     def put_tag(self, name: str, epoch: int) -> None:
@@ -119,12 +131,10 @@ class RunClient:
         arguments = (frozenset(sources), new_views, dict(columns), backfilling)
         _answer(lambda: ray.get(self._coordinator.views_declared.remote(*arguments)))
 
-    def put(self, table: pa.Table) -> Any:
-        """A reference to rows, for a `Block`; this process owns it."""
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, table.schema) as writer:
-            writer.write_table(table)
-        return ray.put(sink.getvalue().to_pybytes())
+    def put_block(self, source: str, table: pa.Table) -> Block:
+        """A block with rows of this process, which owns them."""
+        reference = table if table.nbytes < _REFERENCE_FROM_BYTES else _put(table)
+        return Block(MATERIALIZER, source, reference, table.num_rows, table.nbytes, tuple(table.column_names))
 
     def next_epoch(self, timeout_s: float) -> EpochBlocks | None:
         """The next epoch for the materializer, or None if none comes in that time."""
@@ -138,9 +148,13 @@ class RunClient:
         return epoch
 
     def collect(self, report: CollectReport) -> None:
-        """The materializer has finished an epoch: its blocks are free, and it may be committed."""
-        self._merger.release.options(num_returns=0).remote(report.epoch)
-        self._coordinator.collect.options(num_returns=0).remote(report)
+        """The materializer has finished an epoch: its blocks are free, and it may be committed.
+
+        Returns when both actors have taken that: no deadline runs for the materializer, so a lost report would leave
+        the epoch open for ever.
+        """
+        taken = [self._merger.release.remote(report.epoch), self._coordinator.collect.remote(report)]
+        _answer(lambda: ray.get(taken))
 
     def join(self) -> None:
         """Waits until a stopped run has finished its work after the last commit."""
@@ -152,6 +166,14 @@ class RunClient:
         ray.kill(self._coordinator)
 
 
+def _put(table: pa.Table) -> Any:
+    """A reference to rows."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return ray.put(sink.getvalue().to_pybytes())
+
+
 def _answer(call: Callable[[], _Answer]) -> _Answer:
     """The answer of a call, or the error that the actor raised, as it was raised there."""
     try:
@@ -159,4 +181,4 @@ def _answer(call: Callable[[], _Answer]) -> _Answer:
     except ray.exceptions.RayTaskError as error:
         raise error.cause from None
     except ray.exceptions.RayActorError as error:
-        raise RunFailedError(f"the coordinator died: {cause_of_death(error)}") from error
+        raise death_of(error).ending("the coordinator died") from error

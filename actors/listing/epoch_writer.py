@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from actors.listing.seen_index import SeenIndex
 from actors.notifications.event_feed import PoisonMessage
 from actors.notifications.event_watch import EventWatch
+from actors.objects.listing_page import SkippedName
 from state.errors import ProtocolError
 from state.tables.delta import Delta, DeltaBuilder
 from state.tables.fingerprint import path_fingerprint
@@ -19,6 +20,7 @@ class EpochWriter:
 
     Args:
         source: the name of the source.
+        url: its URL.
         seen: the index, which gets each name together with the table.
         events: the watch that learns of each name; None without a queue of events.
 
@@ -29,8 +31,8 @@ class EpochWriter:
         needs_state: whether this epoch needs a row in `list_state`.
     """
 
-    def __init__(self, source: str, seen: SeenIndex, events: EventWatch | None) -> None:
-        self._source, self._seen, self._events = source, seen, events
+    def __init__(self, source: str, url: str, seen: SeenIndex, events: EventWatch | None) -> None:
+        self._source, self._url, self._seen, self._events = source, url, seen, events
         self._delta = DeltaBuilder()
         self.epoch: int | None = None
         self.last_epoch = self.activity = 0
@@ -47,7 +49,7 @@ class EpochWriter:
         """Notes that the path is handed on in this version, in the open epoch."""
         key = path_fingerprint(self._source, path)
         self._seen.put(key, version)
-        self._delta.put("seen", key, vnode_of(path), source=self._source, version=version)
+        self._delta.put("seen", key, vnode_of(path), source=self._source, path=path, version=version)
         self.needs_state = True
         self.last_epoch = self.open_epoch
         if self._events is not None:
@@ -57,6 +59,23 @@ class EpochWriter:
     def quarantine(self, message: PoisonMessage) -> None:
         """Keeps a poison message among the bad records."""
         message.quarantine(self._delta, self._source)
+        self.activity += 1
+
+    def quarantine_name(self, name: SkippedName) -> None:
+        """Keeps a skipped name among the bad records: without a row, like a poison message."""
+        url = f"{self._url}/{name.path}"
+        version = path_fingerprint(self._source, url)[:8]
+        self._delta.put(
+            "quarantine",
+            encode_key(self._source, url, version, 0),
+            vnode_of(url),
+            source=self._source,
+            path=url,
+            version=version,
+            row=None,
+            raw=b"",
+            reason=name.reason,
+        )
         self.activity += 1
 
     def require_commit(self) -> None:

@@ -94,7 +94,9 @@ class EventLookUp:
     def _take_missing(self, path: str, key: bytes, before: bytes | None) -> None:
         """Takes the absence of an object, of which the version `before` was handed on; None if it never was."""
         if before is not None:
-            self._names.missing.add(key, before, self._writer.last_epoch, path)
+            is_gone = self._names.seen.is_gone(key)
+            self._names.seen.set_missing(key)
+            self._names.missing.add(key, before, self._writer.last_epoch, path, is_gone=is_gone)
         elif path not in self._names.unsent:
             # Another process may have taken the root over and know the path; only the commit of this epoch tells.
             self.settle(path, self._writer.open_epoch)

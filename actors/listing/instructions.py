@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from actors.notifications.instructions import EventInstruction
+from actors.objects.listing_page import SkippedName
 from actors.protocol.instructions import FlowInstruction, Instruction
 
 
@@ -36,4 +37,24 @@ class FindGone(Instruction):
     absent: Mapping[bytes, bytes]
 
 
-ListInstruction: TypeAlias = FlowInstruction | EventInstruction | ReadPage | FindGone
+@dataclass(frozen=True)
+class WarnOf(Instruction):
+    """Warns of a name that listings skip."""
+
+    name: SkippedName
+
+
+@dataclass(frozen=True)
+class TellRemovals(Instruction):
+    """Tells that removals pause, or go on.
+
+    Args:
+        paused: number of files whose removal is paused; 0 when removals go on.
+        known: number of files of the source.
+    """
+
+    paused: int
+    known: int
+
+
+ListInstruction: TypeAlias = FlowInstruction | EventInstruction | ReadPage | FindGone | WarnOf | TellRemovals

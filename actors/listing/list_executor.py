@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from actors.files import ChangedFile, FileVersion
+from actors.files import ChangedFile, FileVersion, ReadingOrder
 from actors.listing.epoch_writer import EpochWriter
 from actors.listing.event_look_up import EventLookUp
-from actors.listing.instructions import ListInstruction, ReadPage
+from actors.listing.instructions import ListInstruction, ReadPage, TellRemovals, WarnOf
 from actors.listing.known_names import KnownNames
 from actors.listing.listing_digests import ListingDigests
 from actors.listing.listing_marks import ListingMarks
@@ -24,8 +24,10 @@ from actors.listing.listing_pace import ListingPace
 from actors.listing.listing_state import NEVER_LISTED, ListedState, ListingTally
 from actors.listing.missing_files import GoneFound, MissingNames
 from actors.listing.page_look_up import PageLookUp
+from actors.listing.removal_guard import RemovalGuard
 from actors.listing.seen_index import SeenIndex
 from actors.listing.settling_files import SettlingFiles
+from actors.listing.skipped_names import SkippedNames
 from actors.listing.unsent_files import UnsentFiles
 from actors.listing.vanished_names import VanishedNames
 from actors.notifications.event_watch import EventWatch
@@ -33,7 +35,7 @@ from actors.notifications.instructions import Receive
 from actors.notifications.message_tracker import QueueDepth, QueueMessage
 from actors.objects.listing_page import ListingPage
 from actors.objects.page_reader import SIDE_BY_SIDE
-from actors.protocol.barrier import Barrier, Pause, Reread, Resume
+from actors.protocol.barrier import AllowRemovals, Barrier, Pause, Reread, Resume
 from actors.protocol.instructions import End, Fail, Send, WakeAt, pass_on
 from actors.protocol.messages import ChangedFiles, GoneFiles
 from actors.protocol.reports import CollectReport, ListProgress
@@ -41,6 +43,7 @@ from actors.sources.path_filter import PathFilter
 from state.errors import ProtocolError, RunFailedError
 
 _SETTLE_S = 1.0
+_CONFIRM_S = 10.0
 _BUSY_FILES = 100
 
 
@@ -50,6 +53,7 @@ class ListExecutor:
     Args:
         actor: this actor's name in reports.
         source: the name of the source.
+        url: the URL of the source.
         path_filter: the paths that the source takes.
         pace: the times of listings and pages.
         seen: the versions that were handed on before.
@@ -60,6 +64,7 @@ class ListExecutor:
         must_list: whether a listing must end before events can have told of every file.
         listed: the last listing in the store.
         removes: whether the rows of gone files leave the views: then such a file is read again when it is back.
+        guard: pauses removals; None to pause none.
     """
 
     def __init__(
@@ -67,6 +72,7 @@ class ListExecutor:
         *,
         actor: str,
         source: str,
+        url: str,
         path_filter: PathFilter,
         pace: ListingPace,
         seen: SeenIndex,
@@ -78,7 +84,8 @@ class ListExecutor:
         must_list: bool = True,
         listed: ListedState = NEVER_LISTED,
         removes: bool = False,
-        order: str | None = None,
+        guard: RemovalGuard | None = None,
+        order: ReadingOrder | None = None,
     ) -> None:
         self._actor, self._source = actor, source
         self._filter, self._pace, self._events = path_filter, pace, events
@@ -87,7 +94,8 @@ class ListExecutor:
         self._is_listing = self._awaits_page = self._has_last_page = False
         self._unsent = UnsentFiles(order, schema_known=schema_known, sampled=sampled)
         self._names = KnownNames(seen, self._unsent, MissingNames(source), ListingDigests())
-        self._writer = EpochWriter(source, seen, events)
+        self._guard, self._told_paused, self._has_hurried = guard or RemovalGuard(), 0, False
+        self._writer = EpochWriter(source, url, seen, events)
         self._looks = EventLookUp(
             source=source,
             events=events,
@@ -97,10 +105,11 @@ class ListExecutor:
             not_before_us=not_before_us,
         )
         self._tally = ListingTally(listed, must_list=must_list)
-        self._settling = SettlingFiles()
+        self._settling, self._skipped = SettlingFiles(), SkippedNames(path_filter)
         self._pages = PageLookUp(
             source=source,
             names=self._names,
+            guard=self._guard,
             looks=self._looks,
             writer=self._writer,
             tally=self._tally,
@@ -136,6 +145,11 @@ class ListExecutor:
                 for file in files:
                     if file.source == self._source:
                         self._writer.mark_seen(file.path, file.version)
+            case AllowRemovals(sources=sources):
+                if self._source in sources and self._guard.paused:
+                    # The next listing tells whether the files are still missing.
+                    self._guard.allow()
+                    self._pace.hurry(now_s)
         self._unsent.budget = barrier.list_budget.get(self._source, 0)
         self._is_busy = barrier.backlog >= _BUSY_FILES
         return [*instructions, *self._continue(now_s)]
@@ -174,36 +188,48 @@ class ListExecutor:
         self._pace.on_page(page.requests, now_s)
         batches = [self._filter.taken(batch) for batch in page.table.to_batches()]
         self._tally.on_page(page.requests, sum(rows.num_rows for rows in batches))
+        warnings = [WarnOf(name) for name in self._skipped.news(page.skipped)]
+        for warning in warnings:
+            self._writer.quarantine_name(warning.name)
         changed: list[ChangedFile] = []
         for rows in batches:
             try:
                 changed += self._pages.take(rows)
             except RunFailedError as error:
                 return [Fail(error)]
-        return [*self._send_changed(changed), *self._continue(now_s)]
+        return [*warnings, *self._send_changed(changed), *self._continue(now_s)]
 
     def on_listing_end(self, now_s: float, now: datetime) -> list[ListInstruction]:
         """The last page of this listing was taken; `now` is the time of the wall clock."""
         self._tally.end_listing(now)
         self._awaits_page = self._is_listing = self._has_last_page = False
-        self._marks.end_listing(*self._settling.end_listing())
-        self._pace.end(now_s, _SETTLE_S if self._settling else None, is_busy=self._is_busy)
-        self._pages.end_listing()
-        asked = self._names.missing.ask(self._writer.epoch, self._tally.listings)
+        settling = self._settling.end_listing()
+        self._pages.end_listing(now_s)
+        missing = self._names.missing
+        self._marks.end_listing(*settling, must_confirm=missing.is_suspecting)
+        # No more than every second listing comes early for missing names: files may go all the time.
+        self._has_hurried = missing.is_suspecting and not self._is_busy and not self._has_hurried
+        pause_s = _SETTLE_S if self._settling else _CONFIRM_S if self._has_hurried else None
+        self._pace.end(now_s, pause_s, is_busy=self._is_busy)
+        asked = [] if self._guard.paused else missing.ask(self._writer.epoch, self._tally.listings)
         return [*asked, *self._continue(now_s)]
 
     def on_gone(self, found: GoneFound) -> list[ListInstruction]:
         """Takes the rows that the store has of missing names."""
+        if self._guard.paused:
+            found = GoneFound(found.epoch)
         files, keys, paths = self._names.missing.on_found(found)
         if self._is_stopped:
             return []
+        self._guard.on_removed(len({file.path for file in files}), self._now_s)
         for path in paths:
             self._looks.settle(path, self._writer.open_epoch if files else 0)
         self._names.seen.set_gone(keys)
         if paths:
             # The next listing may show these names as the last one did.
             self._names.digests.forget()
-        self._writer.activity += bool(files)
+        if files:
+            self._writer.require_commit()
         instructions: list[ListInstruction] = [Send(GoneFiles(files))] if files else []
         return [*instructions, *self._continue(self._now_s)]
 
@@ -241,13 +267,35 @@ class ListExecutor:
             may_go_on = not self._is_paused and not self._unsent
             mark = self._marks.last if self._marks.last > self._complete_mark else 0
             instructions += self._events.ask(now_s, mark, may_go_on=may_go_on)
-            instructions += self._names.missing.ask_for_paths()
+            instructions += self._ask_for_paths(now_s)
             wakes += self._events.wakes(mark, may_go_on=may_go_on)
         may_list = not self._unsent or (self._unsent.may_grow and self._is_listing)
         if not self._is_paused and not self._awaits_page and may_list:
             instructions += self._list(now_s, wakes)
         self._complete_marks()
+        instructions += self._tell_removals()
         return [*instructions, WakeAt(min(wakes))] if wakes else instructions
+
+    def _ask_for_paths(self, now_s: float) -> list[ListInstruction]:
+        """Asks the store for the names that messages wait for, unless removals pause."""
+        missing = self._names.missing
+        if not missing.may_ask_for_paths:
+            return []
+        if not self._guard.paused:
+            self._guard.decide(missing.count, self._names.seen.count_present(), now_s)
+        if not self._guard.paused:
+            return missing.ask_for_paths()
+        # Messages about them would fill the tracker, and keep events of new files away; a restart lists instead.
+        for path in missing.take_paths():
+            self._looks.settle(path, self._writer.open_epoch)
+        self._writer.require_commit()
+        return []
+
+    def _tell_removals(self) -> list[ListInstruction]:
+        """Tells the begin and the end of a pause."""
+        paused = self._guard.paused
+        is_news, self._told_paused = bool(paused) != bool(self._told_paused), paused
+        return [TellRemovals(paused, self._guard.known)] if is_news else []
 
     def _send_new(self) -> list[ListInstruction]:
         if self._is_stopped or self._is_paused or (new := self._unsent.take(is_listing=self._is_listing)) is None:
@@ -275,7 +323,7 @@ class ListExecutor:
 
     def _complete_marks(self) -> None:
         """With events, a mark is also complete when everything is handed on that the queue had at the mark."""
-        if self._unsent:
+        if self._unsent or self._names.missing.awaits_answer:
             return
         self._tally.on_all_sent()
         complete = self._marks.complete
@@ -290,7 +338,10 @@ class ListExecutor:
             self._writer.activity += 1
 
     def _seal(self, barrier: Barrier) -> CollectReport:
-        state = self._tally.row(self._pace, self._events, self._now_s) if self._writer.needs_state else None
+        state = None
+        if self._writer.needs_state:
+            needs_listing = self._names.missing.needs_listing
+            state = self._tally.row(self._pace, self._events, self._now_s, needs_listing=needs_listing)
         return CollectReport(
             self._actor,
             barrier.epoch.prev,
@@ -316,5 +367,6 @@ class ListExecutor:
             stretched_by=self._pace.stretched_by,
             found=self._tally.found,
             listed_at=self._tally.listed_at,
+            paused_removals=self._guard.paused,
             messages=None if self._events is None else self._events.progress(),
         )

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-_NAMES_PER_DIGEST = 64
+_NAMES_PER_DIGEST = 32
 _Words = npt.NDArray[np.uint64]
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 
@@ -74,14 +74,14 @@ def _digests(rows: pa.RecordBatch) -> list[ListingDigest]:
     borders = [0, *stops.tolist()]
     if borders[-1] != count:
         borders.append(count)
+    lengths = paths.lengths | (etags.lengths << 32)
+    numbers = np.stack([lengths, sizes, times], axis=1).data.cast("B")
+    width = len(numbers) // count
     digests = []
     for start, stop in pairwise(borders):
         digest = blake2b(paths.content(start, stop), digest_size=16)
-        digest.update(paths.lengths[start:stop].data)
         digest.update(etags.content(start, stop))
-        digest.update(etags.lengths[start:stop].data)
-        for column in (sizes, times):
-            digest.update(column[start:stop].data)
+        digest.update(numbers[start * width : stop * width])
         digests.append(ListingDigest(start, stop, digest.digest()))
     return digests
 
@@ -91,19 +91,20 @@ class _Texts:
 
     def __init__(self, column: pa.StringArray) -> None:
         _, ends, content = column.buffers()
-        self._ends: npt.NDArray[np.int32] = np.frombuffer(ends, np.int32)[column.offset :][: len(column) + 1]
+        self._ends = np.frombuffer(ends, np.int32)[column.offset :][: len(column) + 1].astype(np.int64)
         self._borders: list[int] = self._ends.tolist()
-        self._content = np.frombuffer(content or b"", np.uint8)
+        self._content = memoryview(content or b"")
         self.lengths = np.diff(self._ends)
 
     def content(self, start: int, stop: int) -> memoryview:
         """The UTF-8 of these rows."""
-        return self._content[self._borders[start] : self._borders[stop]].data
+        return self._content[self._borders[start] : self._borders[stop]]
 
     def beginnings(self) -> _Words:
         """8 bytes of each text from behind its quote on; they run into the next text where it is shorter."""
-        if len(self._content) < 16:
+        last = len(self._content) - 8
+        if last < 8:
             return np.zeros(len(self.lengths), np.uint64)
-        at = np.minimum(self._ends[:-1] + 1, len(self._content) - 8)
-        words: _Words = self._content[at[:, None] + np.arange(8, dtype=at.dtype)].view(np.uint64)
-        return words.ravel()
+        # The word that begins at each byte.
+        words: _Words = np.ndarray(last + 1, np.uint64, self._content, strides=(1,))
+        return words[np.minimum(self._ends[:-1] + 1, last)]

@@ -8,6 +8,8 @@ from collections.abc import Set
 class ListingMarks:
     """Completes a mark when a listing that began after it has ended, and its settling files are handed on.
 
+    If that listing lacks names, the mark waits for the next listing, which confirms them.
+
     Attributes:
         last: the last mark that was made.
         complete: the last mark that listings have completed.
@@ -17,6 +19,7 @@ class ListingMarks:
         self.last, self.complete = 1, 0
         self._listing = self._pending = 0
         self._waits_for: Set[str] = frozenset()
+        self._must_confirm = False
 
     def on_mark(self, mark: int) -> None:
         """A mark was made."""
@@ -26,11 +29,18 @@ class ListingMarks:
         """A listing begins."""
         self._listing = self.last
 
-    def end_listing(self, settling: Set[str], waited_for: Set[str]) -> None:
-        """A listing has ended; for the arguments see `SettlingFiles.end_listing`."""
+    def end_listing(self, settling: Set[str], waited_for: Set[str], *, must_confirm: bool = False) -> None:
+        """A listing has ended.
+
+        Args:
+            settling: the paths of all settling files, see `SettlingFiles.end_listing`.
+            waited_for: the paths of those that are waited for once more.
+            must_confirm: whether it lacks names that the next listing must confirm.
+        """
         if self._pending > self.complete:
             self._waits_for &= waited_for
+            self._must_confirm = False
         elif self._listing > self.complete:
-            self._pending, self._waits_for = self._listing, settling
-        if not self._waits_for:
+            self._pending, self._waits_for, self._must_confirm = self._listing, settling, must_confirm
+        if not self._waits_for and not self._must_confirm:
             self.complete = max(self.complete, self._pending)

@@ -70,7 +70,8 @@ class ListingPace:
 
         Args:
             now_s: of the monotonic clock.
-            pause_s: seconds until a second look at its settling files, if less than the interval; None without any.
+            pause_s: seconds until a second listing of settling files or missing names, if less than the interval; None
+                if the interval is soon enough.
             is_busy: whether files wait to be read.
         """
         self._settle(0, now_s)
@@ -78,7 +79,7 @@ class ListingPace:
         wanted_s = now_s + min(self._interval_s, self._interval_s if pause_s is None else pause_s)
         allowed_s = self._began_s + self.budget.period_s(self._cost)
         self._next_s = max(wanted_s, allowed_s)
-        # The second look at settling files does not wait for readers.
+        # The second listing of settling files does not wait for readers.
         self._busy_next_s = self._next_s if pause_s else max(self._next_s, self._began_s + _BUSY_SHARE * took_s)
         self.period_s = (self._busy_next_s if is_busy else self._next_s) - self._began_s
         if is_busy and self._busy_next_s > self._next_s:
@@ -87,6 +88,10 @@ class ListingPace:
             self.stretched_by = "max_requests_per_hour"
         else:
             self.stretched_by = "listing takes longer" if took_s > self._interval_s else None
+
+    def hurry(self, now_s: float) -> None:
+        """The next listing begins now, as far as the budget allows."""
+        self._next_s, self._busy_next_s = min(self._next_s, now_s), min(self._busy_next_s, now_s)
 
     def _settle(self, made: int, now_s: float) -> None:
         self.budget.take(max(0, made - self._asked), now_s)

@@ -101,8 +101,17 @@ class ListingTally:
         if self._ended_at is not None:
             self.listed_at, self._ended_at, self.must_list = self._ended_at, None, False
 
-    def row(self, pace: ListingPace, events: EventWatch | None, now_s: float) -> dict[str, object]:
-        """The source's row in `list_state`, without its name; `now_s` is of the monotonic clock."""
+    def row(
+        self, pace: ListingPace, events: EventWatch | None, now_s: float, *, needs_listing: bool
+    ) -> dict[str, object]:
+        """The source's row in `list_state`, without its name.
+
+        Args:
+            pace: the times of its listings.
+            events: the watch of its queue of events; None without one.
+            now_s: time of the monotonic clock.
+            needs_listing: whether a restart must list, as it has to find missing names again.
+        """
         return {
             "listed_at": self.listed_at,
             "pages": self.listings,
@@ -112,6 +121,6 @@ class ListingTally:
             "stretched_by": pace.stretched_by,
             "found": self.found,
             # Before the first listing has ended, the queue has not told of the files that were there already.
-            "queue": None if events is None or self.must_list else events.queue,
+            "queue": None if events is None or self.must_list or needs_listing else events.queue,
             **({} if events is None else events.state()),
         }

@@ -1,17 +1,16 @@
-"""Missing files: handed on before, and not shown by a complete listing or by a look any more."""
+"""Missing files: handed on before, and not in the bucket any more, as two signs say.
+
+The two signs are two complete listings in a row, or an event, or a listing, and the look that follows it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from actors.files import GoneFile
 from actors.listing.instructions import FindGone, ListInstruction
-from state.tables.fingerprint import path_fingerprint
 from state.tables.keys import encode_key
 
 if TYPE_CHECKING:
@@ -33,79 +32,130 @@ class GoneFound:
 
 
 def find_gone(store: StateStore, source: str, absent: Mapping[bytes, bytes]) -> GoneFound:
-    """Finds the files of missing names in the ledger by their fingerprints, which are all that `seen` keeps.
+    """Finds the files of missing names, by the paths that `seen` keeps for their fingerprints.
 
     Args:
         store: the store, as committed.
         source: the name of the source.
         absent: path fingerprint → version fingerprint, as in `seen`.
     """
-    ledger, queue = (_rows_of(store, table, source) for table in ("ledger", "queue"))
-    versions = pa.array(list(absent.values()), pa.binary(8))
-    may_be = pc.or_(pc.is_in(ledger["version"], value_set=versions), pc.is_valid(ledger["changed_epoch"]))
-    unfinished = set(queue["path"].to_pylist())
-    keys: dict[str, bytes] = {}
-    for row in ledger.filter(may_be).select(["path", "version", "changed_epoch"]).to_pylist():
-        key = path_fingerprint(source, row["path"])
-        # The version that was handed on last has its own row, or is noted in the row of the version before.
-        is_last = row["changed_epoch"] is not None or absent.get(key) == row["version"]
-        if key in absent and is_last and row["path"] not in unfinished:
-            keys[row["path"]] = key
-    found: dict[bytes, list[GoneFile]] = {key: [] for key in keys.values()}
-    own = ledger.filter(pc.is_in(ledger["path"], value_set=pa.array(list(keys), pa.string())))
-    for row in own.filter(pc.is_null(own["gone_epoch"])).select(["path", "version"]).to_pylist():
-        found[keys[row["path"]]].append(GoneFile(source, row["path"], row["version"]))
+    seen = store.scan("seen", keys=absent.keys(), fields=["path"])
+    keys = dict(zip(seen["path"].to_pylist(), seen["key"].to_pylist(), strict=True))
+    prefixes = [encode_key(source, path) for path in keys]
+    unfinished = set(store.scan("queue", prefixes=prefixes, fields=["path"])["path"].to_pylist())
+    fields = ["path", "version", "changed_epoch", "gone_epoch"]
+    ledger = store.scan("ledger", prefixes=prefixes, fields=fields).select(fields).to_pylist()
+    # The version that was handed on last has its own row, or is noted in the row of the version before.
+    known = {
+        row["path"] for row in ledger if row["changed_epoch"] is not None or absent[keys[row["path"]]] == row["version"]
+    } - unfinished
+    found: dict[bytes, list[GoneFile]] = {keys[path]: [] for path in known}
+    for row in ledger:
+        if row["gone_epoch"] is None and row["path"] in known:
+            found[keys[row["path"]]].append(GoneFile(source, row["path"], row["version"]))
     return GoneFound(store.head.epoch, {key: tuple(files) for key, files in found.items()})
-
-
-def _rows_of(store: StateStore, table: str, source: str) -> pa.Table:
-    start = encode_key(source)
-    return store.scan(table, start=start, end=start + b"\xff")
 
 
 class MissingNames:
     """Names that are not in the bucket any more, until the store has told their files.
 
-    `seen` keeps fingerprints only, so the store is asked for all of them, one request at a time.  It does not find a
-    name that is still in a queue or not committed: then it is asked again later.
+    A name that one listing lacks is suspected, and confirmed by the next one.  `seen` keeps fingerprints only, so the
+    store is asked for all confirmed names, one request at a time.  It does not find a name that is still in a queue or
+    not committed: then it is asked again later.
 
     Args:
         source: the name of the source.
+
+    Attributes:
+        awaits_answer: whether a request to the store is under way.
+        uncounted: number of further names that the last listing lacks.
     """
 
     def __init__(self, source: str) -> None:
         self._source = source
         # Path fingerprint → version fingerprint, and the epoch in which the source last handed a file on.
+        self._suspected: dict[bytes, tuple[bytes, int]] = {}
         self._names: dict[bytes, tuple[bytes, int]] = {}
         self._paths: dict[bytes, str] = {}
-        self._awaits_answer = False
+        self._gone: set[bytes] = set()
+        self.awaits_answer = False
+        self.uncounted = 0
         self._asked_in: int | None = None
         self._asked_at, self._patience = 0, 1
         self._is_more_known = False
 
-    def __bool__(self) -> bool:
+    @property
+    def count(self) -> int:
+        """Number of missing names, the uncounted ones included, without those that are marked as gone."""
+        return len(self._suspected) + len(self._names) + self.uncounted - len(self._gone)
+
+    @property
+    def is_suspecting(self) -> bool:
+        """Whether a second listing must confirm a name."""
+        return bool(self._suspected)
+
+    @property
+    def is_confirmed(self) -> bool:
+        """Whether a name is confirmed."""
         return bool(self._names)
 
-    def add(self, key: bytes, version: bytes, last_epoch: int, path: str | None = None) -> None:
-        """Adds a missing name.
+    @property
+    def needs_listing(self) -> bool:
+        """Whether a restart must list to find all of these names again: no message of the queue names them."""
+        return len(self._suspected) + len(self._names) + self.uncounted > len(self._paths)
+
+    @property
+    def may_ask_for_paths(self) -> bool:
+        """Whether messages wait for an answer, and a commit was made since the last request."""
+        return bool(self._paths) and not self.awaits_answer and self._is_more_known
+
+    def suspect(self, key: bytes, version: bytes, last_epoch: int) -> None:
+        """Adds a name that a complete listing lacks.
 
         Args:
             key: its fingerprint.
             version: the version that was handed on.
             last_epoch: the epoch in which the source last handed a file on.
-            path: the name itself, if it is known: then messages of the queue of events wait for the answer.
         """
-        self._names[key] = version, last_epoch
-        if path is not None:
-            self._paths[key] = path
-            self._is_more_known = True
+        names = self._names if key in self._names else self._suspected
+        names[key] = version, last_epoch
 
-    def discard(self, keys: Iterable[bytes]) -> list[str]:
+    def confirm(self) -> None:
+        """Another complete listing lacks the suspected names."""
+        self._names |= self._suspected
+        self._suspected = {}
+
+    def add(self, key: bytes, version: bytes, last_epoch: int, path: str, *, is_gone: bool = False) -> None:
+        """Adds a name that a look did not find: messages of the queue of events wait for the answer.
+
+        Args:
+            key: its fingerprint.
+            version: the version that was handed on.
+            last_epoch: the epoch in which the source last handed a file on.
+            path: the name itself.
+            is_gone: whether it is marked as gone, and the message is about an earlier removal.
+        """
+        self._suspected.pop(key, None)
+        if is_gone:
+            self._gone.add(key)
+        self._names[key] = version, last_epoch
+        self._paths[key] = path
+        self._is_more_known = True
+
+    def discard(self, keys: Sequence[bytes]) -> list[str]:
         """Removes names, which are there again or were forgotten; returns the paths that are known of them."""
-        if not self._names:
+        if not self._names and not self._suspected:
             return []
-        removed = [key for key in keys if self._names.pop(key, None) is not None]
-        return [self._paths.pop(key) for key in removed if key in self._paths]
+        self._gone.difference_update(keys)
+        for key in keys:
+            self._suspected.pop(key, None)
+            self._names.pop(key, None)
+        return [self._paths.pop(key) for key in keys if key in self._paths]
+
+    def take_paths(self) -> list[str]:
+        """Takes the known paths: their names wait for a listing, and messages wait no longer."""
+        paths, self._paths = list(self._paths.values()), {}
+        return paths
 
     def on_committed(self) -> None:
         """An epoch was committed: the store may know more names."""
@@ -118,7 +168,7 @@ class MissingNames:
             epoch: the open epoch.
             listings: number of complete listings.
         """
-        if not self._names or self._awaits_answer:
+        if not self._names or self.awaits_answer:
             return []
         if epoch == self._asked_in and listings < self._asked_at + self._patience:
             return []
@@ -128,13 +178,11 @@ class MissingNames:
         return self._ask()
 
     def ask_for_paths(self) -> list[ListInstruction]:
-        """Asks the store if messages wait for an answer and a commit was made since the last request."""
-        if not self._paths or self._awaits_answer or not self._is_more_known:
-            return []
-        return self._ask()
+        """Asks the store if `may_ask_for_paths`."""
+        return self._ask() if self.may_ask_for_paths else []
 
     def _ask(self) -> list[ListInstruction]:
-        self._awaits_answer, self._is_more_known = True, False
+        self.awaits_answer, self._is_more_known = True, False
         return [FindGone(self._source, {key: version for key, (version, _) in self._names.items()})]
 
     def on_found(self, found: GoneFound) -> tuple[tuple[GoneFile, ...], list[bytes], list[str]]:
@@ -143,7 +191,7 @@ class MissingNames:
         Returns:
             The gone files, the fingerprints of the names that the store found, and the paths known of them.
         """
-        self._awaits_answer = False
+        self.awaits_answer = False
         # A name that was listed meanwhile is back.  Of one that came back and went again after the last commit, the
         # store knows only the past.
         known = [key for key in found.files if key in self._names and self._names[key][1] <= found.epoch]

@@ -15,6 +15,7 @@ from actors.listing.event_look_up import EventLookUp
 from actors.listing.known_names import KnownNames
 from actors.listing.listing_digests import ListingDigest
 from actors.listing.listing_state import ListingTally
+from actors.listing.removal_guard import RemovalGuard
 from actors.listing.seen_index import Sight
 from actors.listing.settling_files import SettlingFiles
 from actors.objects.listing_page import time_of
@@ -30,6 +31,7 @@ class PageLookUp:
     Args:
         source: the name of the source.
         names: the names of the source.
+        guard: decides whether missing files may leave the views.
         looks: looks at single objects, where a page contradicts one.
         writer: the rows of the open epoch.
         tally: gets the number of files found.
@@ -42,6 +44,7 @@ class PageLookUp:
         *,
         source: str,
         names: KnownNames,
+        guard: RemovalGuard,
         looks: EventLookUp,
         writer: EpochWriter,
         tally: ListingTally,
@@ -49,7 +52,7 @@ class PageLookUp:
         removes: bool,
         not_before_us: int | None,
     ) -> None:
-        self._source, self._names, self._looks = source, names, looks
+        self._source, self._names, self._guard, self._looks = source, names, guard, looks
         self._writer, self._tally, self._settling = writer, tally, settling
         self._removes, self._not_before_us = removes, not_before_us
 
@@ -68,27 +71,39 @@ class PageLookUp:
         digests = self._names.digests.unknown(rows)
         return self._look_up(rows, digests) if digests else []
 
-    def end_listing(self) -> None:
-        """Notes the names that a complete listing did not show.
+    def end_listing(self, now_s: float) -> None:
+        """Notes the names that a complete listing did not show, and confirms those that the one before lacked.
 
         If the listing skipped names, and the numbers say that one is missing, the next listing looks up every name.
+        While removals are paused, no further name is noted: the number is enough.
+
+        Args:
+            now_s: time of the monotonic clock.
         """
-        seen, digests = self._names.seen, self._names.digests
-        if digests.skipped:
-            if not seen.shows_all(digests.skipped):
-                digests.forget()
+        seen, digests, missing = self._names.seen, self._names.digests, self._names.missing
+        missing.confirm()
+        missing.uncounted = max(0, seen.count_unshown(digests.skipped))
+        if missing.is_confirmed:
+            self._guard.decide(missing.count, seen.count_present(), now_s)
         else:
-            for key, version in seen.take_missing(_MISSING_AT_ONCE).items():
+            self._guard.go_on(missing.count)
+        if digests.skipped:
+            if missing.uncounted and not self._guard.paused:
+                digests.forget()
+        elif not self._guard.paused:
+            taken = seen.take_missing(_MISSING_AT_ONCE)
+            missing.uncounted -= len(taken)
+            for key, version in taken.items():
                 if self._looks.has_looked(key):
                     self._looks.look_again_at(key)
                 else:
-                    self._names.missing.add(key, version, self._writer.last_epoch)
+                    missing.suspect(key, version, self._writer.last_epoch)
         self._looks.end_listing()
 
     def _look_up(self, rows: pa.RecordBatch, digests: Sequence[ListingDigest]) -> list[ChangedFile]:
-        looked_up = np.concatenate([np.arange(each.start, each.stop) for each in digests])
-        if len(looked_up) < rows.num_rows:
-            rows = rows.take(pa.array(looked_up))
+        lengths = [each.stop - each.start for each in digests]
+        if sum(lengths) < rows.num_rows:
+            rows = rows.take(pa.array(np.concatenate([np.arange(each.start, each.stop) for each in digests])))
         keys = path_fingerprints(self._source, rows["path"])
         versions = version_fingerprints(rows["etag"], rows["size"], rows["modified_us"])
         sights = self._names.seen.show(keys, versions)
@@ -99,8 +114,10 @@ class PageLookUp:
         is_seen = is_known = sights == Sight.SAME
         if self._not_before_us is not None:
             is_known = is_seen | ((sights == Sight.NEW) & (rows["modified_us"].to_numpy() < self._not_before_us))
-        self._note_known(digests, is_seen, is_known)
+        self._note_known(digests, np.cumsum([0, *lengths[:-1]]), is_seen, is_known)
         unknown = np.flatnonzero(~is_known).tolist()
+        if not unknown:
+            return []
         changed = []
         for at, row in zip(unknown, rows.take(pa.array(unknown, pa.int64())).to_pylist(), strict=True):
             change = self._take(row, keys[at], versions[at], sights[at])
@@ -109,15 +126,18 @@ class PageLookUp:
         return changed
 
     def _note_known(
-        self, digests: Sequence[ListingDigest], is_seen: npt.NDArray[np.bool_], is_known: npt.NDArray[np.bool_]
+        self,
+        digests: Sequence[ListingDigest],
+        starts: npt.NDArray[np.int64],
+        is_seen: npt.NDArray[np.bool_],
+        is_known: npt.NDArray[np.bool_],
     ) -> None:
-        """Keeps the digests of rows that are all known, for the next listing."""
-        at = 0
-        for digest in digests:
-            end = at + digest.stop - digest.start
-            if is_known[at:end].all():
-                self._names.digests.put(digest, int(np.count_nonzero(is_seen[at:end])))
-            at = end
+        """Keeps the digests of rows that are all known, for the next listing; each begins at one of the starts."""
+        seen = np.add.reduceat(is_seen, starts, dtype=np.int64)
+        all_known = np.logical_and.reduceat(is_known, starts)
+        for digest, names, is_kept in zip(digests, seen.tolist(), all_known.tolist(), strict=True):
+            if is_kept:
+                self._names.digests.put(digest, names)
 
     def _take(self, row: Mapping[str, Any], key: bytes, version: bytes, sight: int) -> ChangedFile | None:
         """Takes one object that is not known in this version; returns it if another version was handed on."""

@@ -7,9 +7,6 @@ from enum import IntEnum
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-
-from state.errors import ProtocolError
 
 _MERGE_AT = 65_536
 _MERGE_SHARE = 128
@@ -17,7 +14,7 @@ _NAMES_PER_BUCKET = 16
 _MOVED_AT_ONCE = 1 << 18
 _SHOWN, _MISSING, _FORGOTTEN, _GONE = 1, 2, 4, 8
 
-_Words = npt.NDArray[np.uint64]
+Words = npt.NDArray[np.uint64]
 _Positions = npt.NDArray[np.int64]
 Buffer = bytes | memoryview
 
@@ -46,16 +43,27 @@ class SeenIndex:
 
     def __init__(self, keys: Sequence[bytes] = (), versions: Sequence[bytes] = ()) -> None:
         self._recent: dict[bytes, bytes] = {}
-        self._high: _Words
-        self._low: _Words
-        self._versions: _Words
-        self._load(b"".join(keys), b"".join(versions))
+        pairs = words_of(b"".join(keys)).reshape(-1, 2)
+        order = np.argsort(pairs[:, 0])
+        self._high: Words = pairs[:, 0][order]
+        self._low: Words = pairs[:, 1][order]
+        self._versions: Words = words_of(b"".join(versions))[order]
+        self._flags = np.zeros(len(order), np.uint8)
+        self._index()
 
     @classmethod
-    def of_columns(cls, keys: pa.ChunkedArray, versions: pa.ChunkedArray) -> SeenIndex:
-        """An index of two columns of the table `seen`; a million rows take a tenth of a second."""
+    def of_words(cls, high: Words, low: Words, versions: Words) -> SeenIndex:
+        """An index of arrays, which it keeps and changes.
+
+        Args:
+            high: the first 8 bytes of each path fingerprint, ascending.
+            low: the other 8.
+            versions: the version fingerprints.
+        """
         index = cls()
-        index._load(_content(keys, 16), _content(versions, 8))
+        index._high, index._low, index._versions = high, low, versions
+        index._flags = np.zeros(len(high), np.uint8)
+        index._index()
         return index
 
     def __len__(self) -> int:
@@ -84,13 +92,13 @@ class SeenIndex:
         rows = np.flatnonzero(at >= 0)
         rows = rows[self._flags[at[rows]] & _FORGOTTEN == 0]
         stored = at[rows]
-        is_same = self._versions[stored] == _words(b"".join(versions))[rows]
+        is_same = self._versions[stored] == words_of(b"".join(versions))[rows]
         was_shown = self._flags[stored] & _SHOWN == _SHOWN
         was_gone = self._flags[stored] & _GONE == _GONE
         known = np.where(was_gone, Sight.BACK, Sight.SAME)
         sights[rows] = np.where(is_same, known, np.where(was_shown, Sight.TWICE, Sight.CHANGED))
         self._flags[stored] = _SHOWN
-        if self._recent:
+        if not self._recent.keys().isdisjoint(keys):
             for row, key in enumerate(keys):
                 recent = self._recent.get(key)
                 if recent is not None:
@@ -119,14 +127,24 @@ class SeenIndex:
         """A listing begins: no name counts as shown yet."""
         if self._recent:
             self._merge()
-        self._own_flags()
         np.bitwise_and(self._flags, ~np.uint8(_SHOWN), out=self._flags)
 
-    def shows_all(self, skipped: int) -> bool:
-        """Whether the listing has shown every name that is not missing; `skipped` of them were not looked up."""
+    def count_present(self) -> int:
+        """Number of names that the ledger does not call gone; those that are missing since a short time count."""
+        stored = self._find(list(self._recent))
+        away = self._flags & (_FORGOTTEN | _GONE) != 0
+        back = int(np.count_nonzero(away[stored[stored >= 0]]))
+        return len(self._flags) - int(np.count_nonzero(away)) + back + int(np.count_nonzero(stored < 0))
+
+    def count_unshown(self, skipped: int) -> int:
+        """Number of names that the listing lacks and that are not marked as missing.
+
+        Args:
+            skipped: number of names that the listing has shown, and that were not looked up.
+        """
         shown = int(np.count_nonzero(self._flags == _SHOWN))
         present = len(self._flags) - int(np.count_nonzero(self._flags & (_MISSING | _FORGOTTEN)))
-        return shown + skipped == present
+        return present - shown - skipped
 
     def take_missing(self, limit: int) -> dict[bytes, bytes]:
         """Marks up to `limit` names that the listing has not shown as missing, until they are shown again.
@@ -135,7 +153,6 @@ class SeenIndex:
             Path fingerprint → version, of the names that were not marked before.
         """
         at = np.flatnonzero(self._flags == 0)[:limit]
-        self._own_flags()
         self._flags[at] = _MISSING
         keys = np.stack([self._high[at], self._low[at]], axis=1).astype(">u8").tobytes()
         versions = self._versions[at].astype(">u8").tobytes()
@@ -147,16 +164,25 @@ class SeenIndex:
         if key in self._recent or at < 0 or not self._flags[at] & (_MISSING | _GONE):
             return False
         was_gone = bool(self._flags[at] & _GONE)
-        self._own_flags()
         self._flags[at] = _SHOWN
         return was_gone
+
+    def set_missing(self, key: bytes) -> None:
+        """Marks a name as missing that a look did not find."""
+        (at,) = self._find([key])
+        if key not in self._recent and at >= 0:
+            self._flags[at] |= _MISSING
+
+    def is_gone(self, key: bytes) -> bool:
+        """Whether a name is marked as gone in the ledger."""
+        (at,) = self._find([key])
+        return key not in self._recent and at >= 0 and bool(self._flags[at] & _GONE)
 
     def set_gone(self, keys: Sequence[bytes]) -> None:
         """Marks names as missing, and as gone in the ledger."""
         if keys:
             if any(key in self._recent for key in keys):
                 self._merge()
-            self._own_flags()
             at = self._find(keys)
             self._flags[at[at >= 0]] |= _MISSING | _GONE
 
@@ -166,16 +192,14 @@ class SeenIndex:
         """The position of each key in the arrays; -1 for a key that is not in them."""
         if not len(self._high) or not keys:
             return np.full(len(keys), -1, np.int64)
-        words = _words(b"".join(keys))
+        words = words_of(b"".join(keys))
         high, low = words[::2].copy(), words[1::2].copy()
-        buckets = (high >> self._shift).astype(np.int64)
-        first, last = self._starts[buckets].astype(np.int64), self._starts[buckets + 1].astype(np.int64)
-        for _ in range(self._steps):
-            middle = (first + last) >> 1
-            is_less = self._high[np.minimum(middle, len(self._high) - 1)] < high
-            open_ = first < last
-            first, last = np.where(is_less & open_, middle + 1, first), np.where(is_less | ~open_, last, middle)
-        at = np.minimum(first, len(self._high) - 1)
+        at = self._starts[(high >> self._shift).astype(np.int64)].astype(np.int64)
+        # A step behind the end of a bucket meets a higher name, and is not taken.
+        for step in self._halves:
+            is_lower = self._high.take(at + (step - 1), mode="clip") < high
+            np.add(at, step, out=at, where=is_lower)
+        np.minimum(at, len(self._high) - 1, out=at)
         is_found = self._high[at] == high
         is_other = is_found & (self._low[at] != low)
         for row in np.flatnonzero(is_other).tolist():
@@ -189,18 +213,6 @@ class SeenIndex:
             at += 1
         return -1
 
-    def _load(self, keys: Buffer, versions: Buffer) -> None:
-        pairs = np.frombuffer(keys, dtype=">u8").reshape(-1, 2)
-        high = pairs[:, 0].astype(np.uint64)
-        order = np.argsort(high)
-        # One column after the other, so that no more than one exists twice.
-        self._high = high[order]
-        del high
-        self._low = pairs[:, 1].astype(np.uint64)[order]
-        self._versions = np.frombuffer(versions, dtype=">u8").astype(np.uint64)[order]
-        self._flags = np.zeros(len(order), np.uint8)
-        self._index()
-
     def _index(self) -> None:
         """Builds the table of the buckets' starts."""
         bits = max(1, (len(self._high) // _NAMES_PER_BUCKET).bit_length())
@@ -208,27 +220,17 @@ class SeenIndex:
         borders = np.arange(1 << bits, dtype=np.uint64) << self._shift
         self._starts = np.append(np.searchsorted(self._high, borders), len(self._high)).astype(np.uint32)
         longest = int(np.diff(self._starts.astype(np.int64)).max())
-        self._steps = longest.bit_length()
-
-    def _own_flags(self) -> None:
-        # An array from Ray's object store is read-only, or belongs to a buffer that cannot grow.
-        if not (self._flags.flags.writeable and self._flags.flags.owndata):
-            self._flags = self._flags.copy()
+        self._halves = [1 << bit for bit in reversed(range(longest.bit_length()))]
 
     def _merge(self) -> None:
         """Puts the recent names among the others, in place: the arrays grow, and the values above move up."""
         recent, self._recent = self._recent, {}
         keys = list(recent)
         at = self._find(keys)
-        versions = _words(b"".join(recent.values()))
-        self._own_flags()
-        for name in ("_high", "_low", "_versions"):
-            array = getattr(self, name)
-            if not (array.flags.writeable and array.flags.owndata):
-                setattr(self, name, array.copy())
+        versions = words_of(b"".join(recent.values()))
         known = at >= 0
         self._versions[at[known]], self._flags[at[known]] = versions[known], _SHOWN
-        added = _words(b"".join(keys)).reshape(-1, 2)[~known]
+        added = words_of(b"".join(keys)).reshape(-1, 2)[~known]
         # The dictionary takes as much room as the merge.
         del recent, keys
         order = np.argsort(added[:, 0])
@@ -254,20 +256,6 @@ def _insert(array: npt.NDArray[np.generic], places: _Positions, values: npt.NDAr
         end, count = start, first
 
 
-def _words(content: Buffer) -> _Words:
+def words_of(content: Buffer) -> Words:
+    """The 8-byte words of fingerprints."""
     return np.frombuffer(content, dtype=">u8").astype(np.uint64)
-
-
-def _content(column: pa.ChunkedArray, width: int) -> memoryview:
-    """The values of a column of fingerprints in one buffer; each has `width` bytes.
-
-    A column of any binary type has this buffer already; a cast by Arrow would take as long as sorting.
-    """
-    array = pa.concat_arrays(column.chunks or [pa.array([], pa.binary(width))])
-    content = memoryview(array.buffers()[-1] or b"")
-    if array.type == pa.binary(width):
-        return content[array.offset * width : (array.offset + len(array)) * width]
-    ends = np.frombuffer(array.buffers()[1], np.int32)[array.offset : array.offset + len(array) + 1]
-    if (np.diff(ends) != width).any():
-        raise ProtocolError(f"table seen: a fingerprint does not have {width} bytes")
-    return content[ends[0] : ends[-1]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from heapq import nsmallest
 from itertools import islice
 
-from actors.files import FileVersion, place
+from actors.files import FileVersion, ReadingOrder, place
 from actors.protocol.messages import NewFiles
 from actors.sources.source_schema import SAMPLE_FILES
 
@@ -22,7 +22,7 @@ class UnsentFiles:
         budget: number of files that may still be handed on in this epoch.
     """
 
-    def __init__(self, order: str | None, *, schema_known: bool, sampled: int) -> None:
+    def __init__(self, order: ReadingOrder | None, *, schema_known: bool, sampled: int) -> None:
         self._order, self._schema_known, self._sampled = order, schema_known, sampled
         self._awaits_schema = bool(sampled) and not schema_known
         self._files: dict[str, FileVersion] = {}

@@ -86,6 +86,8 @@ def _object(text: str, name: str) -> dict[str, Any]:
         value = json.loads(text)
     except ValueError as error:
         raise PoisonMessageError(f"{name} is not JSON: {error}") from None
+    except RecursionError:
+        raise PoisonMessageError(f"{name} is nested too deeply") from None
     if not isinstance(value, dict):
         raise PoisonMessageError(f"{name} is not a JSON object")
     return value

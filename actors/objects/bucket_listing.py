@@ -14,18 +14,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from actors.objects.listing_page import LISTED, PAGE_NAMES, ListingPage, microseconds_of
-from actors.objects.store_errors import AnswerBrokenOffError, UnreadableNameError, ask_store
-from state.errors import StorageUnavailableError
+from actors.objects.store_errors import AnswerBrokenOffError, UnreadableNameError, ask_store, bucket_not_found
+from state.errors import AccessDeniedError, StorageUnavailableError
 from state.location import Location
-from state.objects.object_client import CONNECT_TIMEOUT_S, READ_TIMEOUT_S, endpoint_of, object_client
+from state.objects.object_client import CONNECT_TIMEOUT_S, READ_TIMEOUT_S, endpoint_of
 
 _ATTEMPTS = 5
+_CONNECTIONS = 32
+_DENIED = ("AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch")
 
 
 class RawListing:
-    """Pages of one listing by boto3, which connects at the first page.
+    """Listings by boto3, which connects at the first request.
 
-    obstore refuses a whole page for one key with a control character, or with `.`, `..` or nothing between slashes.
+    obstore refuses a whole page for one key with a control character, or with `.`, `..` or nothing between slashes, and
+    has no listing of one name.
 
     Args:
         location: a location in S3.
@@ -45,23 +48,49 @@ class RawListing:
             the last page.
 
         Raises:
-            StorageUnavailableError: the store did not answer, or refused the request.
+            BucketNotFoundError, AccessDeniedError, StorageUnavailableError: see `ObjectStore.check`.
         """
+        below = self._location.below_host
+        start = {} if after is None else {"StartAfter": below + after}
+        answer = self._ask(Prefix=below, **start)
+        objects = answer.get("Contents", [])
+        last = objects[-1]["Key"][len(below) :] if objects else ""
+        files = [each for each in objects if each["Size"] or not each["Key"].endswith("/")]
+        return self._table(files), last, not answer["IsTruncated"]
+
+    def named(self, path: str) -> pa.Table:
+        """The object of one name, see `LISTED`, by one request; no row if it does not exist.
+
+        Raises:
+            BucketNotFoundError, AccessDeniedError, StorageUnavailableError: as `page`.
+        """
+        key = self._location.below_host + path
+        # Of all names that begin with it, its own is the first.
+        objects = self._ask(Prefix=key, MaxKeys=1).get("Contents", [])
+        return self._table([each for each in objects if each["Key"] == key])
+
+    def _ask(self, **arguments: Any) -> Any:
         from botocore.exceptions import BotoCoreError, ClientError
 
-        bucket, below = self._location.host.url.removeprefix("s3://"), self._location.below_host
-        start = {} if after is None else {"StartAfter": below + after}
         try:
             # boto3 asks for percent-encoded names, so that every name survives the XML of the answer.
-            answer = self._client.list_objects_v2(Bucket=bucket, Prefix=below, **start)
+            return self._client.list_objects_v2(Bucket=self._location.host.url.removeprefix("s3://"), **arguments)
         except (BotoCoreError, ClientError) as error:
-            kind = error.response["Error"].get("Code", "") if isinstance(error, ClientError) else type(error).__name__
-            raise StorageUnavailableError(f"{self._location}: the listing failed ({kind}); try again later") from None
-        objects = answer.get("Contents", [])
-        rows = [_row(each, len(below)) for each in objects if each["Size"] or not each["Key"].endswith("/")]
+            answer = error.response if isinstance(error, ClientError) else {}
+            kind = answer["Error"].get("Code", "") if answer else type(error).__name__
+            is_denied = kind in _DENIED or answer.get("ResponseMetadata", {}).get("HTTPStatusCode") in (401, 403)
+        if kind == "NoSuchBucket":
+            raise bucket_not_found(self._location)
+        if is_denied:
+            raise AccessDeniedError(
+                f"{self._location}: access is denied ({kind}); check the credentials and the permissions"
+            )
+        raise StorageUnavailableError(f"{self._location}: the listing failed ({kind}); try again later")
+
+    def _table(self, objects: list[Any]) -> pa.Table:
+        rows = [_row(each, len(self._location.below_host)) for each in objects]
         columns = [list(column) for column in zip(*rows, strict=True)] or [[]] * len(LISTED)
-        last = objects[-1]["Key"][len(below) :] if objects else ""
-        return pa.table(columns, schema=LISTED), last, not answer["IsTruncated"]
+        return pa.table(columns, schema=LISTED)
 
     @cached_property
     def _client(self) -> Any:
@@ -83,6 +112,7 @@ def _connected(location: Location) -> Any:
         "connect_timeout": CONNECT_TIMEOUT_S,
         "read_timeout": READ_TIMEOUT_S,
         "retries": {"total_max_attempts": _ATTEMPTS, "mode": "standard"},
+        "max_pool_connections": _CONNECTIONS,
     }
     if options.get("skip_signature") == "true":
         config["signature_version"] = UNSIGNED
@@ -124,17 +154,31 @@ def bucket_pages(client: Any, location: Location, after: str | None, max_attempt
         yield replace(before, is_last=True)
 
 
+def find_by_directory(client: Any, location: Location, path: str) -> ListingPage | None:
+    """A page of the directory of an object that shows it; None if it does not exist.
+
+    Args:
+        client: the client of obstore for the location.
+        location: the location, for messages.
+        path: the path of the object.
+
+    Raises:
+        BucketNotFoundError, AccessDeniedError, StorageUnavailableError, SettingsError: see `ObjectStore.check`.
+    """
+    above = path.rpartition("/")[0] or None
+    stream = obstore.list(client, above, chunk_size=PAGE_NAMES, return_arrow=True)
+    while (following := ask_store(partial(next, stream, None), location)) is not None:
+        table = _listed(pa.record_batch(following))
+        if pc.any(pc.equal(table["path"], path)).as_py():
+            return ListingPage(table, 1)
+    return None
+
+
 def _pages(client: Any, location: Location, after: str | None, max_attempts: int) -> Iterator[tuple[ListingPage, bool]]:
     """Each page with objects, or one empty page, and whether it is full, so that another may follow."""
-    if location.is_web:
-        # Over WebDAV obstore lists paths relative to the host.
-        client, above = object_client(location.host), location.below_host
-    else:
-        above = ""
 
     def stream_after(after: str | None) -> Iterator[Any]:
-        offset = None if after is None else above + after
-        return obstore.list(client, above or None, offset=offset, chunk_size=PAGE_NAMES, return_arrow=True)
+        return obstore.list(client, offset=after, chunk_size=PAGE_NAMES, return_arrow=True)
 
     stream, raw = stream_after(after), RawListing(location)
     lost, broken_off, is_empty = 0, 0, True
@@ -162,21 +206,18 @@ def _pages(client: Any, location: Location, after: str | None, max_attempts: int
                 return
             batch = pa.record_batch(following)
             if batch.num_rows:
-                page = ListingPage(_listed(batch, above), lost + 1)
+                page = ListingPage(_listed(batch), lost + 1)
                 yield page, batch.num_rows == PAGE_NAMES
-                after, lost, is_empty = batch["path"][-1].as_py().removeprefix(above), 0, False
+                after, lost, is_empty = batch["path"][-1].as_py(), 0, False
             continue
         stream = stream_after(after)
 
 
-def _listed(batch: pa.RecordBatch, above: str) -> pa.Table:
-    """A page of obstore in the columns of `LISTED`, with paths relative to `above`."""
+def _listed(batch: pa.RecordBatch) -> pa.Table:
+    """A page of obstore in the columns of `LISTED`."""
     modified_us = batch["last_modified"].cast(pa.timestamp("us", "UTC")).cast(pa.int64())
     etags = pc.fill_null(batch["e_tag"].cast(pa.string()), "")
-    paths = batch["path"].cast(pa.string())
-    if above:
-        paths = pc.utf8_slice_codeunits(paths, len(above))
-    columns = [paths, etags, batch["size"].cast(pa.int64()), modified_us]
+    columns = [batch["path"].cast(pa.string()), etags, batch["size"].cast(pa.int64()), modified_us]
     table = pa.table(columns, schema=LISTED)
     empty = np.flatnonzero(np.asarray(pc.equal(table["size"], 0)))
     if not len(empty):

@@ -31,19 +31,32 @@ def microseconds_of(time: datetime) -> int:
 
 
 @dataclass(frozen=True)
+class SkippedName:
+    """A name that a listing leaves out.
+
+    Args:
+        path: the path of a file or a directory, relative to the location; escaped if it cannot be text.
+        reason: the reason and the next step, in one line.
+    """
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class ListingPage:
     """Objects of one page, or of several pages that were listed side by side.
 
     Args:
         table: a row per object, see `LISTED`; each of its batches is in the order of names.
         requests: number of LIST requests that the page cost.
-        unreadable: names that no object store client takes, escaped; their files cannot be read.
+        skipped: names that are left out.
         is_last: True if no page follows; False if that is not known, and may take a request to learn.
     """
 
     table: pa.Table
     requests: int
-    unreadable: tuple[str, ...] = ()
+    skipped: tuple[SkippedName, ...] = ()
     is_last: bool = False
 
     @classmethod
@@ -54,11 +67,10 @@ class ListingPage:
         sizes: Sequence[int],
         last_modified: Sequence[datetime],
         requests: int,
-        unreadable: tuple[str, ...] = (),
     ) -> ListingPage:
         """A page of objects given by lists of equal length."""
         columns = [paths, etags, sizes, [microseconds_of(each) for each in last_modified]]
-        return cls(pa.table(columns, schema=LISTED), requests, unreadable)
+        return cls(pa.table(columns, schema=LISTED), requests)
 
     @classmethod
     def joined(cls, pages: Sequence[ListingPage], *, is_last: bool) -> ListingPage:
@@ -66,7 +78,7 @@ class ListingPage:
         return cls(
             pages[0].table if len(pages) == 1 else pa.concat_tables([page.table for page in pages]),
             sum(page.requests for page in pages),
-            tuple(name for page in pages for name in page.unreadable),
+            tuple(name for page in pages for name in page.skipped),
             is_last,
         )
 

@@ -1,7 +1,6 @@
 """Listing of a directory, in pages like those of a bucket.
 
-It shows the files and etags that obstore would show, but does not fail at a name that obstore does not take, or at a
-link into a circle.
+No link is followed: a link could lead out of the source, or to a directory that is listed already.
 """
 
 from __future__ import annotations
@@ -14,39 +13,45 @@ from stat import S_ISREG
 
 import pyarrow as pa
 
-from actors.objects.listing_page import LISTED, ListingPage
+from actors.file_errors import UnreadableFile
+from actors.objects.listing_page import LISTED, ListingPage, SkippedName
+from actors.objects.local_file import LINK_REFUSED, directory_of, local_etag, open_below
 
-# obstore takes no control characters, and keeps names like `x#1` for files that it is writing.
+MOST_LEVELS = 64
+"""The most directories between a source and a file."""
+# Text with a control character is no line of a log; names like `x#1` belong to files that obstore is writing.
 _UNREADABLE = re.compile(r"[\x00-\x1f\x7f]|#\d+$")
+_TOO_DEEP = f"it is more than {MOST_LEVELS} directories below the source; move it up, or declare a source further down"
+_BAD_NAME = "its name has characters that cannot be read; rename it"
 
 
 def list_directory(root: Path, page_size: int) -> Iterator[ListingPage]:
-    """Pages of all files below a directory, in the order of the bytes of their paths; links are followed.
+    """Pages of all files below a directory, in the order of the bytes of their paths.
 
     Args:
         root: the directory; paths are relative to it.
-        page_size: the most files of a page, which counts as one request.
+        page_size: the most names of a page, which counts as one request.
 
     Raises:
         OSError: a directory cannot be read.
     """
     rows: list[tuple[str, str, int, int]] = []
-    unreadable: list[str] = []
+    skipped: list[SkippedName] = []
     pages = 0
-    for path, found in _walk(root, "", ()):
-        if found is None:
-            unreadable.append(path)
-            continue
-        rows.append(_row(path, found))
-        if len(rows) == page_size:
-            yield _page(rows, unreadable)
-            rows, unreadable, pages = [], [], pages + 1
-    if rows or unreadable or not pages:
-        yield _page(rows, unreadable)
+    for each in _files_below(root):
+        if isinstance(each, SkippedName):
+            skipped.append(each)
+        else:
+            rows.append(each)
+        if len(rows) + len(skipped) == page_size:
+            yield _page(rows, skipped)
+            rows, skipped, pages = [], [], pages + 1
+    if rows or skipped or not pages:
+        yield _page(rows, skipped)
 
 
 def find_file(root: Path, path: str) -> ListingPage | None:
-    """A page with one file, as a listing shows it; None if the file does not exist.
+    """A page with one file, as a listing shows it; None if the file does not exist, or is reached by a link.
 
     Args:
         root: the directory; the path is relative to it.
@@ -56,48 +61,68 @@ def find_file(root: Path, path: str) -> ListingPage | None:
         OSError: a directory of the path cannot be read.
     """
     try:
-        found = os.stat(root / path)
-    except (FileNotFoundError, NotADirectoryError):
+        with directory_of(root, path) as (directory, name):
+            found = os.stat(name, dir_fd=directory, follow_symlinks=False)
+    except (FileNotFoundError, NotADirectoryError, UnreadableFile):
         return None
     return _page([_row(path, found)], []) if S_ISREG(found.st_mode) else None
 
 
 def _row(path: str, found: os.stat_result) -> tuple[str, str, int, int]:
-    modified_us = found.st_mtime_ns // 1_000
-    return path, f'"{found.st_ino:x}-{modified_us:x}-{found.st_size:x}"', found.st_size, modified_us
+    return path, local_etag(found), found.st_size, found.st_mtime_ns // 1_000
 
 
-def _page(rows: list[tuple[str, str, int, int]], unreadable: list[str]) -> ListingPage:
+def _page(rows: list[tuple[str, str, int, int]], skipped: list[SkippedName]) -> ListingPage:
     columns = [[row[at] for row in rows] for at in range(len(LISTED))]
-    return ListingPage(pa.table(columns, schema=LISTED), 1, tuple(unreadable))
+    return ListingPage(pa.table(columns, schema=LISTED), 1, tuple(skipped))
 
 
-def _walk(
-    directory: Path | str, prefix: str, above: tuple[tuple[int, int], ...]
-) -> Iterator[tuple[str, os.stat_result | None]]:
-    """Each path with the status of its file; None, and the name escaped, for a name that cannot be read."""
-    here = os.stat(directory)
-    identity = here.st_dev, here.st_ino
-    if identity in above:
-        return  # a link to a directory that it is in
+def _files_below(root: Path) -> Iterator[tuple[str, str, int, int] | SkippedName]:
+    directory = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        yield from _walk(directory, "", 0)
+    finally:
+        os.close(directory)
+
+
+def _walk(directory: int, prefix: str, level: int) -> Iterator[tuple[str, str, int, int] | SkippedName]:
+    """The row of each file below an open directory.
+
+    Args:
+        directory: the descriptor of the directory.
+        prefix: its path with a final slash; empty for the source itself.
+        level: the number of directories between it and the source.
+    """
     with os.scandir(directory) as entries:
         ordered = sorted(entries, key=_place)
     for entry in ordered:
-        if _is_unreadable(entry):
-            yield ascii(prefix + entry.name)[1:-1], None
-            continue
         try:
-            if entry.is_dir():
-                yield from _walk(entry.path, f"{prefix}{entry.name}/", (*above, identity))
-            elif entry.is_file():
-                yield prefix + entry.name, entry.stat()
-        except FileNotFoundError:
-            continue  # it has gone since
+            if _is_unreadable(entry):
+                yield SkippedName(ascii(prefix + entry.name)[1:-1], _BAD_NAME)
+            elif entry.is_file(follow_symlinks=False):
+                yield _row(prefix + entry.name, entry.stat(follow_symlinks=False))
+            elif entry.is_symlink():
+                yield SkippedName(prefix + entry.name, LINK_REFUSED)
+            elif entry.is_dir(follow_symlinks=False):
+                if level == MOST_LEVELS:
+                    yield SkippedName(prefix + entry.name, _TOO_DEEP)
+                else:
+                    yield from _below(directory, entry.name, f"{prefix}{entry.name}/", level + 1)
+        except (FileNotFoundError, NotADirectoryError, UnreadableFile):
+            continue  # it has gone since, or is another thing now
+
+
+def _below(directory: int, name: str, prefix: str, level: int) -> Iterator[tuple[str, str, int, int] | SkippedName]:
+    below = open_below(directory, name)
+    try:
+        yield from _walk(below, prefix, level)
+    finally:
+        os.close(below)
 
 
 def _place(entry: os.DirEntry[str]) -> str:
     """Where a name stands in the order of whole paths: of a directory the slash after it counts, too."""
-    return f"{entry.name}/" if entry.is_dir() else entry.name
+    return f"{entry.name}/" if entry.is_dir(follow_symlinks=False) else entry.name
 
 
 def _is_unreadable(entry: os.DirEntry[str]) -> bool:

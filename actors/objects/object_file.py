@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor, Future
-from datetime import datetime
-from typing import Any
 
-import obstore
 import pyarrow as pa
 
 from actors.file_errors import ObjectChanged, UnreadableFile
 from actors.objects.range_cache import RangeCache
-from actors.objects.ranges import Range, range_plan, seekable
-from actors.objects.store_errors import ask_store
+from actors.objects.ranges import Bytes, Range, range_plan, seekable
 from actors.settings import RequestSettings
-from state.location import Location
 
 _KEPT_BLOCKS = 3
 
@@ -27,15 +22,14 @@ class ObjectFile:
 
     A small object takes one GET, and is kept in memory.  A larger one is read in ranges, which `fetch` joins and gets
     side by side, or as a whole in blocks, of which the next is under way while one is read.  Every GET is conditional
-    on the etag, so versions are never mixed.
+    on the version, so versions are never mixed.
 
     Args:
-        store: the store of obstore for the location.
-        location: the location, for messages.
-        path: the path, relative to the location.
-        etag: the etag as listed; without one only the size is compared.
-        unmodified_since: a time to compare instead of the etag; for WebDAV, which lists and takes etags in two forms.
+        get: gets a range of this version, by one request.
+        url: the URL, for messages and the cache.
+        path: the path, relative to its source.
         size: the size as listed, in bytes.
+        etag: the etag as listed.
         settings: the sizes of requests.
         threads: threads in which requests wait for their answers.
         cache: a cache that is asked before the store; used only with an etag.
@@ -43,21 +37,19 @@ class ObjectFile:
 
     def __init__(
         self,
-        store: Any,
-        location: Location,
+        get: Callable[[Range], Bytes],
         *,
+        url: str,
         path: str,
-        etag: str,
         size: int,
+        etag: str,
         settings: RequestSettings,
         threads: Executor,
-        unmodified_since: datetime | None = None,
         cache: RangeCache | None = None,
     ) -> None:
         self.path, self.size, self.settings = path, size, settings
         self.is_whole = size <= settings.whole_object_bytes
-        self._store, self._location, self._etag, self._threads = store, location, etag, threads
-        self._unmodified_since = unmodified_since
+        self._get, self._url, self._etag, self._threads = get, url, etag, threads
         self._cache = cache if etag else None
         block_bytes = size if self.is_whole else settings.block_bytes
         # The rest joins the last block, so that no block is shorter than the others.
@@ -84,7 +76,7 @@ class ObjectFile:
         Raises:
             ObjectVanished: the object does not exist any more.
             ObjectChanged: the object has another version now.
-            UnreadableFile: the path is a link that leads out of a local source.
+            UnreadableFile: the client does not take the path, or it leads over a link in a local source.
             AccessDeniedError, StorageUnavailableError: see `state.errors`.
         """
         return pa.BufferReader(self._block(0)) if self.is_whole else seekable(self.size, self._read_at)
@@ -161,7 +153,7 @@ class ObjectFile:
         if not answer.set_running_or_notify_cancel():
             return
         try:
-            content = self._get(wanted)
+            content = self._content(wanted)
         except BaseException as error:
             with self._lock:
                 self._kept = OrderedDict(each for each in self._kept.items() if each[1] is not answer)
@@ -169,28 +161,17 @@ class ObjectFile:
         else:
             answer.set_result(content)
 
-    def _get(self, wanted: Range) -> pa.Buffer:
-        self._require_below_source()
+    def _content(self, wanted: Range) -> pa.Buffer:
         if not self.size:
             # It may stand for a directory: then the store has no object of this name.
             return pa.py_buffer(b"")
-        url = f"{self._location}/{self.path}"
-        if self._cache is not None and (kept := self._cache.get(url, self._etag, wanted)) is not None:
+        if self._cache is not None and (kept := self._cache.get(self._url, self._etag, wanted)) is not None:
             return kept
         start, end = wanted
-        options: Any = {}
-        if self._unmodified_since is not None:
-            options["if_unmodified_since"] = self._unmodified_since
-        elif self._etag:
-            options["if_match"] = self._etag
-        if not self.is_whole:
-            options["range"] = wanted
         with self._lock:
             self._requests += 1
         try:
-            content = ask_store(
-                lambda: obstore.get(self._store, self.path, options=options).bytes(), self._location, self.path
-            )
+            content = self._get(wanted)
         except UnreadableFile:
             # The client does not take the name, and made no request.
             with self._lock:
@@ -199,19 +180,11 @@ class ObjectFile:
         with self._lock:
             self._bytes_read += len(content)
         if len(content) != end - start:
-            raise ObjectChanged(f"{url} has changed since it was listed")
+            raise ObjectChanged(f"{self._url} has changed since it was listed")
         answer = pa.py_buffer(content)
         if self._cache is not None:
-            self._cache.put(url, self._etag, wanted, answer)
+            self._cache.put(self._url, self._etag, wanted, answer)
         return answer
-
-    def _require_below_source(self) -> None:
-        """Refuses a link that leads out of a local source: its writer may not be allowed to read the target."""
-        if self._location.is_local:
-            root = self._location.path.resolve()
-            target = (root / self.path.lstrip("/")).resolve()
-            if not target.is_relative_to(root):
-                raise UnreadableFile("it leads out of the source (a symbolic link?), which is not followed")
 
 
 class Fetched:

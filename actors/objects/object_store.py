@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from typing import Any
+from datetime import datetime
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 import obstore
-from obstore.store import LocalStore
 
 from actors.file_errors import ObjectVanished
 from actors.files import FileVersion
-from actors.objects.bucket_listing import bucket_pages
+from actors.objects.bucket_listing import RawListing, bucket_pages, find_by_directory
 from actors.objects.listing_page import PAGE_NAMES, ListingPage
+from actors.objects.local_file import read_local
 from actors.objects.local_listing import find_file, list_directory
 from actors.objects.object_file import ObjectFile
 from actors.objects.range_cache import RangeCache
+from actors.objects.ranges import Bytes, Range
 from actors.objects.store_errors import ask_store, bucket_not_found
 from actors.settings import RequestSettings
-from state.errors import SettingsError, StorageUnavailableError
+from state.errors import AccessDeniedError, SettingsError, StorageUnavailableError
 from state.location import Location
 from state.objects.object_client import object_client
-from state.tables.fingerprint import version_fingerprint
+from state.tables.fingerprint import is_strong, version_fingerprint
+
+if TYPE_CHECKING:
+    from actors.objects.web_client import WebClient
 
 _RETRY_WITHIN_S = 30.0
 
@@ -51,7 +56,7 @@ class ObjectStore:
         self.location = location
         self._requests, self._cache = requests, cache
         self._threads = ThreadPoolExecutor(concurrency, thread_name_prefix="get")
-        self._max_attempts = max_attempts
+        self._max_attempts, self._concurrency = max_attempts, concurrency
         self._lock = threading.Lock()
         self._opened: Any = None
 
@@ -80,27 +85,34 @@ class ObjectStore:
         Raises:
             BucketNotFoundError, AccessDeniedError, StorageUnavailableError, SettingsError: as `check`.
         """
-        store = self._store()
         if self.location.is_local:
-            if not self.location.path.is_dir():
-                raise bucket_not_found(self.location)
+            self._require_directory()
             pages = list_directory(self.location.path, PAGE_NAMES)
             while (page := ask_store(partial(next, pages, None), self.location)) is not None:
                 yield page
             return
-        yield from bucket_pages(store, self.location, after, self._max_attempts)
+        if self.location.is_web:
+            from actors.objects.web_listing import web_pages
+
+            yield from web_pages(self._web, self._max_attempts)
+            return
+        yield from bucket_pages(self._store(), self.location, after, self._max_attempts)
 
     @property
     def lists_from_names(self) -> bool:
         """Whether the store lists in the order of names, and can begin behind any name."""
         return self.location.scheme == "s3"
 
-    def find(self, source: str, path: str) -> FileVersion | None:
-        """An object as a listing would show it now; None if it does not exist.
+    def find(self, source: str, path: str, *, exact_time: bool = False) -> FileVersion | None:
+        """An object in the version in which a listing would show it now; None if it does not exist.
+
+        In S3 it is one HEAD, whose time is rounded to seconds; without a strong etag, which names the version without
+        its time, or if the HEAD is refused, it is a listing of one name.
 
         Args:
             source: the name of its source.
             path: its path, relative to the location.
+            exact_time: whether its time must be that of listings, too; then it is a listing of one name in any case.
 
         Raises:
             AccessDeniedError, StorageUnavailableError: as `check`.
@@ -112,32 +124,70 @@ class ObjectStore:
             # A listing has etags in another form than an answer about one object.
             found = (_version_in(page, source, path) for page in self.list_pages())
             return next((version for version in found if version is not None), None)
-        try:
-            meta = ask_store(partial(obstore.head, self._store(), path), self.location, path)
-        except ObjectVanished:
-            return None
-        etag, size, modified = meta["e_tag"] or "", meta["size"], meta["last_modified"]
-        return FileVersion(source, path, version_fingerprint(etag, size, modified), etag, size, modified)
+        if self.location.scheme != "s3":
+            page = find_by_directory(self._store(), self.location, path)
+            return None if page is None else _version_in(page, source, path)
+        if not exact_time:
+            try:
+                meta = ask_store(partial(obstore.head, self._store(), path), self.location, path)
+            except ObjectVanished:
+                return None
+            except AccessDeniedError:
+                # For this object alone, and then a listing shows it; or for all of them, and then that raises.
+                meta = None
+            if meta is not None and is_strong(meta["e_tag"]):
+                return _version(source, path, meta["e_tag"] or "", meta["size"], meta["last_modified"])
+        return _version_in(ListingPage(self._raw.named(path), 1), source, path)
 
     def open(self, file: FileVersion) -> ObjectFile:
         """The content of one version of one object; this makes no request yet."""
         return ObjectFile(
-            self._store(),
-            self.location,
+            self._getter(file),
+            url=f"{self.location}/{file.path}",
             path=file.path,
-            etag=file.etag,
             size=file.size,
-            unmodified_since=file.last_modified if self.location.is_web else None,
+            etag=file.etag,
             settings=self._requests,
             threads=self._threads,
             cache=self._cache,
         )
 
+    def _getter(self, file: FileVersion) -> Callable[[Range], Bytes]:
+        """The way to get a range of a version."""
+        if self.location.is_web:
+            return partial(self._web.get, file)
+        if self.location.is_local:
+            self._require_directory()
+            return lambda wanted: ask_store(
+                partial(read_local, self.location.path, file.path, file.etag, wanted), self.location, file.path
+            )
+        store, given = self._store(), {"if_match": file.etag} if file.etag else {}
+
+        def get(wanted: Range) -> Bytes:
+            options: Any = given if wanted == (0, file.size) else {**given, "range": wanted}
+            answer = ask_store(partial(obstore.get, store, file.path, options=options), self.location, file.path)
+            return memoryview(ask_store(answer.bytes, self.location, file.path))
+
+        return get
+
+    @cached_property
+    def _web(self) -> WebClient:
+        # Its library takes 40 ms to load, and few sources need it.
+        from actors.objects.web_client import WebClient
+
+        return WebClient(self.location, max_attempts=self._max_attempts, connections=self._concurrency)
+
+    @cached_property
+    def _raw(self) -> RawListing:
+        return RawListing(self.location)
+
+    def _require_directory(self) -> None:
+        if not self.location.path.is_dir():
+            raise bucket_not_found(self.location)
+
     def _store(self) -> Any:
         with self._lock:
             if self._opened is None:
-                if self.location.is_local and not self.location.path.is_dir():
-                    raise bucket_not_found(self.location)
                 try:
                     self._opened = ask_store(self._connect, self.location)
                 except StorageUnavailableError:
@@ -149,13 +199,15 @@ class ObjectStore:
             return self._opened
 
     def _connect(self) -> Any:
-        if self.location.is_local:
-            return LocalStore(self.location.path)
         return object_client(self.location, max_attempts=self._max_attempts, retry_within_s=_RETRY_WITHIN_S)
 
 
 def _version_in(page: ListingPage, source: str, path: str) -> FileVersion | None:
     for name, etag, size, modified in page.objects():
         if name == path:
-            return FileVersion(source, path, version_fingerprint(etag, size, modified), etag, size, modified)
+            return _version(source, path, etag, size, modified)
     return None
+
+
+def _version(source: str, path: str, etag: str, size: int, modified: datetime) -> FileVersion:
+    return FileVersion(source, path, version_fingerprint(etag, size, modified), etag, size, modified)

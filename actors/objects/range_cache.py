@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import threading
+import weakref
 from collections import OrderedDict
+from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 
 import pyarrow as pa
 
 from actors.objects.ranges import Range
+from state.private_directory import open_private
 
 _DIGEST_BYTES = 20
 _PARTIAL = ".partial"
@@ -23,23 +26,27 @@ class RangeCache:
     counts as not kept.
 
     Args:
-        directory: its directory, made if it does not exist; entries of an earlier process are used again.
+        directory: its private directory, made if it does not exist; entries of an earlier process are used again.
         max_bytes: the limit, in bytes of content.
+
+    Raises:
+        SettingsError: the directory is a link, or not this user's alone.
     """
 
     def __init__(self, directory: Path, max_bytes: int) -> None:
-        self._directory, self._max_bytes = directory, max_bytes
+        # Every entry is reached by this descriptor: another user may be able to replace a directory above it.
+        self._directory, self._max_bytes = open_private(directory), max_bytes
+        weakref.finalize(self, os.close, self._directory)
         self._lock = threading.Lock()
         self._sizes: OrderedDict[str, int] = OrderedDict()
         self._nbytes = 0
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = []
-        for file in directory.iterdir():
-            if file.suffix == _PARTIAL:
-                file.unlink(missing_ok=True)
+        for name in os.listdir(self._directory):
+            if name.endswith(_PARTIAL):
+                self._unlink(name)
             else:
-                status = file.stat()
-                found.append((status.st_mtime_ns, file.name, status.st_size))
+                status = os.stat(name, dir_fd=self._directory, follow_symlinks=False)
+                found.append((status.st_mtime_ns, name, status.st_size))
         for _, name, nbytes in sorted(found):
             self._note(name, nbytes)
         self._make_room()
@@ -69,8 +76,9 @@ class RangeCache:
                 return None
             self._sizes.move_to_end(name)
         try:
-            content = (self._directory / name).read_bytes()
-            os.utime(self._directory / name)
+            with open(os.open(name, os.O_RDONLY, dir_fd=self._directory), "rb") as file:
+                content = file.read()
+            os.utime(name, dir_fd=self._directory)
         except OSError:
             content = b""
         if len(content) == wanted[1] - wanted[0]:
@@ -84,13 +92,14 @@ class RangeCache:
         name = _name(url, etag, wanted)
         if content.size > self._max_bytes:
             return
-        partial = self._directory / f"{name}-{threading.get_ident()}{_PARTIAL}"
+        partial = f"{name}-{threading.get_ident()}{_PARTIAL}"
         try:
-            with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+            with open(os.open(partial, flags, 0o600, dir_fd=self._directory), "wb") as file:
                 file.write(content)
-            partial.replace(self._directory / name)
+            os.replace(partial, name, src_dir_fd=self._directory, dst_dir_fd=self._directory)
         except OSError:
-            partial.unlink(missing_ok=True)
+            self._unlink(partial)
             return
         with self._lock:
             self._note(name, content.size)
@@ -106,7 +115,11 @@ class RangeCache:
 
     def _drop(self, name: str) -> None:
         self._nbytes -= self._sizes.pop(name, 0)
-        (self._directory / name).unlink(missing_ok=True)
+        self._unlink(name)
+
+    def _unlink(self, name: str) -> None:
+        with suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=self._directory)
 
 
 def _name(url: str, etag: str, wanted: Range) -> str:

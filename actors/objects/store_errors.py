@@ -33,7 +33,7 @@ Result = TypeVar("Result")
 _STATUS = re.compile(r"status(?: code)?: (\d{3})\b")
 _CODE = re.compile(r"<Code>([A-Za-z]{1,60})</Code>")
 _OPTION = re.compile(r"key: '(\w{1,60})'|key: \"(\w{1,60})\"")
-_INVALID_NAME = re.compile(r"(?:path: \"|Path \")((?:[^\"\\]|\\.){1,200})")
+_INVALID_PATH = re.compile(r"(?:path: \"|Path \")((?:[^\"\\]|\\.){1,200})")
 _INVALID_NAMES = ("invalid path", "non-unicode characters", "Error parsing Path")
 _BROKEN_OFF = "response body error"
 _NETWORK = (
@@ -46,6 +46,7 @@ _NETWORK = (
     ("certificate", "its certificate is not accepted"),
     ("Connect", "no connection could be made"),
 )
+INVALID_NAME = "its name has control characters, or a part that is empty, . or ..; rename it"
 _METADATA_HOSTS = ("169.254.169.254", "169.254.170.2", "metadata.google.internal")
 
 
@@ -90,8 +91,8 @@ def translated(error: Exception, location: Location, path: str | None = None) ->
         )
     if any(sign in text for sign in _INVALID_NAMES):
         if path is not None:
-            return UnreadableFile("its name has control characters, or a part that is empty, . or ..; rename it")
-        name = ascii(_found(_INVALID_NAME, text))
+            return UnreadableFile(INVALID_NAME)
+        name = ascii(_found(_INVALID_PATH, text))
         return UnreadableNameError(
             f"{location}: an object's name has characters that cannot be read ({name}): rename it, or give the source "
             "a URL that leaves it out"
@@ -105,7 +106,7 @@ def translated(error: Exception, location: Location, path: str | None = None) ->
         )
     if code == "NoSuchBucket" or "UnableToCanonicalize" in text:
         return bucket_not_found(location)
-    if isinstance(error, FileNotFoundError) or status == "404":
+    if isinstance(error, (FileNotFoundError, NotADirectoryError)) or status == "404":
         return bucket_not_found(location) if path is None else ObjectVanished(f"{place} is no longer there")
     if status == "301" or code in (
         "AuthorizationHeaderMalformed",

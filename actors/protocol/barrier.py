@@ -95,6 +95,13 @@ class Forget(Mutation):
 
 
 @dataclass(frozen=True)
+class AllowRemovals(Mutation):
+    """Lets the missing files of sources leave the views whose removal is paused."""
+
+    sources: frozenset[str]
+
+
+@dataclass(frozen=True)
 class Reread(Mutation):
     """Reads versions anew, in place of all rows that the views hold of their objects."""
 

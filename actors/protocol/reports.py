@@ -105,6 +105,7 @@ class ListProgress:
         stretched_by: the reason why that is longer than the source asks for, see `ListingPace`.
         found: new and changed files that the last complete listing has found.
         listed_at: time at which it ended.
+        paused_removals: missing files whose rows stay in the views until their removal is allowed.
         messages: counts of the queue of events; None if the source has no queue.
     """
 
@@ -122,6 +123,7 @@ class ListProgress:
     stretched_by: str | None = None
     found: int = 0
     listed_at: datetime | None = None
+    paused_removals: int = 0
     messages: MessageProgress | None = None
 
 

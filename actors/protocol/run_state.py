@@ -99,8 +99,8 @@ class RunState:
         traces: epoch → its `EpochTrace` as JSON, of the last ones among them.
         files_in_flight: files that are listed and not finished in a committed epoch.
         unfinished: source → its oldest unfinished file, as of the last epoch that is over.
-        files_at_once, suspects: number of paths that may be read at a time after an epoch that killed, and their
-            versions, see `Admission`.
+        files_at_once: number of paths that may be read at a time after an epoch that killed, see `Admission`.
+        suspects: versions one of which may have ended the attempt → the committed rows of each.
         requests_over: number of requests that are over: the epoch that a mutation ends, or that a `Retry` begins, is.
         num_fetchers: number of fetch actors that own vnodes, from the last barrier on.
         scaling: reason of that number, if the workload decided it.
@@ -125,7 +125,7 @@ class RunState:
     files_in_flight: int = 0
     unfinished: Mapping[str, Unfinished] = field(default_factory=dict)
     files_at_once: int | None = None
-    suspects: frozenset[FileKey] = frozenset()
+    suspects: Mapping[FileKey, int] = field(default_factory=dict)
     requests_over: int = 0
     num_fetchers: int = 0
     scaling: str = ""

@@ -9,10 +9,12 @@ import pyarrow as pa
 
 from actors.file_errors import UnreadableFile
 from actors.files import FileVersion
+from actors.formats.limits import CpuTime
 from actors.formats.reader import FileReader
 from actors.objects.object_file import ObjectFile
 from actors.reading.file_columns import FileColumns
 from actors.rows import Offset, Rows
+from actors.settings import ReadLimits
 from actors.sources.source import SourceDefinition
 from actors.sources.source_schema import addable_columns
 from state.errors import SchemaError
@@ -39,13 +41,21 @@ class OpenFile:
         source: its source.
         reader: the reader of the source's format.
         piece_bytes: the wanted size of a piece, in bytes.
+        limits: the limits of one file; `max_cpu_s_per_mib` counts between its pieces, whatever its format is.
     """
 
     def __init__(
-        self, content: ObjectFile, file: FileVersion, source: SourceDefinition, reader: FileReader, piece_bytes: int
+        self,
+        content: ObjectFile,
+        file: FileVersion,
+        source: SourceDefinition,
+        reader: FileReader,
+        piece_bytes: int,
+        limits: ReadLimits,
     ) -> None:
         self._content, self._file, self._source = content, file, source
         self._reader, self._piece_bytes = reader, piece_bytes
+        self._cpu = CpuTime(content.size, limits)
         self._adds_columns = source.schema_evolution == "add_columns"
         self._pieces: Iterator[Rows] | None = None
         self._ahead: Rows | None = None
@@ -119,7 +129,11 @@ class OpenFile:
 
     def _read_ahead(self) -> None:
         assert self._pieces is not None
+        self._cpu.resume()
         try:
             self._ahead = next(self._pieces, None)
+            self._cpu.require()
         except (UnreadableFile, NewColumns) as error:
             self._ahead, self._error_ahead = None, error
+        finally:
+            self._cpu.pause()

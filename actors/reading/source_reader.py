@@ -40,8 +40,8 @@ class SourceReader:
             max_attempts=settings.max_attempts,
             cache=None if source.location.is_local else cache,
         )
-        self._reader = reader_for(source.format, settings.limits)
-        self._piece_bytes = settings.piece_bytes
+        self._reader = reader_for(source.format, settings.limits, source.timestamps)
+        self._piece_bytes, self._limits = settings.piece_bytes, settings.limits
 
     def check(self) -> None:
         """Checks the access to the source.  Errors as `ObjectStore.check`."""
@@ -49,4 +49,4 @@ class SourceReader:
 
     def open(self, file: FileVersion) -> OpenFile:
         """The file at its start; no request is made yet."""
-        return OpenFile(self._store.open(file), file, self._source, self._reader, self._piece_bytes)
+        return OpenFile(self._store.open(file), file, self._source, self._reader, self._piece_bytes, self._limits)

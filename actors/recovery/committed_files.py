@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -11,15 +12,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from actors.fetching.file_progress import FileProgress
-from actors.files import FileKey, FileVersion, PathKey, place
-from actors.listing.seen_index import SeenIndex
+from actors.fetching.versions_without_rows import VersionsWithoutRows
+from actors.files import FileKey, FileVersion, PathKey, ReadingOrder, place
 from actors.protocol.reports import SourceProgress
+from actors.recovery.seen_names import SeenNames
 from actors.rows import Offset
 from actors.sources.pipeline_definition import PipelineDefinition
 from actors.sources.source import orders
 from state.store.store import StateStore
-from state.tables.fingerprint import path_fingerprint, path_fingerprints
+from state.tables.keys import encode_key
+from state.tables.row_selection import Clue
 from state.tables.tables import REMOVED_STATUSES
+
+_FILE_KEY = ("source", "path", "version")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +32,7 @@ class CommittedFiles:
     """The files that were handed on, with their progress.
 
     Args:
-        seen: source → the versions that were handed on.
+        seen: the versions that were handed on.
         unfinished: the files of the queue, in the order of reading.
         without_rows: versions in the ledger of which no row was ingested.
         held: objects of which a version was to replace others, and could not be read.
@@ -35,9 +40,9 @@ class CommittedFiles:
         finished: source → its counts in the ledger and the queue.
     """
 
-    seen: Mapping[str, SeenIndex]
+    seen: SeenNames
     unfinished: Sequence[FileProgress]
-    without_rows: Sequence[FileKey]
+    without_rows: VersionsWithoutRows
     held: frozenset[PathKey]
     ingested: frozenset[str]
     finished: Mapping[str, SourceProgress]
@@ -53,55 +58,58 @@ class CommittedFiles:
         Raises:
             StorageError: the store cannot be read.
         """
-        queue, ledger = store.scan("queue"), store.scan("ledger")
+        queue = store.scan("queue")
+        ordered = orders(definition.sources)
         declared = [source.name for source in definition.sources]
-        # Filters by a mask: each filter by an expression would start a query engine of its own.
+        queued = queue["key"].combine_chunks()
+        fields = [*_FILE_KEY, "status", "replaces"]
+        has_no_rows = store.scan("ledger", where=[Clue("rows_read", equals=0)], fields=fields)
+        has_no_rows = has_no_rows.filter(_is_of(declared, has_no_rows))
         # A version that had vanished and was handed on again is in the queue; its old row in the ledger does not count.
-        queued = set(_file_keys(queue))
-        has_no_rows = pc.and_(_is_of(declared, ledger), pc.equal(ledger["rows_read"], 0))
-        without_rows = [key for key in _file_keys(ledger.filter(has_no_rows)) if key not in queued]
-        vanished = set(_file_keys(ledger.filter(pc.equal(ledger["status"], "vanished")))).intersection(without_rows)
-        could_not = pc.and_(has_no_rows, pc.fill_null(ledger["replaces"], False))
-        held = frozenset(key[:2] for key in _file_keys(ledger.filter(could_not)))
-        ingested = {*ledger["source"].filter(pc.greater(ledger["rows_read"], 0)).unique().to_pylist()}
+        without_rows = has_no_rows.filter(pc.invert(pc.is_in(has_no_rows["key"], value_set=queued)))
+        vanished = _file_keys(without_rows.filter(pc.equal(without_rows["status"], "vanished")))
+        held = _file_keys(has_no_rows.filter(pc.fill_null(has_no_rows["replaces"], False)))
+        counts = store.count_ledger()
+        ingested = {*counts["source"].filter(pc.greater(counts["rows_read"], 0)).to_pylist()}
         ingested |= {*queue["source"].filter(pc.greater(queue["row_offset"], 0)).unique().to_pylist()}
+        ignored = num_ignored(store)
         return cls(
-            seen=_seen(store.scan("seen"), definition, vanished, _gone(ledger, queue)),
+            seen=SeenNames(store, declared, vanished, queued),
             unfinished=sorted(
                 map(_progress, queue.filter(_is_of(declared, queue)).to_pylist()),
-                key=partial(_reading_order, orders(definition.sources)),
+                key=partial(_reading_order, ordered),
             ),
-            without_rows=without_rows,
-            held=held,
+            without_rows=VersionsWithoutRows.of_ledger(ordered, without_rows),
+            held=frozenset(key[:2] for key in held),
             ingested=frozenset(ingested),
-            finished={source.name: _finished(source.name, ledger, queue) for source in definition.sources},
+            finished={name: _finished(name, counts, queue, ignored.get(name, 0)) for name in declared},
         )
 
     @classmethod
     def nothing(cls, definition: PipelineDefinition) -> CommittedFiles:
         """The files of a root without a store: none."""
         return cls(
-            seen={source.name: SeenIndex() for source in definition.sources},
+            seen=SeenNames(None, [source.name for source in definition.sources]),
             unfinished=(),
-            without_rows=(),
+            without_rows=VersionsWithoutRows(orders(definition.sources)),
             held=frozenset(),
             ingested=frozenset(),
             finished={},
         )
 
 
-def _finished(source: str, ledger: pa.Table, queue: pa.Table) -> SourceProgress:
-    own = ledger.filter(pc.equal(ledger["source"], source))
+def _finished(source: str, counts: pa.Table, queue: pa.Table, changes_ignored: int) -> SourceProgress:
+    own = {row["status"]: row for row in counts.to_pylist() if row["source"] == source}
     queue = queue.filter(pc.equal(queue["source"], source))
-    in_views = own.filter(pc.invert(pc.is_in(own["status"], value_set=pa.array(REMOVED_STATUSES))))
-    statuses = {each["values"]: each["counts"] for each in own["status"].value_counts().to_pylist()}
+    files = {status: row["files"] for status, row in own.items()}
+    rows = sum(row["rows_read"] for status, row in own.items() if status not in REMOVED_STATUSES)
     return SourceProgress(
-        done=statuses.get("done", 0),
-        quarantined=statuses.get("quarantined", 0),
-        vanished=statuses.get("vanished", 0),
-        rows=_sum(in_views["rows_read"]) + _sum(queue["row_offset"]),
-        bytes=_sum(own["bytes_read"]),
-        changes_ignored=num_ignored(own, queue),
+        done=files.get("done", 0),
+        quarantined=files.get("quarantined", 0),
+        vanished=files.get("vanished", 0),
+        rows=rows + int(pc.sum(queue["row_offset"]).as_py() or 0),
+        bytes=sum(row["bytes_read"] for row in own.values()),
+        changes_ignored=changes_ignored,
     )
 
 
@@ -109,49 +117,12 @@ def _is_of(sources: Sequence[str], rows: pa.Table) -> pa.ChunkedArray:
     return pc.is_in(rows["source"], value_set=pa.array(sources, pa.string()))
 
 
-def _sum(column: pa.ChunkedArray) -> int:
-    return int(pc.sum(column).as_py() or 0)
-
-
 def _file_keys(rows: pa.Table) -> list[FileKey]:
-    columns = [rows[name].to_pylist() for name in ("source", "path", "version")]
+    columns = [rows[name].to_pylist() for name in _FILE_KEY]
     return list(zip(*columns, strict=True))
 
 
-def _gone(ledger: pa.Table, queue: pa.Table) -> pa.Table:
-    """Ledger rows of the files that are not there any more; those in the queue are back."""
-    gone = ledger.filter(pc.is_valid(ledger["gone_epoch"]))
-    return gone.filter(pc.invert(pc.is_in(gone["key"], value_set=queue["key"].combine_chunks())))
-
-
-def _seen(
-    rows: pa.Table, definition: PipelineDefinition, vanished: Iterable[FileKey], gone: pa.Table
-) -> dict[str, SeenIndex]:
-    """Source → the versions that were handed on.
-
-    Args:
-        rows: the table `seen`.
-        definition: the pipeline.
-        vanished: versions that had vanished before a row of them was read: they are new if they are back.
-        gone: ledger rows of files that are known to be gone: they are not reported again.
-    """
-    indexes = {}
-    for source in definition.sources:
-        own = rows.filter(pc.equal(rows["source"], source.name))
-        indexes[source.name] = SeenIndex.of_columns(own["key"], own["version"])
-    for name, path, version in vanished:
-        indexes[name].forget(path_fingerprint(name, path), version)
-    for name, index in indexes.items():
-        own = gone.filter(pc.equal(gone["source"], name))
-        keys = path_fingerprints(name, own["path"].combine_chunks())
-        versions = index.lookup(keys)
-        index.set_gone(
-            [key for key, seen, own in zip(keys, versions, own["version"].to_pylist(), strict=True) if seen == own]
-        )
-    return indexes
-
-
-def _reading_order(orders: Mapping[str, str], progress: FileProgress) -> tuple[bool, int, datetime, str]:
+def _reading_order(orders: Mapping[str, ReadingOrder], progress: FileProgress) -> tuple[bool, int, datetime, str]:
     is_new, listed_epoch, last_modified, path = progress.reading_order()
     order = orders.get(progress.file.source)
     return (is_new, listed_epoch, last_modified, path) if order is None else (is_new, 0, *place(progress.file, order))
@@ -174,19 +145,28 @@ def _progress(row: Mapping[str, object]) -> FileProgress:
     )
 
 
-def num_ignored(ledger: pa.Table, queue: pa.Table) -> int:
-    """The number of files of one source that have changed, and were not read again.
+def num_ignored(store: StateStore, state_version: int | None = None) -> dict[str, int]:
+    """Source → the number of its files that have changed, and were not read again.
 
     Args:
-        ledger: its rows of the source.
-        queue: its rows of the source.
+        store: a handle on the store.
+        state_version: an older version of the store; None for the handle's.
     """
-    noted = ledger.filter(pc.is_valid(ledger["changed_epoch"]))
-    if not noted.num_rows:
-        return 0
-    latest: dict[str, int] = {}
-    for table in (ledger, queue):
-        for path, listed in zip(table["path"].to_pylist(), table["listed_epoch"].to_pylist(), strict=True):
-            latest[path] = max(listed, latest.get(path, 0))
-    rows = zip(*(noted[name].to_pylist() for name in ("path", "changed_epoch")), strict=True)
-    return sum(latest[path] < changed for path, changed in rows)
+    noted = store.scan(
+        "ledger",
+        where=[Clue("changed_epoch", is_set=True)],
+        fields=["source", "path", "changed_epoch"],
+        state_version=state_version,
+    )
+    changes = [noted[name].to_pylist() for name in ("source", "path", "changed_epoch")]
+    prefixes = {encode_key(source, path) for source, path in zip(*changes[:2], strict=True)}
+    if not prefixes:
+        return {}
+    latest: dict[PathKey, int] = {}
+    fields = ["source", "path", "listed_epoch"]
+    for table in ("ledger", "queue"):
+        rows = store.scan(table, prefixes=prefixes, fields=fields, state_version=state_version)
+        for source, path, listed in zip(*(rows[name].to_pylist() for name in fields), strict=True):
+            latest[source, path] = max(listed, latest.get((source, path), 0))
+    ignored = [source for source, path, changed in zip(*changes, strict=True) if latest[source, path] < changed]
+    return dict(Counter(ignored))

@@ -101,7 +101,7 @@ def recover(definition: PipelineDefinition, plan: AttemptPlan, root: Root) -> Re
         catalog=catalog,
         views=views,
         listed=ListedState.of_rows(store.scan("list_state").to_pylist()),
-        unacknowledged=[each for each in store.epochs() if each.epoch > plan.so_far.epoch] if plan.held_root else [],
+        unacknowledged=store.epochs(after=plan.so_far.epoch) if plan.held_root else [],
     )
 
 

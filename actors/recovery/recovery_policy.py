@@ -16,9 +16,11 @@ from state.errors import (
     CommitRefusedError,
     CommitUnknownError,
     FencedError,
+    NodeLostError,
     NotFoundError,
     OwnedError,
     QueueNotFoundError,
+    RowsLostError,
     SparkNotStartedError,
     StorageError,
     UsageError,
@@ -34,10 +36,25 @@ _FINAL = (
     QueueNotFoundError,
     AccessDeniedError,
 )
-_NO_FILE_IS_TO_BLAME = (StorageError, CommitRefusedError, CommitUnknownError, SparkNotStartedError)
+_NO_FILE_IS_TO_BLAME = (
+    StorageError,
+    CommitRefusedError,
+    CommitUnknownError,
+    SparkNotStartedError,
+    NodeLostError,
+    RowsLostError,
+)
 _TRIES_ALONE = 3
 _POISONED_IN_A_ROW = 3
 _OFTEN = 5
+
+
+@dataclass(frozen=True)
+class _Alone:
+    """Attempts in a row that ended while one version was admitted alone, at the same committed rows of it."""
+
+    rows: int
+    tries: int
 
 
 @dataclass(frozen=True)
@@ -58,9 +75,9 @@ class RecoveryPolicy:
     """The failures of one run, and the decisions that follow them.
 
     An epoch that killed twice is tried with half of its files, down to one.  A version that was alone in three epochs
-    that killed is poisoned; a later version of the file is not.  When three files in a row are poisoned, no file is to
-    blame, and the run is over; it is also over when its tries are used up.  Every committed file resets the count,
-    unless failures are frequent.
+    that killed, without a committed row of it between them, is poisoned; a later version of the file is not.  When
+    three files in a row are poisoned, no file is to blame, and the run is over; it is also over when its tries are used
+    up.  Every committed file or row resets the count, unless failures are frequent.
 
     Args:
         settings: pauses and tries.
@@ -69,10 +86,10 @@ class RecoveryPolicy:
     def __init__(self, settings: RecoverySettings) -> None:
         self._settings = settings
         self._failures = 0
-        self._finished_files = 0
+        self._files = self._rows = 0
         self._recent: deque[float] = deque(maxlen=_OFTEN)
         self._files_at_once: int | None = None
-        self._alone: dict[FileKey, int] = {}
+        self._alone: dict[FileKey, _Alone] = {}
         self._poisoned: dict[FileKey, str] = {}
         self._poisoned_in_a_row = 0
 
@@ -89,9 +106,12 @@ class RecoveryPolicy:
         """
         if isinstance(error, _FINAL):
             return None
-        if state.totals.files > self._finished_files:
-            self._finished_files = state.totals.files
+        if state.totals.rows > self._rows:
             self._failures = self._poisoned_in_a_row = 0
+        elif state.totals.files > self._files:
+            # Of the files in quarantine, too: that shows not yet that others can be read.
+            self._failures = 0
+        self._files, self._rows = state.totals.files, state.totals.rows
         self._failures += 1
         self._recent.append(now_s)
         self._files_at_once = state.files_at_once
@@ -113,18 +133,24 @@ class RecoveryPolicy:
         paths = {file[:2] for file in state.suspects}
         if len(paths) == 1:
             self._files_at_once = 1
-            for file in state.suspects:
-                self._alone[file] = self._alone.get(file, 0) + 1
-            poisoned = [file for file in state.suspects if self._alone[file] >= _TRIES_ALONE]
-            for file in poisoned:
-                self._poisoned[file] = f"poison: alone it ended {_TRIES_ALONE} attempts, the last with: {error}"
-            if poisoned:
-                self._poisoned_in_a_row += 1
-                self._failures = 1
-        elif state.files_at_once is not None:
-            self._shrink(len(paths) or state.files_at_once)
-        elif self._failures >= 2 or self._is_often(now_s):
+            self._accuse(error, state.suspects)
+        elif paths:
+            self._shrink(len(paths))
+        elif state.files_at_once is None and (self._failures >= 2 or self._is_often(now_s)):
             self._shrink(state.files_in_flight)
+
+    def _accuse(self, error: Exception, suspects: Mapping[FileKey, int]) -> None:
+        """Counts the versions of one path, and poisons those that are at the same row as in the failures before."""
+        for file, rows in suspects.items():
+            before = self._alone.get(file)
+            tries = before.tries + 1 if before is not None and before.rows == rows else 1
+            self._alone[file] = _Alone(rows, tries)
+        poisoned = [file for file in suspects if self._alone[file].tries >= _TRIES_ALONE]
+        for file in poisoned:
+            self._poisoned[file] = f"poison: alone it ended {_TRIES_ALONE} attempts, the last with: {error}"
+        if poisoned:
+            self._poisoned_in_a_row += 1
+            self._failures = 1
 
     def _shrink(self, files: int) -> None:
         self._files_at_once = max(1, files // 2)

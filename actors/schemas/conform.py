@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from typing import Literal, TypeAlias
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,10 +16,23 @@ from state.errors import SchemaError
 
 _MAX_PRECISION = 38
 _INT64_DIGITS = 19
+_NAME_CHARACTERS = 60
+_BELOW_MICROSECONDS = r"(:\d\d\.\d{6})\d+"
+_LOST_DIGITS = re.compile(rf"{_BELOW_MICROSECONDS}|timestamp\[ns.* would lose data")
 _HAS_ZONE = r"\d:?\d\d(:\d\d(\.\d+)?)?\s?(Z|[+-]\d\d(:?\d\d)?)$"
 
+Timestamps: TypeAlias = Literal["exact", "truncate"]
+"""The treatment of times with digits below microseconds: an error, or without those digits."""
 
-def conform(table: pa.Table, schema: pa.Schema, *, first_row: int = 0, parse_text: bool = False) -> pa.Table:
+
+def conform(
+    table: pa.Table,
+    schema: pa.Schema,
+    *,
+    first_row: int = 0,
+    parse_text: bool = False,
+    timestamps: Timestamps = "exact",
+) -> pa.Table:
     """The table with exactly the columns of the schema, in its order and types.
 
     A missing column is null; an extra column is left out.  A value is converted to a wider type (int32 → int64,
@@ -27,6 +43,7 @@ def conform(table: pa.Table, schema: pa.Schema, *, first_row: int = 0, parse_tex
         schema: the safe schema of the source.
         first_row: the position in the file of the table's first row, from 0.
         parse_text: True to parse strings as dates and timestamps, for text formats.
+        timestamps: the treatment of digits below microseconds.
 
     Raises:
         UnreadableFile: a column is of another kind, or a value does not fit; the message names column, types and row.
@@ -44,10 +61,17 @@ def conform(table: pa.Table, schema: pa.Schema, *, first_row: int = 0, parse_tex
         chunks: list[pa.Array] = []
         row = first_row
         for chunk in column.chunks:
-            chunks.append(_converted(chunk, field, row))
+            chunks.append(_converted(chunk, field, row, timestamps))
             row += len(chunk)
         columns.append(pa.chunked_array(chunks, field.type))
     return pa.Table.from_arrays(columns, schema=schema)
+
+
+def lost_digits(reason: str) -> str:
+    """The reason of an error, with the option that helps if a time has digits below microseconds."""
+    if not _LOST_DIGITS.search(reason):
+        return reason
+    return f'{reason}; declare the source with timestamps="truncate" to leave out the digits below microseconds'
 
 
 def require_common_column(names: list[str], schema: pa.Schema) -> None:
@@ -82,7 +106,8 @@ def _require_fit(found: pa.DataType, field: pa.Field, parse_text: bool) -> None:
 
 
 def _few(names: list[str]) -> str:
-    return (", ".join(names[:5]) + (", …" if len(names) > 5 else "")) or "no columns"
+    shown = ", ".join(one_line(name, _NAME_CHARACTERS) for name in names[:5])
+    return (shown + (", …" if len(names) > 5 else "")) or "no columns"
 
 
 def _fits(found: pa.DataType, wanted: pa.DataType, parse_text: bool) -> bool:
@@ -117,28 +142,28 @@ def _fits(found: pa.DataType, wanted: pa.DataType, parse_text: bool) -> bool:
     return bool(found == pa.float32() and wanted == pa.float64())
 
 
-def _converted(chunk: pa.Array, field: pa.Field, first_row: int) -> pa.Array:
+def _converted(chunk: pa.Array, field: pa.Field, first_row: int, timestamps: Timestamps) -> pa.Array:
     try:
-        return _checked(chunk, field.type)
+        return _checked(chunk, field.type, timestamps)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        reason = f"column {field.name}: {one_line(error)}"
-    raise UnreadableFile(reason, first_row + _first_bad(chunk, field.type) + 1)
+        reason = lost_digits(f"column {field.name}: {one_line(error)}")
+    raise UnreadableFile(reason, first_row + _first_bad(chunk, field.type, timestamps) + 1)
 
 
-def _checked(array: pa.Array, wanted: pa.DataType) -> pa.Array:
-    result = array if array.type == wanted else _convert(array, wanted)
+def _checked(array: pa.Array, wanted: pa.DataType, timestamps: Timestamps) -> pa.Array:
+    result = array if array.type == wanted else _convert(array, wanted, timestamps)
     if _has_text(wanted):
         result.validate(full=True)
     return result
 
 
-def _first_bad(chunk: pa.Array, wanted: pa.DataType) -> int:
+def _first_bad(chunk: pa.Array, wanted: pa.DataType, timestamps: Timestamps) -> int:
     """The index of the first value that cannot be converted, by binary search."""
     low, high = 0, len(chunk)
     while high - low > 1:
         middle = (low + high) // 2
         try:
-            _checked(chunk.slice(low, middle - low), wanted)
+            _checked(chunk.slice(low, middle - low), wanted, timestamps)
             low = middle
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             high = middle
@@ -151,7 +176,7 @@ def _has_text(kind: pa.DataType) -> bool:
     return any(_has_text(kind.field(index).type) for index in range(kind.num_fields))
 
 
-def _convert(array: pa.Array, wanted: pa.DataType) -> pa.Array:
+def _convert(array: pa.Array, wanted: pa.DataType, timestamps: Timestamps) -> pa.Array:
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
     if kinds.is_dictionary(array.type):
@@ -165,18 +190,18 @@ def _convert(array: pa.Array, wanted: pa.DataType) -> pa.Array:
     if kinds.is_null(array.type):
         return pa.nulls(len(array), wanted)
     if kinds.is_struct(wanted):
-        return _convert_struct(array, wanted)
+        return _convert_struct(array, wanted, timestamps)
     if kinds.is_map(wanted):
         offsets, within = _own_elements(array)
-        keys = _convert(array.keys[within], wanted.key_type)
-        items = _convert(array.items[within], wanted.item_type)
+        keys = _convert(array.keys[within], wanted.key_type, timestamps)
+        items = _convert(array.items[within], wanted.item_type, timestamps)
         return pa.MapArray.from_arrays(offsets, keys, items, type=wanted, mask=_null_mask(array))
     if kinds.is_list(wanted):
         offsets, elements = _elements(array)
-        values = _convert(elements, wanted.value_type)
+        values = _convert(elements, wanted.value_type, timestamps)
         return pa.ListArray.from_arrays(offsets, values, type=wanted, mask=_null_mask(array))
     if kinds.is_timestamp(wanted):
-        return _convert_time(array, wanted)
+        return _convert_time(_truncated(array) if timestamps == "truncate" else array, wanted)
     if kinds.is_decimal(wanted) and kinds.is_integer(array.type):
         # Arrow asks for room for every value of the integer type; only the present values must fit.
         array = array.cast(pa.decimal128(_MAX_PRECISION, wanted.scale))
@@ -207,12 +232,24 @@ def _own_elements(array: pa.Array) -> tuple[pa.Array, slice]:
     return pc.subtract(array.offsets, first), slice(first, last)
 
 
-def _convert_struct(array: pa.StructArray, wanted: pa.StructType) -> pa.Array:
+def _convert_struct(array: pa.StructArray, wanted: pa.StructType, timestamps: Timestamps) -> pa.Array:
     children = []
     for field in wanted:
         index = array.type.get_field_index(field.name)
-        children.append(pa.nulls(len(array), field.type) if index < 0 else _convert(array.field(index), field.type))
+        if index < 0:
+            children.append(pa.nulls(len(array), field.type))
+        else:
+            children.append(_convert(array.field(index), field.type, timestamps))
     return pa.StructArray.from_arrays(children, fields=list(wanted), mask=_null_mask(array))
+
+
+def _truncated(array: pa.Array) -> pa.Array:
+    """Times without their digits below microseconds: the last microsecond before them, as in Spark's readers."""
+    if array.type == pa.string():
+        return pc.replace_substring_regex(array, _BELOW_MICROSECONDS, r"\1")
+    if kinds.is_timestamp(array.type) and array.type.unit == "ns":
+        return pc.floor_temporal(array, unit="microsecond")
+    return array
 
 
 def _convert_time(array: pa.Array, wanted: pa.TimestampType) -> pa.Array:

@@ -7,16 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Protocol
 
 import pyarrow as pa
 
 from actors.exchange.edge import Outlet
+from actors.fetching.versions_without_rows import VersionsWithoutRows
 from actors.files import FileKey
 from actors.listing.listing_state import NEVER_LISTED
 from actors.protocol.barrier import Barrier
 from actors.protocol.vnode_mapping import VnodeMapping
 from actors.recovery.recovery import RecoveredState
+from actors.recovery.seen_names import SeenNames
 from actors.shells.actor_shell import Receiver
 from actors.shells.exchange_shells import DispatcherShell, MergerShell, Sender
 from actors.shells.fetch_shell import FetchShell, FetchStart
@@ -24,6 +27,7 @@ from actors.shells.list_shell import ListShell, ListStart
 from actors.shells.runtime import Actor, Runtime
 from actors.sources.discovery import Notifications
 from actors.sources.pipeline_definition import COORDINATOR, DISPATCHER, MERGER, PipelineDefinition, Topology
+from actors.sources.source import orders
 
 
 class ActorFactory(Protocol):
@@ -83,7 +87,6 @@ class ActorGroup:
                 [COORDINATOR],
                 ListStart(
                     source=source,
-                    seen=recovered.seen[source.name],
                     schema_known=source.name in open_sources,
                     sampled=recovered.num_waiting(source.name, poisoned),
                     spent=spent.get(source.name, ()),
@@ -105,8 +108,13 @@ class ActorGroup:
         lists = dict(zip(self._list_names, self._lists.values(), strict=True))
         return {**lists, DISPATCHER: self._dispatcher, **self._fetchers, MERGER: self.merger}
 
-    async def connect(self) -> None:
-        """Opens all edges, from the end of the flow to its beginning; returns when every actor is up."""
+    async def connect(self, seen: SeenNames) -> None:
+        """Opens all edges, from the end of the flow to its beginning; returns when every actor is up.
+
+        Args:
+            seen: the names that were handed on, which the list actors get before.
+        """
+        await self._hand_names(seen)
         call = self._runtime.call
         calls = [
             call(self.merger, MergerShell.connect, {}),
@@ -189,6 +197,16 @@ class ActorGroup:
         """None of the files that were to show a source's schema could be read: the next ones go ahead."""
         self._runtime.tell(self._lists[source], ListShell.schema, False)
 
+    async def _hand_names(self, seen: SeenNames) -> None:
+        """Gives the list actors the names of their sources: a piece is read while the one before is taken."""
+        pieces, taken = seen.pieces(), None
+        while (piece := await self._runtime.in_thread(partial(next, pieces, None))) is not None:
+            if taken is not None:
+                await taken
+            taken = self._runtime.call(self._lists[piece.source], ListShell.take_seen, piece)
+        if taken is not None:
+            await taken
+
     def _make_fetcher(
         self, name: str, mapping: VnodeMapping, recovered: RecoveredState | None = None
     ) -> Actor[FetchShell]:
@@ -199,12 +217,13 @@ class ActorGroup:
             schemas=dict(self._schemas),
             poisoned=self._poisoned,
             stored=self._stored,
+            without_rows=VersionsWithoutRows(orders(self._definition.sources)),
         )
         if recovered is not None:
             start = replace(
                 start,
                 unfinished=[each for each in recovered.unfinished if mapping.owner_of(*each.path_key) == name],
-                without_rows=[key for key in recovered.without_rows if mapping.owner_of(*key[:2]) == name],
+                without_rows=recovered.without_rows.of(mapping.vnodes_of(name)),
                 held=[path for path in recovered.held if mapping.owner_of(*path) == name],
             )
         return self._actors.make_fetcher(name, [DISPATCHER], start)

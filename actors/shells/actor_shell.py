@@ -20,7 +20,6 @@ from state.errors import ProtocolError
 from state.store.root import Root
 
 _REPORTERS = 4
-_STAGED_FROM_BYTES = 4 << 20
 _Step = TypeVar("_Step")
 
 
@@ -68,6 +67,7 @@ class ActorShell(Shell[_Step]):
         self._coordinator, self._open_root = coordinator, open_root
         self._follows: dict[int, int] = {}
         self._epoch: int | None = None
+        self._is_admitted = False
         self._inlet = Inlet(edges)
         self._outlets: dict[str, tuple[Actor[Receiver], Outlet]] = {}
         self._over = runtime.event()
@@ -176,6 +176,7 @@ class ActorShell(Shell[_Step]):
     def _on_barrier(self, barrier: Barrier) -> None:
         """The next epoch begins when the actor has collected the one before: other inputs may be behind."""
         self._follows[barrier.epoch.prev] = barrier.epoch.curr
+        self._is_admitted = barrier.admitted is not None
         if self._epoch is None:
             self._enter(barrier.epoch.prev)
 
@@ -185,8 +186,10 @@ class ActorShell(Shell[_Step]):
             self._log = self._log.bind(epoch=epoch)
 
     def _collect(self, report: CollectReport) -> None:
-        # The commit changes a correction of the ledger, and cannot change a staged delta.
-        if self._open_root is not None and not report.corrected and report.delta.nbytes > _STAGED_FROM_BYTES:
+        # A commit with corrections changes the ledger, and an admission follows the queue: both need the delta itself.
+        is_large = report.delta.nbytes > self._runtime.staged_from_bytes
+        is_needed = bool(report.corrected) or self._is_admitted
+        if self._open_root is not None and is_large and not is_needed:
             self.beside_leaving(self._stage, self._open_root, report)
         else:
             self._runtime.tell(self._coordinator, Coordinating.collect, report)

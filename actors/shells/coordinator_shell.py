@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 import pyarrow as pa
 
+from actors.coordination.caught_up import FIRST_MARK
 from actors.coordination.instructions import (
     Commit,
     Connect,
@@ -85,6 +86,7 @@ class CoordinatorShell(Shell[CoordinateInstruction]):
         self._patience = {} if patience_s is None else {"patience_s": patience_s}
         self._watched, self._over, self._tags_due = runtime.event(), runtime.event(), runtime.event()
         self._untagged: dict[str, ViewVersion] = {}
+        self._lists = False
         self._watches: dict[str, Event] = {}
 
     async def start(self) -> Recovered:
@@ -102,7 +104,7 @@ class CoordinatorShell(Shell[CoordinateInstruction]):
             definition=self._definition,
             plan=self._plan,
             recovered=recovered,
-            next_epoch=partial(next_epoch, self._runtime.clock),
+            next_epoch=partial(next_epoch, self._runtime.clock, term=recovered.head.term),
             now_s=self.now_s(),
             **self._patience,
         )
@@ -118,12 +120,13 @@ class CoordinatorShell(Shell[CoordinateInstruction]):
             stored=self._executor.stored_paths,
         )
         try:
-            await self._group.connect()
+            await self._group.connect(recovered.seen)
         except ActorDiedError as error:
-            raise RunFailedError(f"an actor died before it was connected: {error.cause}") from error
+            raise error.ending("an actor died before it was connected") from error
         self.beside(self._move_tags)
         self.beside(self._store.keep_house)
         self._watch(self._group.actors)
+        self._lists = True
         with self.guard():
             self.do(self._executor.start(self.now_s()))
         return Recovered(
@@ -180,7 +183,9 @@ class CoordinatorShell(Shell[CoordinateInstruction]):
         return self._executor.rescalings
 
     async def mark(self) -> int:
-        """Makes a mark, see `CaughtUp`."""
+        """Makes a mark, see `CaughtUp`; the first one covers all calls before the first listings."""
+        if not self._lists:
+            return FIRST_MARK
         with self.guard():
             self.do(self._executor.on_mark())
         return self._executor.mark
@@ -283,7 +288,7 @@ class CoordinatorShell(Shell[CoordinateInstruction]):
         try:
             await self._group.connect_fetchers(new, connect.before, connect.after)
         except ActorDiedError as error:
-            raise RunFailedError(f"an actor died while vnodes were to move: {error.cause}") from error
+            raise error.ending("an actor died while vnodes were to move") from error
         self.do(self._executor.on_connected(self.now_s()))
 
     async def _end_fetcher(self, name: str) -> None:
@@ -332,4 +337,5 @@ class CoordinatorShell(Shell[CoordinateInstruction]):
         try:
             await self._runtime.call(actor, ActorShell.join)
         except ActorDiedError as error:
-            raise RunFailedError(f"the actor {name} died: {error.cause}") from error
+            self._executor.on_death(name)
+            raise error.ending(f"the actor {name} died") from error

@@ -24,6 +24,7 @@ from actors.fetching.instructions import (
     StagePiece,
 )
 from actors.fetching.read_buffers import Piece
+from actors.fetching.versions_without_rows import VersionsWithoutRows
 from actors.file_errors import EmptyFile, ObjectChanged, ObjectVanished, UnreadableFile
 from actors.files import FileKey, FileVersion, PathKey
 from actors.protocol.barrier import Barrier, Update
@@ -55,7 +56,7 @@ class FetchStart:
         schemas: source → schema, as far as they are decided.
         poisoned: see `FetchExecutor`.
         stored: materialized source → the dataset of its rows, relative to the root.
-        unfinished, without_rows, held: see `FileQueue`.
+        without_rows, unfinished, held: see `FileVersions`.
     """
 
     settings: FetchSettings
@@ -64,8 +65,8 @@ class FetchStart:
     schemas: Mapping[str, pa.Schema]
     poisoned: Mapping[FileKey, str]
     stored: Mapping[str, str]
+    without_rows: VersionsWithoutRows
     unfinished: Sequence[FileProgress] = ()
-    without_rows: Sequence[FileKey] = ()
     held: Sequence[PathKey] = ()
 
 

@@ -9,13 +9,14 @@ from functools import partial
 from typing import Protocol, assert_never
 
 from actors.files import FileVersion
-from actors.listing.instructions import FindGone, ListInstruction, ReadPage
+from actors.listing.instructions import FindGone, ListInstruction, ReadPage, TellRemovals, WarnOf
 from actors.listing.list_executor import ListExecutor
 from actors.listing.listing_pace import ListingPace
 from actors.listing.listing_state import ListedState, wait_for_listing_s
 from actors.listing.missing_files import GoneFound, find_gone
+from actors.listing.removal_guard import RemovalGuard
 from actors.listing.request_budget import RequestBudget
-from actors.listing.seen_index import SeenIndex
+from actors.listing.seen_piece import SeenLoader, SeenPiece
 from actors.notifications.event_watch import EventWatch
 from actors.notifications.instructions import (
     DeleteMessages,
@@ -30,10 +31,10 @@ from actors.objects.listing_page import ListingPage, microseconds_of
 from actors.protocol.barrier import Barrier
 from actors.protocol.messages import Message
 from actors.protocol.reports import ListProgress
-from actors.shells.actor_shell import ActorShell, Coordinating
+from actors.shells.actor_shell import ActorShell, Coordinating, Receiver
 from actors.shells.runtime import Actor, Event, Runtime
 from actors.sources.path_filter import PathFilter
-from actors.sources.source import SourceDefinition
+from actors.sources.source import FilePolicy, SourceDefinition
 from state.errors import ProtocolError
 from state.store.root import Root
 
@@ -44,7 +45,6 @@ class ListStart:
 
     Args:
         source: the source to list.
-        seen: the files that were handed on before the last commit.
         schema_known: whether the source's schema is decided.
         sampled: see `ListExecutor`.
         spent: see `RequestBudget`.
@@ -53,7 +53,6 @@ class ListStart:
     """
 
     source: SourceDefinition
-    seen: SeenIndex
     schema_known: bool
     sampled: int
     spent: Sequence[int]
@@ -137,39 +136,51 @@ class ListShell(ActorShell[ListInstruction]):
         must_settle: bool,
     ) -> None:
         super().__init__(name=name, edges=edges, coordinator=coordinator, runtime=runtime, open_root=open_root)
-        source = start.source
-        self._root, self._pages, self._events = open_root, pages, events
-        self._filter = PathFilter(source.pattern)
+        self._start, self._root, self._pages, self._events = start, open_root, pages, events
+        self._must_settle = must_settle
+        self._seen = SeenLoader()
         self._claimed: Event | None = None
-        self._unreadable: set[str] = set()
         self._has_warned = self._has_stopped = False
+
+    def _new_executor(self) -> ListExecutor:
+        start, events, now_s = self._start, self._events, self.now_s()
+        source, path_filter = start.source, PathFilter(start.source.pattern)
         wait_s = None
         if events is not None:
-            wait_s = wait_for_listing_s(start.listed, source, events.queue_url, runtime.clock.now())
+            wait_s = wait_for_listing_s(start.listed, source, events.queue_url, self._runtime.clock.now())
         # A directory costs nothing to list.
         per_hour = None if source.location.is_local else source.discovery.max_requests_per_hour
-        self._executor = ListExecutor(
-            actor=name,
+        return ListExecutor(
+            actor=self.name,
             source=source.name,
-            path_filter=self._filter,
+            url=source.location.url,
+            path_filter=path_filter,
             pace=ListingPace(
-                source.discovery.relist_s,
-                RequestBudget(per_hour, start.spent, self.now_s()),
-                self.now_s() + (wait_s or 0.0),
+                source.discovery.relist_s, RequestBudget(per_hour, start.spent, now_s), now_s + (wait_s or 0.0)
             ),
-            seen=start.seen,
+            seen=self._seen.index(),
             schema_known=start.schema_known,
             sampled=start.sampled,
-            must_settle=must_settle,
+            must_settle=self._must_settle,
             not_before_us=None if start.not_before is None else microseconds_of(start.not_before),
-            events=None if events is None else events.watch(self._filter),
+            events=None if events is None else events.watch(path_filter),
             must_list=wait_s is None,
             listed=start.listed,
-            removes=source.policy.on_change == "replace",
+            removes=source.policy.removes,
+            guard=_guard(source.policy),
             order=source.order,
         )
 
     # -- calls of other actors ------------------------------------------------------------------------------------
+
+    async def take_seen(self, piece: SeenPiece) -> None:
+        """Takes names that were handed on before the last commit; all of them come before `connect`."""
+        self._seen.add(piece)
+
+    async def connect(self, receivers: Mapping[str, Actor[Receiver]]) -> None:
+        """Opens the edges out; the list step begins with the names that have come."""
+        self._executor = self._new_executor()
+        await super().connect(receivers)
 
     async def schema(self, found: bool) -> None:
         """The files that were sent ahead have shown the source's schema, or none of them could be read."""
@@ -212,6 +223,16 @@ class ListShell(ActorShell[ListInstruction]):
                 self.beside(self._read_page, instruction)
             case FindGone():
                 self.beside(self._find_gone, instruction)
+            case WarnOf(name=name):
+                self._log.warning("a file or directory is skipped", path=name.path, reason=name.reason)
+            case TellRemovals(paused=0):
+                self._log.info("removals go on", source=self._start.source.name)
+            case TellRemovals(paused=paused, known=known):
+                self._log.warning(
+                    "removals are paused: the rows of missing files stay in the views",
+                    source=self._start.source.name, missing=paused, files=known,
+                    next_step="bring the files back, or let them go with `slackwater allow-removals ROOT`",
+                )  # fmt: skip
             case Receive() | LookAt() | DeleteMessages() | ExtendMessages() | ReleaseMessages():
                 if self._events is None:
                     raise ProtocolError(f"{self.name}: {type(instruction).__name__} without a queue of events")
@@ -267,15 +288,7 @@ class ListShell(ActorShell[ListInstruction]):
         if page is None:
             self.do(self._executor.on_listing_end(self.now_s(), self._runtime.clock.now()))
             return
-        for name in page.unreadable:
-            self._warn_of(name)
         self.do(self._executor.on_page(page, self.now_s()))
-
-    def _warn_of(self, name: str) -> None:
-        """A file with an unreadable name, once."""
-        if name not in self._unreadable and self._filter.accepts(name):
-            self._unreadable.add(name)
-            self._log.warning("a file is left out: its name has characters that cannot be read; rename it", file=name)
 
     async def _find_gone(self, instruction: FindGone) -> None:
         found = await self._runtime.in_thread(partial(self._look_for, instruction))
@@ -283,3 +296,7 @@ class ListShell(ActorShell[ListInstruction]):
 
     def _look_for(self, instruction: FindGone) -> GoneFound:
         return find_gone(self._root().open(read_only=True), instruction.source, instruction.absent)
+
+
+def _guard(policy: FilePolicy) -> RemovalGuard | None:
+    return RemovalGuard(policy.max_removed_share, policy.max_removed_files) if policy.removes else None

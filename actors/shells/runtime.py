@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
 
 from state.clock import Clock
-from state.errors import RunFailedError
+from state.errors import NodeLostError, RunFailedError
 
 _Shell = TypeVar("_Shell")
 _Hosted = TypeVar("_Hosted", covariant=True)
@@ -23,11 +23,22 @@ class ActorDiedError(RunFailedError):
 
     Args:
         cause: the reason in one line.
+        node_lost: whether it died with its node, or its node does not answer.
     """
 
-    def __init__(self, cause: str) -> None:
+    def __init__(self, cause: str, *, node_lost: bool = False) -> None:
         super().__init__(cause)
-        self.cause = cause
+        self.cause, self.node_lost = cause, node_lost
+
+    def ending(self, event: str) -> RunFailedError:
+        """The error that ends the attempt.
+
+        Args:
+            event: the event in words: `"the actor fetch-0 died"`.
+        """
+        if self.node_lost:
+            return NodeLostError(f"{event}: its node is lost, or does not answer ({self.cause})")
+        return RunFailedError(f"{event}: {self.cause}")
 
 
 class Event(Protocol):
@@ -82,12 +93,16 @@ class Runtime(Protocol):
         log: the actor's log.
         report_every_s: seconds between two progress reports of an actor, at least.
         lost_after_s: seconds after which a message counts as lost when later messages of its edge have come.
+        on_lost: hears of each told call that was not carried out though its actor lives; a shell sets it.
+        staged_from_bytes: a larger delta of an epoch goes to the store itself.
     """
 
     clock: Clock
     log: Log
     report_every_s: float
     lost_after_s: float
+    on_lost: Callable[[Exception], None]
+    staged_from_bytes: int
 
     def tell(
         self,

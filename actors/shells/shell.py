@@ -26,6 +26,7 @@ class Shell(Generic[_Step]):
         self.name, self._runtime, self._log = name, runtime, runtime.log
         self._failure: Exception | None = None
         self._wake: Timer | None = None
+        runtime.on_lost = self.fail
 
     def perform(self, instruction: _Step) -> None:
         """Performs one instruction."""

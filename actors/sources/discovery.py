@@ -52,7 +52,7 @@ class Listing:
 class Notifications:
     """Discovery by the events that a bucket sends to an SQS queue, and by an occasional listing.
 
-    The queue belongs to one source of one pipeline.  An event is a hint: one HEAD of the object decides.  The listing
+    The queue belongs to one source of one pipeline.  An event is a hint: one look at the object decides.  The listing
     finds objects without an event.  A file that was read once stays in the views, and its changes are noted, even if
     later options leave it out.
 

@@ -15,7 +15,8 @@ _FLAGS = glob.GLOBSTAR | glob.BRACE | glob.DOTGLOB | glob.CASE | glob.FORCEUNIX
 _SUFFIX = re.compile(r"\*\*/\*([\w.-]+)")
 _EVERYTHING = ("**", "**/*")
 _SLASH = ord("/")
-_HIDDEN = (*b"_.", _SLASH)
+_HIDDEN = np.zeros(256, bool)
+_HIDDEN[[*b"_.", _SLASH]] = True
 
 
 class PathFilter:
@@ -48,13 +49,25 @@ class PathFilter:
             return relative_path.endswith(self._suffix)
         return self._matches is None or bool(self._matches(relative_path))
 
+    def may_accept_below(self, directory: str) -> bool:
+        """False if no file below a directory can match the pattern."""
+        if "{" in self._pattern:
+            return True
+        parts, wanted = directory.split("/"), self._pattern.split("/")
+        for part, pattern in zip(parts, wanted, strict=False):
+            if pattern == "**":
+                return True
+            if not glob.globmatch(part, pattern, flags=_FLAGS):
+                return False
+        return len(parts) < len(wanted)
+
     def taken(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """The rows whose `path` is accepted."""
         paths = rows["path"]
         if not len(paths):
             return rows
         firsts = _last_parts(paths)
-        taken = (firsts != _SLASH) if self._takes_hidden else ~np.isin(firsts, _HIDDEN)
+        taken = (firsts != _SLASH) if self._takes_hidden else ~_HIDDEN[firsts]
         if self._suffix is not None:
             taken &= np.asarray(pc.ends_with(paths, self._suffix))
         elif self._matches is not None:

@@ -5,16 +5,22 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 import pyarrow as pa
 
-from actors.formats.registry import Format, format_type
+from actors.files import ReadingOrder
+from actors.formats.registry import Format, format_type, is_built_in
+from actors.objects.web_options import WebOptions
+from actors.schemas.conform import Timestamps
 from actors.settings import require_one_of
 from actors.sources.discovery import Discovery, Listing, Notifications
 from state.errors import SettingsError
 from state.location import Location
 
+OnChange: TypeAlias = Literal["ignore", "fail", "append", "replace"]
+OnBadRecord: TypeAlias = Literal["quarantine", "fail"]
+SchemaEvolution: TypeAlias = Literal["strict", "add_columns", "widen"]
 METADATA = ("path", "size", "last_modified", "etag", "row", "epoch")
 """Metadata of a row, in columns `_path`, `_size` and so on: the URL, size in bytes, modification time and etag of its
 file, its position in the file (from 0), and the epoch that ingested it."""
@@ -28,14 +34,34 @@ class FilePolicy:
         on_change: the treatment of a new version of a file that has rows in the views: `ignore` (the change is noted),
             `fail`, `append` (the new version is read as a new file), or `replace` (its rows replace the old ones).
         on_bad_record: `quarantine` or `fail`.
+        max_removed_share, max_removed_files: with `replace`, see `RemovalGuard`: the rows of deleted files stay in the
+            views if more than this share of the files, and more than this number, would go at once.
     """
 
-    on_change: str = "ignore"
-    on_bad_record: str = "quarantine"
+    on_change: OnChange = "ignore"
+    on_bad_record: OnBadRecord = "quarantine"
+    max_removed_share: float = 0.2
+    max_removed_files: int = 100
 
     def __post_init__(self) -> None:
-        require_one_of("on_change", self.on_change, ("ignore", "fail", "append", "replace"))
-        require_one_of("on_bad_record", self.on_bad_record, ("quarantine", "fail"))
+        require_one_of("on_change", self.on_change, get_args(OnChange))
+        require_one_of("on_bad_record", self.on_bad_record, get_args(OnBadRecord))
+        share, files = self.max_removed_share, self.max_removed_files
+        if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 <= share <= 1:
+            raise SettingsError(f"max_removed_share={share!r}: give a share from 0 to 1, for example 0.2")
+        if isinstance(files, bool) or not isinstance(files, int) or files < 0:
+            raise SettingsError(f"max_removed_files={files!r}: give a whole number, 0 or more")
+        limits = FilePolicy.max_removed_share, FilePolicy.max_removed_files
+        if not self.removes and (share, files) != limits:
+            raise SettingsError(
+                f'max_removed_share and max_removed_files are for on_change="replace": with {self.on_change!r} the '
+                "rows of deleted files stay in the views: leave the options out"
+            )
+
+    @property
+    def removes(self) -> bool:
+        """Whether the rows of deleted files leave the views."""
+        return self.on_change == "replace"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +81,7 @@ class SourceDefinition:
         order: the order in which files are read one after the other: `name`, or `last_modified` and then name; None
             to read many files at a time, in any order.
         materialize: True to keep the rows in a dataset of their own.
+        timestamps: the treatment of times with digits below microseconds: `exact` (the record is bad) or `truncate`.
     """
 
     name: str
@@ -64,15 +91,22 @@ class SourceDefinition:
     schema: pa.Schema | None = None
     discovery: Discovery = field(default_factory=Listing)
     policy: FilePolicy = FilePolicy()
-    schema_evolution: str = "strict"
+    schema_evolution: SchemaEvolution = "strict"
     metadata: tuple[str, ...] = ()
-    order: str | None = None
+    order: ReadingOrder | None = None
     materialize: bool = False
+    timestamps: Timestamps = "exact"
 
     def __post_init__(self) -> None:
         if self.order is not None:
-            require_one_of("order", self.order, ("name", "last_modified"))
-        require_one_of("schema_evolution", self.schema_evolution, ("strict", "add_columns", "widen"))
+            require_one_of("order", self.order, get_args(ReadingOrder))
+        require_one_of("schema_evolution", self.schema_evolution, get_args(SchemaEvolution))
+        require_one_of("timestamps", self.timestamps, get_args(Timestamps))
+        if self.timestamps != "exact" and not is_built_in(self.format):
+            raise SettingsError(
+                f"source {self.name}: timestamps={self.timestamps!r} is for the built-in formats; the reader of "
+                f"{self.format.name} decides itself: leave the option out"
+            )
         for name in self.metadata:
             require_one_of("metadata", name, METADATA)
         if self.policy.on_change == "replace" and not self.materialize:
@@ -80,11 +114,18 @@ class SourceDefinition:
                 f'source {self.name}: on_change="replace" removes rows again and needs them stored: declare '
                 "it with materialize=True"
             )
+        if self.location.is_web:
+            WebOptions.of(self.location)
         if isinstance(self.discovery, Notifications) and self.location.scheme != "s3":
             raise SettingsError(
                 f"source {self.name}: only an s3:// bucket sends notifications, {self.location} does not: declare "
                 "the source with discovery=Listing(...)"
             )
+
+    @property
+    def uses_times(self) -> bool:
+        """Whether rows or their order depend on the exact times of files."""
+        return self.order == "last_modified" or "last_modified" in self.metadata
 
     def to_json(self) -> str:
         """The options that must stay equal over the life of a root, as JSON without secrets."""
@@ -95,6 +136,8 @@ class SourceDefinition:
             definition["metadata"] = list(self.metadata)
         if self.materialize:
             definition["materialize"] = True
+        if self.timestamps != "exact":
+            definition["timestamps"] = self.timestamps
         return json.dumps(definition, sort_keys=True)
 
     @classmethod
@@ -111,10 +154,11 @@ class SourceDefinition:
             pattern=recorded["pattern"],
             metadata=tuple(recorded.get("metadata", ())),
             materialize=recorded.get("materialize", False),
+            timestamps=recorded.get("timestamps", "exact"),
         )
 
 
-def orders(sources: Iterable[SourceDefinition]) -> dict[str, str]:
+def orders(sources: Iterable[SourceDefinition]) -> dict[str, ReadingOrder]:
     """Source → its reading order, for the sources that declare one."""
     return {source.name: source.order for source in sources if source.order is not None}
 

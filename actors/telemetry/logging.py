@@ -15,9 +15,9 @@ from typing import Any
 
 import structlog
 
-from actors.telemetry.text import visible
 from state.errors import SettingsError
 from state.location import SECRET_OPTIONS, is_secret
+from state.visible import visible
 
 LEVELS = ("debug", "info", "warning", "error")
 REDACTED = "***"
@@ -26,13 +26,22 @@ REDACTED = "***"
 _LEVEL_VARIABLE = "SLACKWATER_LOG_LEVEL"
 _JSON_VARIABLE = "SLACKWATER_LOG_JSON"
 
+# A value ends with its quote, which a text inside of JSON has behind a backslash; without a quote at a delimiter.
+_QUOTED = r"(?P<quote>\\*[\"'])(?:(?!(?P=quote)).)*"
+_NAMES = "|".join(name.replace("_", "[_-]?") for name in sorted(SECRET_OPTIONS, key=len, reverse=True))
 _IN_TEXT = re.compile(
-    r"(?P<name>" + "|".join(sorted(SECRET_OPTIONS, key=len, reverse=True)) + r")(?P<between>[\"']?\s*[=:]\s*[\"']?)"
-    r"[^\s\"',;&})\]]+",
+    rf"(?P<name>(?:{_NAMES})(?:\\*[\"'])?\s*[=:]\s*)(?:{_QUOTED}|[^\s\"',;&}})\]]+)",
     re.IGNORECASE,
 )
-_IN_URL = re.compile(r"(?<=://)[^/\s@]+@")
-_SIGNATURE = re.compile(r"(?P<name>X-Amz-(?:Signature|Credential|Security-Token)|sig)=[^&\s\"']+", re.IGNORECASE)
+# Values with spaces in them: of a header to the end of the line, of a password up to a delimiter.
+_HEADER = re.compile(rf"(?P<name>authorization(?:\\*[\"'])?\s*[=:]\s*)(?:{_QUOTED}|[^\r\n]+)", re.IGNORECASE)
+_PASSWORD = re.compile(rf"(?P<name>pass(?:word|wd|phrase)\s*:\s*)(?:{_QUOTED}|[^,;\"'}}\r\n]+)", re.IGNORECASE)
+_IN_URL = re.compile(r"(?<=://)[^/\s\"'<>?#]+@")
+_SIGNED = re.compile(
+    r"(?P<name>(?:\bX-(?:Amz|Goog)-(?:Signature|Credential|Security-Token)|\bsig|\bSignature|\bCredential|"
+    r"(?<=[?&])(?:Policy|Key-Pair-Id))=)[^&\s\"'<>,;]+",
+    re.IGNORECASE,
+)
 
 
 class _StandardError:
@@ -53,8 +62,10 @@ def redact(value: Any) -> Any:
     """The value with every secret in it replaced: those that a key names, and those inside of texts and URLs."""
     match value:
         case str():
-            text = _IN_TEXT.sub(rf"\g<name>\g<between>{REDACTED}", value)
-            return _SIGNATURE.sub(rf"\g<name>={REDACTED}", _IN_URL.sub(f"{REDACTED}@", text))
+            text = _IN_URL.sub(f"{REDACTED}@", value)
+            for pattern in (_HEADER, _PASSWORD, _IN_TEXT, _SIGNED):
+                text = pattern.sub(_masked, text)
+            return text
         case Mapping():
             return {key: REDACTED if is_secret(str(key)) else redact(each) for key, each in value.items()}
         case list() | tuple():
@@ -63,6 +74,11 @@ def redact(value: Any) -> Any:
             return redact(f"{type(value).__name__}: {value}")
         case _:
             return value
+
+
+def _masked(found: re.Match[str]) -> str:
+    """The name of a secret with its quote, and the mask; the closing quote follows in the text."""
+    return f"{found['name']}{found.groupdict().get('quote') or ''}{REDACTED}"
 
 
 def _redact_event(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

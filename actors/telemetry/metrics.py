@@ -80,6 +80,12 @@ class Metric(Enum):
     REQUESTS = _counter("requests", "requests", "LIST and GET requests.", "source")
     LISTINGS = _counter("listings", "listings", "Complete listings.", "source")
     LISTED_FILES = _gauge("listed_files", "files", "Files that the last listing has seen.", "source")
+    PAUSED_REMOVALS = _gauge(
+        "paused_removals",
+        "files",
+        "Missing files whose rows stay in the views until their removal is allowed.",
+        "source",
+    )
     MESSAGES = _counter("messages", "messages", "Messages of a queue of events that were received.", "source")
     MESSAGES_REDELIVERED = _counter("messages_redelivered", "messages", "Messages that were delivered again.", "source")
     MESSAGES_POISON = _counter("messages_poison", "messages", "Messages that say nothing about the source.", "source")

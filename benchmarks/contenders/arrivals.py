@@ -11,7 +11,7 @@ _PATIENCE_S = 60.0
 
 
 def pauses() -> Callable[[], float]:
-    """Seconds between a file that was taken and the next: the same for every contender, and in step with nobody."""
+    """Seconds between a file that was taken and the next: the same for every contender, and in step with none."""
     rng = random.Random(1)
     return lambda: rng.random() * 0.3
 

@@ -40,8 +40,8 @@ def _moment(directory: Path) -> RunStatus:
             phases = {epoch.phase for epoch in status.in_flight}
             if 2 * done >= len(files) and status.epochs >= _EPOCHS and "spark" in phases:
                 return status
-            if run.wait(until="caught_up", timeout_s=0.0):
-                return run.status()
+            if status.caught_up:
+                return status
             SystemClock().sleep(0.05)
 
 

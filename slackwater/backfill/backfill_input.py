@@ -43,13 +43,14 @@ def view_history(
         StorageError: the store cannot be read.
     """
     store = LanceRoot(definition.root, clock).open(read_only=True)
-    record = max((each for each in store.epochs() if each.epoch <= epoch), key=lambda each: each.epoch, default=None)
-    if record is None:
+    records = store.epochs(before=epoch + 1, last=1)
+    if not records:
         raise NotFoundError(
             f"view {plan.name!r}: its backfill needs epoch {epoch} of {definition.root}, which is no longer retained: "
             "drop the view, and declare it again"
         )
     sources = [replace(each, schema=schemas[each.name]) for each in definition.sources if each.name in plan.sources]
+    [record] = records
     if all(source.materialize for source in sources):
         names = {source.name: stored_rows_name(source.name) for source in sources}
         stored = {source: record.views[name] for source, name in names.items() if name in record.views}

@@ -19,7 +19,8 @@ from slackwater.backfill.position import HistoryPosition
 from slackwater.reading.recorded_source import IngestedFile, RecordedSource
 from spark_bridge.analysis.columns import columns_to_read
 from spark_bridge.hand_over.history import HistoryPiece, gathered, slice_rows
-from state.tables.stored_rows import FILE_FIELD, file_number
+from state.tables.fingerprint import path_fingerprint
+from state.tables.stored_rows import FILE_FIELD
 
 _FILES_AHEAD = 3
 _LOST = (ObjectVanished, ObjectChanged, UnreadableFile)
@@ -120,8 +121,8 @@ class LedgerHistory:
         source = opened.source.name
         if FILE_FIELD.name not in self._used[source]:
             return table
-        number = pa.scalar(file_number(source, opened.file.file.path), FILE_FIELD.type)
-        return table.append_column(FILE_FIELD, pa.repeat(number, table.num_rows))
+        file = pa.scalar(path_fingerprint(source, opened.file.file.path), FILE_FIELD.type)
+        return table.append_column(FILE_FIELD, pa.repeat(file, table.num_rows))
 
     @staticmethod
     def _with_epoch(opened: _Opened, table: pa.Table) -> pa.Table:

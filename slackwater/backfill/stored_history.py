@@ -12,8 +12,9 @@ from spark_bridge.analysis.columns import columns_to_read
 from spark_bridge.hand_over.history import HistoryPiece, gathered, slice_rows
 from state.lance.lance_access import open_dataset
 from state.location import Location
+from state.tables.fingerprint import path_fingerprints
 from state.tables.records import ViewVersion
-from state.tables.stored_rows import FILE_FIELD, PATH_COLUMN, file_number
+from state.tables.stored_rows import FILE_FIELD, PATH_COLUMN
 
 _BATCH_ROWS = 65_536
 
@@ -85,11 +86,11 @@ class StoredHistory:
         yield from scanner.to_batches()
 
     def _with_all_columns(self, source: str, rows: pa.Table) -> pa.Table:
-        """The rows with all used columns: a missing column is null, and the path of a file gives its number."""
+        """The rows with all used columns: a missing column is null, and the path of a file gives its fingerprint."""
         columns = []
         for field in self._fields[source]:
             if field == FILE_FIELD:
-                columns.append(_file_numbers(source, rows[PATH_COLUMN]))
+                columns.append(_fingerprints(source, rows[PATH_COLUMN]))
             elif field.name in rows.column_names:
                 columns.append(rows[field.name])
             else:
@@ -102,7 +103,6 @@ def _fields(schema: pa.Schema, used: frozenset[str]) -> list[pa.Field]:
     return [schema.field(name) for name in columns_to_read(schema, [used])]
 
 
-def _file_numbers(source: str, paths: pa.ChunkedArray) -> pa.Array:
+def _fingerprints(source: str, paths: pa.ChunkedArray) -> pa.Array:
     encoded = paths.combine_chunks().dictionary_encode()
-    numbers = [file_number(source, path) for path in encoded.dictionary.to_pylist()]
-    return pa.array(numbers, FILE_FIELD.type).take(encoded.indices)
+    return pa.array(path_fingerprints(source, encoded.dictionary), FILE_FIELD.type).take(encoded.indices)

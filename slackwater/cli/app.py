@@ -70,7 +70,7 @@ def _print_version(wanted: bool) -> None:
     if wanted:
         from slackwater import __version__
 
-        sys.stdout.write(f"slackwater {__version__}\n")
+        Output().text(f"slackwater {__version__}")
         raise typer.Exit
 
 
@@ -159,8 +159,14 @@ def verify(
     epoch: AtEpoch = None,
     target: Annotated[
         str | None,
-        typer.Option("--app", metavar="APP:PIPELINE", help="the pipeline, if a view is a function"),
+        typer.Option(
+            "--app", metavar="APP:PIPELINE", help="the pipeline, with the places of its sources and its functions"
+        ),
     ] = None,
+    follow_sources: Annotated[
+        bool,
+        typer.Option("--follow-sources", help="read the files where the root says: for a root whose writers you trust"),
+    ] = False,
     engine: Annotated[
         Engine, typer.Option("--engine", help="auto: DuckDB, and Spark where DuckDB differs")
     ] = Engine.AUTO,
@@ -180,7 +186,7 @@ def verify(
     configure(log_level)
     store = opened_store(root, option)
     pipeline = load_pipeline(target) if target else None
-    if not print_verification(store, epoch, pipeline, engine.value, Output(json)).all_equal:
+    if not print_verification(store, epoch, pipeline, follow_sources, engine.value, Output(json)).all_equal:
         sys.exit(1)
 
 

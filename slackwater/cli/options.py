@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from actors.telemetry.logging import redact
 from state.errors import UsageError
-from state.location import SECRET_OPTIONS
+from state.location import is_secret
 
 if TYPE_CHECKING:
     from slackwater.reading.store import Store
 
-# The environment variables that obstore and Lance read.
+# The environment variables that obstore and Lance read; an option with a prefix has its own name in capitals.
 _VARIABLES = {
     "access_key_id": "AWS_ACCESS_KEY_ID",
     "secret_access_key": "AWS_SECRET_ACCESS_KEY",
     "session_token": "AWS_SESSION_TOKEN",
     "token": "AWS_SESSION_TOKEN",
+    "sse_customer_key_base64": "AWS_SSE_CUSTOMER_KEY_BASE64",
+    "access_key": "AZURE_STORAGE_ACCOUNT_KEY",
     "account_key": "AZURE_STORAGE_ACCOUNT_KEY",
+    "master_key": "AZURE_STORAGE_ACCOUNT_KEY",
+    "bearer_token": "AZURE_STORAGE_TOKEN",
+    "client_secret": "AZURE_CLIENT_SECRET",
+    "sas_key": "AZURE_STORAGE_SAS_KEY",
     "sas_token": "AZURE_STORAGE_SAS_TOKEN",
+    "service_account_key": "GOOGLE_SERVICE_ACCOUNT_KEY",
+    "proxy_url": "HTTPS_PROXY",
 }
-_PREFIX = re.compile(r"^(aws|azure_storage|azure|google)_")
+_PREFIXES = ("aws_", "azure_", "google_")
 
 Root = Annotated[str, typer.Argument(help="the root of the pipeline: a directory or a URL")]
 Source = Annotated[str | None, typer.Option("--source", help="only files of this source")]
@@ -52,27 +60,38 @@ def storage_options(pairs: Sequence[str] | None) -> dict[str, str]:
     """The storage options in `-o key=value -o ...`.
 
     Raises:
-        UsageError: a pair is not `key=value`, a key is given twice, or a key is a secret, which only the environment
-            may hold.
+        UsageError: a pair is not `key=value`, a key is given twice, or a key or value is a secret, which only the
+            environment may hold.
     """
     options: dict[str, str] = {}
     for pair in pairs or ():
         key, equals, value = pair.partition("=")
         key = key.strip().lower()
-        bare = _PREFIX.sub("", key)
-        secret = next((name for name in (key, bare) if name in SECRET_OPTIONS or name in _VARIABLES), None)
-        if secret is not None:
-            # Without the value: errors end up in logs.
+        # The messages have no value: errors end up in logs.
+        if is_secret(key):
             raise UsageError(
                 f"-o {key} is refused: secrets are not taken from the command line, where every user of the machine "
-                f"can read them; set the environment variable {_VARIABLES.get(secret, secret.upper())} instead"
+                f"can read them; {_elsewhere(key)}"
             )
         if not key or not equals:
             raise UsageError("-o takes KEY=VALUE, for example -o region=eu-central-1")
+        if redact(value) != value:
+            raise UsageError(
+                f"-o {key} is refused: its value has a secret in it, as a signed URL or one with a user has, and every "
+                "user of the machine can read the command line; give the URL without it"
+            )
         if key in options:
             raise UsageError(f"-o {key} is given twice; give it once")
         options[key] = value
     return options
+
+
+def _elsewhere(key: str) -> str:
+    """The place for a secret."""
+    variable = key.upper() if key.startswith(_PREFIXES) else _VARIABLES.get(key)
+    if variable is None:
+        return "give it to Python, in storage_options"
+    return f"set the environment variable {variable} instead"
 
 
 def opened_store(root: str, option: Sequence[str] | None) -> Store:
@@ -82,7 +101,12 @@ def opened_store(root: str, option: Sequence[str] | None) -> Store:
         UsageError: as `storage_options`.
         StoreNotFoundError, StorageError: as `slackwater.open`.
     """
-    options = storage_options(option)  # first: a secret on the command line is refused before any other error
-    from slackwater.reading.store import open as open_store
+    return open_store(root, storage_options(option))
 
-    return open_store(root, storage_options=options or None)
+
+def open_store(root: str, options: Mapping[str, str]) -> Store:
+    """The same with the options as a mapping."""
+    # Imports Lance, which `--help` must not wait for.
+    from slackwater.reading.store import open as open_root
+
+    return open_root(root, storage_options=options or None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
 import os
 import sys
 from pathlib import Path
@@ -76,11 +77,22 @@ def _pipeline(module: ModuleType, place: str, name: str) -> Pipeline:
     missing = object()
     found = getattr(module, name, missing)
     if found is missing:
-        here = sorted(key for key, value in vars(module).items() if isinstance(value, Pipeline))
-        hint = f"it has {', '.join(f'{place}:{key}' for key in here)}" if here else "and no pipeline at all"
+        here = sorted(
+            key for key, value in vars(module).items() if isinstance(value, Pipeline) or _makes(module, value)
+        )
+        hint = (
+            f"it has {', '.join(f'{place}:{key}' for key in here)}"
+            if here
+            else "give a slackwater.Pipeline a name in it"
+        )
         raise UsageError(f"{place} has no {name!r}; {hint}")
     if callable(found) and not isinstance(found, (type, Pipeline)):
         found = found()
     if not isinstance(found, Pipeline):
         raise UsageError(f"{place}:{name} is of type {type(found).__name__}: name a slackwater.Pipeline")
     return found
+
+
+def _makes(module: ModuleType, value: object) -> bool:
+    """True for a function of the module itself that could return a pipeline: it has no parameters."""
+    return inspect.isfunction(value) and value.__module__ == module.__name__ and not inspect.signature(value).parameters

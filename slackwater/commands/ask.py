@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from slackwater.commands.maintenance import run_as_owner
 from slackwater.commands.operations import RootOperation
 from state.clock import Clock
 from state.errors import CommandRefusedError, CommandUnansweredError
@@ -104,4 +103,7 @@ def _is_gone(owner: Owner) -> bool:
 def _carry_out_alone(root: Location, command: Command, clock: Clock, takeover: bool) -> Answer:
     if not isinstance(command, RootOperation):
         raise CommandRefusedError(f"nothing runs at {root}: {command.why_run}")
+    # Lance is imported only by the process that carries a command out: `--help` must not wait for it.
+    from slackwater.commands.maintenance import run_as_owner
+
     return run_as_owner(root.url, root.storage_options, command.on_root, takeover=takeover, clock=clock)

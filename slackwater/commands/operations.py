@@ -1,27 +1,27 @@
 """The commands that are operations of a run; `Pause`, `Resume` and `Throttle` are mutations of a barrier instead.
 
-A new command is one class here, and one function in `slackwater/cli/commands`.
+A new command is one class here, and one function in `slackwater/cli/commands`.  What works on a root is imported where
+it is used: most often the command line only asks, and a run does the work.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass, replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from slackwater.commands.maintenance import vacuum
-from slackwater.commands.retry import requeue
 from slackwater.status.text import counted
 from state.errors import CommandRefusedError, UsageError
-from state.lance.lance_root import LanceRoot
 from state.location import Location
 from state.ownership.command import Answer, Command, Epoch
-from state.store.store import StateStore
-from state.upkeep.quarantine import clear_quarantine
 from state.upkeep.retention import RetentionSettings
 from state.upkeep.tags import check_tag_name, delete_tag, put_tag
-from state.upkeep.vacuum import Vacuumed
 from state.vnode import fetcher_bounds
+
+if TYPE_CHECKING:
+    from state.lance.lance_root import LanceRoot
+    from state.store.store import StateStore
+    from state.upkeep.vacuum import Vacuumed
 
 
 class RunOperations(Protocol):
@@ -36,6 +36,8 @@ class RunOperations(Protocol):
     def rescale(self, fewest: int, most: int) -> None: ...
 
     def retry(self, source: str | None, file: str | None) -> int: ...
+
+    def allow_removals(self, source: str | None) -> int: ...
 
     def reingest(self, file: str, source: str | None) -> int: ...
 
@@ -121,10 +123,39 @@ class RetryCommand(RootOperation, kind="retry"):
         return self._answer(run.retry(self.source, self.file))
 
     def on_root(self, store: StateStore, root: LanceRoot) -> Answer:
+        from slackwater.commands.retry import requeue
+
         return self._answer(requeue(store, root.clock, self.source, self.file))
 
     def _answer(self, files: int) -> Answer:
         return _files_answer(files, "in the queue again") if files else Answer(True, "nothing to retry", {"files": 0})
+
+
+@dataclass(frozen=True, kw_only=True)
+class AllowRemovalsCommand(Operation, kind="allow_removals"):
+    """Lets missing files leave the views whose removal is paused.
+
+    Args:
+        source: only files of this source.
+    """
+
+    source: str | None = None
+
+    @property
+    def why_run(self) -> str:
+        return (
+            "`allow-removals` needs a run, which lists the files; start the pipeline, and ask when `status` shows the "
+            "paused removals, or start it with another max_removed_share"
+        )
+
+    def on_run(self, run: RunOperations) -> Answer:
+        files = run.allow_removals(self.source)
+        if not files:
+            return Answer(True, "no removal is paused", {"files": 0})
+        may = f"{counted(files, 'missing file')} may leave the views"
+        return Answer(
+            True, f"{may}, when the next listing lacks {'it' if files == 1 else 'them'}, too", {"files": files}
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,6 +208,8 @@ class ClearQuarantineCommand(RootOperation, kind="clear_quarantine"):
         return self._answer(run.clear_quarantine(self.source, self.epoch))
 
     def on_root(self, store: StateStore, root: LanceRoot) -> Answer:
+        from state.upkeep.quarantine import clear_quarantine
+
         return self._answer(clear_quarantine(store, self.source, self.epoch))
 
     def _answer(self, records: int) -> Answer:
@@ -246,6 +279,8 @@ class VacuumCommand(RootOperation, kind="vacuum"):
         return self._answer(run.vacuum())
 
     def on_root(self, store: StateStore, root: LanceRoot) -> Answer:
+        from slackwater.commands.maintenance import vacuum
+
         given = {name: value for name, value in vars(self).items() if value is not None}
         return self._answer(vacuum(store, root, replace(RetentionSettings(), **given)))
 

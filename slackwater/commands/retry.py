@@ -19,7 +19,9 @@ from state.location import Location
 from state.store.store import StateStore
 from state.tables.catalog import Catalog
 from state.tables.delta import DeltaBuilder
+from state.tables.keys import encode_key
 from state.tables.records import EpochCounts, EpochSeconds
+from state.tables.row_selection import Clue
 from state.tables.tables import REMOVED_STATUSES
 
 
@@ -40,11 +42,8 @@ def quarantined_files(store: StateStore, source: str | None = None, file: str | 
     sources = Catalog.of(store.scan("catalog")).sources
     if source is not None and source not in sources:
         raise NotFoundError(f"there is no source {source!r}; the sources are: {', '.join(sources) or 'none'}")
-    ledger, queue = store.scan("ledger"), store.scan("queue")
-    wanted = pc.field("status") == "quarantined"
-    if source is not None:
-        wanted &= pc.field("source") == source
-    quarantined = ledger.filter(wanted).sort_by("listed_epoch").to_pylist()
+    found = store.scan("ledger", where=[Clue("status", equals="quarantined")]).sort_by("listed_epoch").to_pylist()
+    quarantined = [row for row in found if source in (None, row["source"])]
     if file is not None:
         urls = {name: source_url(each.definition) for name, each in sources.items()}
         is_named = naming(file, urls)
@@ -55,10 +54,10 @@ def quarantined_files(store: StateStore, source: str | None = None, file: str | 
                 "quarantined` shows those that are; single bad records, which `quarantine` shows, are not retried"
             )
     latest = {(row["source"], row["path"]): row for row in quarantined}
-    same_path = pc.field("path").isin(pa.array([path for _, path in latest], pa.string()))
+    prefixes = [encode_key(*key) for key in latest]
     in_views = ~pc.field("status").isin(["quarantined", *REMOVED_STATUSES])
-    read = ledger.filter(same_path & (pc.field("rows_read") > 0) & in_views)
-    taken = _paths(read) | _paths(queue.filter(same_path))
+    read = store.scan("ledger", prefixes=prefixes).filter((pc.field("rows_read") > 0) & in_views)
+    taken = _paths(read) | _paths(store.scan("queue", prefixes=prefixes))
     return [_retried(row) for key, row in latest.items() if key not in taken]
 
 
@@ -85,7 +84,7 @@ def requeue(store: StateStore, clock: Clock, source: str | None = None, file: st
         delta.put("queue", each.state_key, each.vnode, **each.queue_row())
     if files:
         store.commit(
-            epoch=next_epoch(clock, store.head.epoch),
+            epoch=next_epoch(clock, store.head.epoch, store.head.term),
             delta=delta.build(),
             views=store.head.views,
             counts=EpochCounts(),

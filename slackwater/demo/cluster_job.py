@@ -14,13 +14,11 @@ import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from rich.console import Console
-
-from actors.telemetry.text import visible
 from slackwater.demo.flights import day_files
 from slackwater.demo.place import Place, open_place
 from slackwater.reading.store import open as open_store
 from slackwater.terminal.edge import reports_errors
+from slackwater.terminal.safe_console import SafeConsole
 from slackwater.testing.servers.ray_cluster import RayCluster
 from state.clock import Clock, SystemClock
 from state.errors import RunFailedError, StoreNotFoundError, UsageError
@@ -63,7 +61,7 @@ class _Job:
     def __init__(self, project: Path, place: Place, cluster: RayCluster, clock: Clock) -> None:
         self._project, self._place, self._cluster, self._clock = project, place, cluster, clock
         self._environment = {**os.environ, **cluster.environment, **place.environment, "NO_COLOR": "1"}
-        self._console = Console(highlight=False)
+        self._console = SafeConsole()
         self._started = clock.monotonic()
 
     def play(self, num_files: int) -> bool:
@@ -108,11 +106,11 @@ class _Job:
     def _show_log(self, log: subprocess.Popen[str]) -> None:
         assert log.stdout is not None
         for line in log.stdout:
-            self._console.print(f"    {visible(line.rstrip())}", markup=False, soft_wrap=True)
+            self._console.print(f"    {line.rstrip()}", soft_wrap=True)
 
     def _run(self, *command: str, quiet: bool = False) -> None:
         """Runs a command to its end; the output of a quiet one is shown only if it fails."""
-        self._console.print(f"$ {' '.join(command)}", markup=False, soft_wrap=True)
+        self._console.print(f"$ {' '.join(command)}", soft_wrap=True)
         ended = subprocess.run(
             _argv(command), cwd=self._project, env=self._environment, capture_output=True, text=True, check=False
         )
@@ -122,10 +120,10 @@ class _Job:
             )
         if not quiet:
             for line in ended.stdout.splitlines():
-                self._console.print(f"    {visible(line)}", markup=False, soft_wrap=True)
+                self._console.print(f"    {line}", soft_wrap=True)
 
     def _spawn(self, *command: str) -> subprocess.Popen[str]:
-        self._console.print(f"$ {' '.join(command)}", markup=False, soft_wrap=True)
+        self._console.print(f"$ {' '.join(command)}", soft_wrap=True)
         return subprocess.Popen(
             _argv(command),
             cwd=self._project,
@@ -136,7 +134,7 @@ class _Job:
         )
 
     def _say(self, text: str) -> None:
-        self._console.print(f"{self._clock.monotonic() - self._started:6.1f} s  {text}", markup=False, soft_wrap=True)
+        self._console.print(f"{self._clock.monotonic() - self._started:6.1f} s  {text}", soft_wrap=True)
 
 
 def _how() -> list[str]:

@@ -15,8 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.text import Text
 
 from slackwater.demo.flights import FORMATS, DayFile, day_files
 from slackwater.demo.place import Place, open_place
@@ -24,12 +23,13 @@ from slackwater.reading.snapshot import Snapshot
 from slackwater.reading.store import open as open_store
 from slackwater.terminal.output import Output
 from slackwater.terminal.quantities import human_bytes
+from slackwater.terminal.safe_console import progress_bar
 from state.clock import Clock, SystemClock
 from state.errors import EpochNotFoundError, RunFailedError, StoreNotFoundError, UsageError
 
 _LAST_WEEKS_DAYS = 28
 _EPOCHS_BEFORE_CRASH = 4
-_POLL_S = 0.2
+_POLL_S = 0.5
 _LIMIT_S = 300.0
 _SHOWN_ROWS = 6
 _TARGET = "slackwater.demo.flights_pipeline:flights"
@@ -62,8 +62,8 @@ class _Demo:
     def __init__(self, place: Place, work: Path, clock: Clock) -> None:
         self._place, self._clock, self._log = place, clock, work / "run.log"
         self._events = work / "events.jsonl"
-        self._console = Console(highlight=False)
         self._output = Output()
+        self._console = self._output.console
         self._started = clock.monotonic()
 
     def play(self) -> bool:
@@ -122,9 +122,8 @@ class _Demo:
 
     def _watch(self, child: subprocess.Popen[bytes], total: int, until_epochs: int | None = None) -> None:
         """Shows the progress until `until_epochs` epochs with rows are committed; None: until the child ends."""
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
         deadline = self._clock.monotonic() + _LIMIT_S
-        with Progress(*columns, console=self._console, transient=True) as progress:
+        with progress_bar(self._console) as progress:
             task = progress.add_task("files done", total=total)
             while child.poll() is None:
                 snapshot = self._snapshot()
@@ -175,7 +174,7 @@ class _Demo:
         from slackwater.demo.flights_pipeline import DUCKDB_QUERIES
 
         store = open_store(self._place.root, storage_options=self._place.storage_options or None)
-        found = store.verify(snapshot.epoch, engine="duckdb", duckdb_queries=DUCKDB_QUERIES)
+        found = store.verify(snapshot.epoch, engine="duckdb", duckdb_queries=DUCKDB_QUERIES, follow_sources=True)
         rows = sum(_totals(name, snapshot.files(f"flights_{name}"))["rows"] for name in FORMATS)
         self._output.rows(
             [
@@ -190,16 +189,18 @@ class _Demo:
     def _conclude(self, equal: bool, complete: bool, crashed_in_the_middle: bool) -> None:
         seconds = self._clock.monotonic() - self._started
         if not equal:
-            self._say(f"[red]NOT EQUAL[/red] to the result of DuckDB; please report it with {self._log}")
+            self._say(f" to the result of DuckDB; please report it with {self._log}", ("NOT EQUAL", "red"))
         elif not complete:
-            self._say(f"[red]INCOMPLETE[/red]: not every file is done; the log is {self._log}")
+            self._say(f": not every file is done; the log is {self._log}", ("INCOMPLETE", "red"))
         elif not crashed_in_the_middle:
-            self._say("[yellow]all views equal[/yellow], but the run had read all files before the crash")
+            self._say(", but the run had read all files before the crash", ("all views equal", "yellow"))
         else:
-            self._say(f"[green]all views equal[/green]: no row lost, none twice; {seconds:.0f} s in total")
+            self._say(f": no row lost, none twice; {seconds:.0f} s in total", ("all views equal", "green"))
 
-    def _say(self, text: str) -> None:
-        self._console.print(f"[dim]{self._clock.monotonic() - self._started:5.1f} s[/dim]  {text}", soft_wrap=True)
+    def _say(self, text: str, head: tuple[str, str] = ("", "")) -> None:
+        """Prints a line with its time; a head is a text and its style."""
+        seconds = (f"{self._clock.monotonic() - self._started:5.1f} s", "dim")
+        self._console.print(Text.assemble(seconds, "  ", head, text), soft_wrap=True)
 
     def _last_words(self) -> str:
         return " | ".join(self._log.read_text(errors="replace").splitlines()[-3:])

@@ -6,7 +6,7 @@ import os
 import resource
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import psutil
@@ -92,6 +92,8 @@ _LEAST_DISK_BYTES = (1 << 30) // 4
 _ENOUGH_DISK_BYTES = 5 * _GIB
 # Ray spills no objects to a disk above this share.
 _RAY_FULL = 0.95
+# Ray's library for Java is loaded from there, whatever `RAY_TMPDIR` says.
+_RAY_JAVA = Path("/tmp/ray")
 
 
 class DiskSpaceCheck:
@@ -111,8 +113,18 @@ class DiskSpaceCheck:
         yield _finding("temporary files", temporary, "set TMPDIR to a directory on another disk")
         ray = Path(os.environ.get("RAY_TMPDIR") or "/tmp") / "ray"
         yield _finding("ray's files", ray, "set RAY_TMPDIR to a directory on another disk", full=_RAY_FULL)
+        yield from _foreign({ray, _RAY_JAVA})
         if self._root is not None and self._root.is_local:
             yield _finding("root's disk", self._root.path, "use another root")
+
+
+def _foreign(directories: Iterable[Path]) -> Iterator[Finding]:
+    """Warnings of directories that another user owns, except root: their owner can replace the code that Ray loads."""
+    for directory in sorted(directories):
+        owner = directory.stat().st_uid if directory.exists() else 0
+        if owner not in (0, os.geteuid()):
+            found = f"{directory} belongs to user {owner}, who can replace code that Ray loads from there"
+            yield Finding.warning("ray's owner", found, "trust that user, or run where /tmp is private (a container)")
 
 
 def _finding(name: str, directory: Path, remedy: str, full: float = 1.0) -> Finding:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 
@@ -27,7 +27,7 @@ from state.clock import Clock
 from state.errors import NotFoundError, NotIncrementalError, StoreNotFoundError
 from state.lance.lance_root import LanceRoot
 from state.tables.fingerprint import version_fingerprint
-from state.tables.records import EpochRecord, ViewVersion
+from state.tables.records import EpochRecord, ViewClass, ViewVersion
 from state.tables.stored_rows import stored_rows_name
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class RowsTouched:
         self._root = root
         self._records: Sequence[EpochRecord] = ()
         try:
-            self._records = root.open(read_only=True).epochs()
+            self._records = root.open(read_only=True).epochs(last=_EPOCHS)
         except StoreNotFoundError:
             pass
 
@@ -58,7 +58,7 @@ class RowsTouched:
             if None in stored:
                 return "all stored rows of its sources, when some are new; their number is known once rows are stored"
             return f"all {sum(each or 0 for each in stored):,} stored rows of its sources, when some are new"
-        with_rows = [record.counts.rows for record in self._records[-_EPOCHS:] if record.counts.rows]
+        with_rows = [record.counts.rows for record in self._records if record.counts.rows]
         if not with_rows:
             return "unknown before the first epochs with rows"
         new = round(median(with_rows))
@@ -92,7 +92,7 @@ class ViewExplanation:
     """
 
     name: str
-    view_class: str
+    view_class: ViewClass | Literal["refused", "unknown"]
     text: str
 
 

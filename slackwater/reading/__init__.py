@@ -8,6 +8,8 @@
 Invariants:
 
 * A reader goes through the record of an epoch, so it sees ledger and views of one moment.
+* A call reads what it shows: the record of its epoch, a page, the rows of one object.  Only a table of files that is
+  asked for as a whole reads the ledger, slice by slice.
 * Nothing here writes, and nothing keeps an epoch from expiring but a pin that a caller asks for.
 * A text that comes from a file or a store is data: terminal and page escape it.
 

@@ -17,7 +17,7 @@ from state.store.store import StateStore
 from state.tables.fingerprint import version_fingerprint
 from state.tables.records import CatalogSource
 from state.tables.tables import REMOVED_STATUSES
-from state.upkeep.quarantine import bad_records, is_message
+from state.upkeep.quarantine import bad_records, has_no_row
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def recorded_sources(
     for definition in definitions:
         own = files.filter(pc.equal(files["source"], definition.name)).to_pylist()
         records = bad_records(store, definition.name, state_version=state_version)
-        bad = _positions(records.filter(pc.invert(is_message(records))))
+        bad = _positions(records.filter(pc.invert(has_no_row(records))))
         found[definition.name] = RecordedSource(definition, tuple(_ingested(row, bad) for row in own))
     return found
 

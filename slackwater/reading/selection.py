@@ -9,20 +9,13 @@ from dataclasses import dataclass
 import lance
 
 from state.errors import UsageError
-
-HIDDEN_PREFIX = "__sw_"
-"""The prefix of the columns that Slackwater keeps beside the result."""
+from state.tables.stored_rows import HIDDEN_PREFIX, hidden
 
 _TEXT_LITERAL = re.compile(r"'(?:[^']|'')*'")
 _UNKNOWN_COLUMN = re.compile(r"No field named (.+?)\.(?:[\s,]|$)")
 _PLACE_IN_LANCE = re.compile(r",? /\S+:\d+:\d+.*$", re.DOTALL)
 _BAD_CONDITION = ("Invalid user input", "Not supported", "Schema error")
 _BAD_ON_A_ROW = ("Arrow error", "applying filter expression")
-
-
-def hidden(column: str) -> bool:
-    """True for a column of Slackwater's own."""
-    return column.startswith(HIDDEN_PREFIX)
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from slackwater.reading.snapshot_sql import run_query
+from slackwater.reading.file_relation import FileRelation
+from slackwater.reading.snapshot_sql import DEFAULT_MEMORY_BYTES, DEFAULT_TIMEOUT_S, run_query
 from slackwater.reading.tables.file_table import file_table, require_source
 from slackwater.reading.tables.quarantine_table import quarantine_table
 from slackwater.reading.view import View
@@ -17,6 +19,10 @@ from state.store.store import StateStore
 from state.tables.catalog import Catalog
 from state.tables.records import EpochRecord
 from state.tables.stored_rows import is_view, stored_rows_name
+
+_NO_VIEWS = (
+    "none yet: a run shows its views, empty at first, when Spark has started and the schema of their sources is known"
+)
 
 
 class Snapshot:
@@ -61,7 +67,7 @@ class Snapshot:
         if version is None:
             raise ViewNotFoundError(
                 f"there is no view {name!r} at epoch {self.epoch} of {self._root}; the views are: "
-                f"{', '.join(self.views) or 'none yet'}"
+                f"{', '.join(self.views) or _NO_VIEWS}"
             )
         definition = self._definitions().views.get(name)
         if definition is None:
@@ -85,19 +91,29 @@ class Snapshot:
             )
         return View(self._root, version, (), self.epoch)
 
-    def sql(self, query: str) -> pa.Table:
+    def sql(
+        self,
+        query: str,
+        *,
+        timeout_s: float | None = DEFAULT_TIMEOUT_S,
+        max_memory_bytes: int | None = DEFAULT_MEMORY_BYTES,
+    ) -> pa.Table:
         """The result of a SELECT over the views of this epoch, computed by DuckDB in this process.
 
         Every view is a relation by its name, with the columns of its result.  The ledger, as `files()` returns it, is
-        the relation `files`, unless a view has this name.  Only the columns that the query names are read, and of
-        columns that it compares with constants only the rows that pass.  Names ignore case.  The query reads no other
+        the relation `files`, unless a view has this name; it is read slice by slice.  Only the columns that the query
+        names are read, and of columns of a view that it compares with constants only the rows that pass.  Names ignore
+        case.  The query reads no other
         file and no network, and writes nothing.
 
         Args:
             query: one SELECT (or WITH, FROM, VALUES, DESCRIBE) in DuckDB's SQL; times are in UTC.
+            timeout_s: seconds that DuckDB computes at most; None for no limit.
+            max_memory_bytes: largest memory of DuckDB, as it counts it, and largest result; None for no limit.  The
+                default is 4 GiB, or half of the machine's memory if that is less.  Nothing is spilled to a disk.
 
         Raises:
-            UsageError: DuckDB is not installed or refuses the query, or the query is not one SELECT.
+            UsageError: DuckDB is not installed or refuses the query, the query is not one SELECT, or exceeds a limit.
             EpochExpiredError: the epoch is no longer retained.
             StorageError: the root cannot be read.
 
@@ -105,17 +121,28 @@ class Snapshot:
             >>> snapshot.sql("SELECT carrier, n FROM by_carrier ORDER BY n DESC LIMIT 10")  # doctest: +SKIP
         """
         views = {name: ViewReader(self._root, self._record.views[name]) for name in self.views}
-        return run_query(query, views, self.files, f"epoch {self.epoch} of {self._root}")
+        place = f"epoch {self.epoch} of {self._root}"
+        files = FileRelation(self._store, self._definitions(), self._record.state_version)
+        return run_query(query, views, files, place, timeout_s=timeout_s, max_memory_bytes=max_memory_bytes)
 
-    def files(self, source: str | None = None, status: str | None = None) -> pa.Table:
-        """The ledger and the queues as of this epoch; columns as `Store.files`.
+    def files(
+        self,
+        source: str | None = None,
+        status: str | None = None,
+        *,
+        where: pc.Expression | None = None,
+        limit: int | None = None,
+    ) -> pa.Table:
+        """The ledger and the queues as of this epoch; arguments and columns as `Store.files`.
 
         Raises:
             NotFoundError: the epoch has no such source.
-            UsageError: the status is not valid.
+            UsageError: the status, the condition or the limit is not valid.
         """
         version = self._record.state_version
-        return file_table(self._store, self._definitions(), version, source=source, status=status)
+        return file_table(
+            self._store, self._definitions(), version, source=source, status=status, where=where, limit=limit
+        )
 
     def quarantine(self, source: str | None = None) -> pa.Table:
         """The bad records as of this epoch; columns as `Store.quarantine`.

@@ -8,13 +8,14 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from slackwater.reading.changes.view_changes import ViewChange, ViewChanges
 from slackwater.reading.snapshot import Snapshot
 from slackwater.reading.story import Story, tell
 from slackwater.reading.tables.epoch_table import epoch_table
 from slackwater.reading.tables.file_search import count_files, find_files
-from slackwater.reading.tables.file_table import file_table
+from slackwater.reading.tables.file_table import file_batches, file_table
 from slackwater.reading.tables.page import Page
 from slackwater.reading.tables.quarantine_table import find_bad_records, quarantine_table
 from slackwater.reading.tables.source_table import source_table
@@ -75,9 +76,27 @@ class Store:
         """The URL of the root, without user information."""
         return self._root.url
 
-    def epochs(self) -> pa.Table:
-        """The retained epochs, oldest first, with counts, view versions, and the seconds of each phase."""
-        return epoch_table(self._latest())
+    def epochs(self, *, before: int | None = None, limit: int | None = None) -> pa.Table:
+        """The retained epochs, oldest first, with counts, view versions, and the seconds of each phase.
+
+        A page is the last `limit` epochs before one; only their records are read.
+
+        Args:
+            before: only epochs before this one; None for all.
+            limit: at most this number of them, the last ones; None for all.
+
+        Raises:
+            UsageError: `limit` is not valid.
+
+        Example:
+            >>> last = store.epochs(limit=100)  # doctest: +SKIP
+            >>> earlier = store.epochs(before=last.column("epoch")[0].as_py(), limit=100)  # doctest: +SKIP
+        """
+        return epoch_table(self._latest(), before=before, limit=limit)
+
+    def epoch_times(self) -> pa.Table:
+        """The columns `epoch` and `committed_at` of all retained epochs, oldest first; their records are not read."""
+        return self._latest().epoch_times()
 
     def latest_epoch(self) -> int:
         """The last committed epoch; 0 before the first.  This is the cheapest call."""
@@ -87,23 +106,70 @@ class Store:
         """The epoch of each tag."""
         return dict(sorted(self._latest().head.tags.items()))
 
-    def files(self, source: str | None = None, status: str | None = None) -> pa.Table:
+    def files(
+        self,
+        source: str | None = None,
+        status: str | None = None,
+        *,
+        where: pc.Expression | None = None,
+        limit: int | None = None,
+    ) -> pa.Table:
         """One row for every version of every listed file.
 
         The views hold exactly the first `rows_read` records of each version, in file order, less its `rows_bad`
         quarantined ones.  Of a version that is `replaced` or `forgotten` they held these records before
         `removed_epoch`, and hold none now.
 
+        The queue of unfinished files is read, and then the ledger of the source, slice by slice, up to `limit`.  Of the
+        ledger `waiting` and `reading` read nothing, and a rare status only its rows.  The result is in memory at once:
+        of a ledger of millions take `count_files`, `find_files` or `file_batches`.
+
         Args:
             source: the name of a source; None for all.
             status: one of `waiting`, `reading`, `done`, `quarantined`, `vanished`, `replaced` or `forgotten`.
+            where: a condition on columns of the result, as an expression of `pyarrow.compute`.
+            limit: the largest number of rows: the first ones by source and path.
 
         Raises:
             NotFoundError: the source does not exist.
-            UsageError: the status is not valid.
+            UsageError: the status, the condition or the limit is not valid.
+
+        Example:
+            >>> store.files("flights", where=pc.field("rows_bad") > 0, limit=100)  # doctest: +SKIP
         """
         state = self._latest()
-        return file_table(state, _catalog(state), None, source=source, status=status)
+        return file_table(state, _catalog(state), None, source=source, status=status, where=where, limit=limit)
+
+    def file_batches(
+        self,
+        source: str | None = None,
+        status: str | None = None,
+        *,
+        where: pc.Expression | None = None,
+        limit: int | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows of `files`, some 100,000 at a time: a ledger of any length is read with the memory of one part.
+
+        Rows come in the order of source and path.  A part is read when it is asked for.
+
+        Args:
+            source: the name of a source; None for all.
+            status: a status, as for `files`; None for all.
+            where: a condition, as for `files`.
+            limit: the largest number of rows; no slice behind them is read.
+
+        Raises:
+            NotFoundError: the source does not exist.
+            UsageError: the status, the condition or the limit is not valid.
+
+        Example:
+            >>> import pyarrow.parquet
+            >>> with pyarrow.parquet.ParquetWriter("files.parquet", schema) as writer:  # doctest: +SKIP
+            ...     for batch in store.file_batches():
+            ...         writer.write_batch(batch)
+        """
+        state = self._latest()
+        return file_batches(state, _catalog(state), source=source, status=status, where=where, limit=limit)
 
     def find_files(
         self,
@@ -137,7 +203,11 @@ class Store:
         return find_files(state, _catalog(state), text, source=source, status=status, after=after, limit=limit)
 
     def count_files(self) -> pa.Table:
-        """One row per `source` and `status`: the number of `files`, and the sums of `rows_read` and `rows_bad`."""
+        """One row per `source` and `status`: the number of `files`, and sums over them.
+
+        The sums are those of `rows_read`, `rows_bad`, `bytes_read` and `requests`; `files_bad` is the number of files
+        with a bad record.  The store keeps these sums: the cost does not grow with the ledger.
+        """
         return count_files(self._latest())
 
     def quarantine(self, source: str | None = None) -> pa.Table:
@@ -191,7 +261,9 @@ class Store:
         """
         state = self._latest()
         record = self._find(state, _parsed(epoch, state.head.tags))
-        return trace_of(record, state.epochs(), self.owner())
+        later = state.epoch_times()["epoch"].to_pylist()
+        following = next((each for each in later if each > record.epoch), None)
+        return trace_of(record, None if following is None else state.epoch(following), self.owner())
 
     def why(self, path: str | os.PathLike[str]) -> Story:
         """The history of one object, and the reason why its rows are in the views or not.
@@ -274,23 +346,28 @@ class Store:
         engine: str = "auto",
         duckdb_queries: Mapping[str, str] | None = None,
         spark: SparkSession | None = None,
+        follow_sources: bool = False,
         on_step: OnStep = lambda step: None,
     ) -> Verification:
         """Recomputes every view from the files of the ledger, and compares.
 
-        Every ingested file is read once per engine.
+        Every ingested file is read once per engine.  SQL out of the root runs only if it is one SELECT over the sources
+        of its view.
 
         Args:
             epoch: an epoch, as for `snapshot`.
-            pipeline: the pipeline of this root: it has the functions of the views, and opens the sources.
+            pipeline: the pipeline of this root: it has the functions of the views, and the places of the sources.
             engine: `duckdb`, `spark`, or `auto`: DuckDB, and Spark for views that DuckDB cannot compute or computes
                 differently.
             duckdb_queries: view → a query for DuckDB in place of the text of the view, for example for a function.
             spark: the session where Spark is needed; None starts a local one and ends it.
+            follow_sources: whether sources that the pipeline does not have are read at the URLs that the root names,
+                with this process's access: for a root whose writers you trust.
             on_step: called with each step.
 
         Raises:
-            EpochNotFoundError, UsageError: as `snapshot`; or the engine is not valid or not installed.
+            EpochNotFoundError, UsageError: as `snapshot`; the engine is not valid or not installed; or there is neither
+                a pipeline nor `follow_sources`.
             StorageError: the root cannot be read.
         """
         from slackwater.verification.verifier import Verifier  # late: it imports Spark
@@ -304,6 +381,7 @@ class Store:
             engine=engine,
             duckdb_queries=duckdb_queries,
             spark=spark,
+            follow_sources=follow_sources,
             on_step=on_step,
         ).run()
 
@@ -350,30 +428,36 @@ class Store:
         return iter(ViewChanges(self._root, self._latest, self._clock, view, since=start, poll_s=poll_s))
 
     def _find(self, state: LanceStateStore, wanted: int | datetime | None) -> EpochRecord:
-        records = state.epochs()
-        if not records:
+        """The record of an epoch, of the last one up to a time, or of the latest; no other record is read."""
+        latest = state.head.epoch
+        if not latest:
             raise EpochNotFoundError(f"no epoch has been committed at {self._root} yet: run the pipeline")
-        if wanted is None:
-            return records[-1]
+        number: int | None = latest if wanted is None else None
+        missing = f"epoch {wanted} was never committed or is no longer retained"
         if isinstance(wanted, datetime):
             moment = wanted if wanted.tzinfo is not None else wanted.replace(tzinfo=UTC)
-            matching = [record for record in records if record.committed_at <= moment]
+            times = state.epoch_times()
+            number = pc.max(times.filter(pc.less_equal(times["committed_at"], moment))["epoch"]).as_py()
             missing = f"no retained epoch was committed up to {moment.isoformat()}"
-        else:
-            matching = [record for record in records if record.epoch == wanted]
-            missing = f"epoch {wanted} was never committed or is no longer retained"
-        if not matching:
-            first, last = records[0], records[-1]
-            is_past = isinstance(wanted, datetime) or wanted < last.epoch
-            raise (EpochExpiredError if is_past else EpochNotFoundError)(
-                f"{missing} at {self._root}: there are {len(records)} epochs from {first.epoch} "
-                f"({first.committed_at.isoformat()}) to {last.epoch} ({last.committed_at.isoformat()})"
-            )
-        return matching[-1]
+        elif wanted is not None:
+            number = wanted
+        record = None if number is None else state.epoch(number)
+        if record is None:
+            is_past = not isinstance(wanted, int) or wanted < latest
+            raise (EpochExpiredError if is_past else EpochNotFoundError)(f"{missing} at {self._root}: {_extent(state)}")
+        return record
 
     def _latest(self) -> LanceStateStore:
         self._state = self._state.reopen()
         return self._state
+
+
+def _extent(state: LanceStateStore) -> str:
+    """The retained epochs in words: their number, the first and the last."""
+    times = state.epoch_times()
+    ends = times.take([0, len(times) - 1]).to_pylist()
+    first, last = (f"{each['epoch']} ({each['committed_at'].isoformat()})" for each in ends)
+    return f"there are {len(times)} epochs from {first} to {last}"
 
 
 def _tagged(tag: str, tags: Mapping[str, int]) -> int:

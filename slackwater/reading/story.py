@@ -8,11 +8,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-import obstore
 import pyarrow.compute as pc
 
-from actors.file_errors import ObjectVanished
-from actors.objects.store_errors import ask_store
+from actors.objects.object_store import ObjectStore
 from actors.sources.path_filter import PathFilter
 from slackwater.reading.tables.file_table import read_files, source_url
 from slackwater.reading.tables.source_table import SourceDiscovery
@@ -20,7 +18,6 @@ from slackwater.status.text import counted
 from state.epoch import epoch_time
 from state.errors import SlackwaterError
 from state.location import Location
-from state.objects.object_client import object_client
 from state.ownership.owner import Owner
 from state.store.store import StateStore
 from state.tables.catalog import Catalog
@@ -44,8 +41,9 @@ class Story:
         source: the name of its source, or None.
         status: `waiting`, `reading`, `done`, `quarantined`, `vanished`, `replaced` or `forgotten` as in the table of
             files; `outside` (below the URL of no source), `hidden`, `pattern` (left out by the pattern of the source),
-            `too_old` (written before `modified_after`), `not_listed` (it exists, and no listing has found it yet),
-            `absent` (it does not exist), or `unknown` (it was not listed, and its existence cannot be checked).
+            `too_old` (written before `modified_after`), `skipped` (by every listing: a link, or a name that cannot
+            be read), `not_listed` (it exists, and no listing has found it yet), `absent` (it does not exist), or
+            `unknown` (it was not listed, and its existence cannot be checked).
         text: the history in words, one sentence a line.
         epochs: the known ones of `listed_epoch`, `first_epoch`, `done_epoch`, `changed_epoch`, `gone_epoch`,
             `removed_epoch`.
@@ -97,7 +95,8 @@ def tell(path: str, root: Location, store: StateStore, catalog: Catalog, owner: 
         if versions:
             return _of_listed(candidate, versions, store)
     stories = [
-        _of_unlisted(candidate, root, SourceDiscovery.read(candidate.source.name, store, owner), now)
+        _of_skipped(candidate, store)
+        or _of_unlisted(candidate, root, SourceDiscovery.read(candidate.source.name, store, owner), now)
         for candidate in candidates
     ]
     return next((story for story in stories if story.status == "not_listed"), stories[0])
@@ -192,6 +191,15 @@ def _version_line(url: str, version: Mapping[str, Any]) -> str:
     return f"{url} was listed at {listed} and had vanished at {_at(gone)}, before all of it was read; {kept}."
 
 
+def _of_skipped(candidate: _Candidate, store: StateStore) -> Story | None:
+    """The story of a name that listings skip; None if they do not."""
+    reasons = bad_records(store, candidate.source.name, candidate.url)["reason"].to_pylist()
+    if not reasons:
+        return None
+    text = f"{candidate.url} is skipped by listings: {reasons[0]}."
+    return Story(candidate.url, candidate.source.name, "skipped", text)
+
+
 def _of_unlisted(candidate: _Candidate, root: Location, discovery: SourceDiscovery, now: datetime) -> Story:
     url, name = candidate.url, candidate.source.name
     pattern = json.loads(candidate.source.definition)["pattern"]
@@ -226,12 +234,8 @@ def _modified_now(candidate: _Candidate, root: Location) -> tuple[datetime | Non
     if location.is_local and not location.path.is_dir():
         return None, None
     try:
-        found = ask_store(
-            lambda: obstore.head(object_client(location), candidate.relative), location, candidate.relative
-        )
-        return found["last_modified"], None
-    except ObjectVanished:
-        return None, None
+        found = ObjectStore(location).find(candidate.source.name, candidate.relative)
+        return None if found is None else found.last_modified, None
     except SlackwaterError as error:
         return None, str(error)
 

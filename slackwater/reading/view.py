@@ -100,14 +100,25 @@ class View:
         """
         return self._reader.selected(self._reader.selection(columns, filter))
 
-    def head(self, limit: int = 20) -> pa.Table:
+    def head(self, limit: int = 20, *, columns: Sequence[str] | None = None, max_bytes: int | None = None) -> pa.Table:
         """The first `limit` rows in Lance's order, as an Arrow table; no others are read.
 
+        Args:
+            limit: the largest number of rows.
+            columns: the names of columns; None for all.
+            max_bytes: the table ends with the row that exceeds this number of bytes; None for no limit.
+
         Raises:
+            UsageError: a column does not exist, or `max_bytes` is not above 0.
             EpochExpiredError: the version is no longer retained.
             StorageError: the root cannot be read.
         """
-        return self._reader.table(self.schema.names, limit=limit)
+        selected = self._reader.selection(columns).columns
+        if max_bytes is None:
+            return self._reader.table(selected, limit=limit)
+        if not max_bytes > 0:
+            raise UsageError(f"max_bytes={max_bytes!r}: give a number of bytes above 0")
+        return self._reader.first_bytes(selected, limit, max_bytes)
 
     def to_pandas(self, *, columns: Sequence[str] | None = None, filter: str | None = None) -> pd.DataFrame:
         """A pandas frame; arguments and errors as `to_arrow`; needs pandas."""

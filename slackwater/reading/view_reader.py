@@ -8,12 +8,13 @@ from contextlib import contextmanager
 import lance
 import pyarrow as pa
 
-from slackwater.reading.selection import Selection, hidden
+from slackwater.reading.selection import Selection
 from state.errors import EpochExpiredError, NotFoundError
 from state.lance.lance_access import open_dataset
 from state.location import Location
 from state.objects.storage_error import storage_error
 from state.tables.records import ViewVersion
+from state.tables.stored_rows import hidden
 
 
 class ViewReader:
@@ -84,6 +85,28 @@ class ViewReader:
         """
         with self.errors():
             return self.dataset.to_table(columns=list(columns), filter=condition, limit=limit)
+
+    def first_bytes(self, columns: Sequence[str], limit: int, max_bytes: int) -> pa.Table:
+        """The first rows, up to the one that exceeds a number of bytes.
+
+        Args:
+            columns: columns of the dataset.
+            limit: the largest number of rows.
+            max_bytes: the number of bytes, as Arrow counts them.
+
+        Raises:
+            EpochExpiredError, StorageError: as `dataset`.
+        """
+        rows: list[pa.RecordBatch] = []
+        with self.errors():
+            one_by_one = self.dataset.scanner(columns=list(columns), limit=limit, batch_size=1, batch_readahead=1)
+            reader = one_by_one.to_reader()
+            for row in reader:
+                rows.append(row)
+                max_bytes -= row.nbytes
+                if max_bytes < 0:
+                    break
+        return pa.Table.from_batches(rows, reader.schema)
 
     @contextmanager
     def errors(self) -> Iterator[None]:

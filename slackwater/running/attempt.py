@@ -1,9 +1,11 @@
-"""One attempt of a run: a coordinator with its actors, and the thread that takes epochs to the views on Spark."""
+"""One attempt of a run: a coordinator with its actors, and the loop that takes epochs to the views on Spark."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from functools import partial
+from typing import Any
 
 import pyarrow as pa
 
@@ -14,12 +16,14 @@ from actors.recovery.attempt_plan import AttemptPlan
 from actors.sources.pipeline_definition import PipelineDefinition
 from actors.sources.source import replacing
 from slackwater.backfill.backfill_input import view_history
-from slackwater.running.materializer_loop import MaterializerLoop
+from slackwater.running.loop_thread import LoopThread
+from slackwater.running.materializer_loop import POLL_S, MaterializerLoop
 from slackwater.running.spark_application import SparkApplication
 from slackwater.status.run_status import BackfillStatus, ViewStatus
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.hand_over.history import History
+from spark_bridge.materializer import Materializer
 from state.clock import Clock
 
 
@@ -47,6 +51,7 @@ class Attempt:
         self._definition, self._views, self._spark, self._clock = definition, views, spark, clock
         self._client = RunClient(definition, plan)
         self._loop: MaterializerLoop | None = None
+        self._thread: LoopThread | None = None
         self.state = RunState(
             version=0, phase="starting", term=0, epoch=plan.so_far.epoch, epochs=plan.so_far.epochs,
             totals=plan.so_far.counts,
@@ -55,7 +60,7 @@ class Attempt:
 
     @property
     def is_running(self) -> bool:
-        """The attempt has recovered, and accepts mutations and marks."""
+        """The attempt has recovered, and accepts mutations."""
         return self._loop is not None
 
     @property
@@ -84,17 +89,15 @@ class Attempt:
         self.state = self._client.watch()
         self._loop = MaterializerLoop(
             client=self._client,
-            root=self._definition.root,
             definitions=self._views,
-            spark=self._spark.session,
             recovered=recovered,
             schemas=self._schemas,
             has_files=lambda: self.state.files_in_flight > 0,
-            materialized=[source.name for source in self._definition.sources if source.materialize],
-            replacing=replacing(self._definition.sources),
-            open_history=self._open_history,
+            spark_is_up=self._spark.session.done,
+            make_materializer=partial(self._make_materializer, self._spark.session),
             clock=self._clock,
         )
+        self._thread = LoopThread("materializer", self._loop.turn, POLL_S)
         return recovered
 
     def follow(self, on_state: Callable[[RunState], None]) -> None:
@@ -106,11 +109,11 @@ class Attempt:
         Raises:
             SlackwaterError: the failure of the attempt.
         """
-        assert self._loop is not None
+        assert self._thread is not None
         while self.state.phase != "stopped":
             self.state = self._client.watch(self.state)
             on_state(self.state)
-            failure = self.state.failure or self._loop.failure
+            failure = self.state.failure or self._thread.failure
             if failure is not None:
                 raise failure
         self._client.join()
@@ -128,18 +131,30 @@ class Attempt:
         """Requests a number of fetch actors.  Returns the number of the request, see `RunState.rescalings_over`."""
         return self._client.rescale(fewest, most)
 
-    def mark(self) -> int:
-        """Makes a mark, see `RunClient.mark`."""
-        return self._client.mark()
+    def mark(self, timeout_s: float | None) -> int | None:
+        """Makes a mark, also while the attempt starts, see `RunClient.mark`."""
+        return self._client.mark(timeout_s)
 
     def end(self) -> None:
         """Ends the attempt; returns when no part of it computes or writes any more."""
-        if self._loop is not None:
-            self._loop.begin_end()
+        if self._loop is not None and self._thread is not None:
+            self._thread.begin_end()
             if self.state.phase != "stopped":
                 self._spark.cancel_jobs()
-            self._loop.join()
+            self._thread.join()
+            self._loop.close()
         self._client.close()
+
+    def _make_materializer(self, session: Future[Any]) -> Materializer:
+        return Materializer(
+            session.result(),
+            self._definition.root,
+            self._clock,
+            materialized=[source.name for source in self._definition.sources if source.materialize],
+            replacing=replacing(self._definition.sources),
+            open_history=self._open_history,
+            put_block=self._client.put_block,
+        )
 
     def _open_history(self, plan: ViewPlan, epoch: int, progress: str | None) -> History | None:
         if self.state.epoch < epoch:

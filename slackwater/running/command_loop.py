@@ -1,8 +1,6 @@
-"""The thread of a run that carries out the commands of other processes."""
+"""The loop of a run that carries out the commands of other processes."""
 
 from __future__ import annotations
-
-import threading
 
 import structlog
 
@@ -10,6 +8,7 @@ from actors.protocol.barrier import FlowCommand
 from actors.telemetry.logging import redact
 from slackwater.commands.operations import Operation
 from slackwater.running.commanded_run import CommandedRun
+from slackwater.running.loop_thread import Turn
 from state.errors import CommandRefusedError, SlackwaterError, StorageError
 from state.ownership.command import Answer, Command
 from state.ownership.command_inbox import CommandInbox, PendingCommand
@@ -20,7 +19,7 @@ _log = structlog.get_logger(actor="run")
 
 
 class CommandLoop:
-    """A thread that polls the inbox until the run is over, and carries out one command after the other.
+    """Polls the inbox, and carries out one command after the other.
 
     Only the owner carries out and answers: before both, `owner.json` is written on condition of its version.
 
@@ -28,26 +27,23 @@ class CommandLoop:
         inbox: of the root.
         ownership: of the run.
         run: carries the commands out.
-        poll_s: seconds between two polls.
     """
 
-    def __init__(self, inbox: CommandInbox, ownership: Ownership, run: CommandedRun, *, poll_s: float = POLL_S) -> None:
-        self._inbox, self._ownership, self._run, self._poll_s = inbox, ownership, run, poll_s
+    def __init__(self, inbox: CommandInbox, ownership: Ownership, run: CommandedRun) -> None:
+        self._inbox, self._ownership, self._run = inbox, ownership, run
         self._unsent: dict[str, Answer] = {}
-        self._thread = threading.Thread(target=self._poll, name="commands", daemon=True)
-        self._thread.start()
 
-    def join(self) -> None:
-        """Returns when the last answer is written; the run must be over."""
-        self._thread.join()
-
-    def _poll(self) -> None:
-        while not self._run.wait_over(self._poll_s):
-            try:
-                for pending in self._inbox.pending():
-                    self._handle(pending)
-            except StorageError as error:
-                _log.debug("the inbox cannot be reached; it is polled again", error=str(error))
+    def turn(self) -> Turn:
+        """Carries out the commands that wait, the oldest first."""
+        try:
+            for pending in self._inbox.pending():
+                self._handle(pending)
+        except StorageError as error:
+            _log.debug("the inbox cannot be reached; it is polled again", error=str(error))
+        except Exception as error:
+            # A poll that fails must not end the answers.
+            _log.warning("the inbox cannot be polled; it is polled again", error=redact(str(error)))
+        return Turn.WAITS
 
     def _handle(self, pending: PendingCommand) -> None:
         if pending.id not in self._unsent:

@@ -25,9 +25,8 @@ class CommandedRun:
         self, requests: RunRequests, corrections: Corrections, failure: Callable[[], Exception | None]
     ) -> None:
         self._requests, self._failure = requests, failure
-        self.rescale, self.retry = requests.rescale, requests.retry
+        self.rescale, self.retry, self.allow_removals = requests.rescale, requests.retry, requests.allow_removals
         self.forget, self.reingest = corrections.forget, corrections.reingest
-        self.wait_over = requests.wait_over
 
     def change_flow(self, command: FlowCommand) -> Answer:
         """Puts a mutation on the next barrier; returns when it is in force, or will be with the next attempt."""

@@ -74,12 +74,12 @@ class Corrections:
         is_named = naming(file, {name: each.location.url for name, each in self._sources.items()})
         found: set[PathKey] = set()
         for table in ("ledger", "queue"):
-            rows = store.scan(table).select(["source", "path"]).to_pylist()
-            found |= {
-                (row["source"], row["path"])
-                for row in rows
-                if row["source"] in ((source,) if source else self._sources) and is_named(row)
-            }
+            for part in store.slices(table, fields=["source", "path"]):
+                found |= {
+                    (row["source"], row["path"])
+                    for row in part.select(["source", "path"]).to_pylist()
+                    if row["source"] in ((source,) if source else self._sources) and is_named(row)
+                }
         if not found:
             raise NotFoundError(
                 f"no file {file} was listed{f' in source {source}' if source else ''}; `files` shows all listed files"
@@ -120,7 +120,11 @@ class Corrections:
             name: ObjectStore(self._sources[name].location) for name in {source for source, _ in paths}
         }
         with ThreadPoolExecutor(_LOOKED_FOR_AT_ONCE, thread_name_prefix="look") as threads:
-            found = list(threads.map(lambda path: stores[path[0]].find(*path), paths))
+            found = list(
+                threads.map(
+                    lambda path: stores[path[0]].find(*path, exact_time=self._sources[path[0]].uses_times), paths
+                )
+            )
         gone = [path for (_, path), version in zip(paths, found, strict=True) if version is None]
         if gone:
             more = f", and {len(gone) - _SHOWN:,} more" if len(gone) > _SHOWN else ""

@@ -32,14 +32,14 @@ def run_in_foreground(
 
     Args:
         start: starts the run.
-        until: see `Run.wait`.
+        until: see `Pipeline.run`.
         show: is called with the status, several times a second.
 
     Raises:
         SlackwaterError: the error that ended the run.
     """
     with _interruption() as interruption, start() as run:
-        while not interruption.asked.is_set() and not run.wait(until=until, timeout_s=_POLL_S):
+        while not interruption.asked.is_set() and not run._wait_since_start(until, _POLL_S):
             show(run.status())
         report = run.stop()
         show(run.status())

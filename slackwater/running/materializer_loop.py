@@ -1,105 +1,187 @@
-"""The thread that takes epochs from the merger to the views, in the process with the Spark session."""
+"""The loop that takes epochs from the merger to the views, in the process with the Spark session."""
 
 from __future__ import annotations
 
-import threading
 from collections import deque
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from concurrent.futures import Future
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
-from actors.hosting.run_client import RunClient
 from actors.protocol.barrier import BarrierKind
-from actors.protocol.blocks import Block
+from actors.protocol.blocks import Block, Correction
 from actors.protocol.reports import CollectReport, EpochBlocks
 from actors.protocol.run_state import Recovered
 from actors.sources.pipeline_definition import MATERIALIZER
-from slackwater.reading.selection import hidden
+from slackwater.running.loop_thread import Turn
 from slackwater.status.run_status import BackfillStatus, ViewStatus
 from spark_bridge.analysis.view_definition import ViewDefinition
-from spark_bridge.materializer import Materializer
 from spark_bridge.work_times import WorkTimes
 from state.clock import Clock
 from state.errors import RunFailedError, SlackwaterError, ViewError, ViewNotFoundError
-from state.location import Location
-from state.tables.stored_rows import is_view
+from state.tables.records import CatalogView, ViewClass, ViewVersion
+from state.tables.stored_rows import hidden, is_view
 
 if TYPE_CHECKING:
-    from spark_bridge.hand_over.history import OpenHistory
+    from spark_bridge.analysis.declaration import Declaration
+    from spark_bridge.hand_over.epoch_rows import EpochViews
+    from spark_bridge.views.view import ShownView
 
-_POLL_S = 0.05
+POLL_S = 0.05
 _RECORD_EVERY_S = 1.0
 """Rows of a backfill that no epoch records are written again after a crash."""
-_REFERENCE_FROM_BYTES = 1 << 20
-"""A smaller block reaches Spark sooner without the object store of Ray."""
 _LOOK_EVERY_S = 0.5
 _STARTED, _WAITED, _DECLARED = "start of Spark", "news of a schema", "analysis of views"
 
 
-class MaterializerLoop:
-    """Materializes epochs in a thread of its own; an error there ends the run.
+class EpochClient(Protocol):
+    """The merger and the coordinator, as the loop uses them; see `actors.hosting.run_client.RunClient`."""
 
-    Between two epochs, backfills get pieces of their history; the next epoch records their progress.
+    def next_epoch(self, timeout_s: float) -> EpochBlocks | None: ...
+
+    def collect(self, report: CollectReport) -> None: ...
+
+    def views_declared(
+        self, *, sources: Set[str], new_views: bool, columns: Mapping[str, Sequence[str]], backfilling: bool
+    ) -> None: ...
+
+
+class ViewMaterializer(Protocol):
+    """The materializer, as the loop uses it; see `spark_bridge.materializer.Materializer`."""
+
+    def open(self, views: Mapping[str, ViewVersion], epoch: int, ingested: Set[str]) -> None: ...
+
+    def declare(
+        self,
+        definitions: Sequence[ViewDefinition],
+        schemas: Mapping[str, pa.Schema | None],
+        known: Mapping[str, CatalogView],
+    ) -> Declaration: ...
+
+    def drop(self, name: str) -> None: ...
+
+    def run_epoch(
+        self, epoch: int, blocks: Mapping[str, Sequence[Block]], corrections: Sequence[Correction]
+    ) -> EpochViews: ...
+
+    def backfill(self) -> bool: ...
+
+    def tidy(self) -> None: ...
+
+    def close(self) -> None: ...
+
+    def shown(self) -> list[ShownView]: ...
+
+    def columns(self) -> dict[str, tuple[str, ...]]: ...
+
+    @property
+    def has_news(self) -> bool: ...
+
+    @property
+    def behind(self) -> frozenset[str]: ...
+
+    @property
+    def backfilling(self) -> dict[str, float]: ...
+
+    @property
+    def blocked(self) -> dict[str, tuple[str, ...]]: ...
+
+
+@dataclass(frozen=True)
+class _Taken:
+    """An epoch that is not materialized yet.
 
     Args:
-        client: of the coordinator.
-        root: the root with the views.
+        epoch: the epoch.
+        times: measures the work on it.
+        awaits: the reason of the wait, if it must wait.
+    """
+
+    epoch: EpochBlocks
+    times: WorkTimes
+    awaits: str
+
+
+class MaterializerLoop:
+    """Materializes one epoch after the other; an error of a turn ends the attempt.
+
+    Between two epochs, backfills get pieces of their history; the next epoch records their progress.  No turn waits
+    for Spark or for a schema: a later turn looks again.
+
+    Args:
+        client: of the merger and the coordinator.
         definitions: the declared views.
-        spark: the session, when it has started; until then, epochs without rows pass.
         recovered: the state at the beginning of the attempt.
-        schemas: gives the present schema of every source; None before it is decided.
+        schemas: returns the present schema of every source; None before it is decided.
         has_files: whether files are in flight, as far as this process knows.
-        materialized, replacing: see `Materializer`.
-        open_history: gives a backfill the rows from before it.
+        spark_is_up: whether the start of Spark is over; until then, epochs without rows pass, except on a root without
+            views when a schema is known: its next epoch shows the views.
+        make_materializer: makes the materializer, once; raises the error of a failed start.
         clock: times the records of progress.
+        record_every_s: seconds between two epochs that record progress of a backfill without new rows.
     """
 
     def __init__(
         self,
         *,
-        client: RunClient,
-        root: Location,
+        client: EpochClient,
         definitions: Sequence[ViewDefinition],
-        spark: Future[Any],
         recovered: Recovered,
         schemas: Callable[[], Mapping[str, pa.Schema | None]],
         has_files: Callable[[], bool],
-        materialized: Collection[str],
-        replacing: Collection[str],
-        open_history: OpenHistory,
+        spark_is_up: Callable[[], bool],
+        make_materializer: Callable[[], ViewMaterializer],
         clock: Clock,
+        record_every_s: float = _RECORD_EVERY_S,
     ) -> None:
-        self._client, self._root, self._clock = client, root, clock
+        self._client, self._clock, self._record_every_s = client, clock, record_every_s
         self._definitions = {definition.name: definition for definition in definitions}
-        self._spark, self._recovered, self._schemas, self._has_files = spark, recovered, schemas, has_files
-        self._materialized, self._replacing, self._open_history = materialized, replacing, open_history
-        self._materializer: Materializer | None = None
+        self._recovered, self._schemas, self._has_files = recovered, schemas, has_files
+        self._spark_is_up, self._make_materializer = spark_is_up, make_materializer
+        self._materializer: ViewMaterializer | None = None
+        self._taken: _Taken | None = None
         self._known = dict(recovered.catalog_views)
         self._declared: Mapping[str, pa.Schema | None] | None = None
         self._changes: deque[tuple[Callable[[], None], Future[None]]] = deque()
-        self._is_waiting = True
+        self._is_busy, self._is_waiting = False, True
         self._recorded_s = float("-inf")
         self._told_catching_up = False
-        self._ended = threading.Event()
-        self._view_classes: Mapping[str, str] = {}
+        self._view_classes: Mapping[str, ViewClass] = {}
         self._must_look, self._looked_s = False, float("-inf")
         self.views: Mapping[str, ViewStatus] = {}
         self.backfills: Mapping[str, BackfillStatus] = {}
-        self.failure: Exception | None = None
-        self._thread = threading.Thread(target=self._run, name="materializer", daemon=True)
-        self._thread.start()
 
-    def begin_end(self) -> None:
-        """Stops taking epochs."""
-        self._ended.set()
+    def turn(self) -> Turn:
+        """Takes one epoch to the views, or a piece of history to a backfill."""
+        taken = self._taken = self._taken or self._next()
+        if taken is None:
+            self._is_busy = self._catch_up()
+            if self._must_look:
+                self._look_at_views()
+            return Turn.BUSY if self._is_busy else Turn.IDLE
+        if not self._is_ready(taken.epoch):
+            return Turn.WAITS
+        report = self._materialize(taken)
+        if taken.epoch.barrier.is_stop:
+            self._look_at_views()  # for the last status
+        self._client.collect(report)
+        self._taken = None
+        self._recorded_s = self._clock.monotonic()
+        if taken.epoch.barrier.is_stop:
+            return Turn.OVER
+        self._tell_if_changed()
+        self._must_look = True
+        if self._clock.monotonic() >= self._looked_s + _LOOK_EVERY_S:
+            self._look_at_views()
+        if self._materializer is not None:
+            self._materializer.tidy()
+        return Turn.BUSY
 
-    def join(self) -> None:
-        """Waits for the end of the thread, and of its Spark job."""
-        self._thread.join()
+    def close(self) -> None:
+        """Ends the materializer, and the changes of views that wait; no turn follows."""
         for _, change in self._changes:
             change.set_exception(RunFailedError("the attempt ended before the views could change"))
         if self._materializer is not None:
@@ -118,35 +200,16 @@ class MaterializerLoop:
         self._changes.append((change, future))
         return future
 
-    def _run(self) -> None:
-        try:
-            is_busy = False
-            while not self._ended.is_set():
-                if self._spark.done() or not any(self._schemas().values()):
-                    self._declare()
-                if self._spark.done():
-                    self._carry_out_changes()
-                epoch = self._client.next_epoch(0 if is_busy else _POLL_S)
-                if epoch is None:
-                    is_busy = self._catch_up()
-                    if self._must_look:
-                        self._look_at_views()
-                    continue
-                report = self._materialize(epoch)
-                if report is None:
-                    return
-                self._client.collect(report)
-                self._recorded_s = self._clock.monotonic()
-                if epoch.barrier.is_stop:
-                    return
-                self._tell_if_changed()
-                self._must_look = True
-                if self._clock.monotonic() >= self._looked_s + _LOOK_EVERY_S:
-                    self._look_at_views()
-                if self._materializer is not None:
-                    self._materializer.tidy()
-        except Exception as error:
-            self.failure = error
+    def _next(self) -> _Taken | None:
+        spark_is_up = self._spark_is_up()
+        if spark_is_up or not any(self._schemas().values()):
+            self._declare()
+        if spark_is_up:
+            self._carry_out_changes()
+        epoch = self._client.next_epoch(0 if self._is_busy else POLL_S)
+        if epoch is None:
+            return None
+        return _Taken(epoch, WorkTimes(self._clock), _WAITED if self._spark_is_up() else _STARTED)
 
     # -- views -----------------------------------------------------------------------------------------------------
 
@@ -220,11 +283,7 @@ class MaterializerLoop:
     @property
     def _is_record_due(self) -> bool:
         """The last epoch is older than the interval of records."""
-        return self._clock.monotonic() >= self._recorded_s + _RECORD_EVERY_S
-
-    def _block(self, source: str, table: pa.Table) -> Block:
-        reference = table if table.nbytes < _REFERENCE_FROM_BYTES else self._client.put(table)
-        return Block(MATERIALIZER, source, reference, table.num_rows, table.nbytes, tuple(table.column_names))
+        return self._clock.monotonic() >= self._recorded_s + self._record_every_s
 
     def _shown_backfills(self) -> Mapping[str, BackfillStatus]:
         assert self._materializer is not None
@@ -270,31 +329,18 @@ class MaterializerLoop:
 
     # -- epochs ----------------------------------------------------------------------------------------------------
 
-    def _started(self) -> Materializer:
+    def _started(self) -> ViewMaterializer:
         if self._materializer is None:
-            self._materializer = Materializer(
-                self._spark.result(),
-                self._root,
-                self._clock,
-                materialized=self._materialized,
-                replacing=self._replacing,
-                open_history=self._open_history,
-                put_block=self._block,
-            )
+            self._materializer = self._make_materializer()
             self._materializer.open(self._recovered.views, self._recovered.epoch, self._recovered.ingested)
         return self._materializer
 
-    def _materialize(self, epoch: EpochBlocks) -> CollectReport | None:
-        """Materializes an epoch; None if the attempt ends before."""
-        if epoch.barrier.kind is BarrierKind.INITIAL or (
-            self._materializer is None and not epoch.blocks and not epoch.corrections
-        ):
+    def _materialize(self, taken: _Taken) -> CollectReport:
+        """Materializes an epoch that is ready."""
+        epoch, times = taken.epoch, taken.times
+        if self._passes(epoch):
             return CollectReport(MATERIALIZER, epoch.epoch)
-        times = WorkTimes(self._clock)
-        with times.timed(_WAITED if self._spark.done() else _STARTED):
-            while not self._spark.done() or not self._is_known(epoch):
-                if self._ended.wait(_POLL_S):
-                    return None
+        times.add(taken.awaits, 0.0)
         with times.timed(_DECLARED):
             self._declare()
         began_s = times.seconds
@@ -310,6 +356,22 @@ class MaterializerLoop:
             work_s=times.seconds,
             work=(*times.spans, *(replace(span, start_s=began_s + span.start_s) for span in done.work)),
         )
+
+    def _passes(self, epoch: EpochBlocks) -> bool:
+        """Whether the epoch changes no view: the initial one, and one without rows before Spark or a schema."""
+        if epoch.barrier.kind is BarrierKind.INITIAL:
+            return True
+        is_empty = self._materializer is None and not epoch.blocks and not epoch.corrections
+        return is_empty and not self._shows_first_views
+
+    @property
+    def _shows_first_views(self) -> bool:
+        """Whether the next epoch is the first one of the root with a view."""
+        is_first = bool(self._definitions) and not any(map(is_view, self._known))
+        return is_first and any(schema is not None for schema in self._schemas().values())
+
+    def _is_ready(self, epoch: EpochBlocks) -> bool:
+        return self._passes(epoch) or (self._spark_is_up() and self._is_known(epoch))
 
     def _is_known(self, epoch: EpochBlocks) -> bool:
         """Whether the schemas in this process have every column of the epoch."""

@@ -38,7 +38,11 @@ class DiscoveryTotals:
             return lister
         listed = lister if _is_later(lister.listed_at, before.listed_at) else before
         messages = _sum(before.messages, lister.messages)
-        return replace(lister, messages=messages, listed_at=listed.listed_at, found=listed.found)
+        # A new attempt needs two listings to find the missing files again.
+        paused = lister.paused_removals if lister.listings > 1 else before.paused_removals
+        return replace(
+            lister, messages=messages, listed_at=listed.listed_at, found=listed.found, paused_removals=paused
+        )
 
     def progress(self, state: RunState) -> dict[str, DiscoveryProgress]:
         """Source → progress of its discovery, in a state of the present attempt."""
@@ -59,7 +63,7 @@ class DiscoveryTotals:
                 received=messages.received,
                 redelivered=messages.redelivered,
             )
-        return DiscoveryProgress(lister.listed_at, lister.found, lister.period_s, queue)
+        return DiscoveryProgress(lister.listed_at, lister.found, lister.period_s, queue, lister.paused_removals)
 
 
 def _sum(before: MessageProgress | None, now: MessageProgress | None) -> MessageProgress | None:
@@ -134,6 +138,7 @@ class RunProgress:
                 oldest_unfinished_epochs=0 if unfinished is None else unfinished.epochs,
                 listed_at=found.listed_at,
                 found=found.found,
+                paused_removals=found.paused_removals,
                 messages=self._messages(found),
                 **counts,
             )

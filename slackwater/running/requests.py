@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from actors.files import PathKey, RetriedFile
-from actors.protocol.barrier import FlowCommand, Mutation, Pause, Retry, Stop, Throttle
+from actors.protocol.barrier import AllowRemovals, FlowCommand, Mutation, Pause, Retry, Stop, Throttle
 from slackwater.commands.retry import quarantined_files
 from state.errors import CommandRefusedError, NotFoundError, RunFailedError
 from state.store.root import Root
@@ -120,10 +120,7 @@ class RunRequests:
 
     def retry(self, source: str | None = None, file: str | None = None) -> int:
         """Puts quarantined files back into the queue, see `Run.retry`."""
-        if source is not None and source not in self._sources:
-            raise NotFoundError(
-                f"the running pipeline has no source {source!r}; its sources are: {', '.join(self._sources)}"
-            )
+        self._require_source(source)
         with self._retrying:
             wanted = {_try_of(each) for each in self._quarantined(source, file)}
             total = len(wanted)
@@ -138,6 +135,22 @@ class RunRequests:
                 if self.carry_out(attempt, Retry(tuple(files))):
                     wanted.difference_update(map(_try_of, files))
             return total
+
+    def allow_removals(self, source: str | None = None) -> int:
+        """Lets missing files leave the views, see `Run.allow_removals`."""
+        self._require_source(source)
+        attempt = self.running_attempt()
+        paused = {
+            each.source: each.paused_removals
+            for each in attempt.state.lists
+            if each.paused_removals and source in (None, each.source)
+        }
+        if paused and not self.carry_out(attempt, AllowRemovals(frozenset(paused))):
+            raise CommandRefusedError(
+                "the run recovers from a failure, and lists its files again; ask again when `status` shows the paused "
+                "removals"
+            )
+        return sum(paused.values())
 
     def wait_over(self, timeout_s: float | None = None) -> bool:
         """Waits until the run is over, at most `timeout_s` seconds.  Returns whether it is over."""
@@ -166,6 +179,12 @@ class RunRequests:
         return self._await_request(attempt, number)
 
     # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _require_source(self, source: str | None) -> None:
+        if source is not None and source not in self._sources:
+            raise NotFoundError(
+                f"the running pipeline has no source {source!r}; its sources are: {', '.join(self._sources)}"
+            )
 
     def _quarantined(self, source: str | None, file: str | None = None) -> list[RetriedFile]:
         files = quarantined_files(self._root.open(read_only=True), source, file)

@@ -28,7 +28,6 @@ class Run:
 
     def __init__(self, definition: PipelineDefinition, control: RunControl) -> None:
         self._definition, self._control = definition, control
-        self._mark_was_reached = False
 
     def __enter__(self) -> Run:
         return self
@@ -73,9 +72,8 @@ class Run:
         """Waits until the run is over, or has caught up.
 
         Args:
-            until: `"caught_up"`: every object of a listing that began after the start is done, quarantined or
-                vanished, and committed; after a call that returned True, the next call needs a listing that begins
-                after it.  None: only the end of the run.
+            until: `"caught_up"`: every object of a listing that begins after this call is done, quarantined or
+                vanished, and committed.  None: only the end of the run.
             timeout_s: the longest wait in seconds; None waits forever.
 
         Returns:
@@ -86,18 +84,17 @@ class Run:
         """
         if until not in (None, CAUGHT_UP):
             raise SettingsError(f"until={until!r}: give None or {CAUGHT_UP!r}")
-        if until == CAUGHT_UP and self._mark_was_reached and not self._control.is_over:
-            self._control.renew_mark()
-        with self._control.news:
-            reached = self._control.news.wait_for(lambda: self._is_over(until), timeout_s)
-            self._mark_was_reached = reached and until == CAUGHT_UP
+        reached = self._control.wait(timeout_s) if until is None else self._control.catch_up(timeout_s)
+        return self._or_failure(reached)
+
+    def _wait_since_start(self, until: Literal["caught_up"] | None, timeout_s: float) -> bool:
+        """The same for `Pipeline.run`, which waits piece by piece: a listing that began after the start is enough."""
+        return self._or_failure(self._control.wait(timeout_s, since_start=until == CAUGHT_UP))
+
+    def _or_failure(self, reached: bool) -> bool:
         if self._control.failure is not None:
             raise self._control.failure
         return reached
-
-    def _is_over(self, until: str | None) -> bool:
-        caught_up = until == CAUGHT_UP and self._control.has_caught_up
-        return self._control.is_over or self._control.failure is not None or caught_up
 
     def pause(self) -> None:
         """Pauses listing and reading from the next barrier on; rows that are read are committed."""
@@ -153,6 +150,24 @@ class Run:
             CommandRefusedError: the run ends.
         """
         return self._control.requests.retry(source, file)
+
+    def allow_removals(self, source: str | None = None) -> int:
+        """Lets missing files leave the views whose removal is paused; see `max_removed_share` of `Pipeline.source`.
+
+        Returns when a listing is asked for; the rows of the files that it lacks, too, leave the views in the epochs
+        after it.  `SourceStatus.paused_removals` tells what is paused.
+
+        Args:
+            source: only files of this source.
+
+        Returns:
+            The number of files.
+
+        Raises:
+            NotFoundError: there is no such source.
+            CommandRefusedError: the run ends, or recovers from a failure.
+        """
+        return self._control.requests.allow_removals(source)
 
     def reingest(self, file: str, source: str | None = None) -> int:
         """Reads files of materialized sources again, in their present versions.
@@ -272,6 +287,12 @@ class Run:
             f'first {backfill.missing[0]}; restore them and start again, or declare the view with on_missing="allow"'
             for name, backfill in self._control.backfills.items()
             if backfill.missing
+        ]
+        notes += [
+            f"source {name}: removals are paused, {counted(source.paused_removals, 'missing file')} stayed in the "
+            "views; restore the files, or let them go: slackwater allow-removals ROOT in a run, or max_removed_share"
+            for name, source in sources.items()
+            if source.paused_removals
         ]
         notes += [
             f"source {name}: {counted(source.quarantined, 'file')} quarantined; see slackwater files ROOT "

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import structlog
 
@@ -19,10 +18,11 @@ from actors.sources.discovery import Notifications
 from actors.sources.pipeline_definition import PipelineDefinition
 from slackwater.observability.run_observer import RunObserver
 from slackwater.running.attempt import Attempt
-from slackwater.running.command_loop import CommandLoop
+from slackwater.running.command_loop import POLL_S, CommandLoop
 from slackwater.running.commanded_run import CommandedRun
 from slackwater.running.corrections import Corrections
 from slackwater.running.flow_meter import FlowMeter
+from slackwater.running.loop_thread import LoopThread
 from slackwater.running.progress import RunProgress
 from slackwater.running.requests import RunRequests
 from slackwater.running.shipped_code import runtime_environment
@@ -33,17 +33,27 @@ from slackwater.status.startup_steps import StartupSteps
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.application.java import prepare_java
 from state.clock import Clock
-from state.errors import FencedError, RunFailedError, SlackwaterError
+from state.errors import RunFailedError, SlackwaterError
 from state.lance.lance_root import LanceRoot
 from state.ownership.command_inbox import CommandInbox
 from state.ownership.owner import Ownership
 from state.tables.records import Head
 
-_NEXT_ATTEMPT = sys.maxsize
 _SHOWN_PHASES = ("running", "paused", "stopping")
 # Ray and Spark are started by fork and exec: nothing of Lance runs in between.
 warnings.filterwarnings("ignore", message="lance is not fork-safe")
 _log = structlog.get_logger(actor="run")
+
+
+@dataclass(frozen=True)
+class _Mark:
+    """A moment of a run, as a mark of one attempt; every later attempt begins with a listing after it."""
+
+    attempt: int
+    number: int
+
+
+_SINCE_START = _Mark(1, 1)
 
 
 class RunControl:
@@ -76,9 +86,10 @@ class RunControl:
         self._started_s = clock.monotonic()
         self._seconds: float | None = None
         self._attempt: Attempt | None = None
+        self._begun: Attempt | None = None
+        self._number = 0
         self._backfills: Mapping[str, BackfillStatus] = {}
         self._views_seen: Mapping[str, ViewStatus] = {}
-        self._mark = 1
         self.news = threading.Condition()
         self.state = RunState(version=0, phase="starting", term=0, epoch=0)
         queues = {
@@ -102,7 +113,7 @@ class RunControl:
         self._owns_ray = self._start_ray(settings)
         inbox = CommandInbox(definition.root, clock)
         commanded = CommandedRun(self.requests, self.corrections, lambda: self.failure)
-        self._commands = CommandLoop(inbox, ownership, commanded)
+        self._commands = LoopThread("commands", CommandLoop(inbox, ownership, commanded).turn, POLL_S)
         self._thread = threading.Thread(target=self._control, name="run", daemon=True)
         self._thread.start()
 
@@ -113,8 +124,8 @@ class RunControl:
 
     @property
     def has_caught_up(self) -> bool:
-        """The last mark is reached."""
-        return self.state.reached_mark >= self._mark
+        """Everything that a listing after the start has found is committed."""
+        return self._is_reached(_SINCE_START)
 
     @property
     def spark_is_ready(self) -> bool:
@@ -172,23 +183,43 @@ class RunControl:
         """Returns when the run is over."""
         self._thread.join()
 
-    def renew_mark(self) -> None:
-        """From now on, `caught_up` needs a listing that begins after this call."""
-        while not self.is_over:
-            with self.news:
-                if (attempt := self._attempt) is None:
-                    self._mark = _NEXT_ATTEMPT
-                    return
+    def wait(self, timeout_s: float | None, *, since_start: bool = False) -> bool:
+        """Waits until the run is over or, with `since_start`, `has_caught_up`.  Returns whether that came in time."""
+        return self._wait(lambda: since_start and self.has_caught_up, timeout_s)
+
+    def catch_up(self, timeout_s: float | None) -> bool:
+        """Waits until all that is found by a listing after this call is committed, or the run is over.
+
+        Returns:
+            True if that came in time.
+        """
+        began_s = self._clock.monotonic()
+        mark = self._new_mark(timeout_s)
+        if timeout_s is not None:
+            timeout_s = max(0.0, timeout_s - (self._clock.monotonic() - began_s))
+        return self._wait(lambda: mark is not None and self._is_reached(mark), timeout_s)
+
+    def _wait(self, is_reached: Callable[[], bool], timeout_s: float | None) -> bool:
+        with self.news:
+            return self.news.wait_for(lambda: self.is_over or self.failure is not None or is_reached(), timeout_s)
+
+    def _new_mark(self, timeout_s: float | None) -> _Mark | None:
+        """Marks this moment; None if the coordinator did not answer in time."""
+        with self.news:
+            attempt, number = self._begun, self._number
+        if attempt is not None:
             try:
-                mark = attempt.mark()
+                mark = attempt.mark(timeout_s)
+                return None if mark is None else _Mark(number, mark)
             except RunFailedError:
-                mark = _NEXT_ATTEMPT
-            with self.news:
-                if self._attempt is attempt and mark != _NEXT_ATTEMPT:
-                    self._mark = mark
-                    return
-                # The attempt has died: the control thread sees it soon.
-                self.news.wait_for(lambda: self._attempt is not attempt or self.is_over)
+                # It has died: the control thread sees it soon.
+                pass
+        return _Mark(number + 1, _SINCE_START.number)
+
+    def _is_reached(self, mark: _Mark) -> bool:
+        if self._number == mark.attempt:
+            return self.state.reached_mark >= mark.number
+        return self._number > mark.attempt and self.state.reached_mark >= _SINCE_START.number
 
     def _control(self) -> None:
         """Runs attempts until one stops gracefully or no other may follow."""
@@ -242,6 +273,8 @@ class RunControl:
             spark=self._spark,
             clock=self._clock,
         )
+        with self.news:
+            self._begun, self._number = attempt, plan.number
         try:
             with self.startup.step("coordinator and actors"):
                 recovered = attempt.start()
@@ -250,8 +283,6 @@ class RunControl:
             self._ownership.update(term=recovered.term, phase="running")
             with self.news:
                 self._attempt, self.recovering = attempt, ""
-                if self._mark == _NEXT_ATTEMPT:
-                    self._mark = attempt.mark()
             self.requests.begin(attempt)
             attempt.follow(self._publish)
             return None
@@ -259,7 +290,8 @@ class RunControl:
             return error
         finally:
             with self.news:
-                self._attempt, self._backfills, self._views_seen = None, attempt.backfills, attempt.views
+                self._attempt = self._begun = None
+                self._backfills, self._views_seen = attempt.backfills, attempt.views
                 self.news.notify_all()
             self.requests.end()
             attempt.end()
@@ -279,8 +311,8 @@ class RunControl:
         self._ownership.update(phase="recovering", last_error=str(error))
         with self.news:
             self.recovering, self.recoveries = reason, self.recoveries + 1
-            # The first listing of the next attempt begins after every mark so far.
-            self._mark, self.state = 1, replace(state, reached_mark=0)
+            # An attempt that ends before its first state accuses no file of this one.
+            self.state = replace(state, reached_mark=0, files_at_once=following.files_at_once, suspects={})
         self._observe(at_once=True)
         with self.news:
             self.news.wait_for(lambda: self.requests.stopping, following.pause_s)
@@ -299,6 +331,7 @@ class RunControl:
     def _clean_up(self) -> None:
         """Ends Spark and Ray, and releases the root; only then is the run over."""
         self.requests.end(for_good=True)
+        self._commands.begin_end()
         self._observe(at_once=True)
         steps: list[Callable[[], None]] = [self._spark.end]
         if self._owns_ray:
@@ -335,10 +368,7 @@ class RunControl:
             self.news.notify_all()
 
     def _publish(self, state: RunState) -> None:
-        if self._ownership.lost:
-            raise FencedError(
-                f"{self._definition.root} was taken over by another process; this run has stopped for good"
-            )
+        self._ownership.check()
         before = self.state
         self.meter.observe(state, self.progress.sources(state))
         with self.news:

@@ -13,6 +13,7 @@ from typing import ClassVar
 
 from actors.protocol.run_state import CommittedEpoch
 from slackwater.status.run_status import RunReport, RunStatus
+from state.tables.records import ViewClass
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ class ViewShown:
 
     event: ClassVar[str] = "view_shown"
     view: str
-    view_class: str
+    view_class: ViewClass
 
 
 @dataclass(frozen=True)

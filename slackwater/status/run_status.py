@@ -9,6 +9,7 @@ from typing import Any
 
 from actors.protocol.reports import SourceProgress
 from actors.protocol.run_state import CommittedEpoch
+from state.tables.records import ViewClass
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,8 @@ class SourceStatus(SourceProgress):
         oldest_unfinished_epochs: epochs that this attempt has committed since then.
         listed_at: end of the last listing; None before the first.
         found: new and changed files in it; with a queue, those without an event.
+        paused_removals: missing files whose rows stay in the views until they are back or `Run.allow_removals` lets
+            them go.
         messages: the event queue; None without a queue, and before its first request.
         files_per_s: finished files each second, over the last seconds.
         rows_per_s: emitted rows each second.
@@ -68,6 +71,7 @@ class SourceStatus(SourceProgress):
     oldest_unfinished_epochs: int = 0
     listed_at: datetime | None = None
     found: int = 0
+    paused_removals: int = 0
     messages: MessageStatus | None = None
     files_per_s: float = 0.0
     rows_per_s: float = 0.0
@@ -99,7 +103,7 @@ class ViewStatus:
         behind_s: its delay behind the latest rows of its sources, in seconds: only a `full` view has one.
     """
 
-    view_class: str
+    view_class: ViewClass
     rows: int | None = None
     behind_s: float = 0.0
 

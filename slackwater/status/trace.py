@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -69,10 +69,10 @@ class Trace:
         )
 
 
-def trace_of(record: EpochRecord, records: Sequence[EpochRecord], owner: Owner | None) -> Trace:
-    """The trace of an epoch, from its record, the other records and the last status of its owner."""
+def trace_of(record: EpochRecord, following: EpochRecord | None, owner: Owner | None) -> Trace:
+    """The trace of an epoch, from its record, that of the next epoch and the last status of its owner."""
     kept = EpochTrace(phases(record.seconds)) if record.trace is None else EpochTrace.of_json(record.trace)
-    commit_s = _told_by_the_next(record, records)
+    commit_s = _told_by_the_next(record, following)
     if commit_s is None:
         commit_s = _told_by_the_owner(record.epoch, owner)
     return Trace.of(record.epoch, record.committed_at, record.counts, kept, commit_s)
@@ -89,8 +89,7 @@ def phases(seconds: EpochSeconds) -> tuple[Span, ...]:
     )
 
 
-def _told_by_the_next(record: EpochRecord, records: Iterable[EpochRecord]) -> float | None:
-    following = next((each for each in records if each.epoch > record.epoch), None)
+def _told_by_the_next(record: EpochRecord, following: EpochRecord | None) -> float | None:
     if following is None or following.trace is None:
         return None
     before = EpochTrace.of_json(following.trace).commit_before

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from actors.telemetry.logging import redact
-from actors.telemetry.text import visible
 from state.errors import OwnedError, SlackwaterError, UsageError
+from state.visible import visible
 
 FAILURE = 1
 USAGE = 2

@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
-from actors.telemetry.text import visible
+from state.visible import visible
 
 _GAP = 2
 _SHORTEST_NAME, _LONGEST_NAME = 10, 32

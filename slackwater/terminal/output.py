@@ -9,12 +9,12 @@ from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from actors.telemetry.text import visible, visible_json
 from slackwater.status.text import jsonable
+from slackwater.terminal.safe_console import SafeConsole
+from state.visible import visible, visible_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,7 +29,7 @@ class Output:
 
     def __init__(self, json: bool = False) -> None:
         self.json = json
-        self.console = Console(soft_wrap=False, highlight=False)
+        self.console = SafeConsole()
 
     def table(self, table: pa.Table, title: str | None = None) -> None:
         """Prints every row of an Arrow table."""
@@ -43,9 +43,8 @@ class Output:
             self._laid_out(rows, columns, title)
         else:
             if title:
-                sys.stdout.write(f"# {title}\n")
-            lines = [columns, *([_plain(row[column]) for column in columns] for row in rows)]
-            sys.stdout.writelines("\t".join(line) + "\n" for line in lines)
+                sys.stdout.write(f"# {visible(title)}\n")
+            self.lines([columns, *([row[column] for column in columns] for row in rows)])
 
     def document(self, value: Any) -> None:
         """Prints one JSON document.  Epochs are text: they do not fit the numbers of every reader."""
@@ -69,10 +68,11 @@ class Output:
             self.console.print(Text(visible(text, keep="\n")), soft_wrap=True)
 
     def _laid_out(self, rows: Sequence[Mapping[str, Any]], columns: Sequence[str], title: str | None) -> None:
-        table = Table(title=title, title_justify="left", header_style="bold", show_edge=False, pad_edge=False)
+        shown = None if title is None else visible(title)
+        table = Table(title=shown, title_justify="left", header_style="bold", show_edge=False, pad_edge=False)
         for column in columns:
             numeric = any(isinstance(row[column], (int, float, Decimal)) for row in rows)
-            table.add_column(column, justify="right" if numeric else "left", overflow="fold")
+            table.add_column(Text(_plain(column)), justify="right" if numeric else "left", overflow="fold")
         for row in rows:
             table.add_row(*(Text(_human(row[column])) for column in columns))
         self.console.print(table)

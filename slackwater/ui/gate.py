@@ -35,7 +35,9 @@ class AccessToken:
     def is_said_by(self, authorization: str) -> bool:
         """True if a header `Authorization` has the token; the comparison takes constant time."""
         scheme, _, said = authorization.partition(" ")
-        return hmac.compare_digest(said.strip().encode(), self.text.encode()) and scheme.lower() == "bearer"
+        # The server keeps bytes that are not UTF-8 as halves of characters.
+        text = said.strip().encode("utf-8", "surrogatepass")
+        return hmac.compare_digest(text, self.text.encode()) and scheme.lower() == "bearer"
 
     @classmethod
     def chosen(cls, host: str, file: Path | None, environment: Mapping[str, str]) -> AccessToken | None:

@@ -7,6 +7,7 @@ import hashlib
 import json
 import mimetypes
 import socket
+from bisect import bisect_left
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -49,7 +50,8 @@ class PageServer:
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="ui")
         read = self._documents
         self._now = SharedAnswer(partial(self._in_thread, read.now), clock)
-        self._epochs = SharedAnswer(partial(self._in_thread, read.epochs), clock)
+        self._epochs = SharedAnswer(partial(self._in_thread, read.epochs, None, _MOST_ROWS), clock)
+        self._epoch_numbers = SharedAnswer(partial(self._in_thread, read.epoch_numbers), clock)
         self._sources = SharedAnswer(partial(self._in_thread, read.sources), clock)
         self._views = SharedAnswer(partial(self._in_thread, read.views), clock)
         self._runner = web.AppRunner(self._application(Gate(token)), access_log=None, shutdown_timeout=1.0)
@@ -99,12 +101,15 @@ class PageServer:
     async def _get_epochs(self, request: web.Request) -> web.Response:
         """The last epochs, or the epochs before or after a given one."""
         limit = _limit(request)
-        epochs = await self._epochs.get()
         before, after = _epoch(request, "before"), _epoch(request, "after")
-        asked = [row for row in epochs if before is None or int(row["epoch"]) < before]
-        shown = [row for row in asked[-limit:] if after is None or int(row["epoch"]) > after]
+        if before is None:
+            epochs = await self._epochs.get()
+        else:
+            epochs = await self._in_thread(self._documents.epochs, before, limit)
+        shown = [row for row in epochs[-limit:] if after is None or int(row["epoch"]) > after]
         first = int(shown[0]["epoch"]) if shown else 0
-        return _answer(request, {"epochs": shown, "earlier": sum(int(row["epoch"]) < first for row in epochs)})
+        numbers = await self._epoch_numbers.get()
+        return _answer(request, {"epochs": shown, "earlier": bisect_left(numbers, first)})
 
     async def _get_sources(self, request: web.Request) -> web.Response:
         return _answer(request, await self._sources.get())

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import codecs
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as kinds
 
 import slackwater
 from actors.telemetry.logging import redact
@@ -20,6 +24,8 @@ from state.ownership.owner import Owner
 
 _LONGEST_CELL = 500
 _LONGEST_RAW = 4096
+_LARGEST_NESTED = 64 << 10
+_MOST_SAMPLE_BYTES = 32 << 20
 
 
 def cell(value: Any) -> Any:
@@ -30,6 +36,32 @@ def cell(value: Any) -> Any:
     if isinstance(plain, str) and len(plain) > _LONGEST_CELL:
         return f"{plain[:_LONGEST_CELL]}… ({len(plain):,} characters)"
     return plain
+
+
+def cells(column: pa.ChunkedArray) -> list[Any]:
+    """The values of a column as `cell`; a long one is cut before it becomes an object of Python."""
+    kind = column.type
+    if kinds.is_string(kind) or kinds.is_large_string(kind):
+        begin, lengths = pc.utf8_slice_codeunits(column, 0, _LONGEST_CELL), pc.utf8_length(column)
+        return [_cut(text, text, length, "characters") for text, length in _pairs(begin, lengths)]
+    if kinds.is_binary(kind) or kinds.is_large_binary(kind):
+        begin, lengths = pc.binary_slice(column, 0, _LONGEST_CELL // 2), pc.binary_length(column)
+        return [_cut(raw, raw and raw.hex(), length, "bytes") for raw, length in _pairs(begin, lengths)]
+    if kinds.is_nested(kind):
+        return [_nested(column.slice(row, 1)) for row in range(len(column))]
+    return list(map(cell, column.to_pylist()))
+
+
+def _pairs(first: pa.ChunkedArray, second: pa.ChunkedArray) -> Iterator[tuple[Any, Any]]:
+    return zip(first.to_pylist(), second.to_pylist(), strict=True)
+
+
+def _cut(begin: str | bytes | None, text: str | None, length: int, unit: str) -> str | None:
+    return text if begin is None or len(begin) == length else f"{text}… ({length:,} {unit})"
+
+
+def _nested(row: pa.ChunkedArray) -> Any:
+    return cell(row[0].as_py()) if row.nbytes <= _LARGEST_NESTED else f"… ({row.nbytes:,} bytes)"
 
 
 def raw_text(raw: bytes) -> str:
@@ -76,16 +108,21 @@ class RootDocuments:
             }
         )
 
-    def epochs(self) -> list[Document]:
-        """Every retained epoch, the oldest first, with the names of the views that it changed."""
-        before: dict[str, tuple[str, int]] = {}
+    def epochs(self, before: int | None, limit: int) -> list[Document]:
+        """The last epochs before one, the oldest first, with the names of the views that each changed."""
+        earlier: dict[str, tuple[str, int]] = {}
         found = []
-        for row in self._store.epochs().to_pylist():
+        for row in self._store.epochs(before=before, limit=limit + 1).to_pylist():
             views = {view["name"]: (view["path"], view["version"]) for view in row.pop("views")}
-            changed = sorted(name for name, version in views.items() if before and before.get(name) != version)
-            before = views
+            changed = sorted(name for name, version in views.items() if earlier and earlier.get(name) != version)
+            earlier = views
             found.append(_plain({**row, "changed": changed}))
-        return found
+        return found[-limit:]
+
+    def epoch_numbers(self) -> list[int]:
+        """Every retained epoch, the oldest first."""
+        numbers: list[int] = self._store.epoch_times()["epoch"].to_pylist()
+        return numbers
 
     def sources(self) -> Document:
         """The sources, with the number of their files in each status."""
@@ -109,14 +146,14 @@ class RootDocuments:
         return _plain({"epoch": latest or None, "views": views, "backfills": self._store.backfills().to_pylist()})
 
     def sample(self, view: str, limit: int) -> Document:
-        """Some rows of a view at the last epoch."""
+        """The first rows of a view at the last epoch; fewer than `limit` if they are large."""
         snapshot = self._store.snapshot()
         shown = snapshot.view(view)
         schema = shown.schema
-        rows = shown.head(limit).select(schema.names[:_MOST_COLUMNS])
+        rows = shown.head(limit, columns=schema.names[:_MOST_COLUMNS], max_bytes=_MOST_SAMPLE_BYTES)
         columns = [{"name": field.name, "type": str(field.type)} for field in rows.schema]
         # A row is a list: a column name may equal a built-in property of JavaScript objects.
-        cells = zip(*(map(cell, rows[name].to_pylist()) for name in rows.column_names), strict=True)
+        sample = zip(*map(cells, rows.columns), strict=True)
         return _plain(
             {
                 "view": view,
@@ -124,7 +161,7 @@ class RootDocuments:
                 "rows": shown.count_rows(),
                 "columns": columns,
                 "left_out": len(schema.names) - len(columns),
-                "sample": list(cells),
+                "sample": list(sample),
             }
         )
 

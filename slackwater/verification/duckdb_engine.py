@@ -48,7 +48,7 @@ class DuckDbEngine:
         place = str(scratch).replace("'", "''")
         # The query of a view comes from the root: it may read, write and load nothing but the tables.
         self._duckdb.execute(
-            "SET TimeZone = 'UTC'; SET autoinstall_known_extensions = false; "
+            "SET TimeZone = 'UTC'; SET autoinstall_known_extensions = false; SET python_enable_replacements = false; "
             f"SET allowed_directories = ['{place}']; SET enable_external_access = false; SET lock_configuration = true"
         )
 
@@ -80,13 +80,28 @@ class DuckDbEngine:
             raise
 
     def answer(self, view: CatalogView, schema: pa.Schema) -> pa.Table:
-        query = self._query(view)
         try:
-            # The line end closes a comment of the query.
-            answer = self._duckdb.sql(f"SELECT * FROM ({query.strip().rstrip(';')}\n)").to_arrow_table()
+            answer = self._answer(view).to_arrow_table()
         except self._error as error:
             raise CannotComputeError(first_line(error)) from error
         return _in_types_of(schema, answer)
+
+    def _answer(self, view: CatalogView) -> Any:
+        """The lazy answer to the user's query, or to the text of the root, once that is one SELECT over its sources."""
+        query = self._query(view)
+        if view.name in self._queries:
+            # The line end closes a comment of the query.
+            return self._duckdb.sql(f"SELECT * FROM ({query.strip().rstrip(';')}\n)")
+        statements = self._duckdb.extract_statements(query)
+        kinds = [statement.type.name for statement in statements]
+        if kinds != ["SELECT"]:
+            raise CannotComputeError(f"the view is not one SELECT; it is {', '.join(kinds) or 'empty'}")
+        sources = {name.casefold() for name in view.sources}
+        tables = {name.casefold() for name in self._duckdb.get_table_names(query)}
+        if not tables or not tables <= sources:
+            others = ", ".join(sorted(tables - sources)) or "no source"
+            raise CannotComputeError(f"the view reads {others}; its sources are {', '.join(view.sources)}")
+        return self._duckdb.sql(statements[0])
 
     def _insert(self, files: IngestedFiles, local: Path) -> None:
         source, total = files.source, 0

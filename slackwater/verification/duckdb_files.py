@@ -47,6 +47,8 @@ class DuckDbFiles:
             CannotComputeError: DuckDB has no counterpart to the reader of the source.
         """
         format = self._source.format
+        if self._source.timestamps != "exact":
+            raise self._cannot("DuckDB rounds the digits of times below microseconds, and the source leaves them out")
         if isinstance(format, Parquet):
             rows = self._duckdb.read_parquet(path)
             return rows if all_fit else rows.filter(self._fits(rows.columns))

@@ -26,9 +26,11 @@ from actors.sources.source import SourceDefinition
 from slackwater.reading.recorded_source import IngestedFile
 from slackwater.verification.engine import CannotComputeError, WrongLedgerError, query_of
 from slackwater.verification.ingested_files import IngestedFiles
+from spark_bridge.analysis.analysis import analyse
 from spark_bridge.analysis.columns import visible_schemas
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.catalyst.epoch_timestamps import uses_epoch_timestamps
+from spark_bridge.session.borrowed_session import confined_session
 from spark_bridge.session.local_session import session_at_hand
 from spark_bridge.session.settings import SparkSettings
 from spark_bridge.views.recomputation import is_same_view, recompute
@@ -61,6 +63,7 @@ class SparkEngine:
     ) -> None:
         self._ansi, self._functions, self._settings = ansi, functions, settings
         self._spark = spark
+        self._confined_session: SparkSession | None = None
         self._resources = ExitStack()
         self._schemas: dict[str, pa.Schema] = {}
         self._directories: dict[str, Path] = {}
@@ -87,7 +90,7 @@ class SparkEngine:
         source = files.source
         # The run applied the limit of bad records already.
         limits = replace(self._settings.limits, max_bad_records=sys.maxsize)
-        reader = reader_for(source.definition.format, limits)
+        reader = reader_for(source.definition.format, limits, source.definition.timestamps)
         part, nbytes, number = [source.schema.empty_table()], 0, 0
         for file, content in files:
             for piece in _ingested(reader, file, content, source.definition, self._settings.piece_bytes):
@@ -104,7 +107,8 @@ class SparkEngine:
         schemas = visible_schemas({name: self._schemas[name] for name in view.sources}, view)
         try:
             definition = self._definition(view, schemas)
-            return recompute(self._session(), definition, schemas, self._directories, schema)
+            session = self._session() if definition.query is None else self._confined()
+            return recompute(session, definition, schemas, self._directories, schema)
         except ViewError as error:
             raise CannotComputeError(str(error)) from error
 
@@ -114,10 +118,19 @@ class SparkEngine:
             self._spark = self._resources.enter_context(at_hand)
         return self._spark
 
+    def _confined(self) -> SparkSession:
+        """The session for texts out of the root."""
+        if self._confined_session is None:
+            self._confined_session = confined_session(self._session(), SparkSettings(ansi=self._ansi))
+        return self._confined_session
+
     def _definition(self, view: CatalogView, schemas: Mapping[str, pa.Schema]) -> ViewDefinition:
         query = query_of(view)
         if query is not None:
-            return ViewDefinition(view.name, query=query)
+            # Analysed as a declared view is, because `recompute` runs whatever the text says.
+            definition = ViewDefinition(view.name, query=query, on_full="allow")
+            analyse(self._confined(), definition, schemas, materialized=schemas)
+            return definition
         definition = self._functions[view.name]
         if not is_same_view(self._session(), definition, schemas, view.identity):
             raise CannotComputeError(f"{view.name} of the application is not the function that the view was made by")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from actors.settings import FetchSettings
+from actors.sources.source import SourceDefinition
 from slackwater.reading.recorded_source import RecordedSource, recorded_definition, recorded_sources
 from slackwater.reading.view import View
 from slackwater.verification.comparison import differences
@@ -53,6 +54,7 @@ class Verifier:
         engine: one of `ENGINES`.
         duckdb_queries: view → the query for DuckDB in place of the view's own text.
         spark: a session to use instead of a local one.
+        follow_sources: whether a source is read at the URL that the root names, even if the pipeline does not.
         on_step: called at each step.
 
     Raises:
@@ -69,6 +71,7 @@ class Verifier:
         engine: str = "auto",
         duckdb_queries: Mapping[str, str] | None = None,
         spark: SparkSession | None = None,
+        follow_sources: bool = False,
         on_step: OnStep = lambda step: None,
     ) -> None:
         if engine not in ENGINES:
@@ -78,6 +81,7 @@ class Verifier:
         self._root, self._store, self._record = root, store, record
         self._functions: Mapping[str, ViewDefinition] = {} if pipeline is None else pipeline.views
         self._locations = [] if pipeline is None else [source.location for source in pipeline.sources.values()]
+        self._has_pipeline, self._follows = pipeline is not None, follow_sources
         self._settings = FetchSettings() if pipeline is None else pipeline.settings.fetch
         self._queries = duckdb_queries or {}
         self._engine, self._spark, self._on_step = engine, spark, on_step
@@ -88,7 +92,9 @@ class Verifier:
 
         Raises:
             StorageError: the root cannot be read.
+            UsageError: there is neither a pipeline nor leave to follow the URLs of the root.
         """
+        self._require_leave()
         records = {record.epoch: record for record in self._store.epochs()}
         checks: dict[str, ViewCheck] = {}
         for epoch, views in self._views_by_ledger().items():
@@ -100,6 +106,21 @@ class Verifier:
         checks.update({name: self._check_rows(name) for name in self._record.views if is_stored_rows(name)})
         return Verification(self._record.epoch, tuple(checks[name] for name in self._record.views if name in checks))
 
+    def _require_leave(self) -> None:
+        """Refuses to read what only the root names, if there is no pipeline that could name it too."""
+        if self._has_pipeline or self._follows:
+            return
+        read = {name for view in self._record.views if is_view(view) for name in self._catalog.views[view].sources}
+        if read:
+            places = ", ".join(f"{name}: {self._recorded(name).location}" for name in sorted(read))
+            raise UsageError(
+                f"the root names the places of its files ({places}): give its pipeline (--app app.py:pipeline), or "
+                "follow them (--follow-sources) if you trust the writers of the root"
+            )
+
+    def _recorded(self, source: str) -> SourceDefinition:
+        return recorded_definition(self._catalog.sources[source], self._locations, self._root)
+
     def _views_by_ledger(self) -> Mapping[int, Sequence[CatalogView]]:
         """Epoch → the views made from its ledger; a frozen view has no later rows."""
         views: dict[int, list[CatalogView]] = {}
@@ -110,8 +131,7 @@ class Verifier:
         return views
 
     def _of_one_ledger(self, record: EpochRecord, views: Sequence[CatalogView]) -> list[ViewCheck]:
-        names = {name: self._catalog.sources[name] for view in views for name in view.sources}
-        definitions = [recorded_definition(source, self._locations, self._root) for source in names.values()]
+        definitions = [self._recorded(name) for name in dict.fromkeys(name for view in views for name in view.sources)]
         sources = recorded_sources(definitions, self._store, record.state_version)
         problems = {name: self._problems(source) for name, source in sources.items()}
         starts = {DuckDbEngine.name: self._start_duckdb, SparkEngine.name: self._start_spark}
@@ -138,8 +158,7 @@ class Verifier:
     def _check_rows(self, name: str) -> ViewCheck:
         """Checks the stored rows of a source: their lineage against the ledger, without its files."""
         source = source_of_rows(name)
-        definition = recorded_definition(self._catalog.sources[source], self._locations, self._root)
-        recorded = recorded_sources([definition], self._store, self._record.state_version)[source]
+        recorded = recorded_sources([self._recorded(source)], self._store, self._record.state_version)[source]
         self._on_step(Step(f"{name}: comparing the stored rows of {len(recorded.files):,} files with the ledger"))
         stored = View(self._root, self._record.views[name], (), self._record.epoch)
         found = row_differences(recorded, stored.lance())
@@ -149,6 +168,12 @@ class Verifier:
 
     def _problems(self, source: RecordedSource) -> Exception | None:
         """The reason why the ingested rows of a source cannot be read again, by one listing; None without one."""
+        place = source.definition.location
+        if not self._follows and place.url not in {each.url for each in self._locations}:
+            return CannotComputeError(
+                f"source {source.name} is at {place} in the root, and not in the pipeline: correct the pipeline, or "
+                "follow the root (--follow-sources) if you trust its writers"
+            )
         self._on_step(Step(f"{source.name}: looking for the {len(source.files):,} ingested files"))
         try:
             IngestedFiles(source).check()

@@ -91,11 +91,10 @@ class RootWatcher:
         phase = life if owner is None or life in ("gone", "silent") else owner.phase
         if store is None:
             return RunStatus(phase=phase, message="nothing is committed yet")
-        epochs = store.epochs()["epoch"]
-        key = epochs[-1].as_py() if len(epochs) else 0
+        key = store.latest_epoch()
         if self._stored is None or self._stored[0] != key:
             self._stored = (key, stored_status(store))
-        message = "nobody runs here; this is what is committed" if life in ("none", "ended") else ""
+        message = "no run is alive here; this is the last commit" if life in ("none", "ended") else ""
         return replace(self._stored[1], phase="stopped" if phase == "none" else phase, message=message)
 
 

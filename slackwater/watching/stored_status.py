@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from actors.protocol.run_state import CommittedEpoch
 from slackwater.status.run_status import BackfillStatus, RunStatus, SourceStatus, ViewStatus
@@ -30,13 +30,15 @@ def stored_status(store: Store, phase: str = "stopped") -> RunStatus:
     Raises:
         StorageError: the root cannot be read.
     """
-    retained = store.epochs()
-    epochs = retained.slice(max(0, retained.num_rows - _RECENT_EPOCHS)).to_pylist()
-    files = store.files()
+    epochs = store.epochs(limit=_RECENT_EPOCHS).to_pylist()
+    files = store.count_files()
     return RunStatus(
         phase=phase,
         epoch=epochs[-1]["epoch"] if epochs else 0,
-        sources={row["name"]: source_counts(files, row["name"]) for row in store.sources().to_pylist()},
+        sources={
+            row["name"]: replace(source_counts(files, row["name"]), paused_removals=row["paused_removals"])
+            for row in store.sources().to_pylist()
+        },
         views={row["name"]: ViewStatus(row["class"], row["rows"]) for row in store.views().to_pylist()},
         backfills={row["name"]: BackfillStatus(row["fraction"] or 0.0) for row in store.backfills().to_pylist()},
         spark="",
@@ -48,25 +50,21 @@ def source_counts(files: pa.Table, source: str) -> SourceStatus:
     """The counts of the files of one source.
 
     Args:
-        files: the table of `Store.files`.
+        files: the table of `Store.count_files`.
         source: the name of the source.
     """
-    mine = files.filter(pc.equal(files["source"], source))
-    in_views = mine.filter(pc.invert(pc.is_in(mine["status"], value_set=pa.array(REMOVED_STATUSES))))
-    counts = {row["values"]: row["counts"] for row in pc.value_counts(mine["status"]).to_pylist()}
-    rows_bad = _total(in_views["rows_bad"])
+    own = {row["status"]: row for row in files.to_pylist() if row["source"] == source}
+    counts: dict[str, Any] = {status: own[status]["files"] if status in own else 0 for status in _STATUSES}
+    in_views = [row for status, row in own.items() if status not in REMOVED_STATUSES]
+    rows_bad = sum(row["rows_bad"] for row in in_views)
     return SourceStatus(
-        **{status: counts.get(status, 0) for status in _STATUSES},
-        listed=mine.num_rows - counts.get("vanished", 0),
-        rows=_total(in_views["rows_read"]) - rows_bad,
+        **counts,
+        listed=sum(row["files"] for status, row in own.items() if status != "vanished"),
+        rows=sum(row["rows_read"] for row in in_views) - rows_bad,
         rows_bad=rows_bad,
-        bytes=_total(mine["bytes_read"]),
-        requests=_total(mine["requests"]),
+        bytes=sum(row["bytes_read"] for row in own.values()),
+        requests=sum(row["requests"] for row in own.values()),
     )
-
-
-def _total(column: pa.ChunkedArray) -> int:
-    return pc.sum(column).as_py() or 0
 
 
 def _committed(row: Mapping[str, Any]) -> CommittedEpoch:

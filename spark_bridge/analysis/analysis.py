@@ -17,12 +17,13 @@ from spark_bridge.analysis.identity import identity_text
 from spark_bridge.analysis.operators import ROW_BY_ROW, ExpressionCheck, refuse, refuse_operator
 from spark_bridge.analysis.spark_analysis import SparkAnalysis
 from spark_bridge.analysis.view_definition import ViewDefinition
-from spark_bridge.analysis.view_plan import ViewClass, ViewPlan
+from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.arrow_frames import arrow_schema
 from spark_bridge.catalyst.catalyst import Catalyst, Plan, attribute_id, simple_name
 from spark_bridge.catalyst.epoch_timestamps import EpochTimestamps
 from spark_bridge.session.spark_errors import one_line
 from state.errors import NotIncrementalError, SchemaError, ViewError
+from state.tables.records import ViewClass
 from state.tables.stored_rows import FILE_FIELD
 
 RESERVED_PREFIX = "__sw_"
@@ -168,7 +169,8 @@ class _Analysis:
         Raises:
             NotIncrementalError: recomputation is not possible, or not allowed.
         """
-        require_recomputable(self._catalyst, self._name, plan)
+        is_query = self._definition.function is None
+        require_recomputable(self._catalyst, self._name, plan, is_query=is_query)
         if self._definition.on_full != "allow":
             raise full_refusal(refusal) from None
         apart = sorted({*sources} - {*self._materialized})

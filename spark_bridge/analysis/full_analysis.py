@@ -11,6 +11,14 @@ from state.errors import NotIncrementalError
 _ROWS_OF_ITS_OWN = frozenset({"LocalRelation", "OneRowRelation", "Range"})
 _OF_ANY_ROW = frozenset({"First", "Last", "AnyValue"})
 _LIMITS = frozenset({"GlobalLimit", "LocalLimit", "Offset", "Tail"})
+# All that a SELECT consists of, and no operator that runs a program, calls Python, or writes.
+_OF_A_QUERY = (
+    _ROWS_OF_ITS_OWN
+    | frozenset({"Project", "Filter", "Generate", "Union", "Expand", "Aggregate", "Distinct", "Join", "LateralJoin"})
+    | frozenset({"Window", "Sort", "GlobalLimit", "LocalLimit", "Offset", "Intersect", "Except"})
+    | frozenset({"SubqueryAlias", "View", "ResolvedHint"})
+    | frozenset({"Repartition", "RepartitionByExpression", "RebalancePartitions"})
+)
 _KEEPS_ORDER = frozenset({"GlobalLimit", "LocalLimit", "Offset", "Project", "Filter", "SubqueryAlias"})
 
 
@@ -29,8 +37,14 @@ def source_leaves(catalyst: Catalyst, plan: Plan, schemas: Collection[str]) -> I
                 yield name, part.child()
 
 
-def require_recomputable(catalyst: Catalyst, view: str, plan: Plan) -> None:
+def require_recomputable(catalyst: Catalyst, view: str, plan: Plan, *, is_query: bool) -> None:
     """Refuses a plan that is not deterministic over the same rows, or reads other data than sources.
+
+    Args:
+        catalyst: of the session.
+        view: the name of the view.
+        plan: analysed.
+        is_query: whether it is that of SQL text, which must be one SELECT in all its parts; a function is code.
 
     Raises:
         NotIncrementalError: naming the operator or the function.
@@ -44,6 +58,8 @@ def require_recomputable(catalyst: Catalyst, view: str, plan: Plan) -> None:
             raise refuse(view, f"{part.nodeName()} without an order", "sort the rows first, by ORDER BY")
         if not catalyst.items(part.children()) and kind not in _ROWS_OF_ITS_OWN:
             raise refuse(view, str(part.nodeName()), "a view reads sources only; declare it as a source")
+        if is_query and kind not in _OF_A_QUERY:
+            raise refuse(view, str(part.nodeName()), "a view is one SELECT, which runs no program and writes nothing")
         for expression in catalyst.items(part.expressions()):
             _require_order(catalyst, view, expression)
         check.check(part)

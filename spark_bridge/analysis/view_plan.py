@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from spark_bridge.catalyst.catalyst import Plan
-from spark_bridge.catalyst.epoch_timestamps import EpochTimestamps
+from state.tables.records import ViewClass
 from state.tables.stored_rows import FILE_FIELD
 
-ViewClass = Literal["append", "aggregate", "full"]
-"""The kind of maintenance: rows are appended, groups are merged, or all rows are computed again."""
+if TYPE_CHECKING:
+    from spark_bridge.catalyst.catalyst import Plan
+    from spark_bridge.catalyst.epoch_timestamps import EpochTimestamps
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,13 @@
 
     java             chooses a Java 17 and puts it into the environment, before Ray starts
     driver_jvm       starts the driver's JVM, beside Ray
+    authentication   the secret that these processes share
     ray_application  start, liveness and end of all processes; app_master starts the Ray actors
     class_archive    makes later starts faster; class_path has the jars of all JVMs
-    spark_log        keeps the output of the JVMs off the terminal
+    spark_log        keeps the output of the JVMs off the terminal, in a private directory
 
 Invariants: a process dies with its owner; an application ends within half a minute, even frozen; no call into a JVM or
-to Ray is waited for without a limit.
+to Ray is waited for without a limit; no other user of the machine can change a file that a JVM runs or writes.
 
 The room `session` uses all of it; the run and the doctor use `java`.
 """

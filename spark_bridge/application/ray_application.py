@@ -27,6 +27,7 @@ from pyspark.sql.udf import UserDefinedFunction
 from ray.exceptions import RayError
 
 from spark_bridge.application.app_master import APP_MASTER, AppMaster
+from spark_bridge.application.authentication import CONFIGS, share_one_id
 from spark_bridge.application.class_archive import ClassArchive, JvmRole
 from spark_bridge.application.class_path import class_path, log_agent
 from spark_bridge.application.driver_jvm import ANSWER_S, begin_call, end_driver, start_driver
@@ -73,9 +74,10 @@ class RayApplication:
     ) -> None:
         self.spark: SparkSession | None = None
         self._name, self._executors_asked, self._archive, self._step = name, executors, archive, step
-        self._jars = ":".join(class_path())
+        self._jars, self._log_file = ":".join(class_path()), log_file()
         number, cores, memory = executors
         self._configs = {
+            **CONFIGS,
             **configs,
             "spark.executor.instances": str(number),
             "spark.executor.cores": str(cores),
@@ -134,11 +136,12 @@ class RayApplication:
                 if job.done() and job.exception() is None:
                     return self.spark
                 error = job.exception() if job.done() else TimeoutError("the first job did not end")
-        room = self._room()
+        # The text of an error of py4j comes from the JVM, while it lives.
+        room, reason = self._room(), str(error)
         self.end()
         if error is not None:
             raise SparkNotStartedError(
-                f"Spark did not start on Ray: {error}; look into {log_file()} and Ray's logs"
+                f"Spark did not start on Ray: {reason}; look into {self._log_file} and Ray's logs"
             ) from error
         raise SparkNotStartedError(
             f"Spark did not get an executor from Ray within {timeout_s:g} s (start_timeout_s): {room}"
@@ -199,7 +202,9 @@ class RayApplication:
         }.items():
             builder = builder.config(name, value)
         with self._step("Spark's session"):
-            return builder.getOrCreate()
+            spark = builder.getOrCreate()
+            share_one_id(spark)
+            return spark
 
     def _with_archive(self, *roles: JvmRole) -> Mapping[str, str]:
         """The configs, with the archive in the options of these JVMs."""

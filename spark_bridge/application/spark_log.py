@@ -1,10 +1,16 @@
-"""Log files and signals of Spark's JVM: it writes to a file instead of the terminal, and ignores SIGTERM."""
+"""Log and signals of Spark's JVM: it writes to a file instead of the terminal, and ignores SIGTERM.
+
+The JVM runs a script of its configuration directory, so that directory is private, and new in each process.
+"""
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
+import shutil
 import tempfile
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +19,9 @@ from pathlib import Path
 from pyspark.accumulators import AccumulatorServer
 
 LOG4J_FILE = "log4j2.properties"
+_LOG_FILE = "spark.log"
+_CONF_VARIABLE = "SPARK_CONF_DIR"
+_LOG_VARIABLE = "SLACKWATER_SPARK_LOG"
 # Ray's library inside the JVM, and Java itself, write to the standard output and error without our logger.
 # Ray stops a job by SIGTERM to all its processes; the last epoch still needs the JVM.
 _SPARK_ENV = 'exec >>"${SLACKWATER_SPARK_LOG:-/dev/stderr}" 2>&1\ntrap "" TERM\n'
@@ -28,22 +37,58 @@ appender.console.layout.pattern = spark: %p %c{1}: %m%n%ex{0}
 
 
 def log_file() -> Path:
-    """The file for the output of this process's JVM."""
-    return Path(tempfile.gettempdir()) / f"slackwater-spark-{os.getpid()}.log"
+    """The file for the output of the JVM of this process's run.  It outlives the process."""
+    _private_dir.keeps_log = True
+    return _private_dir.path() / _LOG_FILE
 
 
 def configuration_dir() -> Path:
-    """Makes a configuration directory for Spark with these settings.  Spark uses it unless the user has set one."""
-    path = Path(tempfile.gettempdir()) / f"slackwater-spark-{os.getuid()}"
-    path.mkdir(exist_ok=True)
-    for name, text in ((LOG4J_FILE, _LOG4J), ("spark-env.sh", _SPARK_ENV)):
-        # Another process may be reading it.
-        part = path / f"{name}.{os.getpid()}"
-        part.write_text(text)
-        part.replace(path / name)
-    os.environ.setdefault("SPARK_CONF_DIR", str(path))
-    os.environ["SLACKWATER_SPARK_LOG"] = str(log_file())
+    """Makes the configuration directory of this process's JVM.  Spark uses it unless the user has set one."""
+    path = _private_dir.path()
+    inherited = os.environ.get(_LOG_VARIABLE)
+    if inherited is not None and os.environ.get(_CONF_VARIABLE) == str(Path(inherited).parent):
+        # It is that of a parent process, and goes with it.
+        del os.environ[_CONF_VARIABLE]
+    os.environ.setdefault(_CONF_VARIABLE, str(path))
+    os.environ[_LOG_VARIABLE] = str(path / _LOG_FILE)
     return path
+
+
+def warehouse_dir() -> Path:
+    """The directory of Spark's own tables.  It stays empty; Spark's default is the working directory."""
+    return configuration_dir() / "warehouse"
+
+
+class _PrivateDir:
+    """A new directory of this process, removed at its exit; the log of a run stays."""
+
+    def __init__(self) -> None:
+        self.keeps_log = False
+        self._path: Path | None = None
+        self._lock = threading.Lock()
+
+    def path(self) -> Path:
+        with self._lock:
+            if self._path is None:
+                self._path = Path(tempfile.mkdtemp(prefix="slackwater-spark-"))
+                (self._path / LOG4J_FILE).write_text(_LOG4J)
+                (self._path / "spark-env.sh").write_text(_SPARK_ENV)
+                atexit.register(self._remove, self._path, os.getpid())
+            return self._path
+
+    def _remove(self, path: Path, process: int) -> None:
+        if os.getpid() != process:
+            return  # a fork of the process that uses it
+        for each in path.iterdir():
+            if each.is_dir():
+                shutil.rmtree(each, ignore_errors=True)
+            elif not (self.keeps_log and each.name == _LOG_FILE):
+                each.unlink(missing_ok=True)
+        if not self.keeps_log:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+_private_dir = _PrivateDir()
 
 
 @contextmanager

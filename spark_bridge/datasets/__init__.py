@@ -5,7 +5,8 @@
     deleted rows ────── row_deletions ─→ view_table
 
 Invariants: one writer; each commit makes exactly the next version, without a retry; a path is never used twice; readers
-see a version after an epoch record names it; `tidy` does small tasks only, between two epochs.
+see a version after an epoch record names it; `tidy` does small tasks only, between two epochs; on a disk, the files of
+a version are synced when the call that makes it returns.
 
 The room `views` uses it.
 """

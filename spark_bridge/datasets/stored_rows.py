@@ -93,9 +93,9 @@ class StoredRows:
         return self._table is not None and self._table.tidy()
 
 
-def in_condition(column: str, values: Sequence[str | int]) -> str:
+def in_condition(column: str, values: Sequence[str | bytes]) -> str:
     """The SQL condition of Lance that a column has one of these values."""
-    texts = [str(each) if isinstance(each, int) else "'" + each.replace("'", "''") + "'" for each in values]
+    texts = [f"X'{each.hex()}'" if isinstance(each, bytes) else "'" + each.replace("'", "''") + "'" for each in values]
     return f"{column} IN ({', '.join(texts)})"
 
 

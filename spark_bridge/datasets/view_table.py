@@ -16,6 +16,7 @@ from lance.fragment import write_fragments
 
 from spark_bridge.datasets.row_deletions import RowDeletions
 from state.errors import CommitRefusedError, CommitUnknownError
+from state.lance.dataset_files import DatasetFiles
 from state.lance.lance_access import create_dataset, create_of_fragments, open_dataset
 from state.location import Location
 from state.objects.storage_error import storage_error
@@ -76,6 +77,7 @@ class ViewTable:
         self._version = int(dataset.version)
         self._commits = 0
         self._deletions = RowDeletions(location)
+        self._files = DatasetFiles(location)
         self._found: _Found | None = None
         self._has_key = KEY_COLUMN in dataset.schema.names
         self._indexed = any(KEY_COLUMN in index.field_names for index in dataset.describe_indices())
@@ -137,7 +139,8 @@ class ViewTable:
         """Adds columns at the end, null in all present rows.  Append rows next: only rows change `version`."""
         expected = self._dataset.version + 1
         try:
-            self._dataset.add_columns(columns)
+            with self._files.rewriting(self._dataset):
+                self._dataset.add_columns(columns)
         except (OSError, RuntimeError) as error:
             raise _commit_error(self._location, error) from error
         self._check(expected, self._dataset.version)
@@ -178,7 +181,8 @@ class ViewTable:
     def _rewrite(self, change: Callable[[], object]) -> None:
         before = self._dataset.version
         try:
-            change()
+            with self._files.rewriting(self._dataset):
+                change()
         except (OSError, RuntimeError) as error:
             raise _commit_error(self._location, error) from error
         if self._dataset.version != before:
@@ -254,11 +258,12 @@ class ViewTable:
         self._unindexed = 0
         self._deletions.forget()
         try:
-            if self._has_key:
-                self._index()
-            if has_pieces:
-                self._commits = 0
-                self._compact()
+            with self._files.rewriting(self._dataset):
+                if self._has_key:
+                    self._index()
+                if has_pieces:
+                    self._commits = 0
+                    self._compact()
         except (OSError, RuntimeError) as error:
             raise _commit_error(self._location, error) from error
         return True
@@ -282,12 +287,17 @@ class ViewTable:
             self._dataset.optimize.compact_files(target_rows_per_fragment=_FULL, excluded_fragment_ids=others)
 
     def _commit(self, transaction: Transaction) -> None:
-        expected = self._dataset.version + 1
+        expected, operation = self._dataset.version + 1, transaction.operation
+        if isinstance(operation, LanceOperation.Append):
+            self._files.sync_fragments(operation.fragments)
+        else:
+            self._files.sync_fragments(operation.new_fragments, operation.updated_fragments)
         try:
             committed = lance.LanceDataset.commit(self._dataset, transaction, max_retries=0)
         except (OSError, RuntimeError) as error:
             raise _commit_error(self._location, error) from error
         self._check(expected, committed.version)
+        self._files.sync_version(committed.version)
         self._dataset, self._version = committed, int(committed.version)
         self._commits += 1
         self._found = None

@@ -27,7 +27,7 @@ def frame_of_dataset(
     dataset: lance.LanceDataset,
     columns: Sequence[str],
     *,
-    files: Mapping[str, int] | None = None,
+    files: Mapping[str, bytes] | None = None,
 ) -> DataFrame:
     """The rows of a dataset.  Tasks read them lazily; this process reads few rows at once.
 
@@ -36,7 +36,7 @@ def frame_of_dataset(
         location: of the dataset.
         dataset: at the version to read.
         columns: the columns to read, in this order; `__sw_file` may be the last if `files` are given.
-        files: path → number of each file whose rows are read; None for all rows.
+        files: path → fingerprint of each file whose rows are read; None for all rows.
     """
     fields = [FILE_FIELD if name == FILE_FIELD.name else dataset.schema.field(name) for name in columns]
     schema = pa.schema(fields)
@@ -52,7 +52,7 @@ def frame_of_dataset(
 
 
 def _reader(
-    location: Location, version: int, shares: list[list[int]], schema: pa.Schema, files: Mapping[str, int] | None
+    location: Location, version: int, shares: list[list[int]], schema: pa.Schema, files: Mapping[str, bytes] | None
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     uri, options = location.lance_uri, lance_options(location)
 
@@ -64,29 +64,29 @@ def _reader(
             for task in batch.column(0).to_pylist():
                 fragments = [opened.get_fragment(each) for each in shares[task]]
                 for read_batch in _scan(opened, schema, files, fragments).to_batches():
-                    yield _numbered(read_batch, schema, files)
+                    yield _with_file(read_batch, schema, files)
 
     return read
 
 
-def _read(dataset: lance.LanceDataset, schema: pa.Schema, files: Mapping[str, int] | None) -> pa.Table:
-    batches = [_numbered(batch, schema, files) for batch in _scan(dataset, schema, files, None).to_batches()]
+def _read(dataset: lance.LanceDataset, schema: pa.Schema, files: Mapping[str, bytes] | None) -> pa.Table:
+    batches = [_with_file(batch, schema, files) for batch in _scan(dataset, schema, files, None).to_batches()]
     return pa.Table.from_batches(batches, None if batches else schema)
 
 
-def _scan(dataset: Any, schema: pa.Schema, files: Mapping[str, int] | None, fragments: Any) -> Any:
+def _scan(dataset: Any, schema: pa.Schema, files: Mapping[str, bytes] | None, fragments: Any) -> Any:
     columns = [PATH_COLUMN if name == FILE_FIELD.name else name for name in schema.names]
     return dataset.scanner(columns=columns, filter=_condition(files), fragments=fragments)
 
 
-def _condition(files: Mapping[str, int] | None) -> Any:
+def _condition(files: Mapping[str, bytes] | None) -> Any:
     return None if files is None else pc.field(PATH_COLUMN).isin(list(files))
 
 
-def _numbered(batch: pa.RecordBatch, schema: pa.Schema, files: Mapping[str, int] | None) -> pa.RecordBatch:
-    """The rows with the number of their file in place of the path."""
+def _with_file(batch: pa.RecordBatch, schema: pa.Schema, files: Mapping[str, bytes] | None) -> pa.RecordBatch:
+    """The rows with the fingerprint of their file in place of the path."""
     if files is None or FILE_FIELD.name not in schema.names:
         return batch
     at = pc.index_in(batch.column(batch.num_columns - 1), value_set=pa.array(list(files), pa.string()))
-    numbers = pa.array(list(files.values()), FILE_FIELD.type).take(at)
-    return pa.RecordBatch.from_arrays([*batch.columns[:-1], numbers], names=schema.names)
+    fingerprints = pa.array(list(files.values()), FILE_FIELD.type).take(at)
+    return pa.RecordBatch.from_arrays([*batch.columns[:-1], fingerprints], names=schema.names)

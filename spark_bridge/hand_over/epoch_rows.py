@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from spark_bridge.catalyst.leaves import Leaves
 from state.tables.epoch_trace import Span
 from state.tables.records import CatalogView, ViewVersion
+
+if TYPE_CHECKING:
+    from spark_bridge.catalyst.leaves import Leaves
 
 _ONE_PARTITION_BYTES = 4 << 20
 

@@ -70,6 +70,22 @@ def borrow(spark: SparkSession, settings: SparkSettings) -> SparkSession:
     return child
 
 
+def confined_session(spark: SparkSession, settings: SparkSettings) -> SparkSession:
+    """A second session on an application, for SQL of unknown origin.
+
+    It has no view and no function of the other session.  A text names no file as a table, and has no variables, such as
+    `${env:HOME}`.  Analyse the text before it runs.
+
+    Args:
+        spark: any session of the application.
+        settings: as for `borrow`.
+    """
+    confined = borrow(spark, settings)
+    confined.conf.set("spark.sql.runSQLOnFiles", "false")
+    confined.conf.set("spark.sql.variable.substitute", "false")
+    return confined
+
+
 def can_compute(spark: SparkSession) -> bool:
     """Whether the application answers and has an executor."""
     context = spark.sparkContext._jsc

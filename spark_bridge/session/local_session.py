@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from spark_bridge.application.class_archive import class_archive
 from spark_bridge.application.class_path import class_path
 from spark_bridge.application.java import prepare_java
-from spark_bridge.application.spark_log import LOG4J_FILE, configuration_dir, quiet_fork
+from spark_bridge.application.spark_log import LOG4J_FILE, configuration_dir, quiet_fork, warehouse_dir
 from spark_bridge.session.borrowed_session import borrow, session_of_process
 from spark_bridge.session.settings import SparkSettings
 
@@ -42,7 +42,7 @@ def start_local_session(settings: SparkSettings, app_name: str) -> SparkSession:
     """Starts a local session.  The process must not have another one."""
     prepare_java()
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    configs = settings.spark_configs()
+    configs = {"spark.sql.warehouse.dir": str(warehouse_dir()), **settings.spark_configs()}
     configs["spark.driver.extraJavaOptions"] += f" -Dlog4j2.configurationFile=file:{configuration_dir() / LOG4J_FILE}"
     archive = class_archive() if settings.class_archive else None
     if archive is not None and archive.path.exists():

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from spark_bridge.application.class_archive import class_archive
 from spark_bridge.application.driver_jvm import driver_answers
-from spark_bridge.application.spark_log import LOG4J_FILE, configuration_dir, quiet_death
+from spark_bridge.application.spark_log import LOG4J_FILE, configuration_dir, quiet_death, warehouse_dir
 from spark_bridge.session.borrowed_session import borrow, can_compute, refuse_unfit, session_of_process
 from spark_bridge.session.settings import SparkSettings
 from spark_bridge.session.warm_up import warm_up
@@ -79,7 +79,11 @@ def begin_session(
 
     log4j = f"file:{configuration_dir() / LOG4J_FILE}"
     quiet_death()
-    configs = {**settings.spark_configs(), "spark.log4j.config.file.name": log4j}
+    configs = {
+        "spark.sql.warehouse.dir": str(warehouse_dir()),
+        **settings.spark_configs(),
+        "spark.log4j.config.file.name": log4j,
+    }
     configs["spark.driver.extraJavaOptions"] += f" -Dlog4j2.configurationFile={log4j}"
     configs["spark.ray.raydp_app_master.extraJavaOptions"] += f" {MASTER_MARK}"
     archive = class_archive() if settings.class_archive else None

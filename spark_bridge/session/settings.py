@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from state.errors import SettingsError
 
@@ -94,8 +92,8 @@ class SparkSettings:
             "spark.scheduler.mode": "FAIR",
             "spark.dynamicAllocation.enabled": "false",
             "spark.ui.enabled": "false",
-            # Spark stores no tables; its default would make a directory in the working directory.
-            "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir()) / "slackwater-warehouse"),
+            # Without it a JVM takes objects of Java from every process that reaches its ports.
+            "spark.authenticate": "true",
             "spark.ui.showConsoleProgress": "false",
             "spark.sql.ui.retainedExecutions": "10",
             "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",

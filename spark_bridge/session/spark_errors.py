@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from state.errors import RunFailedError
+from state.errors import RowsLostError
 
 # Start of the part after the message: the query, the plan, the stack of Java.
 _END = re.compile(r"\n== SQL|;\n'|;\n\n|\n\s*at [\w.$]+\(|\n\nJVM stacktrace|\n\+-|\nDriver stacktrace")
@@ -25,11 +25,11 @@ def one_line(error: BaseException) -> str:
     return " ".join(text.split()).rstrip(";")
 
 
-def rows_lost(where: str, why: str) -> RunFailedError:
+def rows_lost(where: str, why: str) -> RowsLostError:
     """The error for rows of an epoch that are gone from Ray's object store.
 
     Args:
         where: the source or view that needs them.
         why: the reason, as a clause.
     """
-    return RunFailedError(f"{where}: rows of an epoch are lost, {why}; the run continues from the last epoch")
+    return RowsLostError(f"{where}: rows of an epoch are lost, {why}; the run continues from the last epoch")

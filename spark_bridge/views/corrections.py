@@ -17,8 +17,9 @@ from spark_bridge.hand_over.dataset_frame import frame_of_dataset
 from spark_bridge.hand_over.epoch_rows import EpochRows
 from state.lance.lance_access import open_dataset
 from state.location import Location
+from state.tables.fingerprint import path_fingerprint
 from state.tables.records import ViewVersion
-from state.tables.stored_rows import FILE_FIELD, ROW_COLUMN, file_number
+from state.tables.stored_rows import FILE_FIELD, ROW_COLUMN
 
 _FILES_AT_ONCE = 500
 
@@ -28,11 +29,11 @@ class CorrectedSource:
     """The corrections of one epoch to one source.
 
     Args:
-        files: path → number of each file whose old rows are removed.
+        files: path → fingerprint of each file whose old rows are removed.
         blocks: the new rows.
     """
 
-    files: Mapping[str, int]
+    files: Mapping[str, bytes]
     blocks: Sequence[StoredBlock]
 
 
@@ -43,7 +44,7 @@ def corrected_sources(corrections: Sequence[Correction]) -> dict[str, CorrectedS
         last.setdefault(each.source, {})[each.path] = each
     return {
         source: CorrectedSource(
-            {path: file_number(source, path) for path in files},
+            {path: path_fingerprint(source, path) for path in files},
             [block for each in files.values() for block in each.stored],
         )
         for source, files in last.items()
@@ -98,9 +99,9 @@ class CorrectedRows:
 
     def file_conditions(self, sources: Collection[str]) -> Iterator[str]:
         """Yields SQL conditions that together select the rows of these sources' corrected files."""
-        numbers = [number for name, each in self._sources.items() if name in sources for number in each.files.values()]
-        for start in range(0, len(numbers), _FILES_AT_ONCE):
-            yield in_condition(FILE_FIELD.name, numbers[start : start + _FILES_AT_ONCE])
+        files = [file for name, each in self._sources.items() if name in sources for file in each.files.values()]
+        for start in range(0, len(files), _FILES_AT_ONCE):
+            yield in_condition(FILE_FIELD.name, files[start : start + _FILES_AT_ONCE])
 
     def _rows(self, plan: ViewPlan, stored: Mapping[str, ViewVersion], corrected: Collection[str] | None) -> EpochRows:
         """The columns that a view uses, of all files (`corrected` is None) or of the corrected ones."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from spark_bridge.analysis.view_plan import ViewClass
 from spark_bridge.hand_over.epoch_rows import EpochRows
-from spark_bridge.views.corrections import CorrectedRows
 from state.epoch import epoch_time
-from state.tables.records import ViewVersion
+from state.tables.records import ViewClass, ViewVersion
+
+if TYPE_CHECKING:
+    from spark_bridge.views.corrections import CorrectedRows
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,8 @@ Invariants:
 * The head is one row, in a fragment that has the same id for ever.
 * A dataset is created by a commit that refuses an existing one.
 * A store of another format is refused when it is opened.
+* On a disk, the files of rows are synced before the commit that names them, and its manifest before it is acknowledged.
 
-Face: `lance_root.LanceRoot`, `lance_store.LanceStateStore`, `view_dataset`, `lance_access`, `fragment_stager`.
+Face: `lance_root.LanceRoot`, `lance_store.LanceStateStore`, `view_dataset`, `dataset_files`, `lance_access`,
+`fragment_stager`.
 """

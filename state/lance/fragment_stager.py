@@ -1,14 +1,22 @@
-"""Staged fragments: many processes write rows of a dataset, and one commit of another process makes them visible."""
+"""Staged fragments: many processes write rows of a dataset, and one commit of another process makes them visible.
+
+Lance's clean-up deletes files that no version names when they are seven days old.  So a commit refuses fragments that
+were staged six days ago, as by a machine that was frozen meanwhile: their files may go at any moment.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 
 import lance
 import pyarrow as pa
 from lance import FragmentMetadata
 from lance.fragment import write_fragments
 
+from state.clock import Clock, SystemClock
+from state.errors import CommitRefusedError
 from state.lance.lance_access import lance_options, open_dataset
 from state.location import Location
 from state.objects.storage_error import storage_error
@@ -16,21 +24,22 @@ from state.tables.lance_layout import for_lance
 
 # The file version of a dataset never changes after its first rows are staged.
 _FILE_VERSION = "2.2"
+_MOST_AGE = timedelta(days=6)
 
 
 class FragmentStager:
     """Writes fragments for a dataset that may not exist yet; other processes may create or change it meanwhile.
 
     Lance numbers the columns in the order of the schema of the rows: the columns of the dataset must be those of that
-    schema, or its first ones.  Fragments without a commit are files that no version names; Lance's clean-up removes
-    them when they are seven days old.
+    schema, or its first ones.
 
     Args:
         location: the location of the dataset.
+        clock: the clock for the time of staging.
     """
 
-    def __init__(self, location: Location) -> None:
-        self._location = location
+    def __init__(self, location: Location, clock: Clock = SystemClock()) -> None:
+        self._location, self._clock = location, clock
         self._dataset: lance.LanceDataset | None = None
 
     def stage(self, rows: pa.Table) -> tuple[str, ...]:
@@ -40,7 +49,7 @@ class FragmentStager:
             StorageError: the location cannot be written.
         """
         try:
-            return tuple(json.dumps(each.to_json()) for each in self._written(rows))
+            return tuple(staged_json(each, self._clock) for each in self._written(rows))
         except (OSError, ValueError, RuntimeError) as error:
             raise storage_error(error, self._location) from None
 
@@ -69,6 +78,27 @@ class FragmentStager:
         return written
 
 
-def staged_fragments(fragments: tuple[str, ...]) -> list[FragmentMetadata]:
-    """The fragments of `FragmentStager.stage`, for the commit."""
-    return [FragmentMetadata.from_json(each) for each in fragments]
+def staged_json(fragment: FragmentMetadata, clock: Clock) -> str:
+    """A fragment and the time of its staging as JSON."""
+    return json.dumps({"staged_at": clock.now().isoformat(), "fragment": fragment.to_json()})
+
+
+def staged_fragments(staged: Sequence[str], clock: Clock = SystemClock()) -> list[FragmentMetadata]:
+    """The fragments of `staged_json`, for the commit.
+
+    Args:
+        staged: the fragments as JSON.
+        clock: the clock for their age; it may differ by a day from that of the staging process.
+
+    Raises:
+        CommitRefusedError: a fragment is so old that its files may be deleted.
+    """
+    values = [json.loads(each) for each in staged]
+    for staged_at in (datetime.fromisoformat(each["staged_at"]) for each in values):
+        age = clock.now() - staged_at
+        if age > _MOST_AGE:
+            raise CommitRefusedError(
+                f"rows that were staged at {staged_at:%Y-%m-%d %H:%M} UTC, {age / timedelta(days=1):.1f} days ago: "
+                "Lance deletes files without a commit after 7 days; recover from what is committed"
+            )
+    return [FragmentMetadata.from_json(json.dumps(each["fragment"])) for each in values]

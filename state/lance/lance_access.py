@@ -10,6 +10,7 @@ from lance import FragmentMetadata, LanceOperation
 from lance.fragment import write_fragments
 
 from state.errors import CommitRefusedError, NotFoundError, SlackwaterError
+from state.lance.dataset_files import DatasetFiles
 from state.location import Location
 from state.objects.object_client import CONNECT_TIMEOUT_S, READ_TIMEOUT_S, endpoint_of
 from state.objects.storage_error import storage_error
@@ -45,8 +46,16 @@ def open_dataset(
         raise storage_error(error, location) from None
 
 
-def create_dataset(location: Location, table: pa.Table, schema: pa.Schema | None = None) -> lance.LanceDataset:
+def create_dataset(
+    location: Location, table: pa.Table, schema: pa.Schema | None = None, fragment_rows: int = 1 << 20
+) -> lance.LanceDataset:
     """A new dataset that holds a table; of several simultaneous creators one wins.
+
+    Args:
+        location: the location of the dataset.
+        table: its first rows.
+        schema: its columns; None for those of the table.
+        fragment_rows: the largest number of rows in a fragment.
 
     Raises:
         CommitRefusedError: the dataset exists already, or another creator came first.
@@ -55,7 +64,12 @@ def create_dataset(location: Location, table: pa.Table, schema: pa.Schema | None
     schema = schema or table.schema
     try:
         fragments = write_fragments(
-            table, location.lance_uri, schema, mode="create", storage_options=lance_options(location)
+            table,
+            location.lance_uri,
+            schema,
+            mode="create",
+            max_rows_per_file=fragment_rows,
+            storage_options=lance_options(location),
         )
     except (OSError, ValueError, RuntimeError) as error:
         raise _creation_error(location, error) from None
@@ -71,6 +85,8 @@ def create_of_fragments(
         CommitRefusedError: the dataset exists already, or another creator came first.
         StorageError: the store refuses or does not answer.
     """
+    files = DatasetFiles(location)
+    files.sync_fragments(fragments)
     try:
         created = lance.LanceDataset.commit(
             location.lance_uri,
@@ -80,6 +96,7 @@ def create_of_fragments(
         )
     except (OSError, ValueError, RuntimeError) as error:
         raise _creation_error(location, error) from None
+    files.sync_creation(created.version)
     # Opened again: the handle that a creation returns has caches of gigabytes.
     return open_dataset(location, created.version)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from dataclasses import dataclass
 
@@ -12,6 +11,8 @@ from obstore.exceptions import BaseError
 
 from state.clock import Clock
 from state.lance import view_dataset
+from state.lance.dataset_files import DatasetFiles
+from state.lance.fragment_stager import staged_json
 from state.lance.lance_access import open_dataset
 from state.lance.lance_store import LanceStateStore, dataset_location
 from state.location import Location
@@ -43,7 +44,8 @@ class LanceRoot:
             fragments = write_fragments(rows, dataset, mode="append")
         except (OSError, ValueError, RuntimeError) as error:
             raise storage_error(error, self.location) from None
-        staged = [StagedRows(epoch, each.num_rows, json.dumps(each.to_json())) for each in fragments]
+        DatasetFiles(dataset_location(self.location)).sync_fragments(fragments)  # the commit finds them synced
+        staged = [StagedRows(epoch, each.num_rows, staged_json(each, self.clock)) for each in fragments]
         return Delta(staged=(*delta.staged, *staged))
 
     def restore(self, view: ViewVersion, term: int) -> ViewVersion:

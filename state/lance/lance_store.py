@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import lance
@@ -26,22 +27,33 @@ from state.errors import (
     StorageError,
     StoreNotFoundError,
 )
+from state.lance.dataset_files import DatasetFiles
+from state.lance.fragment_stager import staged_fragments
 from state.lance.lance_access import create_dataset, open_dataset
 from state.lance.store_format import check_format, stamped_schema
 from state.location import Location
 from state.objects.storage_error import storage_error
+from state.runs.directory import Directory
+from state.runs.fragments import data_file
+from state.runs.ledger_recount import recounted
+from state.runs.sources import BlockIndexes
+from state.runs.table_reader import TableReader, merged
 from state.store.head_swap import HeadSwapStore, StagedSwap
 from state.store.store import StagedFold
 from state.tables.delta import Delta
+from state.tables.keys import encode_key
+from state.tables.ledger_counts import COUNTED, of_rows
 from state.tables.record_rows import head_delta, read_head
 from state.tables.records import Head
-from state.tables.resolve import resolve
+from state.tables.resolve import current_rows
 from state.tables.row_selection import Clue, RowSelection
-from state.tables.tables import PATCH, row_column, row_type, state_rows
+from state.tables.tables import row_column, state_rows
 from state.upkeep.fold import StateFolder
 from state.upkeep.pin import Pin
 
 _COMMIT_TIMEOUT = timedelta(seconds=60)
+_LOOKED_UP = 10_000
+_COLUMNS = ("key", "vnode", "epoch")
 
 
 class LanceStateStore(HeadSwapStore):
@@ -59,12 +71,18 @@ class LanceStateStore(HeadSwapStore):
 
     def __init__(self, root: Location, clock: Clock, dataset: lance.LanceDataset, *, read_only: bool = False) -> None:
         check_format(dataset.schema, root)
-        fragment_id, head = _find_head(dataset, root)
+        try:
+            fixed, head = _find_fixed(dataset, root)
+        except (OSError, ValueError) as error:
+            raise storage_error(error, root) from None
         super().__init__(clock, head, dataset.version, read_only=read_only)
         self._root = root
         self._dataset = dataset
-        self._head_fragment_id = fragment_id
-        self._folder = StateFolder()
+        self._files = DatasetFiles(dataset_location(root))
+        self._fixed = fixed
+        self._directory: tuple[str, Directory] = ("", Directory())
+        self._indexes = BlockIndexes()
+        self._folder = StateFolder(self._indexes)
 
     @classmethod
     def create(cls, root: Location, clock: Clock) -> LanceStateStore:
@@ -74,23 +92,23 @@ class LanceStateStore(HeadSwapStore):
             CommitRefusedError: a store exists already; of two simultaneous creators one gets this.
             StorageError: the root cannot be written.
         """
-        rows = state_rows(head_delta(Head(0, 0)).tables.items(), 0)
-        return cls(root, clock, create_dataset(dataset_location(root), rows, stamped_schema()))
+        rows = Delta.merge([head_delta(Head(0, 0)), Directory().to_delta()])
+        # One row in a fragment: the head and the directory, each in a fragment of its own for ever.
+        dataset = create_dataset(dataset_location(root), state_rows(rows.tables.items(), 0), stamped_schema(), 1)
+        return cls(root, clock, dataset)
 
     @classmethod
     def open(cls, root: Location, clock: Clock, *, read_only: bool = False) -> LanceStateStore:
-        """The store as it is now.
+        """The store as it is now.  The owner's handle drops what a power cut has torn; readers pass over it.
 
         Raises:
             StoreNotFoundError: the root has no store.
             RootMismatchError: the store has another format.
             StorageError: the root cannot be read.
         """
-        try:
-            dataset = open_dataset(dataset_location(root))
-        except StoreNotFoundError:
-            raise StoreNotFoundError(f"there is no Slackwater store at {root}: run a pipeline with this root") from None
-        return cls(root, clock, dataset, read_only=read_only)
+        if not read_only:
+            DatasetFiles(dataset_location(root)).settle()
+        return cls(root, clock, _open_latest(root), read_only=read_only)
 
     @classmethod
     def create_or_open(cls, root: Location, clock: Clock) -> LanceStateStore:
@@ -112,18 +130,63 @@ class LanceStateStore(HeadSwapStore):
         end: bytes | None = None,
         vnodes: Collection[int] | None = None,
         keys: Collection[bytes] | None = None,
+        prefixes: Collection[bytes] | None = None,
+        where: Sequence[Clue] = (),
         fields: Sequence[str] | None = None,
         state_version: int | None = None,
     ) -> pa.Table:
-        selection = RowSelection(start, end, vnodes, keys)
-        return resolve(table, self._stored(table, state_version, selection, fields))
+        reader, version = self._reader(table, _read_fields(fields, where), state_version)
+        selection = RowSelection(start, end, vnodes, keys, prefixes)
+        with self._reading(version):
+            parts = [_fitting(part, vnodes, where) for part in self._selected(reader, selection, where)]
+        rows = pa.concat_tables(parts) if parts else current_rows(reader.empty())
+        return rows if fields is None else rows.select([*_COLUMNS, *fields])
+
+    def _selected(self, reader: TableReader, selection: RowSelection, where: Sequence[Clue]) -> Iterator[pa.Table]:
+        """The latest rows, as written, that may be selected."""
+        ranges = selection.ranges
+        if ranges is None and where:
+            candidates = reader.keys_where([clue.condition(reader.table) for clue in where], at_most=_LOOKED_UP + 1)
+            if len(candidates) <= _LOOKED_UP:
+                within = RowSelection(selection.start, selection.end, keys=candidates.to_pylist())
+                ranges = within.ranges
+        if ranges is not None:
+            yield reader.of_ranges(ranges)
+            return
+        yield from reader.slices(selection.start, selection.end)
+
+    def slices(
+        self,
+        table: str,
+        *,
+        start: bytes | None = None,
+        end: bytes | None = None,
+        where: Sequence[Clue] = (),
+        fields: Sequence[str] | None = None,
+        state_version: int | None = None,
+    ) -> Iterator[pa.Table]:
+        reader, version = self._reader(table, _read_fields(fields, where), state_version)
+        with self._reading(version):
+            for part in self._selected(reader, RowSelection(start, end), where):
+                rows = _fitting(part, None, where)
+                rows = rows.sort_by("key") if where else rows
+                yield rows if fields is None else rows.select([*_COLUMNS, *fields])
+
+    def count_ledger(self, state_version: int | None = None) -> pa.Table:
+        dataset = self._at(state_version)
+        with self._reading(dataset.version):
+            _, directory = self._directory_of(dataset)
+            log = self._log_of(dataset, directory)
+            read = partial(TableReader, dataset, indexes=self._indexes, table="ledger", fields=COUNTED)
+            changes = merged("ledger", list(read(directory=Directory(), log=log).log_sources()))
+            return recounted(of_rows(directory.counts), read(directory=directory, log=[]), changes)
 
     def rows(self, table: str, state_version: int | None = None) -> list[dict[str, Any]]:
         rows: list[dict[str, Any]] = self.scan(table, state_version=state_version).to_pylist()
         return rows
 
     def get(self, table: str, key: bytes, state_version: int | None = None) -> dict[str, Any] | None:
-        found = resolve(table, self._stored(table, state_version, RowSelection.of_key(key))).to_pylist()
+        found = self.scan(table, keys=[key], state_version=state_version).to_pylist()
         return found[0] if found else None
 
     @contextmanager
@@ -137,7 +200,7 @@ class LanceStateStore(HeadSwapStore):
         with Pin(self._root, self._clock, epoch):
             # The epoch may have expired before.  If the owner reads the pins just before this one is written, the
             # reader gets an EpochExpiredError; it never reads wrong rows.
-            if all(record.epoch != epoch for record in self.reopen().epochs()):
+            if self.reopen().get("epoch", encode_key(epoch)) is None:
                 raise EpochNotFoundError(f"epoch {epoch} is not retained at {self._root}: choose a later one")
             yield
 
@@ -152,36 +215,47 @@ class LanceStateStore(HeadSwapStore):
     def _update(self, delta: Delta | None, head: Head) -> LanceOperation.Update:
         new = []
         if delta is not None:
-            new = [FragmentMetadata.from_json(staged.content) for staged in delta.staged]
+            new = staged_fragments([staged.content for staged in delta.staged], self._clock)
             new += write_fragments(state_rows(delta.tables.items(), head.epoch), self._dataset, mode="append")
         return self._swap_of_head(head, new)
 
     def _swap_of_head(
-        self, head: Head, new: Sequence[FragmentMetadata], removed: Sequence[int] = ()
+        self,
+        head: Head,
+        new: Sequence[FragmentMetadata],
+        removed: Sequence[int] = (),
+        directory: FragmentMetadata | None = None,
     ) -> LanceOperation.Update:
         rows = state_rows(head_delta(head).tables.items(), head.epoch)
         [written] = write_fragments(rows, self._dataset, mode="append")
+        updated = [replace(written, id=self._fixed.head)]
+        if directory is not None:
+            updated.append(replace(directory, id=self._fixed.directory))
+        self._files.sync_fragments([*updated, *new])
         return LanceOperation.Update(
-            removed_fragment_ids=list(removed),
-            updated_fragments=[replace(written, id=self._head_fragment_id)],
-            new_fragments=list(new),
+            removed_fragment_ids=list(removed), updated_fragments=updated, new_fragments=list(new)
         )
 
     def stage_fold(self) -> StagedFold | None:
         head, dataset = self._head, self._dataset  # in this order: after a commit in between the dataset is newer
         try:
-            return self._folder.stage(
-                dataset, head_fragment_id=self._head_fragment_id, epoch=head.epoch, term=head.term
-            )
+            path, directory = self._directory_of(dataset)
+            log = self._log_of(dataset, directory)
+            fold = self._folder.stage(dataset, directory, log, directory_path=path, epoch=head.epoch, term=head.term)
         except (OSError, ValueError, RuntimeError) as error:
             raise storage_error(error, self._root) from None
+        if fold is not None:
+            # Here, beside the commits, and not in the commit, which then finds them synced.
+            self._files.sync_fragments([*fold.new, *([] if fold.directory is None else [fold.directory])])
+        return fold
 
     def _stage_fold_swap(self, fold: StagedFold, head: Head) -> StagedSwap:
         present = {fragment.fragment_id for fragment in self._dataset.get_fragments()}
-        if not present.issuperset(fold.removed):
+        directory = data_file(self._dataset.get_fragment(self._fixed.directory))
+        if directory != fold.directory_before or not present.issuperset(fold.removed):
             raise ProtocolError(f"{self._root}: a fold replaces fragments that no longer exist: stage another")
         try:
-            operation = self._swap_of_head(head, fold.new, fold.removed)
+            operation = self._swap_of_head(head, fold.new, fold.removed, fold.directory)
         except (OSError, ValueError, RuntimeError) as error:
             raise storage_error(error, self._root) from None
         transaction = Transaction(self._version, operation, transaction_properties={"epoch": str(head.epoch)})
@@ -206,12 +280,15 @@ class LanceStateStore(HeadSwapStore):
         self._version = dataset.version
         self._head = staged.head
 
+    def _persist(self) -> None:
+        self._files.sync_version(self._version)
+
     def reopen(self, version: int | None = None) -> LanceStateStore:
-        dataset = open_dataset(dataset_location(self._root), version)
+        dataset = _open_latest(self._root) if version is None else open_dataset(dataset_location(self._root), version)
         return LanceStateStore(self._root, self._clock, dataset, read_only=self._read_only)
 
     def _adopt(self, fresh: LanceStateStore) -> None:
-        self._dataset, self._head_fragment_id = fresh._dataset, fresh._head_fragment_id
+        self._dataset, self._fixed = fresh._dataset, fresh._fixed
         self._version, self._head = fresh._version, fresh._head
 
     def _swap_name(self, version: int) -> str | None:
@@ -241,37 +318,45 @@ class LanceStateStore(HeadSwapStore):
         Raises:
             StorageError: the root cannot be read.
         """
-        conditions = [clue.condition(table) for clue in clues]
-        within = RowSelection(start, end).condition(table)
-        found = self._keys_where(" AND ".join([within, *conditions]))
-        if len(clues) < 2:
-            return found
-        # A row may fit one clue by a patch, and the others by an earlier write.
-        patched = self._keys_where(f"{within} AND op = {PATCH} AND ({' OR '.join(conditions)})")
-        for condition in conditions if len(patched) else ():
-            patched = patched.filter(pc.is_in(patched, value_set=self._keys_where(f"{within} AND {condition}")))
-        return pa.chunked_array([*found.chunks, *patched.chunks], pa.binary())
+        reader, version = self._reader(table, None, None)
+        within = ["true"]
+        within += [] if start is None else [f"key >= X'{start.hex()}'"]
+        within += [] if end is None else [f"key < X'{end.hex()}'"]
+        with self._reading(version):
+            return reader.keys_where([clue.condition(table) for clue in clues], " AND ".join(within))
 
-    def _keys_where(self, condition: str) -> pa.ChunkedArray:
-        try:
-            return self._dataset.to_table(columns=["key"], filter=condition)["key"]
-        except (OSError, ValueError) as error:
-            raise self._unreadable(error, self._version) from None
-
-    def _stored(
-        self, table: str, state_version: int | None, selection: RowSelection, fields: Sequence[str] | None = None
-    ) -> pa.Table:
+    def _reader(self, table: str, fields: Sequence[str] | None, state_version: int | None) -> tuple[TableReader, int]:
         dataset = self._at(state_version)
-        columns = {name: name for name in ("vnode", "epoch", "op", "key")}
-        if fields is None:
-            columns["row"] = row_column(table)
-        else:
-            columns.update({f"row.{name}": f"{row_column(table)}.{name}" for name in fields})
+        with self._reading(dataset.version):
+            _, directory = self._directory_of(dataset)
+            log = self._log_of(dataset, directory)
+            return TableReader(dataset, directory, log, self._indexes, table, fields), dataset.version
+
+    def _directory_of(self, dataset: lance.LanceDataset) -> tuple[str, Directory]:
+        """The data file of the directory at a version, and its content."""
+        fragment = dataset.get_fragment(self._fixed.directory)
+        path = data_file(fragment)
+        if self._directory[0] != path:
+            [row] = fragment.to_table(columns=[row_column("directory")])[0].to_pylist()
+            self._directory = path, Directory.of_row(row)
+        return path, self._directory[1]
+
+    def _log_of(self, dataset: lance.LanceDataset, directory: Directory) -> list[lance.LanceFragment]:
+        """The fragments with rows that are not folded, in the order in which they were committed."""
+        log = [
+            fragment
+            for path, fragment in self._indexes.fragments.of(dataset).by_path.items()
+            if fragment.fragment_id not in (self._fixed.head, self._fixed.directory) and path not in directory.paths
+        ]
+        return sorted(log, key=lambda fragment: int(fragment.fragment_id))
+
+    @contextmanager
+    def _reading(self, version: int) -> Iterator[None]:
+        """Turns the errors of Lance into those of the store."""
         try:
-            rows = dataset.to_table(columns=columns, filter=selection.condition(table))
+            yield
         except (OSError, ValueError) as error:
-            raise self._unreadable(error, dataset.version) from None
-        return rows if fields is None else _with_row(table, fields, rows)
+            raise self._unreadable(error, version) from None
 
     def _at(self, state_version: int | None) -> lance.LanceDataset:
         if state_version is None or state_version == self._version:
@@ -297,17 +382,55 @@ def dataset_location(root: Location) -> Location:
     return root.child("state.lance")
 
 
-def _with_row(table: str, fields: Sequence[str], rows: pa.Table) -> pa.Table:
-    """The same rows with the columns `row.<field>` as one struct column `row`."""
-    values = [rows[f"row.{name}"].combine_chunks() for name in fields]
-    row = pa.StructArray.from_arrays(values, fields=list(row_type(table, fields)))
-    return rows.select(["vnode", "epoch", "op", "key"]).append_column("row", row)
+def _open_latest(root: Location) -> lance.LanceDataset:
+    """The last version; after a power cut the last whole one, since a torn one was never acknowledged."""
+    location = dataset_location(root)
+    files = DatasetFiles(location)
+    no_store = f"there is no Slackwater store at {root}: run a pipeline with this root"
+    try:
+        dataset = open_dataset(location)
+        if files.is_whole(dataset.version):
+            return dataset
+    except StoreNotFoundError:
+        raise StoreNotFoundError(no_store) from None
+    except StorageError:
+        if not location.is_local:
+            raise
+    whole = files.last_whole_version()
+    if whole is None:
+        raise StoreNotFoundError(no_store)
+    return open_dataset(location, whole)
 
 
-def _find_head(dataset: lance.LanceDataset, root: Location) -> tuple[int, Head]:
+def _read_fields(fields: Sequence[str] | None, where: Sequence[Clue]) -> list[str] | None:
+    return None if fields is None else list(dict.fromkeys([*fields, *(clue.field for clue in where)]))
+
+
+def _fitting(latest: pa.Table, vnodes: Collection[int] | None, where: Sequence[Clue]) -> pa.Table:
+    """The current rows of these vnodes that fit the clues."""
+    rows = current_rows(latest)
+    if vnodes is not None:
+        rows = rows.filter(pc.is_in(rows["vnode"], value_set=pa.array(list(vnodes), pa.uint8())))
+    for clue in where:
+        rows = rows.filter(clue.fits(rows))
+    return rows
+
+
+@dataclass(frozen=True)
+class _Fixed:
+    """The ids of the fragments of the head and of the directory, which never change."""
+
+    head: int
+    directory: int
+
+
+def _find_fixed(dataset: lance.LanceDataset, root: Location) -> tuple[_Fixed, Head]:
+    found: dict[str, int] = {}
     for fragment in dataset.get_fragments():
         if fragment.count_rows() == 1:
-            rows = fragment.to_table(columns=["table", row_column("head")])
-            if rows["table"][0].as_py() == "head":
-                return fragment.fragment_id, read_head(rows[row_column("head")][0].as_py())
+            table = fragment.to_table(columns=["table"])["table"][0].as_py()
+            found.setdefault(table, fragment.fragment_id)
+            if {"head", "directory"} <= found.keys():
+                rows = dataset.get_fragment(found["head"]).to_table(columns=[row_column("head")])
+                return _Fixed(found["head"], found["directory"]), read_head(rows[0][0].as_py())
     raise ProtocolError(f"the store at {root} has no head: restore the root from a copy, and report this")

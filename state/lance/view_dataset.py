@@ -6,6 +6,7 @@ import lance
 import pyarrow as pa
 
 from state.errors import FencedError
+from state.lance.dataset_files import DatasetFiles
 from state.lance.lance_access import create_dataset, open_dataset
 from state.location import Location
 from state.objects.storage_error import storage_error
@@ -64,6 +65,8 @@ def tag_committed(root: Location, view: ViewVersion) -> None:
 
 
 def _restore_dataset(location: Location, version: int, term: int) -> int:
+    files = DatasetFiles(location)
+    files.settle(acknowledged=version)
     dataset = open_dataset(location, version)
     terms = {tag: int(tag[len(_TERM_TAG) :]) for tag in dataset.tags.list() if tag.startswith(_TERM_TAG)}
     if any(each > term for each in terms.values()):
@@ -72,6 +75,7 @@ def _restore_dataset(location: Location, version: int, term: int) -> int:
         dataset.restore()
     except (OSError, ValueError) as error:
         raise storage_error(error, location) from None
+    files.sync_version(dataset.version)
     _set_tag(dataset, location, f"{_TERM_TAG}{term}", dataset.version)
     for tag, each in terms.items():
         if each < term:
@@ -89,6 +93,7 @@ def _set_tag(dataset: lance.LanceDataset, location: Location, tag: str, version:
         # The answer may have been lost, and the repeated request refused.
         if _tagged(dataset, tag) != version:
             raise storage_error(error, location) from None
+    DatasetFiles(location).sync_tag(tag)
 
 
 def _tagged(dataset: lance.LanceDataset, tag: str) -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,8 +14,9 @@ from state.memory.memory_disk import MemoryDisk, MemoryVersion, Row
 from state.store.head_swap import HeadSwapStore, StagedSwap
 from state.store.store import StagedFold
 from state.tables.delta import Changes, Delta
+from state.tables.ledger_counts import COUNTED, counted
 from state.tables.records import Head
-from state.tables.row_selection import RowSelection
+from state.tables.row_selection import Clue, RowSelection
 from state.tables.tables import DELETE, PUT, TABLES
 
 
@@ -66,15 +67,40 @@ class MemoryStateStore(HeadSwapStore):
         end: bytes | None = None,
         vnodes: Collection[int] | None = None,
         keys: Collection[bytes] | None = None,
+        prefixes: Collection[bytes] | None = None,
+        where: Sequence[Clue] = (),
         fields: Sequence[str] | None = None,
         state_version: int | None = None,
     ) -> pa.Table:
         schema = _SCHEMAS[table] if fields is None else _schema_of(table, fields)
-        if not self._by_key(table, state_version):
+        stored = self._by_key(table, state_version)
+        if not stored:
             return schema.empty_table()
-        selection = RowSelection(start, end, vnodes, keys)
-        rows = [row for row in self._by_key(table, state_version).values() if selection.holds(row["key"], row["vnode"])]
-        return pa.Table.from_pylist(rows, schema)
+        selection = RowSelection(start, end, vnodes, keys, prefixes)
+        rows = [row for row in stored.values() if selection.holds(row["key"], row["vnode"])]
+        if not where:
+            return pa.Table.from_pylist(rows, schema)
+        found = pa.Table.from_pylist(rows, _SCHEMAS[table])
+        for clue in where:
+            found = found.filter(clue.fits(found))
+        return found.select(schema.names)
+
+    def slices(
+        self,
+        table: str,
+        *,
+        start: bytes | None = None,
+        end: bytes | None = None,
+        where: Sequence[Clue] = (),
+        fields: Sequence[str] | None = None,
+        state_version: int | None = None,
+    ) -> Iterator[pa.Table]:
+        rows = self.scan(table, start=start, end=end, where=where, fields=fields, state_version=state_version)
+        if rows.num_rows:
+            yield rows.sort_by("key")
+
+    def count_ledger(self, state_version: int | None = None) -> pa.Table:
+        return counted(self.scan("ledger", fields=COUNTED, state_version=state_version))
 
     def rows(self, table: str, state_version: int | None = None) -> list[dict[str, Any]]:
         return [row.copy() for row in self._by_key(table, state_version).values()]
@@ -111,6 +137,9 @@ class MemoryStateStore(HeadSwapStore):
         self._made = staged.content
         self._version += 1
         self._head = staged.head
+
+    def _persist(self) -> None:
+        pass  # this disk loses nothing
 
     def _adopt(self, fresh: MemoryStateStore) -> None:
         self._version, self._head, self._made = fresh._version, fresh._head, fresh._made

@@ -21,6 +21,9 @@ _FULL = (
     "os error 28",
     "os error 122",
     "os error 27",
+    "[Errno 28]",
+    "[Errno 122]",
+    "[Errno 27]",
     "507 Insufficient Storage",
     "InsufficientStorage",
     "XMinioStorageFull",
@@ -38,6 +41,7 @@ _DENIED = (
     "credential provider",
 )
 _QUERY = re.compile(r"\?\S*")  # of a URL: it may hold a signature
+_SOURCE = re.compile(r",? ?/\S+\.rs:\d+:\d+")  # a line of code in Lance
 _MAX_CHARACTERS = 300
 
 
@@ -64,6 +68,6 @@ def storage_error(error: Exception, location: Location) -> StorageError | NotFou
     for name, value in location.storage_options.items():
         if value and is_secret(name):
             text = text.replace(value, "***")
-    text = _QUERY.sub("?...", text)
+    text = _SOURCE.sub("", _QUERY.sub("?...", text))
     reason = text.partition("\n")[0][:_MAX_CHARACTERS]
     return StorageUnavailableError(f"{location} cannot be read or written now ({reason}): try again later")

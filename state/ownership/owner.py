@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
-import socket
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import datetime
 from typing import Any
 
-import obstore
-import psutil
-from obstore.exceptions import AlreadyExistsError, BaseError, NotFoundError, PreconditionError
-
 from state.clock import Clock
-from state.errors import BucketNotFoundError, OwnedError, StorageError
+from state.errors import FencedError, OwnedError, RunFailedError, StorageError
 from state.location import Location
-from state.objects.object_client import object_client
-from state.objects.storage_error import storage_error
+from state.ownership.conditional_file import ConditionalFile, FileChangedError, Version
+from state.ownership.process_identity import ProcessIdentity
 from state.tables.discovery_progress import DiscoveryProgress
 
 _NAME = "owner.json"
@@ -36,9 +30,7 @@ class Owner:
     Args:
         run_id: a name that no other run has.
         pipeline: the name of the pipeline.
-        host: the name of the machine.
-        pid: the process id on it.
-        pid_started: the start of that process, in seconds since 1970: it tells apart two processes with one pid.
+        process: the process of the run.
         since: the start of the run.
         renewed_at: the time of this renewal, by the owner's clock.
         phase: the phase of the run, or how it ended.
@@ -53,9 +45,7 @@ class Owner:
 
     run_id: str
     pipeline: str
-    host: str
-    pid: int
-    pid_started: float
+    process: ProcessIdentity
     since: datetime
     renewed_at: datetime
     phase: str = "starting"
@@ -67,38 +57,49 @@ class Owner:
     status: Mapping[str, Any] | None = None
     released: bool = False
 
+    @property
+    def host(self) -> str:
+        """The name of the machine."""
+        return self.process.host
+
+    @property
+    def pid(self) -> int:
+        """The process id in its namespace."""
+        return self.process.pid
+
     def is_dead(self) -> bool:
-        """True if the process ran on this machine and has ended."""
-        if self.host != socket.gethostname():
-            return False
-        try:
-            process = psutil.Process(self.pid)
-            same = abs(process.create_time() - self.pid_started) < 1.0
-            return not same or process.status() == psutil.STATUS_ZOMBIE
-        except psutil.NoSuchProcess:
-            return True
+        """True if the process has ended for certain; False if it lives, or cannot be seen from here."""
+        return self.process.has_ended()
 
 
 def new_run_id(clock: Clock) -> str:
     """A name that no other run has, on any machine."""
+    process = ProcessIdentity.current()
     milliseconds = int(clock.now().timestamp() * 1000)
-    return f"{socket.gethostname()}-{os.getpid()}-{milliseconds}-{next(_runs)}"
-
-
-@dataclass(frozen=True)
-class _Found:
-    owner: Owner
-    version: Mapping[str, str | None]
+    return f"{process.host}-{process.namespace_digest}-{process.pid}-{milliseconds}-{next(_runs)}"
 
 
 def read_owner(root: Location) -> Owner | None:
-    """The owner in `owner.json`, alive or dead; None if the file does not exist.
+    """The owner in `owner.json`, alive or dead; None if the file does not exist, or is torn.
 
     Raises:
         StorageError: the root cannot be read.
     """
     found = _read(root)
     return None if found is None else found.owner
+
+
+@dataclass(frozen=True)
+class _Found:
+    """The file as it was read; the owner is None if the content is torn, for example by a power cut."""
+
+    owner: Owner | None
+    version: Version
+
+    @property
+    def is_free(self) -> bool:
+        """True if its run is over for certain."""
+        return self.owner is not None and (self.owner.released or self.owner.is_dead())
 
 
 class Ownership:
@@ -124,21 +125,20 @@ class Ownership:
         watch_s: float = 20.0,
     ) -> None:
         self._root = root
+        self._file = ConditionalFile(root, _NAME)
         self._clock = clock
         self._interval_s = interval_s
         self._watch_s = watch_s
         self._lock = threading.Lock()
-        self._version: Mapping[str, str | None] | None = None
         self._replaced: frozenset[str] = frozenset()
         self._wake = threading.Event()
         self._ended = threading.Event()
         self._lost = threading.Event()
+        self._failure: Exception | None = None
         self._thread: threading.Thread | None = None
         self._tell: Callable[[], Mapping[str, Any]] | None = None
         now = clock.now()
-        pid = os.getpid()
-        started = psutil.Process(pid).create_time()
-        self._owner = Owner(run_id, pipeline, socket.gethostname(), pid, started, now, now)
+        self._owner = Owner(run_id, pipeline, ProcessIdentity.current(), now, now)
 
     @property
     def run_id(self) -> str:
@@ -154,8 +154,25 @@ class Ownership:
         """True if `owner.json` names another run."""
         return self._lost.is_set()
 
+    def check(self) -> None:
+        """Checks that the root is still this run's, as far as the renewals know.
+
+        Raises:
+            FencedError: `owner.json` names another run.
+            RunFailedError: the renewals have ended by an error.
+        """
+        if self.lost:
+            raise FencedError(f"{self._root} was taken over by another process; this run has stopped for good")
+        if self._failure is not None:
+            raise RunFailedError(
+                f"{self._root}/{_NAME} is not renewed any more ({type(self._failure).__name__}: {self._failure}): "
+                "start the run again, and report this"
+            ) from self._failure
+
     def acquire(self, *, takeover: bool = False) -> None:
         """Becomes the owner, and starts the renewals.
+
+        A torn `owner.json` is treated as the file of a silent owner: its run may live.
 
         Args:
             takeover: true to replace another owner without waiting.
@@ -165,18 +182,19 @@ class Ownership:
             StorageError: the root cannot be written.
         """
         found = _read(self._root)
-        if found is not None and not (takeover or found.owner.released or found.owner.is_dead()):
+        if found is not None and not (takeover or found.is_free):
             found = self._watch(found)
-        if found is not None:
+        before = None if found is None else found.owner
+        if before is not None:
             # The progress of the previous run is valid until this run reports its own.
-            self.update(sources={name: each.at_rest() for name, each in found.owner.sources.items()})
+            self.update(sources={name: each.at_rest() for name, each in before.sources.items()})
         try:
             self._write(None if found is None else found.version)
-        except (AlreadyExistsError, PreconditionError):
+        except FileChangedError:
             other = _read(self._root)
             if other is None or not self._wrote(other):
-                raise self._refusal(self._owner if other is None else other.owner) from None
-        self._replaced = frozenset() if found is None else frozenset({found.owner.run_id})
+                raise self._refusal(None if other is None else other.owner) from None
+        self._replaced = frozenset() if before is None else frozenset({before.run_id})
         self._thread = threading.Thread(target=self._renew_until_ended, name="owner", daemon=True)
         self._thread.start()
 
@@ -224,17 +242,13 @@ class Ownership:
         Raises:
             StorageError: the root cannot be read or written; the next renewal tries again.
         """
-        found = _read(self._root)
-        if found is not None and not self._wrote(found):
-            self._lost.set()
+        found = self._look()
         if self.lost:
             return
         try:
             self._write(None if found is None else found.version)
-        except (AlreadyExistsError, PreconditionError):
-            found = _read(self._root)
-            if found is not None and not self._wrote(found):
-                self._lost.set()
+        except FileChangedError:
+            self._look()
 
     def release(self, phase: str = "stopped") -> None:
         """Ends the renewals and writes the last phase, if the root is still this run's."""
@@ -246,14 +260,23 @@ class Ownership:
         with self._lock:
             sources = {name: each.at_rest() for name, each in self._owner.sources.items()}
             self._owner = replace(self._owner, phase=phase, sources=sources, released=True)
+        if self._failure is not None:
+            self._tell = None  # it may be the cause
         try:
             self.renew()
         except StorageError:
             pass  # the next run waits for `watch_s` seconds instead of starting at once
 
+    def _look(self) -> _Found | None:
+        """Reads the file; if it names another run, this one is lost.  A torn file names none."""
+        found = _read(self._root)
+        if found is not None and found.owner is not None and not self._wrote(found):
+            self._lost.set()
+        return found
+
     def _wrote(self, found: _Found) -> bool:
         """True if this run wrote the file: after a lost answer the repeated request of this run is refused."""
-        return found.owner.run_id == self._owner.run_id
+        return found.owner is not None and found.owner.run_id == self._owner.run_id
 
     def _renew_until_ended(self) -> None:
         while not self._ended.is_set() and not self.lost:
@@ -265,70 +288,56 @@ class Ownership:
                 self.renew()
             except StorageError:
                 continue  # a missing renewal costs at most the root, never rows: the head decides
+            except Exception as error:
+                self._failure = error  # `check` raises it in the thread of the run
+                return
 
     def _watch(self, found: _Found) -> _Found | None:
         deadline = self._clock.monotonic() + self._watch_s
         while self._clock.monotonic() < deadline:
             self._clock.sleep(_POLL_S)
             now = _read(self._root)
-            if now is None or now.owner.released or now.owner.is_dead():
+            if now is None or now.is_free:
                 return now
             if now.owner != found.owner:
                 raise self._refusal(now.owner)
         return found
 
-    def _refusal(self, owner: Owner) -> OwnedError:
+    def _refusal(self, owner: Owner | None) -> OwnedError:
+        if owner is None:
+            return OwnedError(f"{self._root} was taken by another process at this moment: look at `status`, try again")
         return OwnedError(
             f"{self._root} is owned by pipeline {owner.pipeline!r}, pid {owner.pid} on {owner.host}, since "
             f"{owner.since:%Y-%m-%d %H:%M:%S} UTC ({owner.phase}): stop it, or if it is dead wait "
             f"{self._watch_s:.0f} s, or take over with --takeover"
         )
 
-    def _write(self, version: Mapping[str, str | None] | None) -> None:
+    def _write(self, version: Version | None) -> None:
         status = self._owner.status if self._tell is None else self._tell()
         with self._lock:
             self._owner = replace(self._owner, renewed_at=self._clock.now(), status=status)
             owner = self._owner
-        body = _to_json(owner)
-        try:
-            client = object_client(self._root)
-            if version is None:
-                obstore.put(client, _NAME, body, mode="create")
-            elif self._root.is_local:
-                # A local file cannot be replaced on a condition; the caller has just read it.
-                obstore.put(client, _NAME, body, mode="overwrite")
-            else:
-                update: Any = {name: value for name, value in version.items() if value is not None}
-                obstore.put(client, _NAME, body, mode=update)
-        except (AlreadyExistsError, PreconditionError):
-            raise
-        except (BaseError, OSError) as error:
-            raise storage_error(error, self._root) from None
+        self._file.replace(_to_json(owner), version)
 
 
 def _read(root: Location) -> _Found | None:
-    if root.is_local and not root.path.is_dir():
-        return None
-    try:
-        result = obstore.get(object_client(root), _NAME)
-        fields = json.loads(bytes(result.bytes()))
-    except (FileNotFoundError, NotFoundError) as error:
-        reason = storage_error(error, root)
-        if isinstance(reason, BucketNotFoundError):
-            raise reason from None
-        return None
-    except (BaseError, OSError) as error:
-        raise storage_error(error, root) from None
-    version = {"e_tag": result.meta.get("e_tag"), "version": result.meta.get("version")}
-    return _Found(_from_json(fields), version)
+    found = ConditionalFile(root, _NAME).read()
+    return None if found is None else _Found(_from_json(found.content), found.version)
 
 
 def _to_json(owner: Owner) -> bytes:
     return json.dumps(asdict(owner), indent=1, default=datetime.isoformat).encode()
 
 
-def _from_json(recorded: dict[str, Any]) -> Owner:
-    known = {each.name: recorded[each.name] for each in fields(Owner) if each.name in recorded}
-    times = {name: datetime.fromisoformat(recorded[name]) for name in _TIMES}
-    sources = {name: DiscoveryProgress.of_json(each) for name, each in recorded.get("sources", {}).items()}
-    return Owner(**{**known, **times, "sources": sources})
+def _from_json(content: bytes) -> Owner | None:
+    try:
+        recorded = json.loads(content)
+        known = {each.name: recorded[each.name] for each in fields(Owner) if each.name in recorded}
+        times = {name: datetime.fromisoformat(recorded[name]) for name in _TIMES}
+        process = recorded["process"]
+        names = [each.name for each in fields(ProcessIdentity) if each.name in process]
+        identity = ProcessIdentity(**{name: process[name] for name in names})
+        sources = {name: DiscoveryProgress.of_json(each) for name, each in recorded.get("sources", {}).items()}
+        return Owner(**{**known, **times, "process": identity, "sources": sources})
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None

@@ -7,7 +7,7 @@ The outcome of a swap is done, refused or unknown; for an unknown one a fresh ha
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,13 +19,16 @@ from state.errors import (
     CommitUnknownError,
     EpochNotFoundError,
     FencedError,
+    NotFoundError,
     ProtocolError,
     StorageError,
 )
 from state.store.store import StagedFold
 from state.tables.delta import Delta
+from state.tables.keys import encode_key
 from state.tables.record_rows import epoch_delta, read_epochs
 from state.tables.records import EpochCounts, EpochRecord, EpochSeconds, Head, ViewVersion
+from state.tables.row_selection import Clue
 
 _POLL_S = 0.1
 
@@ -77,6 +80,14 @@ class HeadSwapStore(ABC):
         """
 
     @abstractmethod
+    def _persist(self) -> None:
+        """Makes this handle's version survive a power cut; only then is the commit acknowledged.
+
+        Raises:
+            StorageError: the disk refuses.
+        """
+
+    @abstractmethod
     def reopen(self, version: int | None = None) -> HeadSwapStore:
         """A fresh handle on the last version, or on an older one."""
 
@@ -97,9 +108,26 @@ class HeadSwapStore(ABC):
         end: bytes | None = None,
         vnodes: Collection[int] | None = None,
         keys: Collection[bytes] | None = None,
+        prefixes: Collection[bytes] | None = None,
+        where: Sequence[Clue] = (),
         fields: Sequence[str] | None = None,
         state_version: int | None = None,
     ) -> pa.Table: ...
+
+    @abstractmethod
+    def slices(
+        self,
+        table: str,
+        *,
+        start: bytes | None = None,
+        end: bytes | None = None,
+        where: Sequence[Clue] = (),
+        fields: Sequence[str] | None = None,
+        state_version: int | None = None,
+    ) -> Iterator[pa.Table]: ...
+
+    @abstractmethod
+    def count_ledger(self, state_version: int | None = None) -> pa.Table: ...
 
     @abstractmethod
     def rows(self, table: str, state_version: int | None = None) -> list[dict[str, Any]]: ...
@@ -150,8 +178,29 @@ class HeadSwapStore(ABC):
         self._commit(self._stage(Delta.merge([delta, epoch_delta(record)]), head))
         return record
 
-    def epochs(self) -> list[EpochRecord]:
-        return read_epochs(self.rows("epoch"))
+    def epochs(
+        self, *, after: int | None = None, before: int | None = None, last: int | None = None
+    ) -> list[EpochRecord]:
+        # No epoch is outside of these bounds; a number far outside has no key.
+        first, end = max(0, after or 0) + 1, self._head.epoch + 1
+        end = end if before is None else min(end, before)
+        if first >= end:
+            return []
+        if last is not None:
+            numbers = self._epochs_within(first, end, ["state_version"])["epoch"]
+            first = numbers[max(0, len(numbers) - last)].as_py() if len(numbers) else end
+        return read_epochs(self._epochs_within(first, end).to_pylist())
+
+    def epoch(self, epoch: int) -> EpochRecord | None:
+        return next(iter(self.epochs(after=epoch - 1, before=epoch + 1)), None)
+
+    def epoch_times(self) -> pa.Table:
+        return self._epochs_within(1, self._head.epoch + 1, ["committed_at"]).select(["epoch", "committed_at"])
+
+    def _epochs_within(self, first: int, end: int, fields: Sequence[str] | None = None) -> pa.Table:
+        """The rows of the epochs from `first` to before `end`, oldest first."""
+        rows = self.scan("epoch", start=encode_key(first), end=encode_key(end), fields=fields)
+        return rows.sort_by("epoch")
 
     def wait_epoch(self, epoch: int, timeout_s: float) -> HeadSwapStore:
         deadline = self._clock.monotonic() + timeout_s
@@ -193,13 +242,25 @@ class HeadSwapStore(ABC):
             self._out_of_date = True
             self._settle(staged, error)
             self._out_of_date = False
+        try:
+            self._persist()
+        except StorageError as error:
+            self._out_of_date = True
+            raise CommitUnknownError(
+                f"epoch {staged.head.epoch} is committed, and may not survive a power cut ({error}): start again when "
+                "the disk answers; committed epochs are kept"
+            ) from error
 
     def _settle(self, staged: StagedSwap, error: CommitRefusedError | CommitUnknownError) -> None:
         try:
             fresh = self.reopen()
-            if fresh._swap_name(self._version + 1) == staged.name:
-                self._adopt(self.reopen(self._version + 1))
-                return
+            name = fresh._swap_name(self._version + 1)
+            if name == staged.name:
+                try:
+                    self._adopt(self.reopen(self._version + 1))
+                    return
+                except NotFoundError:
+                    pass  # another process has vacuumed it at this moment
         except StorageError as unreadable:
             raise CommitUnknownError(
                 f"the outcome of the commit of epoch {staged.head.epoch} is not known, and the store does not answer "
@@ -207,9 +268,14 @@ class HeadSwapStore(ABC):
             ) from error
         own_late_take_over = staged.head.run and fresh.head.run == staged.head.run
         if fresh.head.term != self._head.term and not own_late_take_over:
+            epoch = staged.head.epoch
+            written = {
+                staged.name: f"epoch {epoch} was committed before",
+                None: f"it is not known whether epoch {epoch} was committed before",  # its version was vacuumed
+            }.get(name, f"nothing of epoch {epoch} was written")
             raise FencedError(
                 f"another process has taken this root over (its term is {fresh.head.term}, ours was "
-                f"{self._head.term}): this process stops; nothing of epoch {staged.head.epoch} was written"
+                f"{self._head.term}): this process stops; {written}"
             ) from error
         raise CommitRefusedError(
             f"the commit of epoch {staged.head.epoch} was refused and wrote nothing ({error}): recover from epoch "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from state.tables.delta import Delta
 from state.tables.records import EpochCounts, EpochRecord, EpochSeconds, Head, ViewVersion
+from state.tables.row_selection import Clue
 
 
 class StateStore(Protocol):
@@ -63,7 +64,8 @@ class StateStore(Protocol):
             trace: the spans of its phases, see `EpochRecord`.
 
         Raises:
-            FencedError: another process has taken over; nothing was written.
+            FencedError: another process has taken over; the message tells whether the epoch was written, if that is
+                known.
             CommitRefusedError: nothing was written; recover, which begins with a new handle and `take_over`.
             CommitUnknownError: the store does not answer; recover in the same way when it answers.
             ProtocolError: the epoch is not greater than the last one, or the handle is read-only.
@@ -109,10 +111,15 @@ class StateStore(Protocol):
         end: bytes | None = None,
         vnodes: Collection[int] | None = None,
         keys: Collection[bytes] | None = None,
+        prefixes: Collection[bytes] | None = None,
+        where: Sequence[Clue] = (),
         fields: Sequence[str] | None = None,
         state_version: int | None = None,
     ) -> pa.Table:
         """The current rows of a table: columns key, vnode, epoch, and the fields of `TABLES[table]`.
+
+        Keys and prefixes are looked up: their cost does not grow with the table.  All rows of a large table are better
+        read by `slices`.
 
         Args:
             table: a name of `TABLES`.
@@ -120,12 +127,31 @@ class StateStore(Protocol):
             end: only rows whose key is less than this.
             vnodes: only rows of these vnodes.
             keys: only rows with one of these keys.
+            prefixes: only rows whose key begins with one of these, none of which begins with another one.
+            where: only rows that fit all of these; Lance compares the fields of rows that nothing else reads.
             fields: only these fields of the table, in this order: cheaper for many rows.
             state_version: an older version of the store, from an epoch record; None for this handle's version.
 
         Raises:
             EpochNotFoundError: that version is not retained.
         """
+        ...
+
+    def slices(
+        self,
+        table: str,
+        *,
+        start: bytes | None = None,
+        end: bytes | None = None,
+        where: Sequence[Clue] = (),
+        fields: Sequence[str] | None = None,
+        state_version: int | None = None,
+    ) -> Iterator[pa.Table]:
+        """The rows of `scan` in the order of their keys, some 100,000 at a time, each read when it is needed."""
+        ...
+
+    def count_ledger(self, state_version: int | None = None) -> pa.Table:
+        """The counts of the ledger, see `ledger_counts`; only rows that are not folded yet are read."""
         ...
 
     def rows(self, table: str, state_version: int | None = None) -> list[dict[str, Any]]:
@@ -144,8 +170,24 @@ class StateStore(Protocol):
         """
         ...
 
-    def epochs(self) -> list[EpochRecord]:
-        """The retained epochs, oldest first."""
+    def epochs(
+        self, *, after: int | None = None, before: int | None = None, last: int | None = None
+    ) -> list[EpochRecord]:
+        """The retained epochs, oldest first; of the others nothing but their numbers is read.
+
+        Args:
+            after: only epochs greater than this one.
+            before: only epochs less than this one.
+            last: at most this number of them, the last ones.
+        """
+        ...
+
+    def epoch(self, epoch: int) -> EpochRecord | None:
+        """The record of one epoch, by the index; None if it is not retained."""
+        ...
+
+    def epoch_times(self) -> pa.Table:
+        """The retained epochs, oldest first, without their records: columns `epoch` and `committed_at`."""
         ...
 
     def reopen(self) -> StateStore:
@@ -161,6 +203,8 @@ class StagedFold:
         term: the term in which it was staged; no other may commit it.
         removed: the ids of the fragments that it replaces.
         new: the fragments that replace them, in Lance's form.
+        directory: the fragment of the directory that names them, in Lance's form.
+        directory_before: the data file of the directory that it replaces.
         rows_before: rows in the removed fragments.
         rows_after: rows in the new ones.
     """
@@ -168,5 +212,7 @@ class StagedFold:
     term: int
     removed: tuple[int, ...] = ()
     new: tuple[Any, ...] = ()
+    directory: Any = None
+    directory_before: str = ""
     rows_before: int = 0
     rows_after: int = 0

@@ -36,12 +36,14 @@ class DiscoveryProgress:
         found: the number of new and changed files in it without an event.
         period_s: seconds from the start of one listing to the start of the next; None if unknown.
         queue: the progress of its queue of events; None for a source without a queue.
+        paused_removals: the number of missing files whose rows stay in the views until their removal is allowed.
     """
 
     listed_at: datetime | None = None
     found: int = 0
     period_s: float | None = None
     queue: QueueProgress | None = None
+    paused_removals: int = 0
 
     def at_rest(self) -> DiscoveryProgress:
         """The same progress without messages in flight."""

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Literal, TypeAlias
+
+ViewClass: TypeAlias = Literal["append", "aggregate", "full"]
+"""The kind of maintenance of a view: rows are appended, groups are merged, or all rows are computed again."""
 
 
 @dataclass(frozen=True)
@@ -190,7 +194,7 @@ class CatalogView:
     """
 
     name: str
-    view_class: str
+    view_class: ViewClass
     definition: str
     identity: str
     sources: tuple[str, ...]

@@ -6,6 +6,7 @@ non-null fields.  A patch of a row that does not exist, or is deleted, changes n
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,8 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from state.tables.tables import PATCH, PUT
+from state.vnode import VNODES
 
 _FINGERPRINT = 16
+_PIECE_BYTES = 1 << 30  # Arrow's offsets have 32 bits
 Indices = npt.NDArray[np.int64]
 
 
@@ -27,13 +30,21 @@ def resolve(table: str, rows: pa.Table) -> pa.Table:
         rows: columns vnode, epoch, op, key, row, in any order of epochs, one row for a key and an epoch; `row` may
             have only some of the table's fields.
     """
-    latest = latest_by_key(table, rows)
+    return current_rows(latest_by_key(table, rows))
+
+
+def current_rows(latest: pa.Table) -> pa.Table:
+    """The rows of `resolve` from the latest row of each key: those that are there.
+
+    Args:
+        latest: columns vnode, epoch, op, key, row.
+    """
     is_current = pc.equal(latest["op"], pa.scalar(PUT, pa.uint8()))
     # `filter` copies, and the millions of rows of `seen` are usually all current.
     current = latest if pc.all(is_current).as_py() else latest.filter(is_current)
     row = current["row"]
     fields = dict(zip((field.name for field in row.type), row.flatten(), strict=True)) if current.num_rows else {}
-    columns = {"key": current["key"], "vnode": current["vnode"], "epoch": current["epoch"]}
+    columns = {name: current[name] for name in ("key", "vnode", "epoch")}
     if not fields:
         fields = {field.name: pa.array([], field.type) for field in row.type}
     return pa.table({**columns, **fields})
@@ -46,6 +57,20 @@ def latest_by_key(table: str, rows: pa.Table) -> pa.Table:
         table: a name of `TABLES`.
         rows: columns vnode, op, key, row and optionally epoch; of equal epochs the later row is the newer.
     """
+    if rows.nbytes > _PIECE_BYTES and rows.num_rows > 1:
+        return pa.concat_tables([_latest_of_piece(table, piece) for piece in _by_vnode(rows)])
+    return _latest_of_piece(table, rows)
+
+
+def _by_vnode(rows: pa.Table) -> Iterator[pa.Table]:
+    """The rows in pieces of at most `_PIECE_BYTES`, as far as their vnodes allow; all rows of a key in one piece."""
+    vnodes = rows["vnode"].to_numpy()
+    pieces = min(-(-2 * rows.nbytes // _PIECE_BYTES), VNODES)
+    for piece in range(pieces):
+        yield rows.filter(pa.array(vnodes % pieces == piece))
+
+
+def _latest_of_piece(table: str, rows: pa.Table) -> pa.Table:
     count = rows.num_rows
     keys = rows["key"].combine_chunks()
     if _are_distinct_fingerprints(keys):

@@ -6,8 +6,6 @@ import re
 
 import pyarrow as pa
 
-from state.tables.fingerprint import path_fingerprint
-
 _NEXT = ".next"
 
 
@@ -26,6 +24,15 @@ def is_view(name: str) -> bool:
     return "." not in name
 
 
+HIDDEN_PREFIX = "__sw_"
+"""The prefix of the columns that Slackwater keeps beside the columns of a source or a view."""
+
+
+def hidden(column: str) -> bool:
+    """True for a column of Slackwater's own."""
+    return column.startswith(HIDDEN_PREFIX)
+
+
 PATH_COLUMN, VERSION_COLUMN, ROW_COLUMN = "__sw_path", "__sw_version", "__sw_row"
 
 LINEAGE = pa.schema([(PATH_COLUMN, pa.string()), (VERSION_COLUMN, pa.int64()), (ROW_COLUMN, pa.int64())])
@@ -34,8 +41,8 @@ LINEAGE = pa.schema([(PATH_COLUMN, pa.string()), (VERSION_COLUMN, pa.int64()), (
 They stand before the columns of the source: new columns are added at the end, so no column ever changes its place.
 """
 
-FILE_FIELD = pa.field("__sw_file", pa.int64())
-"""The file of a row of an append view, as `file_number`; it travels with the rows of materialized sources."""
+FILE_FIELD = pa.field("__sw_file", pa.binary())
+"""The file of a row of an append view, as `path_fingerprint`; it travels with the rows of materialized sources."""
 
 _SUFFIX = ".rows"
 _PATH = re.compile(r"/[^/]+\.rows-\d+\.lance$")
@@ -64,11 +71,6 @@ def stored_rows_path(source: str, epoch: int) -> str:
 def is_stored_rows_path(path: str) -> bool:
     """True if a dataset holds the rows of a source."""
     return _PATH.search(path) is not None
-
-
-def file_number(source: str, path: str) -> int:
-    """The number of a file in the column `__sw_file`."""
-    return int.from_bytes(path_fingerprint(source, path)[:8], "big", signed=True)
 
 
 def version_number(version: bytes) -> int:

@@ -43,14 +43,51 @@ _VIEW = pa.struct(
 )
 _VISIBLE = pa.struct([("source", pa.string()), ("columns", pa.list_(pa.string()))])
 _TAG = pa.struct([("name", pa.string()), ("epoch", pa.int64())])
+_PIECE = pa.struct(
+    [
+        ("path", pa.string()),
+        ("table", pa.string()),
+        ("run", pa.int64()),
+        ("rows", pa.int64()),
+        ("blocks", pa.int64()),
+        ("deletes", pa.int64()),
+        ("patches", pa.int64()),
+        ("first_key", pa.binary()),
+        ("last_key", pa.binary()),
+    ]
+)
+
+COUNTS = pa.struct(
+    [
+        ("source", pa.string()),
+        ("status", pa.string()),
+        ("rows_read", pa.int64()),
+        ("rows_bad", pa.int64()),
+        ("bytes_read", pa.int64()),
+        ("requests", pa.int64()),
+        ("files", pa.int64()),
+        ("files_bad", pa.int64()),
+    ]
+)
+"""Counts of the ledger, see `ledger_counts`."""
 
 
 def _schema(**fields: pa.DataType) -> pa.Schema:
     return pa.schema(list(fields.items()))
 
 
+_FILE_VERSION = {
+    "source": pa.string(),
+    "path": pa.string(),
+    "version": _VERSION,
+    "etag": pa.string(),
+    "size": pa.int64(),
+    "last_modified": _TIME,
+}
+
 TABLES: dict[str, pa.Schema] = {
     "head": _schema(term=pa.int64(), epoch=pa.int64(), views=pa.list_(_VIEW), run=pa.string(), tags=pa.list_(_TAG)),
+    "directory": _schema(pieces=pa.list_(_PIECE), counts=pa.list_(COUNTS)),
     "epoch": _schema(
         term=pa.int64(),
         committed_at=_TIME,
@@ -98,14 +135,9 @@ TABLES: dict[str, pa.Schema] = {
         tracked=pa.int64(),
         oldest_sent_at=_TIME,
     ),
-    "seen": _schema(source=pa.string(), version=_VERSION),
+    "seen": _schema(source=pa.string(), path=pa.string(), version=_VERSION),
     "queue": _schema(
-        source=pa.string(),
-        path=pa.string(),
-        version=_VERSION,
-        etag=pa.string(),
-        size=pa.int64(),
-        last_modified=_TIME,
+        **_FILE_VERSION,
         row_offset=pa.int64(),
         anchor_row=pa.int64(),
         anchor_byte=pa.int64(),
@@ -119,12 +151,7 @@ TABLES: dict[str, pa.Schema] = {
         replaces=pa.bool_(),
     ),
     "ledger": _schema(
-        source=pa.string(),
-        path=pa.string(),
-        version=_VERSION,
-        etag=pa.string(),
-        size=pa.int64(),
-        last_modified=_TIME,
+        **_FILE_VERSION,
         status=pa.string(),
         rows_read=pa.int64(),
         rows_bad=pa.int64(),

@@ -1,54 +1,96 @@
-"""Folds of `state.lance`: superseded rows are dropped, and small fragments become one.
+"""Folds of `state.lance`: rows of the log become runs of their tables, and runs of a table become one.
 
-A fold replaces a run of fragments whose epochs are neighbours, never the fragment of the head.  It drops a row that a
-later row of the run supersedes.  It drops a delete, and a patch without its row, only if the run begins with the oldest
-epoch: otherwise they may still apply to an older row.
+A *flush* takes the oldest fragments of the log, and writes a run for each of their tables, together with its last runs
+if they are small.  A *merge* makes one run of neighbouring runs of a table, or only notes that pieces, whose keys no
+other run has, belong to it from now on.
+
+A fold drops a row that a later row supersedes.  It drops a deletion, and a patch without its row, only with the oldest
+run of the table: otherwise they may still apply to an older row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
 
 import lance
 import pyarrow as pa
 import pyarrow.compute as pc
+from lance import FragmentMetadata
 from lance.fragment import write_fragments
 
+from state.runs.directory import Directory, Piece, Run
+from state.runs.fragments import data_file
+from state.runs.ledger_recount import recounted
+from state.runs.piece_writer import PIECE_ROWS, PieceWriter
+from state.runs.sources import BlockIndexes, RunSource, Source
+from state.runs.table_reader import TableReader, merged
 from state.store.store import StagedFold
-from state.tables.lance_layout import for_lance
-from state.tables.resolve import latest_by_key
-from state.tables.tables import PUT, TABLES, row_column
-from state.upkeep.fold_plan import next_run
+from state.tables.ledger_counts import COUNTED, of_rows
+from state.tables.tables import PUT, state_rows
+from state.upkeep.fold_plan import FOLD_FACTOR, runs_to_merge
 
-_FLOOR_ROWS = 4_096
-_FULL_ROWS = 100_000
-_BATCH_ROWS = 16_384
-_COMMON = ("vnode", "epoch", "op", "key")
+_SMALL_ROWS = 256
+_LOG_ROWS = 1 << 16
+_FLUSHED_ROWS = 1 << 18
 
 
 @dataclass(frozen=True)
-class _Piece:
-    """Fragments whose epochs overlap: all of them are folded together, or none."""
-
-    fragments: tuple[lance.LanceFragment, ...]
+class _LogFragment:
+    fragment: lance.LanceFragment
     rows: int
     first_epoch: int
     last_epoch: int
+    tables: frozenset[str]
+
+
+@dataclass
+class _Fold:
+    """A fold in the making.
+
+    Args:
+        gone: the pieces that it replaces or renames.
+        new: the pieces in their place.
+        fragments: the written ones.
+        rows_before: rows that it has read.
+    """
+
+    gone: list[Piece] = field(default_factory=list)
+    new: list[Piece] = field(default_factory=list)
+    fragments: list[FragmentMetadata] = field(default_factory=list)
+    rows_before: int = 0
+
+    def add(self, writer: PieceWriter) -> None:
+        self.new += writer.pieces
+        self.fragments += writer.fragments
 
 
 class StateFolder:
-    """Stages folds of one `state.lance`, and remembers the epochs of the fragments that it has read."""
+    """Stages folds of one `state.lance`, and remembers what it has read of the fragments of the log."""
 
-    def __init__(self) -> None:
-        self._epochs: dict[str, tuple[int, int]] = {}
+    def __init__(self, indexes: BlockIndexes) -> None:
+        self._indexes = indexes
+        self._log: dict[str, _LogFragment] = {}
 
-    def stage(self, dataset: lance.LanceDataset, *, head_fragment_id: int, epoch: int, term: int) -> StagedFold | None:
+    def stage(
+        self,
+        dataset: lance.LanceDataset,
+        directory: Directory,
+        log: Sequence[lance.LanceFragment],
+        *,
+        directory_path: str,
+        epoch: int,
+        term: int,
+    ) -> StagedFold | None:
         """Reads, folds and writes the next run; None if no fold is due.
 
         Args:
             dataset: the version to fold; commits may run at the same time.
-            head_fragment_id: the id of the fragment of the head.
+            directory: its directory.
+            log: the fragments of its log, in the order in which they were committed.
+            directory_path: the data file of the directory.
             epoch: the last committed epoch.  Only fragments before it are folded: an amendment may still add rows to
                 this epoch.
             term: the term of the head.
@@ -56,71 +98,149 @@ class StateFolder:
         Raises:
             OSError, RuntimeError: an error of Lance.
         """
-        fragments = [each for each in dataset.get_fragments() if each.fragment_id != head_fragment_id]
-        pieces = [piece for piece in self._pieces(fragments) if piece.last_epoch < epoch]
-        run = next_run([piece.rows for piece in pieces], floor=_FLOOR_ROWS, full=_FULL_ROWS)
-        if run is None:
+        flushed = self._due(log, epoch)
+        fold = _Fold()
+        if flushed:
+            self._flush(dataset, directory, flushed, fold)
+        elif not self._merge(dataset, directory, fold):
             return None
-        chosen = [fragment for at in run for fragment in pieces[at].fragments]
-        tables = _folded(dataset, chosen, is_oldest=run.start == 0)
-        rows_after = sum(rows.num_rows for rows in tables.values())
-        new = write_fragments(_reader(tables), dataset, mode="append") if rows_after else []
-        removed = tuple(sorted(fragment.fragment_id for fragment in chosen))
-        return StagedFold(term, removed, tuple(new), sum(pieces[at].rows for at in run), rows_after)
+        left = directory.replaced(fold.gone, fold.new)
+        if flushed:
+            left = replace(left, counts=self._recounted(dataset, directory, flushed))
+        [written] = write_fragments(state_rows(left.to_delta().tables.items(), epoch), dataset, mode="append")
+        kept = {piece.path for piece in fold.new}
+        gone = {piece.path for piece in fold.gone if piece.path not in kept}
+        removed = [each.fragment for each in flushed]
+        removed += [fragment for fragment in dataset.get_fragments() if data_file(fragment) in gone] if gone else []
+        return StagedFold(
+            term,
+            tuple(sorted(fragment.fragment_id for fragment in removed)),
+            tuple(fold.fragments),
+            directory=written,
+            directory_before=directory_path,
+            rows_before=fold.rows_before,
+            rows_after=sum(piece.rows for piece in fold.new if piece.path not in {each.path for each in fold.gone}),
+        )
 
-    def _pieces(self, fragments: Sequence[lance.LanceFragment]) -> list[_Piece]:
-        epochs = {}
-        for fragment in fragments:
-            path = fragment.metadata.files[0].path
-            epochs[path] = self._epochs.get(path) or _epochs_of(fragment)
-        self._epochs = epochs
-        pieces: list[_Piece] = []
-        for fragment in sorted(fragments, key=lambda each: (epochs[each.metadata.files[0].path], each.fragment_id)):
-            first, last = epochs[fragment.metadata.files[0].path]
-            piece = _Piece((fragment,), int(fragment.count_rows()), first, last)
-            if pieces and first <= pieces[-1].last_epoch:
-                before = pieces.pop()
-                together = (*before.fragments, fragment)
-                piece = _Piece(together, before.rows + piece.rows, before.first_epoch, max(last, before.last_epoch))
-            pieces.append(piece)
-        return pieces
+    def _due(self, log: Sequence[lance.LanceFragment], epoch: int) -> list[_LogFragment]:
+        """The fragments of the log to flush: its oldest ones, once they are many."""
+        known = {}
+        for fragment in log:
+            path = data_file(fragment)
+            known[path] = self._log.get(path) or _read_log(fragment)
+        self._log = known
+        # In the order of epochs: a fragment may have been staged long before its commit.
+        settled = [each for each in known.values() if each.last_epoch < epoch]
+        settled.sort(key=lambda each: (each.first_epoch, each.fragment.fragment_id))
+        if len(settled) < FOLD_FACTOR and sum(each.rows for each in settled) < _LOG_ROWS:
+            return []
+        rows = 0
+        for count, each in enumerate(settled):
+            rows += each.rows
+            if rows > _FLUSHED_ROWS:
+                return settled[: max(1, count)]
+        return settled
+
+    def _flush(
+        self, dataset: lance.LanceDataset, directory: Directory, log: Sequence[_LogFragment], fold: _Fold
+    ) -> None:
+        fragments = [each.fragment for each in log]
+        for table in sorted({table for each in log for table in each.tables}):
+            reader = TableReader(dataset, Directory(), fragments, self._indexes, table)
+            sources: list[Source] = list(reader.log_sources())
+            rows = sum(source.rows for source in sources)
+            runs = directory.runs(table)
+            small: list[Run] = []
+            while runs and runs[-1].rows <= max(_SMALL_ROWS, rows):
+                small.insert(0, runs.pop())
+                rows += small[0].rows
+            fold.gone += [piece for run in small for piece in run.pieces]
+            sources = [*self._sources(dataset, table, small), *sources]
+            writer = PieceWriter(dataset, table, directory.next_run)
+            writer.write(_kept(merged(table, sources), is_oldest=not runs), rows)
+            fold.add(writer)
+            fold.rows_before += rows
+
+    def _recounted(
+        self, dataset: lance.LanceDataset, directory: Directory, log: Sequence[_LogFragment]
+    ) -> tuple[Mapping[str, Any], ...]:
+        """The counts of the ledger after a flush."""
+        fragments = [each.fragment for each in log if "ledger" in each.tables]
+        if not fragments:
+            return directory.counts
+        read = partial(TableReader, dataset, indexes=self._indexes, table="ledger", fields=COUNTED)
+        changes = merged("ledger", list(read(directory=Directory(), log=fragments).log_sources()))
+        counts = recounted(of_rows(directory.counts), read(directory=directory, log=[]), changes)
+        return tuple(counts.to_pylist())
+
+    def _merge(self, dataset: lance.LanceDataset, directory: Directory, fold: _Fold) -> bool:
+        """Merges runs of the first table that needs it; False if no table does."""
+        for table in directory.tables:
+            runs = directory.runs(table)
+            chosen = runs_to_merge([(run.rows, run.deletes) for run in runs], small=_SMALL_ROWS)
+            if chosen is not None:
+                some = runs[chosen.start : chosen.stop]
+                writer = PieceWriter(dataset, table, some[-1].number)
+                for group in _groups([piece for run in some for piece in run.pieces], is_oldest=chosen.start == 0):
+                    fold.gone += group
+                    if len(group) == 1 and _stays(group[0], is_oldest=chosen.start == 0):
+                        fold.new.append(replace(group[0], run=writer.run))
+                        continue
+                    rows = sum(piece.rows for piece in group)
+                    own = {piece.path for piece in group}
+                    left = [Run(run.number, tuple(each for each in run.pieces if each.path in own)) for run in some]
+                    sources = self._sources(dataset, table, [run for run in left if run.pieces])
+                    writer.write(_kept(merged(table, sources), is_oldest=chosen.start == 0), rows)
+                    fold.rows_before += rows
+                fold.add(writer)
+                return True
+        return False
+
+    def _sources(self, dataset: lance.LanceDataset, table: str, runs: Sequence[Run]) -> list[Source]:
+        fragments = self._indexes.fragments.of(dataset).by_path
+        make = partial(RunSource, fragments=fragments, indexes=self._indexes, fields=None)
+        return [make(table, run) for run in runs]
 
 
-def _epochs_of(fragment: lance.LanceFragment) -> tuple[int, int]:
-    ends = pc.min_max(fragment.to_table(columns=["epoch"])["epoch"]).as_py()
-    return ends["min"], ends["max"]
+def _read_log(fragment: lance.LanceFragment) -> _LogFragment:
+    rows = fragment.to_table(columns=["table", "epoch"])
+    ends = pc.min_max(rows["epoch"]).as_py()
+    tables = frozenset(rows["table"].unique().to_pylist())
+    return _LogFragment(fragment, rows.num_rows, ends["min"], ends["max"], tables)
 
 
-def _folded(
-    dataset: lance.LanceDataset, fragments: Sequence[lance.LanceFragment], *, is_oldest: bool
-) -> dict[str, pa.Table]:
-    """The remaining rows by table: columns vnode, epoch, op, key and row."""
-    # In the order of their ids: of two rows with one key and one epoch the later must stay the later.
-    ordered = sorted(fragments, key=lambda fragment: int(fragment.fragment_id))
-    tables = {}
-    for table in TABLES:
-        # Table by table: read together, every row would have the empty columns of all tables.
-        columns = [*_COMMON, row_column(table)]
-        scanner = dataset.scanner(columns=columns, filter=f"`table` = '{table}'", fragments=ordered)
-        rows = latest_by_key(table, scanner.to_table().rename_columns([*_COMMON, "row"]))
+def _kept(slices: Iterator[pa.Table], *, is_oldest: bool) -> Iterator[pa.Table]:
+    """The rows that a fold writes."""
+    for rows in slices:
         if is_oldest:
             rows = rows.filter(pc.equal(rows["op"], pa.scalar(PUT, pa.uint8())))
         if rows.num_rows:
-            tables[table] = rows
-    return tables
+            yield rows
 
 
-def _reader(tables: dict[str, pa.Table]) -> pa.RecordBatchReader:
-    types = {table: rows["row"].type for table, rows in tables.items()}
-    common = next(iter(tables.values())).select(list(_COMMON)).schema
-    schema = pa.schema([("table", pa.string()), *common, *((row_column(table), each) for table, each in types.items())])
+def _stays(piece: Piece, *, is_oldest: bool) -> bool:
+    """True if a piece, whose keys no other run has, need not be written again."""
+    return piece.rows * 4 >= PIECE_ROWS and not (is_oldest and (piece.deletes or piece.patches))
 
-    def batches() -> Iterator[pa.RecordBatch]:
-        for table, rows in tables.items():
-            for start in range(0, rows.num_rows, _BATCH_ROWS):
-                [batch] = for_lance(rows.slice(start, _BATCH_ROWS)).to_batches()
-                columns = [pa.repeat(pa.scalar(table), batch.num_rows), *(batch[name] for name in _COMMON)]
-                columns += [batch["row"] if each == table else pa.nulls(batch.num_rows, types[each]) for each in types]
-                yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
-    return pa.RecordBatchReader.from_batches(schema, batches())
+def _groups(pieces: Sequence[Piece], *, is_oldest: bool) -> Iterator[list[Piece]]:
+    """Pieces that are merged together, in the order of their keys: those that overlap, and small ones beside them."""
+    overlapping: list[list[Piece]] = []
+    last_key = b""
+    for piece in sorted(pieces, key=lambda each: each.first_key):
+        if overlapping and piece.first_key <= last_key:
+            overlapping[-1].append(piece)
+        else:
+            overlapping.append([piece])
+        last_key = max(last_key, piece.last_key) if len(overlapping[-1]) > 1 else piece.last_key
+    group: list[Piece] = []
+    for each in overlapping:
+        if len(each) == 1 and _stays(each[0], is_oldest=is_oldest):
+            if group:
+                yield group
+            yield each
+            group = []
+        else:
+            group += each
+    if group:
+        yield group

@@ -129,7 +129,7 @@ class Housekeeping:
     def _expired(self, store: StateStore) -> tuple[int, ...]:
         self._expire_at_s = self._clock.monotonic() + self._interval_s
         self._expired_at_epoch = store.head.epoch
-        records = store.scan("epoch")
+        records = store.scan("epoch", fields=["committed_at"])
         epochs = sorted(zip(records["epoch"].to_pylist(), records["committed_at"].to_pylist(), strict=True))
         # A kept epoch without a record of its own shows the same rows as the last record before it.
         before = [bisect_right(epochs, each, key=lambda epoch: int(epoch[0])) for each in store.head.kept_epochs]

@@ -100,25 +100,37 @@ class Pin:
 def pinned_epochs(root: Location, clock: Clock) -> frozenset[int]:
     """The epochs with a valid pin; expired pins are deleted.
 
+    A torn pin, for example after a power cut, holds no epoch: a living reader writes it again.
+
     Raises:
         StorageError: the root cannot be read.
     """
     client = object_client(root)
     now, epochs = clock.now(), set()
     try:
-        names = [each["path"] for batch in obstore.list(client, f"{_FOLDER}/") for each in batch]
-        for name in names:
+        for listed in [each for batch in obstore.list(client, f"{_FOLDER}/") for each in batch]:
+            name = listed["path"]
             try:
-                pin = json.loads(bytes(obstore.get(client, name).bytes()))
+                content = bytes(obstore.get(client, name).bytes())
             except (FileNotFoundError, NotFoundError):
                 continue  # deleted since it was listed
-            if datetime.fromisoformat(pin["expires_at"]) > now:
-                epochs.add(int(pin["epoch"]))
-            else:
+            epoch, expires_at = _read(content) or (None, listed["last_modified"] + timedelta(seconds=LIFETIME_S))
+            if expires_at <= now:
                 _delete(client, name)
+            elif epoch is not None:
+                epochs.add(epoch)
     except (BaseError, OSError) as error:
         raise storage_error(error, root) from None
     return frozenset(epochs)
+
+
+def _read(content: bytes) -> tuple[int, datetime] | None:
+    """The epoch of a pin and its end; None if the content is torn."""
+    try:
+        pin = json.loads(content)
+        return int(pin["epoch"]), datetime.fromisoformat(pin["expires_at"])
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
 
 
 def _delete(client: ObjectStore, name: str) -> None:

@@ -1,10 +1,10 @@
-"""The quarantine: bad records, with their position in a file and their bytes, and poison messages.
+"""The quarantine: bad records, with their position in a file and their bytes, poison messages, and skipped names.
 
 Clearing a record deletes its bytes and reason and keeps its position: with the positions one can tell which rows of a
 file the views hold.
 
-The row of a poison message has no position in a file.  Its path is the URL of the queue with the message's id, and
-clearing deletes it completely.
+A poison message, and a name that listings skip, have no position in a file.  Their path is a whole URL, of the queue
+with the message's id or of the name, and clearing deletes them completely.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def bad_records(
     return store.scan("quarantine", start=start, end=start + _AFTER_EVERY_PART, state_version=state_version)
 
 
-def is_message(records: pa.Table) -> pa.ChunkedArray:
-    """True for each row that is a poison message, false for a record of a file."""
+def has_no_row(records: pa.Table) -> pa.ChunkedArray:
+    """True for each row that is a poison message or a skipped name, false for a record of a file."""
     return pc.is_null(records["row"])
 
 
@@ -48,11 +48,11 @@ def poison_messages(store: StateStore, source: str) -> pa.Table:
     # Without the byte that ends a text, the key is a prefix: it selects all paths that begin with it.
     start = encode_key(source, _URL)[:-1]
     records = store.scan("quarantine", start=start, end=start + _AFTER_EVERY_PART)
-    return records.filter(is_message(records))
+    return records.filter(has_no_row(records))
 
 
 def clear_quarantine(store: StateStore, source: str | None, epoch: int) -> int:
-    """Deletes the bytes and reasons of bad records, and poison messages completely.
+    """Deletes the bytes and reasons of bad records, and completely the poison messages and skipped names.
 
     Args:
         store: the owner's handle.
@@ -60,7 +60,7 @@ def clear_quarantine(store: StateStore, source: str | None, epoch: int) -> int:
         epoch: records of later epochs stay as they are.
 
     Returns:
-        The number of records and messages.
+        The number of rows.
 
     Raises:
         FencedError, CommitRefusedError, CommitUnknownError: as `StateStore.commit`.
@@ -69,8 +69,8 @@ def clear_quarantine(store: StateStore, source: str | None, epoch: int) -> int:
     records = records.filter(pc.and_(pc.less_equal(records["epoch"], epoch), pc.is_valid(records["reason"])))
     if records.num_rows:
         delta = DeltaBuilder()
-        messages, kept = records.filter(is_message(records)), records.filter(pc.is_valid(records["row"]))
-        for key, vnode in zip(messages["key"].to_pylist(), messages["vnode"].to_pylist(), strict=True):
+        whole, kept = records.filter(has_no_row(records)), records.filter(pc.is_valid(records["row"]))
+        for key, vnode in zip(whole["key"].to_pylist(), whole["vnode"].to_pylist(), strict=True):
             delta.delete("quarantine", key, vnode)
         positions = {name: kept[name].combine_chunks() for name in _POSITION}
         delta.put_many("quarantine", kept["key"].to_pylist(), kept["vnode"].to_pylist(), positions)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from state.errors import EpochNotFoundError, NotFoundError, UsageError
-from state.store.store import StateStore
 from state.tables.keys import encode_key
+
+if TYPE_CHECKING:
+    from state.store.store import StateStore
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]{0,63}")
 _MOST = 1_000

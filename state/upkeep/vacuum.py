@@ -87,7 +87,7 @@ class Vacuum:
         """
         store = self._root.open(read_only=True)
         # Read at once: later commits and another vacuum may delete this version of the store.
-        records = store.scan("epoch").select(["epoch", "term", "state_version", "views"]).combine_chunks()
+        records = store.scan("epoch", fields=["term", "state_version", "views"]).combine_chunks()
         named, last_of_others = _named(records), _last_of_other_terms(records, store.head.term)
         gone = Vacuumed()
         for path, each in named.items():

@@ -1,4 +1,4 @@
-"""What a cluster knows of its nodes and actors, as JSON: `python node_look.py`, with the cluster in the environment.
+"""Nodes and actors of a cluster as JSON: `python node_look.py`, with the cluster in the environment.
 
 `nodes`: name → bytes that its object store has ever held, and how many objects; `actors`: class → the names of the
 nodes where its living actors are.

@@ -30,7 +30,7 @@ pytestmark = [pytest.mark.ray, pytest.mark.more, pytest.mark.timeout(900)]
 
 _ROWS, _LARGE_FILES = 20_000, 16
 _CONTROL = ("Coordinator", "ListActor", "DispatcherActor", "MergerActor")
-_MASTERS = ("RayDPSparkMaster", "RayAppMaster")
+_APP_MASTER = "RayAppMaster"
 
 
 class Driver:
@@ -118,7 +118,7 @@ def test_rows_travel_from_the_readers_to_spark_alone_and_a_node_that_joins_reads
         driver.until(lambda done, _: done == _LARGE_FILES)
         seen = look(three_nodes)
         assert seen["actors"]["FetchActor"] == ["one", "one"]
-        assert {where for each in _CONTROL + _MASTERS for where in seen["actors"][each]} == {"head"}
+        assert {where for each in (*_CONTROL, _APP_MASTER) for where in seen["actors"][each]} == {"head"}
         held = {name: each[0] for name, each in seen["nodes"].items()}
         # `one` has the rows, `spark` a copy of them, and where the driver and the merger are there is none.
         assert held["one"] > nbytes and held["spark"] > nbytes, held
@@ -164,6 +164,8 @@ def test_a_node_that_dies_costs_no_row(
         two_equals.kill_node(where[victim][0])
         assert driver.files()[0] < FILES, "it was killed in the middle"
         driver.until(lambda _done, _reading: "recovering" in driver.log)
+        if victim != "RayDPExecutor":
+            assert "died: its node is lost, or does not answer" in driver.log
         driver.until(lambda done, _: done == FILES, 400)
         driver.stop()
     assert checked(driver.store(), s3, bucket, tmp_path) > 10

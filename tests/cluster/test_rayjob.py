@@ -103,6 +103,6 @@ def test_the_job_gets_what_its_script_asks_for(ray_job: dict[str, Any]) -> None:
 
 
 def test_the_cluster_has_the_version_of_ray_that_is_tested(ray_job: dict[str, Any]) -> None:
-    locked = re.search(r"^ray==(.+)$", (REPOSITORY / "requirements.lock").read_text(encoding="utf-8"), re.MULTILINE)
+    locked = re.search(r"^ray==(\S+)", (REPOSITORY / "requirements.lock").read_text(encoding="utf-8"), re.MULTILINE)
     assert locked is not None
     assert ray_job["spec"]["rayClusterSpec"]["rayVersion"] == locked[1]

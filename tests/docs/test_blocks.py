@@ -97,7 +97,8 @@ def _check_synopsis(line: str) -> None:
     """Of a synopsis every command and every option is there."""
     text = line.partition("#")[0]
     named = text.removeprefix("slackwater ").split(" ROOT")[0].split(" APP")[0]
-    known = [word for word in re.findall(r"(?<![-\w.])[a-z]+(?![\w.:])", named) if word in _COMMANDS.commands]
+    words = re.findall(r"(?<![-\w.])[a-z]+(?:-[a-z]+)*(?![-\w.:])", named)
+    known = [word for word in words if word in _COMMANDS.commands]
     assert known, f"no command in {text!r}"
     options = {option for each in known for parameter in _COMMANDS.commands[each].params for option in parameter.opts}
     missing = set(re.findall(r"(?<!\S)\[?(--?[a-z][a-z-]*)", text)) - options - {"--help"}

@@ -15,7 +15,9 @@ from nbclient import NotebookClient
 from tests.repository import REPOSITORY
 
 _EXAMPLES = REPOSITORY / "examples"
-_PROGRAMS = sorted(_EXAMPLES.glob("*.py"))
+_JOB = "flights_job.py"
+"""Runs until it is stopped: `tests/cluster/test_job.py` submits it to a cluster."""
+_PROGRAMS = sorted(path for path in _EXAMPLES.glob("*.py") if path.name != _JOB)
 _NOTEBOOKS = sorted(_EXAMPLES.glob("*.ipynb"))
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from state.location import SECRET_OPTIONS
 from tests.docs.page import DOCS, name, pages
 from tests.repository import REPOSITORY
 
@@ -61,6 +62,14 @@ def test_every_promise_has_tests_and_each_is_named_for_what_it_checks() -> None:
         assert len(named) >= 2, f"no tests for: {section.splitlines()[0]}"
         for said, test in named:
             assert said == test.replace("_", " ")
+
+
+def test_every_promise_about_trust_has_a_test() -> None:
+    text = (DOCS / "trust.md").read_text(encoding="utf-8")
+    promises = re.findall(r"^\* (?:.+\n(?:  .+\n)*)", text, re.MULTILINE)
+    assert len(promises) > 25
+    assert [promise for promise in promises if "](../tests/" not in promise] == []
+    assert [name for name in SECRET_OPTIONS if f"`{name}`" not in text] == [], "the page names every secret option"
 
 
 def test_no_page_names_a_directory_or_a_host_of_whoever_wrote_it() -> None:

@@ -1,4 +1,4 @@
-"""What the README, the tutorial and the how-to pages show is what happens."""
+"""The README, the tutorial and the how-to pages show what happens."""
 
 from __future__ import annotations
 

@@ -11,14 +11,15 @@ from pathlib import Path
 from tests.mutants.mutants import Mutant
 from tests.repository import REPOSITORY
 
-_PACKAGES = ("state", "actors", "slackwater")
-_FIRST_FAILING_SEED = (
-    "from slackwater.testing.simulation.campaign import first_failing_seed; print(first_failing_seed(0, {seeds}))"
-)
+_PACKAGES = ("state", "actors", "spark_bridge", "slackwater")
+_FIRST_FAILING_SEED = """
+from slackwater.testing.simulation.campaign import first_failing_seed
+print(first_failing_seed({start}, {seeds}, lambda scenario: {among}))
+"""
 
 
 def seeds_to_find(mutant: Mutant, directory: Path, seeds: int) -> int | None:
-    """How many seeds the simulator needs until it finds the fault; None if it does not within so many.
+    """Number of seeds from `mutant.start` on until the simulator finds the fault; None if it does not within `seeds`.
 
     Args:
         mutant: the fault.
@@ -30,11 +31,11 @@ def seeds_to_find(mutant: Mutant, directory: Path, seeds: int) -> int | None:
     file = directory / mutant.file
     file.write_text(mutant.applied(file.read_text()))
     answer = subprocess.run(
-        [sys.executable, "-c", _FIRST_FAILING_SEED.format(seeds=seeds)],
+        [sys.executable, "-c", _FIRST_FAILING_SEED.format(start=mutant.start, seeds=seeds, among=mutant.among)],
         cwd=directory,
         env={**os.environ, "PYTHONPATH": str(directory)},
         capture_output=True,
         text=True,
         check=True,
     ).stdout.strip()
-    return None if answer == "None" else int(answer) + 1
+    return None if answer == "None" else int(answer) - mutant.start + 1

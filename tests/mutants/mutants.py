@@ -13,11 +13,16 @@ class Mutant:
         name: what is wrong.
         file: relative to the repository.
         replacements: old text → new text; each old text stands in the file exactly once.
+        among: the stories that can show a rare fault: an expression over `scenario`.
+        start: the first seed that is tried.  A story that showed the fault once saves the search for a rare one;
+            when stories change, the search goes on from there.
     """
 
     name: str
     file: str
     replacements: tuple[tuple[str, str], ...]
+    among: str = "True"
+    start: int = 0
 
     def applied(self, source: str) -> str:
         """The file with the fault in it."""
@@ -63,6 +68,7 @@ MUTANTS = (
         "a changed file is read again only when it was finished",
         "actors/fetching/file_versions.py",
         ((" or source in self._appending or source in self._replacing", ""),),
+        among="scenario.on_change != 'ignore'",
     ),
     Mutant(
         "alignment does not block",
@@ -102,7 +108,7 @@ MUTANTS = (
         "a commit whose outcome is not known counts as failed and is made again",
         "state/store/head_swap.py",
         (
-            ("if fresh._swap_name(self._version + 1) == staged.name:", "if False:"),
+            ("            if name == staged.name:\n", "            if False:\n"),
             (
                 "        self._commit(self._stage(Delta.merge([delta, epoch_delta(record)]), head))\n",
                 "        try:\n"
@@ -120,7 +126,7 @@ MUTANTS = (
         "a commit whose outcome is not known counts as done",
         "state/store/head_swap.py",
         (
-            ("if fresh._swap_name(self._version + 1) == staged.name:", "if isinstance(error, CommitUnknownError):"),
+            ("            if name == staged.name:\n", "            if isinstance(error, CommitUnknownError):\n"),
             ("self._adopt(self.reopen(self._version + 1))", "self._adopt(fresh)"),
         ),
     ),
@@ -181,12 +187,24 @@ MUTANTS = (
     Mutant(
         "a poison file is never given up",
         "actors/recovery/recovery_policy.py",
-        (("if self._alone[file] >= _TRIES_ALONE]", "if False]"),),
+        (("if self._alone[file].tries >= _TRIES_ALONE]", "if False]"),),
+    ),
+    Mutant(
+        "a file that makes progress is given up",
+        "actors/recovery/recovery_policy.py",
+        (("if before is not None and before.rows == rows else 1", "if before is not None else 1"),),
+        among="'large' in repr(scenario)",
+    ),
+    Mutant(
+        "a node that is lost accuses a file",
+        "actors/recovery/recovery_policy.py",
+        (("    NodeLostError,\n    RowsLostError,\n)", "    RowsLostError,\n)"),),
+        among="'large' in repr(scenario)",
     ),
     Mutant(
         "an epoch of a term that committed nothing comes again",
-        "actors/coordination/coordinate_executor.py",
-        (("self._first_epoch = (head.epoch or next_epoch(0)) + (head.term << 16)", "self._first_epoch = head.epoch"),),
+        "state/epoch.py",
+        (("return least + (term - least) % TERMS", "return least"),),
     ),
     Mutant(
         "a file begins anew after a restart",
@@ -200,13 +218,8 @@ MUTANTS = (
     ),
     Mutant(
         "what had vanished before a restart is not read when it is back",
-        "actors/recovery/committed_files.py",
-        (
-            (
-                "    for name, path, version in vanished:\n        indexes",
-                "    for name, path, version in ():\n        indexes",
-            ),
-        ),
+        "actors/recovery/seen_names.py",
+        (("            if vanished:\n", "            if False:\n"),),
     ),
     Mutant(
         "what has vanished is not read when it is back",
@@ -226,7 +239,8 @@ MUTANTS = (
     Mutant(
         "a listing that skips what is known finds nothing gone",
         "actors/listing/page_look_up.py",
-        (("            if not seen.shows_all(digests.skipped):\n", "            if False:\n"),),
+        (("            if missing.uncounted and not self._guard.paused:\n", "            if False:\n"),),
+        among="'vanish' in repr(scenario)",
     ),
     Mutant(
         "a name that is back counts as absent",
@@ -237,6 +251,41 @@ MUTANTS = (
         "what is not in the store yet counts as looked for",
         "actors/listing/missing_files.py",
         (("known, self.discard(known)", "known, self.discard(list(self._names))"),),
+    ),
+    Mutant(
+        "one listing is enough to call a file gone",
+        "actors/listing/missing_files.py",
+        (("names = self._names if key in self._names else self._suspected", "names = self._names"),),
+        among="'hide(' in repr(scenario)",
+    ),
+    Mutant(
+        "a file that is back stays under suspicion",
+        "actors/listing/missing_files.py",
+        (
+            (
+                "        for key in keys:\n            self._suspected.pop(key, None)\n",
+                "        for key in keys:\n",
+            ),
+        ),
+        among="'hide(' in repr(scenario)",
+    ),
+    Mutant(
+        "removals never pause",
+        "actors/listing/removal_guard.py",
+        (("self.paused, self.known = missing if is_paused else 0, known", "self.known = known"),),
+        among="'hide(' in repr(scenario) and scenario.on_change == 'replace'",
+    ),
+    Mutant(
+        "no approval ends a pause",
+        "actors/listing/removal_guard.py",
+        (("        self._allowed = self.paused\n", "        pass\n"),),
+        among="scenario.on_change == 'replace'",
+    ),
+    Mutant(
+        "a restart forgets the paused removals whose messages are deleted",
+        "actors/listing/listing_state.py",
+        (("events is None or self.must_list or needs_listing", "events is None or self.must_list"),),
+        among="scenario.notifications and scenario.on_change == 'replace'",
     ),
     Mutant(
         "a mark is complete with the listing that was under way",
@@ -281,7 +330,7 @@ MUTANTS = (
     Mutant(
         "epochs that were committed and not acknowledged are not counted",
         "actors/recovery/recovery.py",
-        (("if each.epoch > plan.so_far.epoch] if plan.held_root else []", "if False]"),),
+        (("store.epochs(after=plan.so_far.epoch) if plan.held_root else []", "[]"),),
     ),
     Mutant(
         "a vacuum takes rows that are staged, and not committed yet",
@@ -307,6 +356,7 @@ MUTANTS = (
         "a view that is further is no reason to commit",
         "actors/coordination/epoch_commits.py",
         ((" or views != self._views:", ":"),),
+        among="scenario.backfill",
     ),
     Mutant(
         "a run has caught up when its views have not",
@@ -377,6 +427,7 @@ MUTANTS = (
                 "            self.settle(path, 0)\n",
             ),
         ),
+        among="scenario.notifications and 'FREEZE' in repr(scenario)",
     ),
     Mutant(
         "an event about a file that is gone is settled at once",
@@ -417,7 +468,7 @@ MUTANTS = (
     Mutant(
         "a handover leaves behind which versions had no row",
         "actors/fetching/vnode_moves.py",
-        (("                    without_rows=frozenset(without_rows.get(name, ())),\n", ""),),
+        (("        versions.without_rows.take(handover.without_rows)\n", ""),),
     ),
     Mutant(
         "vnodes move in the dispatcher one barrier late",
@@ -472,6 +523,62 @@ MUTANTS = (
             (
                 "            insort(files, progress, key=",
                 "            files.append(progress)\n            insort([], progress, key=",
+            ),
+        ),
+    ),
+    Mutant(
+        "an epoch is reported before its views are written",
+        "slackwater/running/materializer_loop.py",
+        (
+            (
+                "        self._client.collect(self._materialize(taken))\n",
+                "        self._client.collect(CollectReport(MATERIALIZER, taken.epoch.epoch))\n"
+                "        self._materialize(taken)\n",
+            ),
+        ),
+    ),
+    Mutant(
+        "an epoch does not wait for the schemas of its rows",
+        "slackwater/running/materializer_loop.py",
+        (("(self._spark_is_up() and self._is_known(epoch))", "self._spark_is_up()"),),
+    ),
+    Mutant(
+        "an epoch that waits for Spark is lost",
+        "slackwater/running/materializer_loop.py",
+        (("            return Turn.WAITS\n", "            self._taken = None\n            return Turn.WAITS\n"),),
+    ),
+    Mutant(
+        "a run has caught up before its backfills",
+        "slackwater/running/materializer_loop.py",
+        (("return bool(behind) or any(not late.missing for late in self.backfills.values())", "return bool(behind)"),),
+    ),
+    Mutant(
+        "a view that an epoch created is new in the next declaration",
+        "slackwater/running/materializer_loop.py",
+        (("        self._known |= {view.name: view for view in done.created}\n", ""),),
+    ),
+    Mutant(
+        "no epoch is requested for a backfill without new rows",
+        "slackwater/running/materializer_loop.py",
+        (("new_views=record or (materializer is not None and materializer.has_news),", "new_views=False,"),),
+    ),
+    Mutant(
+        "a backfill that continues begins its history again",
+        "spark_bridge/views/backfill.py",
+        (('= recorded.get("history")\n', "= None\n"),),
+    ),
+    Mutant(
+        "the history of a backfill has the rows of the epoch that creates it",
+        "spark_bridge/views/backfill.py",
+        (("        self.pinned_epoch = epoch - 1\n", "        self.pinned_epoch = epoch\n"),),
+    ),
+    Mutant(
+        "a correction does not restart a backfill",
+        "spark_bridge/views/backfills.py",
+        (
+            (
+                "        for name in changed:\n            self._restart(",
+                "        for name in changed[:0]:\n            self._restart(",
             ),
         ),
     ),

@@ -45,6 +45,7 @@ from tests.spark_bridge.ray_blocks import blocks, ipc_bytes
 
 PLACE = Path(sys.argv[1])
 GATE, REACHED = str(PLACE / "gate"), str(PLACE / "reached")
+NOTICED_S = 30.0
 SQL = {
     "grouped": "SELECT k, count(*) AS n, sum(i)::BIGINT AS s FROM rows GROUP BY k",
     "appended": "SELECT k, i FROM rows",
@@ -141,8 +142,17 @@ def driver_pid() -> int:
     return int(SparkContext._gateway.proc.pid)
 
 
-def killed_inside(story: Story, pid: int, signal_number: int = signal.SIGKILL) -> tuple[float, Exception | None]:
-    """Runs an epoch, kills a process while its job computes, and gives the seconds from the kill to the end."""
+def killed_inside(
+    story: Story, pid: int, signal_number: int = signal.SIGKILL, is_noticed: Callable[[], bool] = lambda: True
+) -> tuple[float, Exception | None]:
+    """Runs an epoch, kills a process while its job computes, and gives the seconds from the kill to the end.
+
+    Args:
+        story: the epochs.
+        pid: the process.
+        signal_number: the signal.
+        is_noticed: the job ends no sooner than this is true.
+    """
     Path(REACHED).unlink(missing_ok=True)
     Path(GATE).touch()
     killed_at: list[float] = []
@@ -152,6 +162,8 @@ def killed_inside(story: Story, pid: int, signal_number: int = signal.SIGKILL) -
             time.sleep(0.01)
         os.kill(pid, signal_number)
         killed_at.append(time.monotonic())
+        while not is_noticed() and time.monotonic() < killed_at[0] + NOTICED_S:
+            time.sleep(0.05)
         Path(GATE).unlink()
 
     killer = threading.Thread(target=kill)
@@ -208,7 +220,11 @@ def rounds(story: Story, deaths: Mapping[str, Callable[[], int]], times: int) ->
     for _ in range(times):
         for name, pid in deaths.items():
             noticed_s, error = killed_inside(
-                story, pid(), signal.SIGSTOP if name == "frozen driver" else signal.SIGKILL
+                story,
+                pid(),
+                signal.SIGSTOP if name == "frozen driver" else signal.SIGKILL,
+                # A short job may end before Spark has heard of its master's death.
+                (lambda: not is_alive(story.spark)) if name == "app master" else lambda: True,
             )
             lost = isinstance(error, SparkLostError)
             alive = is_alive(story.spark)

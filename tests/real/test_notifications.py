@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import slackwater as sw
-from slackwater.pipeline import OnChange
+from actors.sources.source import OnChange
 from slackwater.testing.servers import s3_events
 from slackwater.testing.servers.s3_server import S3Server
 from slackwater.testing.servers.sqs_server import SqsServer

@@ -1,4 +1,4 @@
-"""What dies inside a run, and how the run goes on, in the process of the tests."""
+"""Deaths inside a run, and its recovery, in the process of the tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with a declaration is said before Ray and Spark are started."""
+"""Errors of a declaration come before Ray and Spark are started."""
 
 from __future__ import annotations
 

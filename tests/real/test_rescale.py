@@ -22,6 +22,8 @@ from tests.waiting import eventually
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]
 
 FILES = 300
+FEW_PER_SECOND = 2.0
+"""At this rate most files wait while vnodes move, also on a machine on which that takes a minute."""
 
 
 def fill(s3: S3Server, bucket: str, first: int, count: int) -> None:
@@ -68,21 +70,21 @@ def test_one_fetch_actor_becomes_three_and_then_two_under_load_and_no_file_is_re
         proxy.recording() as requests,
         pipeline(s3, bucket, proxy.storage_options).start() as run,
     ):
-        run.throttle(files_per_second=20)
+        run.throttle(files_per_second=FEW_PER_SECOND)
         eventually(lambda: run.report().files > 5, limit_s=90)
         run.rescale(fetchers=3)
         assert (run.status().fetchers, num_fetchers()) == (3, 3)
         assert run.status().sources["events"].waiting > 0, "files waited while their vnodes moved"
         fill(s3, bucket, FILES, FILES)
         before = run.report().files
-        eventually(lambda: run.report().files > before + 20)
+        eventually(lambda: run.report().files > before)
         rescaled = slackwater("rescale", f"s3://{bucket}/root", "2", *where(s3), environment=secrets(s3))
         assert (rescaled.code, rescaled.out) == (0, "2 fetch actors\n"), rescaled.err
         assert run.status().fetchers == 2
         eventually(lambda: num_fetchers() == 2)
         assert run.status().sources["events"].waiting > 0, "files waited while their vnodes moved"
         run.throttle()
-        assert run.wait(until="caught_up", timeout_s=60)
+        assert run.wait(until="caught_up", timeout_s=120)
         status = run.status()
         assert (status.sources["events"].done, status.recoveries) == (2 * FILES, 0)
     gets = Counter(request.key for request in requests if request.method == "GET" and not request.is_list)
@@ -107,7 +109,7 @@ def test_a_death_while_vnodes_move_loses_no_row_and_the_number_that_was_asked_fo
 ) -> None:
     fill(s3, bucket, 0, FILES)
     with pipeline(s3, bucket, s3.storage_options).start() as run:
-        run.throttle(files_per_second=20)
+        run.throttle(files_per_second=FEW_PER_SECOND)
         eventually(lambda: run.report().files > 5, limit_s=90)
         for fetchers in (3, 2):
             recoveries = run.status().recoveries
@@ -121,5 +123,5 @@ def test_a_death_while_vnodes_move_loses_no_row_and_the_number_that_was_asked_fo
             assert not rescaling.is_alive()
             assert run.status().fetchers == fetchers
         run.throttle()
-        assert run.wait(until="caught_up", timeout_s=60)
+        assert run.wait(until="caught_up", timeout_s=120)
     checked(s3, bucket, FILES, tmp_path)

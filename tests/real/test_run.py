@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,12 @@ import pytest
 import slackwater as sw
 from slackwater import ViewStatus
 from slackwater.testing.servers.s3_server import S3Server
+from slackwater.ui.root_documents import RootDocuments
+from state.clock import SystemClock
 from tests.real.event_pipeline import FAST, TOTALS, expected, local, totals
 from tests.real.events import events, parquet, write
 from tests.real.ledger_oracle import LedgerOracle
+from tests.slackwater.cli.called_command import slackwater
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]
@@ -134,6 +138,17 @@ def test_a_stop_in_the_middle_of_a_file_and_the_next_run_goes_on_at_its_row(tmp_
     assert totals(tmp_path / "root") == expected(rows[: file["rows_read"]])
 
 
+def test_each_wait_for_it_to_catch_up_means_a_listing_after_the_call(tmp_path: Path) -> None:
+    write(tmp_path / "in", "0.parquet", parquet(events(0)))
+    with local(tmp_path).start() as run:
+        eventually(lambda: run.status().caught_up)
+        for number in (1, 2, 3):
+            write(tmp_path / "in", f"{number}.parquet", parquet(events(number)))
+            assert not run.wait(until="caught_up", timeout_s=0.0)
+            assert run.wait(until="caught_up", timeout_s=60)
+            assert run.report().files == number + 1
+
+
 def test_a_paused_run_reads_nothing_and_goes_on_when_it_is_resumed(tmp_path: Path) -> None:
     write(tmp_path / "in", "a.parquet", parquet(events(0)))
     with local(tmp_path).start() as run:
@@ -207,11 +222,30 @@ def test_an_empty_source_without_schema_ends_well_and_says_so(tmp_path: Path) ->
     assert sw.open(tmp_path / "root").views().num_rows == 0
 
 
-@pytest.mark.more
-def test_an_empty_source_with_a_schema_has_empty_views(tmp_path: Path) -> None:
-    with local(tmp_path, schema="user bigint, amount double").start() as run:
-        run.wait(until="caught_up")
-        assert totals(tmp_path / "root") == {}
+def test_the_first_epoch_of_a_source_with_a_schema_shows_every_view_without_rows(tmp_path: Path) -> None:
+    pipeline = local(tmp_path, schema="user bigint, amount double", materialize=True)
+    pipeline.view("large", "SELECT user FROM events WHERE amount > 9")
+    pipeline.view("several", f"{TOTALS} HAVING count(*) > 1")
+    pipeline.view("one", "SELECT count(*) AS n, sum(amount) AS total, count(DISTINCT user) AS users FROM events")
+    pipeline.view("ranked", "SELECT user, rank() OVER (ORDER BY amount) AS r FROM events", on_full="allow")
+    with pipeline.start() as run:
+        assert run.wait(until="caught_up", timeout_s=120)
+    store = sw.open(tmp_path / "root")
+    epochs = store.epochs()["epoch"].to_pylist()
+    empty = {"totals": 0, "large": 0, "several": 0, "one": 1}
+    for snapshot in map(store.snapshot, epochs):
+        assert {name: snapshot.view(name).count_rows() for name in snapshot.views} in (empty, {**empty, "ranked": 0})
+    assert "ranked" in store.snapshot().views and len(epochs) <= 4
+    one = {"n": 0, "total": None, "users": 0}
+    assert store.snapshot().view("ranked").reflects_epoch in epochs
+    assert store.snapshot().sql("SELECT count(*) AS n FROM totals, one").to_pylist() == [{"n": 0}]
+    root = str(tmp_path / "root")
+    assert json.loads(slackwater("show", root, "one", "--json").out) == [one]
+    assert json.loads(slackwater("show", root, "totals", "--json").out) == []
+    assert json.loads(slackwater("sql", root, "SELECT n FROM one", "--json").out) == [{"n": 0}]
+    page = RootDocuments(store, SystemClock())
+    assert [page.sample(view, 9)["sample"] for view in ("one", "totals")] == [[[0, None, 0]], []]
+    assert all(0 <= view["behind_s"] < 60 for view in page.views()["views"])
 
 
 @pytest.mark.more

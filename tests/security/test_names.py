@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
+import os
+import threading
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
-from actors.file_errors import ObjectVanished, UnreadableFile
+from actors.file_errors import ObjectChanged, ObjectVanished, UnreadableFile
 from actors.files import FileVersion
 from actors.formats.options import Csv
 from actors.formats.parquet.parquet_reader import ParquetReader
@@ -69,22 +71,60 @@ def test_an_absolute_path_stays_below_the_source(tmp_path: Path) -> None:
         ObjectStore(Location(str(tmp_path / "in"))).open(_file(str(tmp_path / "secret"), len(_SECRET))).stream()
 
 
-def test_a_link_is_followed_within_the_source_only(tmp_path: Path) -> None:
+@pytest.mark.parametrize("path", ["to_secret", "to_outside/secret", "a/to_outside/secret", "to_a/b"])
+def test_no_link_is_followed_also_one_that_took_the_place_of_a_listed_file(tmp_path: Path, path: str) -> None:
     source, outside = tmp_path / "in", tmp_path / "outside"
-    for directory in (source, outside):
-        directory.mkdir()
-    (source / "a").write_bytes(b"inside")
+    (source / "a").mkdir(parents=True)
+    outside.mkdir()
+    (source / "a" / "b").write_bytes(_SECRET)
     (outside / "secret").write_bytes(_SECRET)
-    (source / "to_a").symlink_to(source / "a")
+    (source / "to_a").symlink_to("a")
     (source / "to_secret").symlink_to(outside / "secret")
     (source / "to_outside").symlink_to(outside)
+    (source / "a" / "to_outside").symlink_to(outside)
     store = ObjectStore(Location(str(source)))
-    files = {file.path: file for file in _listed(Location(str(source)))}
-    assert set(files) == {"a", "to_a", "to_secret", "to_outside/secret"}
-    assert store.open(files["to_a"]).stream().read() == b"inside"
-    for path in ("to_secret", "to_outside/secret"):
-        with pytest.raises(UnreadableFile, match="leads out of the source"):
-            store.open(files[path]).stream()
+    assert [file.path for file in _listed(Location(str(source)))] == ["a/b"]
+    assert store.find("s", path) is None
+    with pytest.raises(UnreadableFile, match="symbolic link"):
+        store.open(_file(path, len(_SECRET))).stream()
+
+
+def test_a_link_that_is_swapped_for_a_file_all_the_time_shows_nothing_of_its_target(tmp_path: Path) -> None:
+    source, secret = tmp_path / "in", tmp_path / "secret"
+    source.mkdir()
+    secret.write_bytes(_SECRET)
+    (source / "a").write_bytes(b"g" * len(_SECRET))
+    is_over = threading.Event()
+
+    def swap() -> None:
+        while not is_over.is_set():
+            (source / ".link").symlink_to(secret)
+            (source / ".link").replace(source / "a")
+            (source / ".file").write_bytes(b"g" * len(_SECRET))
+            (source / ".file").replace(source / "a")
+
+    store = ObjectStore(Location(str(source)))
+    swapper = threading.Thread(target=swap)
+    swapper.start()
+    read: set[bytes] = set()
+    refused = 0
+    try:
+        while refused < 300 or not read:
+            try:
+                read.add(store.open(_file("a", len(_SECRET))).stream().read())
+            except UnreadableFile:
+                refused += 1
+    finally:
+        is_over.set()
+        swapper.join()
+    assert read == {b"g" * len(_SECRET)}
+
+
+def test_a_pipe_in_the_place_of_a_file_keeps_no_reader_waiting(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a")
+    assert _listed(Location(str(tmp_path))) == []
+    with pytest.raises(ObjectChanged):
+        ObjectStore(Location(str(tmp_path))).open(_file("a", 10)).stream()
 
 
 @pytest.mark.parametrize("place", ["s3", "local"])

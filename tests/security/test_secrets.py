@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import traceback
@@ -18,6 +19,7 @@ from actors.formats.options import Json
 from actors.objects.object_store import ObjectStore
 from actors.sources.source import SourceDefinition
 from actors.telemetry.logging import redact
+from slackwater.cli.options import storage_options
 from slackwater.testing.servers.s3_server import S3Server
 from state.clock import ManualClock, SystemClock
 from state.lance.lance_store import LanceStateStore
@@ -176,6 +178,94 @@ def test_options_with_a_prefix_are_masked_too() -> None:
         assert _PLANTED not in redact(f"{name}={_PLANTED}")
 
 
+_SECRET_NAMES = [
+    "azure_storage_master_key",
+    "master_key",
+    "azure_storage_access_key",
+    "azure_storage_account_key",
+    "AccountKey",
+    "azure_storage_key",
+    "azure_storage_sas_key",
+    "azure_encryption_key",
+    "connection_string",
+    "aws_sse_customer_key_base64",
+    "sse_customer_key_base64",
+    "proxy_url",
+    "bearer_token",
+    "aws_bearer_token",
+    "fabric_session_token",
+    "google_service_account_key",
+    "authorization",
+    "Proxy-Authorization",
+    "credential",
+    "private_key",
+    "api-key",
+]
+_OTHER_NAMES = [
+    *("aws_endpoint", "region", "skip_signature", "sse_kms_key_id", "web_identity_token_file", "account_name"),
+    *("service_account", "google_application_credentials", "credential_type", "key", "partition_key", "max_tokens"),
+]
+
+
+@pytest.mark.parametrize("name", _SECRET_NAMES)
+def test_secret_of_this_name_is_masked_and_refused_on_the_command_line(name: str) -> None:
+    assert redact({name: _PLANTED}) == {name: "***"}
+    for text in (
+        f"{name}={_PLANTED}",
+        f"{name}: {_PLANTED}",
+        f"{{'{name}': '{_PLANTED}'}}",
+        f'\\"{name}\\": \\"{_PLANTED}\\"',
+    ):
+        assert _PLANTED not in redact(text)
+    with pytest.raises(sw.UsageError, match="is refused: secrets are not taken from the command line") as refused:
+        storage_options([f"{name}={_PLANTED}"])
+    assert _PLANTED not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", _OTHER_NAMES)
+def test_option_of_this_name_is_neither_masked_nor_refused(name: str) -> None:
+    assert redact({name: "shown"}) == {name: "shown"}
+    assert redact(f"{name}=shown") == f"{name}=shown"
+    assert storage_options([f"{name}=shown"]) == {name: "shown"}
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        (f"s3://user:p@{_PLANTED}@bucket/x", "s3://***@bucket/x"),
+        (f"GET https://h/?sv=1&sig={_PLANTED} failed", "GET https://h/?sv=1&sig=*** failed"),
+        (f"https://h/?X-Goog-Signature={_PLANTED}&a=b", "https://h/?X-Goog-Signature=***&a=b"),
+        (f"https://h/?X-Goog-Credential={_PLANTED}%2Fx", "https://h/?X-Goog-Credential=***"),
+        (f"https://h/?x-amz-security-token={_PLANTED}", "https://h/?x-amz-security-token=***"),
+        (f"https://h/?AWSAccessKeyId={_PLANTED}&Signature={_PLANTED}", "https://h/?AWSAccessKeyId=***&Signature=***"),
+        (f"https://h/?Policy={_PLANTED}&Key-Pair-Id={_PLANTED}", "https://h/?Policy=***&Key-Pair-Id=***"),
+        (f"https://h/?access_token={_PLANTED}", "https://h/?access_token=***"),
+        (f"Authorization: Bearer {_PLANTED}", "Authorization: ***"),
+        (f"{{'Authorization': 'Bearer {_PLANTED}', 'a': 'b'}}", "{'Authorization': '***', 'a': 'b'}"),
+        (f"authorization: Basic {_PLANTED}\nnext", "authorization: ***\nnext"),
+        (f"password: two {_PLANTED}", "password: ***"),
+        (f'{{"password": "it\'s {_PLANTED}", \'a\': 1}}', '{"password": "***", \'a\': 1}'),
+        (f"AWS4-HMAC-SHA256 Credential=AKIA/x, Signature={_PLANTED}", "AWS4-HMAC-SHA256 Credential=***, Signature=***"),
+        (f"AccountName=a;AccountKey={_PLANTED}==;Suffix=b", "AccountName=a;AccountKey=***;Suffix=b"),
+        (f"SharedAccessSignature={_PLANTED}", "SharedAccessSignature=***"),
+        (
+            "syntax error: unexpected token ',' in design=2, user@host",
+            "syntax error: unexpected token ',' in design=2, user@host",
+        ),
+        ("see http://a:9000/x, then mail b@c.de", "see http://a:9000/x, then mail b@c.de"),
+    ],
+)
+def test_secret_in_a_text_is_masked_and_the_rest_is_kept(text: str, masked: str) -> None:
+    assert redact(text) == masked
+
+
+@pytest.mark.parametrize("value", [f"https://h/?sig={_PLANTED}", f"http://user:{_PLANTED}@h:9000"])
+def test_url_with_a_secret_in_it_is_refused_on_the_command_line(value: str) -> None:
+    with pytest.raises(sw.UsageError, match="-o endpoint is refused: its value has a secret in it") as refused:
+        storage_options([f"endpoint={value}"])
+    assert _PLANTED not in str(refused.value)
+
+
 @pytest.mark.ray
 def test_a_run_shows_its_secrets_nowhere(
     session: Any, s3: S3Server, bucket: str, capfd: pytest.CaptureFixture[str]
@@ -184,6 +274,7 @@ def test_a_run_shows_its_secrets_nowhere(
     import ray
 
     secrets = [s3.storage_options["secret_access_key"], s3.storage_options["access_key_id"], _PLANTED]
+    secrets.append(os.environ["_SPARK_AUTH_SECRET"])
     s3.put(bucket, "in/a.json", b'{"a": 1}\n')
     s3.put(bucket, "in/bad.json", b"{broken\n")
     pipeline = sw.Pipeline("p", f"s3://user:{_PLANTED}@{bucket}/root", storage_options=s3.storage_options)

@@ -6,9 +6,9 @@ from random import Random
 
 from actors.shells.runtime import ActorDiedError
 from slackwater.testing.simulation.hosting.simulated_runtime import SimulatedActor
+from slackwater.testing.simulation.simulated_world import World
 from slackwater.testing.simulation.stories.scenario import Scenario
 from slackwater.testing.simulation.world.schedule import Life
-from slackwater.testing.simulation.world_of_story import World
 
 
 class Echo:

@@ -76,6 +76,7 @@ def _in_the_order_of_arrival(inlet: Inlet, envelope: Envelope) -> list[Message]:
     return [envelope.message]
 
 
+@pytest.mark.more
 def test_a_fault_is_found_and_its_story_shrinks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Inlet, "receive", _in_the_order_of_arrival)
     seed = first_failing_seed(0, 100)

@@ -1,6 +1,8 @@
-"""What a real run reaches once in a thousand tries, told on purpose, in 40 orders each."""
+"""Stories that a real run meets once in a thousand tries, each in 40 orders."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 
@@ -16,9 +18,11 @@ from slackwater.testing.simulation.stories.steps import (
     EVENTS,
     FREEZE,
     KILL,
+    NODE,
     PAUSE,
     RESCALE,
     RESUME,
+    ROWS,
     SECONDS,
     SILENCE,
     START,
@@ -29,6 +33,7 @@ from slackwater.testing.simulation.stories.steps import (
     Step,
     back,
     file,
+    hide,
     refuse,
     vanish,
 )
@@ -114,6 +119,31 @@ def test_a_version_that_kills_whoever_reads_it_is_found_behind_one_that_was_wait
     assert ("vanished", "quarantined") in endings
 
 
+@pytest.mark.parametrize("kills_at", [0, 9, 20])
+def test_a_file_that_kills_at_one_row_is_found_wherever_its_reading_begins(kills_at: int) -> None:
+    story = (file("a", rows=5), file("b", rows=24, kills="fetch", kill_row=kills_at), file("c", rows=5))
+    for outcome in told(*story, START, seeds=10, epoch_rows=5, credit_rows=3):
+        assert outcome.statuses == {"s/a": ("done",), "s/b": ("quarantined",), "s/c": ("done",)}
+
+
+def test_a_large_file_that_makes_progress_is_read_to_its_end_however_often_its_reader_dies() -> None:
+    deaths = [step for _ in range(9) for step in (ROWS, CRASH("fetch-0"))]
+    for outcome in told(file("big", rows=60), START, *deaths, seeds=4, fetchers=1, epoch_rows=6, credit_rows=6):
+        assert outcome.statuses == {"s/big": ("done",)}
+
+
+def test_nodes_that_are_lost_accuse_no_file() -> None:
+    losses = [step for _ in range(9) for step in (EVENTS(40), NODE("fetch-0", "coordinator"))]
+    for outcome in told(file("a", rows=20), file("b", rows=3), START, *losses, seeds=4, fetchers=1, credit_rows=6):
+        assert outcome.statuses == {"s/a": ("done",), "s/b": ("done",)}
+
+
+def test_deaths_of_actors_that_read_no_file_accuse_none() -> None:
+    deaths = [step for _ in range(9) for step in (EVENTS(60), CRASH("merger"), EVENTS(60), CRASH("dispatcher"))]
+    for outcome in told(file("a", rows=20), file("b", rows=3), START, *deaths, seeds=4, fetchers=1, credit_rows=6):
+        assert outcome.statuses == {"s/a": ("done",), "s/b": ("done",)}
+
+
 @pytest.mark.parametrize("victim", few(["fetch", "spark"], "fetch"))
 def test_a_file_that_kills_whoever_reads_it_is_found_and_the_others_are_done(victim: str) -> None:
     story = (file("a", rows=5), file("b", rows=5, kills=victim), file("c", rows=5), file("d", rows=5))
@@ -164,6 +194,7 @@ def test_a_wall_clock_that_is_set_back_stops_no_epoch() -> None:
         assert outcome.statuses == {"s/a": ("done",), "s/b": ("done",), "s/c": ("done",)}
 
 
+@pytest.mark.more
 def test_a_source_without_schema_does_not_hold_back_the_file_that_another_source_waits_for() -> None:
     story = (file("t/a", rows=0), file("t/b", rows=1, kills="fetch"), file("s/c", rows=8))
     for outcome in told(*story, START, sources=("s", "t"), fetchers=1, schema_known=False, files_waiting=1):
@@ -214,7 +245,70 @@ def test_vnodes_move_while_nothing_may_be_emitted() -> None:
         assert outcome.statuses == ALL_DONE
 
 
+@pytest.mark.more
 def test_files_that_replace_others_go_with_what_is_stored_of_them() -> None:
     story = (*MANY, START, CAUGHT_UP, *(file(name, rows=5) for name in "abcd"), EVENTS(60), RESCALE(4), EVENTS(30))
     for outcome in told(*story, RESCALE(2), fetchers=1, piece_rows=1, on_change="replace", patience_s=0.0):
         assert [outcome.statuses[f"s/{name}"] for name in "abcd"] == [("replaced", "done")] * 4
+
+
+@pytest.mark.more
+@pytest.mark.parametrize("moment", ["after view", "before commit", "after commit"])
+@pytest.mark.parametrize("victim", [KILL, CRASH("materializer")], ids=["process", "spark"])
+def test_a_backfill_that_is_interrupted_gets_each_row_of_its_history_once(moment: str, victim: Step) -> None:
+    story = (file("a", rows=8), file("b", rows=8), START, CAUGHT_UP, START, BARRIER, AT(moment, victim), file("c"))
+    for outcome in told(*story, EVENTS(40), START, seeds=15, backfill=True):
+        assert outcome.statuses == {"s/a": ("done",), "s/b": ("done",), "s/c": ("done",)}
+
+
+def test_a_file_that_is_replaced_during_a_backfill_has_only_its_new_rows_there() -> None:
+    story = (file("a", rows=8), file("b", rows=8), START, CAUGHT_UP, START, BARRIER, file("a", rows=3))
+    for outcome in told(*story, backfill=True, on_change="replace"):
+        assert outcome.statuses == {"s/a": ("replaced", "done"), "s/b": ("done",)}
+
+
+NAMES = tuple("abcdef")
+
+
+@pytest.mark.parametrize("on_change", ["ignore", "append", "replace"])
+@pytest.mark.parametrize("hidden", [(), ("a", "b")], ids=["empty", "partial"])
+def test_a_listing_that_lacks_files_for_a_moment_takes_nothing_away(on_change: str, hidden: tuple[str, ...]) -> None:
+    # The first listing of an attempt looks every name up.
+    story = (*map(file, NAMES), START, CAUGHT_UP, hide(*hidden), CRASH("list-s"), SECONDS(30))
+    for outcome in told(*story, seeds=10, on_change=on_change, listing_s=2.0):
+        assert outcome.statuses == {f"s/{name}": ("done",) for name in NAMES}
+
+
+def test_listings_that_stay_empty_take_nothing_away_and_new_files_come_in() -> None:
+    story = (
+        *map(file, NAMES),
+        START,
+        CAUGHT_UP,
+        hide(listings=6),
+        SECONDS(10),
+        CRASH("list-s"),
+        SECONDS(20),
+        file("g"),
+    )
+    for outcome in told(*story, on_change="replace", listing_s=2.0):
+        assert outcome.statuses == {f"s/{name}": ("done",) for name in (*NAMES, "g")}
+
+
+def test_paused_removals_survive_deaths_and_keep_no_new_file_away() -> None:
+    gone = tuple(map(vanish, "abcd"))
+    deaths = CRASH("list-s"), SECONDS(30), KILL, START
+    story = (*map(file, NAMES), START, CAUGHT_UP, *gone, SECONDS(30), *deaths, SECONDS(30), file("g"), CAUGHT_UP)
+    options: dict[str, Any] = {"on_change": "replace", "listing_s": 2.0}
+    for outcome in told(*story, max_removed_files=0, max_removed_share=0.0, **options):
+        # The user has let them go at the end.
+        left = {f"s/{name}": ("forgotten",) for name in "abcd"}
+        assert outcome.statuses == left | {f"s/{name}": ("done",) for name in "efg"}
+
+
+def test_removals_that_events_tell_pause_as_well_and_keep_no_message() -> None:
+    gone = tuple(map(vanish, "abcd"))
+    story = (*map(file, NAMES), START, CAUGHT_UP, *gone, SECONDS(60), KILL, START, CAUGHT_UP, file("g"), CAUGHT_UP)
+    options: dict[str, Any] = {"on_change": "replace", "listing_s": 600.0, "notifications": True}
+    for outcome in told(*story, max_removed_files=0, max_removed_share=0.0, **options):
+        left = {f"s/{name}": ("forgotten",) for name in "abcd"}
+        assert outcome.statuses == left | {f"s/{name}": ("done",) for name in "efg"}

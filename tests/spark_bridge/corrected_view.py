@@ -12,8 +12,9 @@ from actors.protocol.blocks import Block, Correction, StoredBlock
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.materializer import Materializer
 from state.lance.fragment_stager import FragmentStager
+from state.tables.fingerprint import path_fingerprint
 from state.tables.records import CatalogView
-from state.tables.stored_rows import FILE_FIELD, LINEAGE, file_number, stored_rows_name, stored_rows_path
+from state.tables.stored_rows import FILE_FIELD, LINEAGE, stored_rows_name, stored_rows_path
 from tests.spark_bridge.followed_view import FollowedView
 from tests.spark_bridge.random_rows import SCHEMA
 
@@ -72,8 +73,8 @@ class CorrectedView(FollowedView):
         return counts
 
     def _block(self, source: str, path: str, rows: pa.Table) -> Block:
-        number = pa.repeat(pa.scalar(file_number(source, path), pa.int64()), rows.num_rows)
-        seen = rows.append_column(FILE_FIELD, number)
+        files = pa.repeat(pa.scalar(path_fingerprint(source, path), FILE_FIELD.type), rows.num_rows)
+        seen = rows.append_column(FILE_FIELD, files)
         used = self.materializer.columns().get(source)
         if used is not None:
             seen = seen.select([name for name in seen.column_names if name in used])

@@ -20,8 +20,8 @@ from tests.spark_bridge.random_rows import SCHEMA, random_rows
 from tests.spark_bridge.view_queries import DEFINITIONS
 
 SHORT = (
-    "counts", "extremes", "having", "computed", "one_row", "above", "over_explode", "distinct_filtered", "collections",
-    "rollup", "select_distinct", "append_some", "append_union", "udf_rows",
+    "counts", "extremes", "having", "one_row", "over_explode", "distinct_filtered", "rollup", "append_some",
+    "append_union", "udf_rows",
 )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from actors.formats.salvage import salvaged
 from actors.objects.object_file import Fetched, ObjectFile
 from actors.objects.ranges import range_plan
 from actors.rows import Offset, Rows
-from actors.schemas.conform import conform, require_common_column, require_fitting_columns
+from actors.schemas.conform import Timestamps, conform, require_common_column, require_fitting_columns
 from actors.schemas.safe_types import safe_schema
 from actors.settings import MIB, ReadLimits
 
@@ -32,10 +32,11 @@ class ParquetReader:
 
     Args:
         limits: the limits of one file.
+        timestamps: the treatment of digits below microseconds.
     """
 
-    def __init__(self, limits: ReadLimits = ReadLimits()) -> None:
-        self.limits = limits
+    def __init__(self, limits: ReadLimits = ReadLimits(), timestamps: Timestamps = "exact") -> None:
+        self.limits, self._timestamps = limits, timestamps
 
     def infer_schema(self, file: ObjectFile) -> pa.Schema:
         return safe_schema(self._footer(file).schema_arrow, null=pa.null())
@@ -59,7 +60,7 @@ class ParquetReader:
         expansion = Expansion(file.size, self.limits)
         num_bad = 0
         for table, first_row in reading.tables(offset.row, piece_bytes):
-            rows = _conformed(table, wanted, first_row, num_bad, self.limits)
+            rows = _conformed(table, wanted, first_row, self._timestamps, num_bad, self.limits)
             num_bad += len(rows.bad)
             expansion.add(rows.table.nbytes)
             yield from replace(rows, others=others).cut(piece_bytes)
@@ -223,27 +224,29 @@ def _together(groups: Iterable[int], nbytes: Callable[[int], int], most_bytes: i
         yield together
 
 
-def _conformed(table: pa.Table, schema: pa.Schema, first_row: int, bad_before: int, limits: ReadLimits) -> Rows:
+def _conformed(
+    table: pa.Table, schema: pa.Schema, first_row: int, timestamps: Timestamps, bad_before: int, limits: ReadLimits
+) -> Rows:
     try:
-        return Rows(conform(table, schema), first_row)
+        return Rows(conform(table, schema, timestamps=timestamps), first_row)
     except UnreadableFile as error:
         if error.row is None:
             raise
-    records = _TableRecords(table, schema)
+    records = _TableRecords(table, schema, timestamps)
     return salvaged(records, first_row, lambda error: getattr(error, "reason", ""), bad_before, limits)
 
 
 class _TableRecords:
     """The `Records` of a decoded table."""
 
-    def __init__(self, table: pa.Table, schema: pa.Schema) -> None:
-        self._table, self._schema = table, schema
+    def __init__(self, table: pa.Table, schema: pa.Schema, timestamps: Timestamps) -> None:
+        self._table, self._schema, self._timestamps = table, schema, timestamps
 
     def __len__(self) -> int:
         return int(self._table.num_rows)
 
     def parse(self, start: int, end: int) -> pa.Table:
-        return conform(self._table.slice(start, end - start), self._schema)
+        return conform(self._table.slice(start, end - start), self._schema, timestamps=self._timestamps)
 
     def raw(self, index: int) -> bytes:
         names, columns = self._table.column_names, self._table.columns

@@ -4,7 +4,8 @@
                                                          └── a block with a bad record: `formats.salvage`
 
 Invariants: a block holds whole records; a position that is saved as an anchor is a position in the file; a record that
-is longer than `ReadLimits.max_record_bytes` ends the file as unreadable.
+is longer than `ReadLimits.max_record_bytes` ends the file as unreadable; finding the ends of records takes time in
+proportion to the text.
 
 Face: `CsvReader`, `JsonReader`, `TextReader`, through `formats.registry`.
 """

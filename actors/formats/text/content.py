@@ -7,7 +7,7 @@ import codecs
 import pyarrow as pa
 
 from actors.file_errors import UnreadableFile, one_line
-from actors.formats.limits import Expansion
+from actors.formats.limits import CpuTime, Expansion
 from actors.objects.object_file import ObjectFile
 from actors.settings import ReadLimits
 
@@ -37,12 +37,14 @@ class TextContent:
 
     Args:
         file: the file.
-        limits: the limits of the reader; `max_expansion` counts.
+        limits: the limits of the reader; `max_expansion` and `max_cpu_s_per_mib` count.
         encoding: the encoding of the file, by its name in Python.
         start: the number of bytes to skip; decompressed or decoded text is read and dropped.
     """
 
     def __init__(self, file: ObjectFile, limits: ReadLimits, encoding: str = "utf-8", start: int = 0) -> None:
+        self.cpu = CpuTime(file.size, limits)
+        """The CPU time of its reader."""
         head = file.head(_HEAD_BYTES)
         codec = compression_of(head)
         self._stream = file.stream()
@@ -78,8 +80,9 @@ class TextContent:
         """The next bytes, at most `nbytes`; empty only at the end.  They are copied only if needed.
 
         Raises:
-            UnreadableFile: the content cannot be decompressed or decoded, or exceeds `max_expansion`.
+            UnreadableFile: the content cannot be decompressed or decoded, or exceeds a limit.
         """
+        self.cpu.require()
         if self._decoder is not None:
             content = memoryview(self._decode(nbytes))
         elif self._decoded:

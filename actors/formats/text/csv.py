@@ -19,7 +19,7 @@ from actors.formats.text.lines import Text
 from actors.formats.text.rows import large_blocks, read_rows
 from actors.objects.object_file import ObjectFile
 from actors.rows import Offset, Rows
-from actors.schemas.conform import conform, require_common_column
+from actors.schemas.conform import Timestamps, conform, lost_digits, require_common_column
 from actors.schemas.safe_types import safe_schema
 from actors.settings import MIB, ReadLimits
 from state.errors import SchemaError
@@ -41,17 +41,18 @@ class CsvReader:
     Args:
         format: the options of the format.
         limits: the limits of one file.
+        timestamps: the treatment of digits below microseconds.
     """
 
-    def __init__(self, format: Csv, limits: ReadLimits = ReadLimits()) -> None:
-        self._format, self._limits = format, limits
+    def __init__(self, format: Csv, limits: ReadLimits = ReadLimits(), timestamps: Timestamps = "exact") -> None:
+        self._format, self._limits, self._timestamps = format, limits, timestamps
         self._records = CsvRecords(format.delimiter, format.quote)
 
     def infer_schema(self, file: ObjectFile) -> pa.Schema:
         names, content = self._open(file, None)
         if not names:
             raise EmptyFile("the file is empty and has no schema")
-        parser = _Parser(self._format, self._records, names, None, self._limits)
+        parser = _Parser(self._format, self._records, names, None, self._limits, self._timestamps)
         first_block = next(large_blocks(content, parser, 8 * MIB, self._limits), memoryview(b""))
         try:
             inferred = parser.parse(first_block).schema
@@ -80,7 +81,7 @@ class CsvReader:
                 raise UnreadableFile(f"column {name} appears twice")
         if names:
             require_common_column(names, schema)
-            parser = _Parser(self._format, self._records, names, schema, self._limits, every_column)
+            parser = _Parser(self._format, self._records, names, schema, self._limits, self._timestamps, every_column)
             yield from read_rows(content, parser, offset, piece_bytes, self._limits, columns)
 
     def _open(self, file: ObjectFile, schema: pa.Schema | None, start: int = 0) -> tuple[list[str], TextContent]:
@@ -106,14 +107,15 @@ class CsvReader:
         text, start = b"", content.position
         most_bytes = self._limits.max_record_bytes
         while True:
-            chunk = content.read(_HEADER_BYTES)
+            # As much again as was searched: the whole search takes time in proportion to the length of the record.
+            chunk = content.read(max(_HEADER_BYTES, len(text)))
             text += chunk
             empty = len(text) - len(text.lstrip(_LINE_ENDS))
-            ends = self._records.ends(memoryview(text)[empty:])
-            record = text[empty : empty + int(ends[0])] if len(ends) else text[empty:]
+            end = self._records.first_end(memoryview(text)[empty:])
+            record = text[empty : empty + end] if end else text[empty:]
             if record.count(self._format.delimiter.encode()) >= self._limits.max_columns:
                 raise UnreadableFile(f"it has more than {self._limits.max_columns} columns (ReadLimits.max_columns)")
-            if len(ends) or not chunk:
+            if end or not chunk:
                 return record, start + empty + len(record)
             if len(text) > most_bytes:
                 raise UnreadableFile(f"a line is longer than {most_bytes} bytes (ReadLimits.max_record_bytes)")
@@ -141,10 +143,11 @@ class _Parser:
         names: Sequence[str],
         schema: pa.Schema | None,
         limits: ReadLimits,
+        timestamps: Timestamps,
         infer_others: bool = False,
     ) -> None:
-        self._format, self._names, self._schema = format, names, schema
-        self.last_end, self.ends = records.last_end, records.ends
+        self._format, self._names, self._schema, self._timestamps = format, names, schema, timestamps
+        self.first_end, self.last_end, self.ends = records.first_end, records.last_end, records.ends
         fields = [pa.field(name, pa.int64()) for name in names] if schema is None else schema
         # A row of one character is a null in every column of the schema.
         self.most_records = max(1, limits.max_batch_bytes // max(1, row_bytes(fields)))
@@ -161,15 +164,20 @@ class _Parser:
             return schema.empty_table()
         options: dict[str, object] = {}
         if self._schema is not None:
-            # Arrow refuses an instant without a zone; `conform` takes it as UTC.
-            types = {
-                field.name: pa.string() if getattr(field.type, "tz", None) else field.type for field in self._schema
-            }
+            types = {field.name: pa.string() if self._is_read_as_text(field) else field.type for field in self._schema}
             options = {"include_columns": self._schema.names, "include_missing_columns": True, "column_types": types}
         table = self._parsed(text, options)
         if self._untyped:
             self._infer_others(text)
-        return table if self._schema is None else conform(table, self._schema, parse_text=True)
+        return (
+            table
+            if self._schema is None
+            else conform(table, self._schema, parse_text=True, timestamps=self._timestamps)
+        )
+
+    def _is_read_as_text(self, field: pa.Field) -> bool:
+        """Arrow refuses an instant without a zone, and digits below microseconds; `conform` takes them."""
+        return kinds.is_timestamp(field.type) and (field.type.tz is not None or self._timestamps == "truncate")
 
     def _infer_others(self, text: Text) -> None:
         found = {field.name: field for field in self._parsed(text, {"include_columns": self._untyped}).schema}
@@ -200,7 +208,8 @@ class _Parser:
     def reason(self, error: Exception) -> str:
         if isinstance(error, UnreadableFile):
             return error.reason
-        return _COLUMN.sub(lambda match: f"column {self._name(int(match[1]))}: ", _ROW.sub("", one_line(error)))
+        reason = _COLUMN.sub(lambda match: f"column {self._name(int(match[1]))}: ", _ROW.sub("", one_line(error)))
+        return lost_digits(reason)
 
     def _name(self, index: int) -> str:
         return self._names[index] if index < len(self._names) else f"number {index + 1}"

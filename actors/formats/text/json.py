@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Collection, Iterable, Iterator
+from itertools import islice
 
 import pyarrow as pa
 import pyarrow.types as kinds
@@ -13,12 +14,12 @@ from actors.file_errors import EmptyFile
 from actors.formats.limits import row_bytes
 from actors.formats.text.content import TextContent
 from actors.formats.text.json_schema import inferred
-from actors.formats.text.json_text import parsed, reason_of
-from actors.formats.text.lines import Text, last_line_end, line_ends
+from actors.formats.text.json_text import is_too_large, parsed, reason_of
+from actors.formats.text.lines import Text, first_line_end, last_line_end, line_ends
 from actors.formats.text.rows import large_blocks, read_rows
 from actors.objects.object_file import ObjectFile
 from actors.rows import Offset, Rows
-from actors.schemas.conform import conform
+from actors.schemas.conform import Timestamps, conform, lost_digits
 from actors.schemas.safe_types import safe_schema
 from actors.settings import MIB, ReadLimits
 from state.errors import SchemaError
@@ -33,14 +34,15 @@ class JsonReader:
 
     Args:
         limits: the limits of one file.
+        timestamps: the treatment of digits below microseconds.
     """
 
-    def __init__(self, limits: ReadLimits = ReadLimits()) -> None:
-        self._limits = limits
+    def __init__(self, limits: ReadLimits = ReadLimits(), timestamps: Timestamps = "exact") -> None:
+        self._limits, self._timestamps = limits, timestamps
 
     def infer_schema(self, file: ObjectFile) -> pa.Schema:
         if file.size:
-            parser = _Parser(pa.schema([]), self._limits)
+            parser = _Parser(pa.schema([]), self._limits, self._timestamps)
             for block in large_blocks(TextContent(file, self._limits), parser, 8 * MIB, self._limits):
                 fields = inferred(bytes(block), self._limits)
                 if fields:
@@ -56,7 +58,7 @@ class JsonReader:
         columns: Collection[str] | None = None,
         every_column: bool = False,
     ) -> Iterator[Rows]:
-        parser = _Parser(schema, self._limits, every_column)
+        parser = _Parser(schema, self._limits, self._timestamps, every_column)
         if file.size:
             content = TextContent(file, self._limits, start=offset.anchor_byte)
             yield from read_rows(content, parser, offset, piece_bytes, self._limits, columns)
@@ -69,14 +71,16 @@ class _Parser:
         every_column: see `FileReader.read`; without it the first lines show the extra columns.
     """
 
-    last_end, ends = staticmethod(last_line_end), staticmethod(line_ends)
+    first_end, last_end, ends = staticmethod(first_line_end), staticmethod(last_line_end), staticmethod(line_ends)
 
-    def __init__(self, schema: pa.Schema, limits: ReadLimits, every_column: bool = False) -> None:
-        self._schema, self._limits = schema, limits
+    def __init__(
+        self, schema: pa.Schema, limits: ReadLimits, timestamps: Timestamps, every_column: bool = False
+    ) -> None:
+        self._schema, self._limits, self._timestamps = schema, limits, timestamps
         self._every_column, self._is_strict = every_column, True
         self._looked_bytes = 0
         self.others: tuple[pa.Field, ...] = ()
-        self._text_schema = pa.schema([pa.field(f.name, _text_type(f.type, f.name)) for f in schema])
+        self._text_schema = pa.schema([pa.field(f.name, _text_type(f.type, f.name, timestamps)) for f in schema])
         # A row of three characters is a null in every column.
         self.most_records = max(1, limits.max_batch_bytes // max(1, row_bytes(schema)))
 
@@ -84,7 +88,7 @@ class _Parser:
         return bool(record.strip())
 
     def parse(self, text: Text) -> pa.Table:
-        return conform(self._looked_at(text), self._schema, parse_text=True)
+        return conform(self._looked_at(text), self._schema, parse_text=True, timestamps=self._timestamps)
 
     def _looked_at(self, text: Text) -> pa.Table:
         """The rows of whole records; extra columns are noted."""
@@ -101,8 +105,8 @@ class _Parser:
         return parsed(text, self._text_schema)
 
     def _look(self, text: bytes) -> None:
-        lines = io.BytesIO(text).readlines()
-        names = _names(lines if self._every_column else lines[:_LINES_LOOKED_AT])
+        lines = io.BytesIO(text)
+        names = _names(lines if self._every_column else islice(lines, _LINES_LOOKED_AT), self._limits)
         unknown = [name for name in names if name not in self._schema.names]
         # An extra field may be inside a struct: Arrow would then report it for every block.
         self._is_strict = bool(unknown)
@@ -112,26 +116,34 @@ class _Parser:
         self.others = tuple(typed[name] or pa.field(name, pa.null()) for name in others)
 
     def reason(self, error: Exception) -> str:
-        return reason_of(error)
+        return lost_digits(reason_of(error))
 
 
-def _names(lines: Iterable[bytes]) -> list[str]:
-    """The names of the fields of the objects, in the order of their appearance; other lines are skipped."""
+def _names(lines: Iterable[bytes], limits: ReadLimits) -> list[str]:
+    """The names of the fields of the objects, in the order of their appearance; other lines are skipped.
+
+    So are lines that would take more memory than `max_batch_bytes`.
+    """
     names: dict[str, None] = {}
     for line in lines:
-        try:
-            names.update(dict.fromkeys(json.loads(line)))
-        except (ValueError, TypeError, RecursionError):
+        if is_too_large(line, limits):
             continue
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(value, dict):
+            names.update(dict.fromkeys(value))
     return list(names)
 
 
-def _text_type(kind: pa.DataType, column: str) -> pa.DataType:
+def _text_type(kind: pa.DataType, column: str, timestamps: Timestamps) -> pa.DataType:
     """The type that Arrow parses from JSON for a type; `conform` converts the rest."""
     if kinds.is_map(kind):
         raise SchemaError(f"column {column}: a JSON object is read as a struct, not as {kind}; name its fields")
     if kinds.is_struct(kind):
-        return pa.struct([pa.field(f.name, _text_type(f.type, f"{column}.{f.name}")) for f in kind])
+        return pa.struct([pa.field(f.name, _text_type(f.type, f"{column}.{f.name}", timestamps)) for f in kind])
     if kinds.is_list(kind):
-        return pa.list_(_text_type(kind.value_type, f"{column}.element"))
-    return pa.string() if kind == pa.date32() else kind
+        return pa.list_(_text_type(kind.value_type, f"{column}.element", timestamps))
+    is_cut = kinds.is_timestamp(kind) and timestamps == "truncate"
+    return pa.string() if kind == pa.date32() or is_cut else kind

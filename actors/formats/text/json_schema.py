@@ -6,6 +6,7 @@ import io
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import pyarrow as pa
@@ -13,7 +14,7 @@ import pyarrow.types as kinds
 
 from actors.file_errors import UnreadableFile
 from actors.formats.salvage import WRONG
-from actors.formats.text.json_text import parsed, reason_of
+from actors.formats.text.json_text import is_too_large, parsed, reason_of
 from actors.schemas.merged_schema import common_type, merged_schema
 from actors.settings import ReadLimits
 
@@ -33,10 +34,16 @@ class JsonShape:
         """The shape of a block of lines.  A line that is not JSON is skipped: the parser reports it.
 
         Raises:
-            UnreadableFile: the lines are wider or deeper than the limits.
+            UnreadableFile: the lines are wider or deeper than the limits, or too long.
         """
         paths: set[tuple[str, ...]] = set()
         for number, line in enumerate(filter(bytes.strip, io.BytesIO(block)), 1):
+            if is_too_large(line, limits):
+                raise UnreadableFile(
+                    f"its {len(line)} bytes of JSON would take more than {limits.max_batch_bytes} bytes of memory to "
+                    "find its columns (ReadLimits.max_batch_bytes); declare a schema",
+                    number,
+                )
             might_be_deep = line.count(b"[") + line.count(b"{") > limits.max_nesting
             try:
                 _add_paths(json.loads(line), (), limits.max_nesting, paths)
@@ -85,19 +92,31 @@ def inferred(block: bytes, limits: ReadLimits) -> list[pa.Field]:
     # Arrow's inference recurses into every level, and gives every line every column.
     shape = JsonShape.of(block, limits)
     most_lines = max(1, limits.max_batch_bytes // max(1, shape.num_columns * _COLUMN_BYTES))
-    lines = [line for line in io.BytesIO(block).readlines()[:most_lines] if line.strip()]
+    lines = list(islice(filter(bytes.strip, io.BytesIO(block)), most_lines))
     try:
         schema = _schema(lines)
     except pa.ArrowMemoryError:
         raise  # not an error of the file
     except WRONG:
-        schema = _schema(_agreeing(lines[:_LINES_APART]))
+        schema = _schema_of_most(lines[:_LINES_APART])
     # A field that is always {} tells nothing about its own fields.
     return [field for field in schema if not (kinds.is_struct(field.type) and not field.type.num_fields)]
 
 
 def _schema(lines: Sequence[bytes]) -> pa.Schema:
     return parsed(b"".join(lines), None).schema
+
+
+def _schema_of_most(lines: Sequence[bytes]) -> pa.Schema:
+    """The schema of the lines that agree with most others."""
+    try:
+        return _schema(_agreeing(lines))
+    except pa.ArrowMemoryError:
+        raise
+    except pa.ArrowException as error:
+        # Lines that are good apart need not be good together, as one that begins with a byte order mark.
+        reason = reason_of(error)
+    raise UnreadableFile(reason)
 
 
 def _agreeing(lines: Sequence[bytes]) -> list[bytes]:

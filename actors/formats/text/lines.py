@@ -13,16 +13,25 @@ from actors.file_errors import UnreadableFile
 Text = bytes | memoryview
 
 _STEP_BYTES = 4096
+_SEARCHED_BYTES = 1 << 20
 
 
-def last_line_end(text: Text, before: int | None = None) -> int:
-    """The position behind the last line feed before a position; 0 without one."""
-    end = len(text) if before is None else before
+def last_line_end(text: Text) -> int:
+    """The position behind the last line feed; 0 without one."""
+    end = len(text)
     while end > 0:
         start = max(0, end - _STEP_BYTES)
         if (at := bytes(text[start:end]).rfind(b"\n")) >= 0:
             return start + at + 1
         end = start
+    return 0
+
+
+def first_line_end(text: Text) -> int:
+    """The position behind the first line feed; 0 without one."""
+    for start in range(0, len(text), _SEARCHED_BYTES):
+        if (at := bytes(text[start : start + _SEARCHED_BYTES]).find(b"\n")) >= 0:
+            return start + at + 1
     return 0
 
 

@@ -32,6 +32,10 @@ class RecordParser(Protocol):
         """The position behind the last complete record of a text that begins with a record; 0 without one."""
         ...
 
+    def first_end(self, text: Text) -> int:
+        """The position behind the first record of a text; 0 if it is not complete."""
+        ...
+
     def ends(self, text: Text) -> npt.NDArray[np.int64]:
         """The positions behind each complete record."""
         ...
@@ -76,6 +80,21 @@ def read_rows(
     Raises:
         UnreadableFile: the file cannot be read further.
     """
+    for rows in _pieces(content, parser, offset, piece_bytes, limits, columns):
+        content.cpu.pause()
+        yield rows
+        content.cpu.resume()
+
+
+def _pieces(
+    content: TextContent,
+    parser: RecordParser,
+    offset: Offset,
+    piece_bytes: int,
+    limits: ReadLimits,
+    columns: Collection[str] | None,
+) -> Iterator[Rows]:
+    """Yields the rows, several blocks together if they are small."""
     together: list[Rows] = []
     nbytes = 0
     try:
@@ -126,25 +145,79 @@ def whole_records(
     Raises:
         UnreadableFile: a record is longer than `max_record_bytes`.
     """
-    most_bytes = limits.max_record_bytes
-    begun = b""
-    for chunk, is_last in _chunks(content, min(block_bytes, most_bytes)):
+    begun = _BegunRecord(parser, limits.max_record_bytes)
+    for chunk, is_last in _chunks(content, min(block_bytes, limits.max_record_bytes)):
         if begun:
-            rest = _rest_of_record(begun, chunk, parser)
-            begun += chunk[:rest]
-            if rest == len(chunk) and not parser.last_end(memoryview(begun)):
-                if len(begun) > most_bytes:
-                    raise UnreadableFile(f"a line is longer than {most_bytes} bytes (ReadLimits.max_record_bytes)")
+            if (ended := begun.grow(chunk)) is None:
                 continue
-            yield memoryview(begun)
-            chunk = chunk[rest:]
+            block, chunk = ended
+            yield block
         # The last record may lack a line end.
         end = len(chunk) if is_last else parser.last_end(chunk)
         if end:
             yield chunk[:end]
-        begun = bytes(chunk[end:])
+        begun.begin(chunk[end:])
     if begun:
-        yield memoryview(begun)
+        yield begun.text()
+
+
+class _BegunRecord:
+    """A record whose end has not come yet.
+
+    It is searched for its end only when it has doubled: the whole search takes time in proportion to its length.
+
+    Args:
+        parser: the parser, which finds the end.
+        most_bytes: the limit of its length.
+    """
+
+    def __init__(self, parser: RecordParser, most_bytes: int) -> None:
+        self._parser, self._most_bytes = parser, most_bytes
+        self._parts: list[Text] = []
+        self._nbytes = self._searched = 0
+
+    def __bool__(self) -> bool:
+        return self._nbytes > 0
+
+    def begin(self, text: Text) -> None:
+        """Begins with the end of a chunk, which has no complete record."""
+        self._parts, self._nbytes, self._searched = [bytes(text)], len(text), len(text)
+
+    def text(self) -> memoryview:
+        """Everything since the record began."""
+        return memoryview(b"".join(self._parts))
+
+    def grow(self, chunk: memoryview) -> tuple[memoryview, memoryview] | None:
+        """The whole record and the text behind it; None if it has no end yet, as far as it was searched.
+
+        Args:
+            chunk: the text behind the text so far.
+
+        Raises:
+            UnreadableFile: the record is too long.
+        """
+        nbytes = self._nbytes + len(chunk)
+        if nbytes >= 2 * self._searched or nbytes > self._most_bytes:
+            if (ended := self._search(chunk)) is not None:
+                return ended
+            if nbytes > self._most_bytes:
+                raise UnreadableFile(f"a line is longer than {self._most_bytes} bytes (ReadLimits.max_record_bytes)")
+            self._searched = nbytes
+        self._parts.append(chunk)
+        self._nbytes = nbytes
+        return None
+
+    def _search(self, chunk: memoryview) -> tuple[memoryview, memoryview] | None:
+        begun = b"".join(self._parts)
+        look = max(_FIRST_LOOK_BYTES, len(begun))
+        while True:
+            text = memoryview(begun + chunk[:look])
+            if end := self._parser.first_end(text):
+                rest = chunk[end - len(begun) :] if end >= len(begun) else memoryview(begun[end:] + bytes(chunk))
+                return text[:end], rest
+            if look >= len(chunk):
+                return None
+            look *= 8
 
 
 def large_blocks(
@@ -181,18 +254,6 @@ def _chunks(content: TextContent, nbytes: int) -> Iterator[tuple[memoryview, boo
             raise
         yield chunk, not following
         chunk = following
-
-
-def _rest_of_record(begun: bytes, chunk: memoryview, parser: RecordParser) -> int:
-    """The number of bytes of a chunk that belong to the record that began before it."""
-    nbytes = _FIRST_LOOK_BYTES
-    while True:
-        ends = parser.ends(memoryview(begun + chunk[:nbytes]))
-        if len(ends):
-            return int(ends[0]) - len(begun)
-        if nbytes >= len(chunk):
-            return len(chunk)
-        nbytes *= 8
 
 
 def _at_most(block: memoryview, parser: RecordParser) -> Iterator[memoryview]:

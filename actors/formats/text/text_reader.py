@@ -11,7 +11,7 @@ from actors.file_errors import UnreadableFile, one_line
 from actors.formats.options import Text
 from actors.formats.text import lines as text_lines
 from actors.formats.text.content import TextContent
-from actors.formats.text.lines import last_line_end, line_ends, require_utf8
+from actors.formats.text.lines import first_line_end, last_line_end, line_ends, require_utf8
 from actors.formats.text.rows import read_rows
 from actors.objects.object_file import ObjectFile
 from actors.rows import Offset, Rows
@@ -56,7 +56,7 @@ class TextReader:
 class _Parser:
     """A `RecordParser`: each line is good."""
 
-    last_end, ends = staticmethod(last_line_end), staticmethod(line_ends)
+    first_end, last_end, ends = staticmethod(first_line_end), staticmethod(last_line_end), staticmethod(line_ends)
     others: tuple[pa.Field, ...] = ()
 
     def __init__(self, schema: pa.Schema, limits: ReadLimits) -> None:

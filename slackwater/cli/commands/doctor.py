@@ -8,11 +8,11 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from slackwater.cli.options import Debug, Json, StorageOptions, storage_options
 from slackwater.terminal.edge import error_line, reports_errors
 from slackwater.terminal.output import Output
+from slackwater.terminal.safe_console import SafeConsole
 from state.clock import SystemClock
 from state.location import Location
 
@@ -50,7 +50,7 @@ def doctor(
     place = None if root is None else Location(root, options)
     pipeline, findings = _loaded(target)
     checks = checks_for(place, pipeline, quick=quick, clock=SystemClock())
-    with Console(stderr=True).status("checking, with Ray and Spark" if not quick else "checking"):
+    with SafeConsole(stderr=True).status("checking, with Ray and Spark" if not quick else "checking"):
         findings += examine(checks)
     _print(findings, Output(json))
     if any(finding.state is State.WRONG for finding in findings):

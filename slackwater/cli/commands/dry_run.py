@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from slackwater.status.text import counted
 from slackwater.terminal.output import Output
+from slackwater.terminal.safe_console import print_note
 from state.errors import UsageError
 
 if TYPE_CHECKING:
@@ -51,9 +52,8 @@ def print_dry_run(pipeline: Pipeline, prices: Prices | None, output: Output) -> 
         if not output.json:
             for line in _source_lines(found):
                 output.text(line)
-            sys.stdout.flush()
         if sys.stderr.isatty():
-            sys.stderr.write("starting Spark to analyse the views\n")
+            print_note("starting Spark to analyse the views")
 
     found = pipeline.dry_run(prices=prices, on_sources=on_sources)
     if output.json:

@@ -14,13 +14,13 @@ import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 
-from actors.telemetry.text import visible_json
 from slackwater.cli.commands.steering import carry_out
+from slackwater.cli.options import open_store
 from slackwater.commands.operations import ClearQuarantineCommand
-from slackwater.reading.store import open as open_store
 from slackwater.status.text import counted
 from slackwater.terminal.output import Output
 from state.errors import UsageError
+from state.visible import visible_json
 
 _COLUMNS = ("source", "path", "row", "reason", "raw", "epoch")
 _MAX_SHOWN_CHARACTERS = 60
@@ -96,7 +96,7 @@ _WRITERS: Mapping[str, Callable[[pa.Table, BinaryIO], None]] = {
 
 def print_quarantine(root: str, options: Mapping[str, str], source: str | None, output: Output) -> None:
     """Prints the bad records of a root; on a terminal only the first characters of each."""
-    records = open_store(root, options or None).quarantine(source)
+    records = open_store(root, options).quarantine(source)
     if output.json:
         output.document(list(as_values(records)))
         return
@@ -129,7 +129,7 @@ def export_quarantine(
         UsageError: the file cannot be written; nothing is cleared.
         SlackwaterError: as `slackwater.commands.ask.ask`.
     """
-    records = open_store(root, options or None).quarantine(source)
+    records = open_store(root, options).quarantine(source)
     report: dict[str, object] = {}
     if file is not None:
         export(records, file)
@@ -148,8 +148,8 @@ def export_quarantine(
 
 
 def _title(records: pa.Table) -> str:
-    messages = records["row"].null_count
-    poison = f", {messages:,} of them poison messages, without a row" if messages else ""
+    others = records["row"].null_count
+    poison = f", {others:,} of them poison messages or skipped names, without a row" if others else ""
     return f"bad records: {records.num_rows:,}{poison}; `row` is the position in the file, from 0"
 
 

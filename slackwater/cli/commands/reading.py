@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,9 +27,11 @@ from slackwater.terminal.output import Output
 from state.errors import UsageError
 
 if TYPE_CHECKING:
-    from slackwater.reading.changes.view_changes import ViewChange
-    from slackwater.reading.snapshot import Snapshot
+    import pyarrow as pa
 
+    from slackwater.reading.changes.view_changes import ViewChange
+
+_GIB = 1 << 30
 _CHANGE_COLUMNS = ("epoch", "change")
 
 reading = typer.Typer()
@@ -56,8 +59,7 @@ def epochs(
     debug: Debug = False,
 ) -> None:
     """Print the retained epochs: counts, and seconds of each phase."""
-    table = opened_store(root, option).epochs()
-    Output(json).table(table.slice(max(0, table.num_rows - limit)))
+    Output(json).table(opened_store(root, option).epochs(limit=limit))
 
 
 @reading.command()
@@ -122,12 +124,21 @@ def sql(
     root: Root,
     query: Annotated[str, typer.Argument(help="a SELECT over the views, and over `files`, the ledger")],
     epoch: AtEpoch = None,
+    timeout: Annotated[float, typer.Option("--timeout", min=0, help="seconds that the query may take")] = 300,
+    max_memory_gib: Annotated[
+        float | None,
+        typer.Option("--max-memory-gib", min=0, help="memory for the query and for its answer; by default at most 4"),
+    ] = None,
     option: StorageOptions = None,
     json: Json = False,
     debug: Debug = False,
 ) -> None:
     """Query all views of one epoch in the SQL of DuckDB."""
-    print_answer(opened_store(root, option).snapshot(epoch), query, Output(json))
+    snapshot = opened_store(root, option).snapshot(epoch)
+    ask = partial(snapshot.sql, timeout_s=timeout)
+    if max_memory_gib is not None:
+        ask = partial(ask, max_memory_bytes=int(max_memory_gib * _GIB))
+    print_answer(ask, query, f"epoch {snapshot.epoch}", Output(json))
 
 
 @reading.command()
@@ -182,17 +193,17 @@ def quarantine(
         export_quarantine(root, options, source, Output(json), file=export, clear=clear, timeout_s=timeout)
 
 
-def print_answer(snapshot: Snapshot, query: str, output: Output) -> None:
+def print_answer(ask: Callable[[str], pa.Table], query: str, title: str, output: Output) -> None:
     """Prints every row of the answer to a query.
 
     Raises:
         UsageError: as `Snapshot.sql`; or two columns have one name, and one would hide the other.
     """
-    answer = snapshot.sql(query)
+    answer = ask(query)
     twice = next((name for name in answer.column_names if answer.column_names.count(name) > 1), None)
     if twice is not None:
         raise UsageError(f"two columns of the answer are called {twice!r}: give one of them another name with AS")
-    output.table(answer, title=f"epoch {snapshot.epoch}")
+    output.table(answer, title=title)
 
 
 def print_changes(changes: Iterable[ViewChange], output: Output) -> None:

@@ -1,4 +1,4 @@
-"""The CLI commands that steer a running pipeline: pause, resume, stop, throttle, rescale, retry, reingest, forget."""
+"""The CLI commands that steer a running pipeline, from `pause` to `allow-removals`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,14 @@ import typer
 from actors.protocol.barrier import Pause, Resume, Throttle
 from slackwater.cli.options import Debug, Json, Root, Source, StorageOptions, Timeout, storage_options
 from slackwater.commands.ask import TIMEOUT_S, ask
-from slackwater.commands.operations import ForgetCommand, ReingestCommand, RescaleCommand, RetryCommand, StopCommand
+from slackwater.commands.operations import (
+    AllowRemovalsCommand,
+    ForgetCommand,
+    ReingestCommand,
+    RescaleCommand,
+    RetryCommand,
+    StopCommand,
+)
 from slackwater.terminal.edge import reports_errors
 from slackwater.terminal.output import Output
 from state.clock import SystemClock
@@ -159,6 +166,25 @@ def forget(
     The source must be materialized, and the pipeline must run.
     """
     ask_owner(root, option, ForgetCommand(file=file, source=source), timeout, json)
+
+
+@steering.command("allow-removals")
+@reports_errors
+def allow_removals(
+    root: Root,
+    source: Source = None,
+    timeout: Timeout = 60,
+    option: StorageOptions = None,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Let missing files leave the views whose removal is paused.
+
+    Removals of a source with on_change="replace" pause when too many of its files are missing at once.  Look first
+    whether the files were deleted: an unmounted disk, a wrong prefix or wrong credentials look the same.  The files
+    leave when the next listing lacks them, too.
+    """
+    ask_owner(root, option, AllowRemovalsCommand(source=source), timeout, json)
 
 
 def ask_owner(root: str, option: list[str] | None, command: Command, timeout_s: float, json: bool) -> None:

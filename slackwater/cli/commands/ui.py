@@ -6,12 +6,12 @@ import asyncio
 import os
 import signal
 import socket
-import sys
 import webbrowser
 from pathlib import Path
 
 from actors.telemetry.logging import configure_default
 from slackwater.reading.store import Store
+from slackwater.terminal.output import Output
 from slackwater.ui.gate import AccessToken
 from slackwater.ui.page_server import PageServer
 from state.clock import SystemClock
@@ -50,8 +50,7 @@ async def _serve(server: PageServer, store: Store, host: str, token: AccessToken
         # Only a new token is printed: an existing secret should not appear in more places.
         url = f"{page}#token={token.text}" if token is not None and token.is_new else page
         needs = " (needs the token)" if token is not None and not token.is_new else ""
-        sys.stdout.write(f"{url} shows {store.root}{needs}; Ctrl-C ends it\n")
-        sys.stdout.flush()
+        Output().text(f"{url} shows {store.root}{needs}; Ctrl-C ends it")
         if browser:
             webbrowser.open(page)
         await ended.wait()

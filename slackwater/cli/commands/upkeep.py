@@ -8,9 +8,8 @@ from typing import Annotated
 import typer
 
 from slackwater.cli.commands.steering import carry_out
-from slackwater.cli.options import AtEpoch, Debug, Json, Root, StorageOptions, Takeover, storage_options
+from slackwater.cli.options import AtEpoch, Debug, Json, Root, StorageOptions, Takeover, open_store, storage_options
 from slackwater.commands.operations import TagCommand, VacuumCommand
-from slackwater.reading.store import open as open_store
 from slackwater.terminal.edge import reports_errors
 from slackwater.terminal.output import Output
 from state.errors import UsageError
@@ -44,9 +43,9 @@ def vacuum(
     options = storage_options(option)
 
     command = VacuumCommand(keep_s=keep_s, keep_epochs=keep_epochs)
-    before = open_store(root, options).epochs().num_rows
+    before = open_store(root, options).epoch_times().num_rows
     deleted = carry_out(root, options, command, takeover=takeover).values
-    left = open_store(root, options).epochs().num_rows
+    left = open_store(root, options).epoch_times().num_rows
     report = {
         "epochs_expired": before - left,
         "epochs_left": left,
@@ -89,7 +88,7 @@ def tag(
 def _list_tags(root: str, options: Mapping[str, str], output: Output) -> None:
     """Prints every tag, its epoch, and the time when the epoch was committed."""
     store = open_store(root, options)
-    times = {row["epoch"]: row["committed_at"] for row in store.epochs().select(["epoch", "committed_at"]).to_pylist()}
+    times = {row["epoch"]: row["committed_at"] for row in store.epoch_times().to_pylist()}
     rows = [{"tag": tag, "epoch": epoch, "committed_at": times.get(epoch)} for tag, epoch in store.tags().items()]
     output.rows(rows, ["tag", "epoch", "committed_at"])
 

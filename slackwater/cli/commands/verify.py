@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from dataclasses import asdict
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
-
 from slackwater.terminal.output import Output
+from slackwater.terminal.safe_console import SafeConsole, print_note, progress_bar
 
 if TYPE_CHECKING:
+    from rich.progress import TaskID
+
     from slackwater.pipeline import Pipeline
     from slackwater.reading.store import Store
     from slackwater.verification.comparison import Differences
@@ -24,11 +23,11 @@ _COLUMNS = ("view", "result", "by", "rows", "expected", "epoch", "why")
 
 
 def print_verification(
-    store: Store, epoch: str | None, pipeline: Pipeline | None, engine: str, output: Output
+    store: Store, epoch: str | None, pipeline: Pipeline | None, follow_sources: bool, engine: str, output: Output
 ) -> Verification:
     """Verifies a store, with progress on stderr, and prints the result."""
     with _Steps() as steps:
-        found = store.verify(epoch, pipeline=pipeline, engine=engine, on_step=steps.show)
+        found = store.verify(epoch, pipeline=pipeline, engine=engine, follow_sources=follow_sources, on_step=steps.show)
     if output.json:
         output.document({**asdict(found), "all_equal": found.all_equal})
         return found
@@ -43,9 +42,8 @@ class _Steps:
     """The progress: one line that changes on a terminal, else one line for each step."""
 
     def __init__(self) -> None:
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-        console = Console(stderr=True)
-        self._progress = Progress(*columns, console=console, transient=True) if console.is_terminal else None
+        console = SafeConsole(stderr=True)
+        self._progress = progress_bar(console) if console.is_terminal else None
         self._task: TaskID | None = None
         self._text = ""
 
@@ -64,7 +62,7 @@ class _Steps:
         """Shows a step."""
         if self._progress is None:
             if step.text != self._text:
-                sys.stderr.write(f"{step.text}\n")
+                print_note(step.text)
         else:
             if self._task is None:
                 self._task = self._progress.add_task("")

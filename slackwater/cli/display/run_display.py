@@ -10,12 +10,12 @@ from rich.cells import cell_len
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from actors.telemetry.text import visible
 from slackwater.cli.display.epoch_block import epoch_block
 from slackwater.cli.display.source_block import source_block, source_notes
 from slackwater.cli.display.view_block import view_block
 from slackwater.terminal.fixed_table import name_width
 from slackwater.terminal.quantities import human_duration, human_seconds
+from state.visible import visible
 
 if TYPE_CHECKING:
     from slackwater.status.run_status import RunStatus, StartupStep

@@ -5,14 +5,13 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Literal
 
-from rich.console import Console
-
 from slackwater.cli.display.event_lines import EventLines
 from slackwater.cli.display.live_display import LiveDisplay
 from slackwater.cli.display.run_display import RunDisplay
 from slackwater.cli.display.run_log import RunLog
 from slackwater.running.foreground import run_in_foreground
 from slackwater.terminal.output import Output
+from slackwater.terminal.safe_console import SafeConsole
 from state.clock import SystemClock
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 def has_display(output: Output) -> bool:
     """Whether a run has a live display on stderr: it is a terminal, and does not receive JSON at the same time."""
-    console = Console(stderr=True)
+    console = SafeConsole(stderr=True)
     is_shared = output.json and sys.stdout.isatty()
     return console.is_terminal and not console.is_dumb_terminal and not is_shared
 
@@ -47,7 +46,7 @@ def show_run(pipeline: Pipeline, until: Literal["caught_up"] | None, takeover: b
     clock = SystemClock()
     events = EventLines(output, clock)
     is_live = has_display(output)
-    display = LiveDisplay(RunDisplay(pipeline.name), Console(stderr=True), clock) if is_live else RunLog(clock)
+    display = LiveDisplay(RunDisplay(pipeline.name), SafeConsole(stderr=True), clock) if is_live else RunLog(clock)
     started: list[Run] = []
 
     def start() -> Run:

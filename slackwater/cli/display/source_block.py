@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from actors.telemetry.text import visible
 from slackwater.status.text import counted
 from slackwater.terminal.fixed_table import Column, fixed_table
 from slackwater.terminal.quantities import human_bytes, human_count, human_rate, human_seconds
+from state.visible import visible
 
 if TYPE_CHECKING:
     from slackwater.status.run_status import SourceStatus
@@ -33,15 +33,18 @@ def source_block(sources: Mapping[str, SourceStatus], lines: int, *, names: int,
 
 
 def source_notes(sources: Mapping[str, SourceStatus], most: int) -> list[Text]:
-    """Notes on single sources, one line for each: bad records, and the messages of a queue."""
+    """Notes on single sources, one line for each: paused removals, bad records, and the messages of a queue."""
     notes = [note for name, status in sources.items() if (note := _note(name, status))]
     if len(notes) <= most:
         return notes
-    return [*notes[: most - 1], Text(f"{len(notes) - most + 1} other sources have bad records or messages")]
+    return [*notes[: most - 1], Text(f"{len(notes) - most + 1} other sources have such notes")]
 
 
 def _note(name: str, status: SourceStatus) -> Text | None:
     parts = []
+    if status.paused_removals:
+        missing = counted(status.paused_removals, "missing file")
+        parts.append(Text(f"removals are paused: {missing}; see `slackwater allow-removals`", style="bold red"))
     if status.rows_bad:
         parts.append(Text(counted(status.rows_bad, "bad record"), style="red"))
     if (messages := status.messages) is not None:

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from slackwater.status.text import counted
 from slackwater.terminal.output import Output
 from state.clock import SystemClock
 from state.epoch import epoch_time
@@ -24,17 +25,21 @@ _VIEW_COLUMNS = ("name", "class", "rows", "version", "path")
 
 def print_status(store: Store, output: Output) -> None:
     """Prints the owner of the root, the last epoch, sources, views, quarantined files and bad records."""
+    import pyarrow as pa
+
     owner = store.owner()
-    epochs = store.epochs()
-    last: Mapping[str, Any] | None = epochs.slice(epochs.num_rows - 1).to_pylist()[0] if epochs.num_rows else None
-    files = store.files()
+    epochs = store.epoch_times()
+    last: Mapping[str, Any] | None = next(iter(store.epochs(limit=1).to_pylist()), None)
+    files = store.count_files()
+    unfinished = pa.concat_tables([store.files(status=status) for status in _UNFINISHED])
     declared = store.sources().to_pylist()
     now = SystemClock().now()
-    sources = [_source(row, files, epochs, now) for row in declared]
+    sources = [_source(row, files, unfinished, epochs, now) for row in declared]
+    paused = {row["name"]: row["paused_removals"] for row in declared if row["paused_removals"]}
     queues = [_queue(row) for row in declared if row["queue"] is not None]
     left_out = [{"source": row["name"], **column} for row in declared for column in row["left_out"]]
     views, backfills = store.views().to_pylist(), store.backfills().to_pylist()
-    quarantined = [row for row in files.select(["source", "path", "status", "error"]).to_pylist() if _is_bad(row)]
+    quarantined = store.files(status="quarantined").select(["source", "path", "status", "error"]).to_pylist()
     bad_records = [found for source in sources if (found := _bad_records(source, files, store)) is not None]
     if output.json:
         output.document(
@@ -66,6 +71,12 @@ def print_status(store: Store, output: Output) -> None:
         if queue["poison"]:
             count = f"{queue['poison']:,} poison messages are quarantined"
             output.text(f"source {queue['source']}: {count}; `slackwater quarantine ROOT` shows them")
+    for name, files in paused.items():
+        output.text(
+            f"source {name}: removals are paused: {counted(files, 'file')} {'is' if files == 1 else 'are'} missing, "
+            "and the rows stay in the views; bring the files back, or let them go with "
+            f"`slackwater allow-removals ROOT --source {name}`"
+        )
     output.rows(views, _VIEW_COLUMNS, title="views: any Lance reader opens a path at its tag `committed`")
     if backfills:
         output.rows(backfills, ("name", "class", "fraction"), title="backfills: views that are shown when complete")
@@ -80,7 +91,9 @@ def print_status(store: Store, output: Output) -> None:
         output.text("`slackwater quarantine ROOT` shows all of them")
 
 
-def _source(source: Mapping[str, Any], files: pa.Table, epochs: pa.Table, now: datetime) -> Mapping[str, Any]:
+def _source(
+    source: Mapping[str, Any], files: pa.Table, unfinished: pa.Table, epochs: pa.Table, now: datetime
+) -> Mapping[str, Any]:
     """A source with its files in each state, the rows of its views, and its bad records.
 
     Also the age of the oldest unfinished file, in retained epochs and in seconds, and the last record of its listings.
@@ -90,7 +103,7 @@ def _source(source: Mapping[str, Any], files: pa.Table, epochs: pa.Table, now: d
     from slackwater.watching.stored_status import source_counts
 
     counts = source_counts(files, source["name"])
-    mine = files.filter(pc.equal(files["source"], source["name"]))
+    mine = unfinished.filter(pc.equal(unfinished["source"], source["name"]))
     return {
         "name": source["name"],
         "url": source["url"],
@@ -104,6 +117,7 @@ def _source(source: Mapping[str, Any], files: pa.Table, epochs: pa.Table, now: d
         "requests_per_hour": source["requests_last_hour"],
         "listing_period_s": source["period_s"],
         "stretched_by": source["stretched_by"],
+        "paused_removals": source["paused_removals"],
     }
 
 
@@ -121,11 +135,9 @@ def _queue(source: Mapping[str, Any]) -> Mapping[str, Any]:
     }
 
 
-def _oldest_unfinished(files: pa.Table, epochs: pa.Table, now: datetime) -> Mapping[str, Any]:
-    import pyarrow as pa
+def _oldest_unfinished(unfinished: pa.Table, epochs: pa.Table, now: datetime) -> Mapping[str, Any]:
     import pyarrow.compute as pc
 
-    unfinished = files.filter(pc.is_in(files["status"], value_set=pa.array(_UNFINISHED)))
     listed = pc.min(unfinished["listed_epoch"]).as_py()
     if listed is None:
         return {"unfinished_epochs": 0, "unfinished_s": 0.0}
@@ -137,20 +149,13 @@ def _oldest_unfinished(files: pa.Table, epochs: pa.Table, now: datetime) -> Mapp
 
 def _bad_records(source: Mapping[str, Any], files: pa.Table, store: Store) -> Mapping[str, Any] | None:
     """The first bad record of a source, and the numbers of records and files; None without a bad record."""
-    import pyarrow.compute as pc
-
     if not source["rows_bad"]:
         return None
-    mine = files.filter(pc.and_(pc.equal(files["source"], source["name"]), pc.greater(files["rows_bad"], 0)))
-    path = mine["path"][0].as_py()
+    found = store.find_bad_records(source["name"], limit=1).rows.to_pylist()
     return {
         "source": source["name"],
         "records": source["rows_bad"],
-        "files": mine.num_rows,
-        "path": path,
-        "first": store.why(path).first_bad,
+        "files": sum(row["files_bad"] for row in files.to_pylist() if row["source"] == source["name"]),
+        "path": found[0]["path"] if found else "",
+        "first": store.why(found[0]["path"]).first_bad if found else "their content is cleared",
     }
-
-
-def _is_bad(row: Mapping[str, Any]) -> bool:
-    return bool(row["status"] == "quarantined")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
@@ -10,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from rich.console import Console
 
-from actors.telemetry.text import visible
 from slackwater.cli.display.live_display import LiveDisplay
 from slackwater.cli.display.run_display import RunDisplay
 from slackwater.terminal.edge import error_line
 from slackwater.terminal.output import Output
+from slackwater.terminal.safe_console import print_note
 from state.clock import Clock, SystemClock
 from state.errors import StorageError
 from state.location import Location
@@ -113,8 +112,7 @@ class _Lines:
 
     def show(self, look: RootLook) -> None:
         if look.warning and not self._is_warned:
-            sys.stderr.write(f"warning: {visible(look.warning)}\n")
-            sys.stderr.flush()
+            print_note(f"warning: {look.warning}")
         self._is_warned = bool(look.warning)
         if not self._last:
             self._output.lines([_HEAD])

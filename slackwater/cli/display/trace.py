@@ -9,10 +9,10 @@ from rich.bar import Bar
 from rich.table import Table
 from rich.text import Text
 
-from actors.telemetry.text import visible
 from slackwater.status.text import counted
 from slackwater.terminal.output import Output
 from slackwater.terminal.quantities import human_bytes
+from state.visible import visible
 
 if TYPE_CHECKING:
     from slackwater.status.trace import Trace

@@ -89,9 +89,11 @@ def dry_run(
     """
     owner = read_owner(definition.root)
     catalog, files, is_first = _committed(definition, LanceRoot(definition.root, clock), clock)
+    seen = files.seen.indexes()
 
     def survey(source: SourceDefinition) -> SourcePlan:
-        known = KnownSource(files, catalog.schemas.get(source.name), catalog.not_before[source.name])
+        schema, not_before = catalog.schemas.get(source.name), catalog.not_before[source.name]
+        known = KnownSource(files, seen[source.name], schema, not_before)
         return SourceSurvey(source, known, definition.fetch, prices).plan()
 
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="survey") as threads:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -16,7 +16,7 @@ from actors.file_errors import ObjectChanged, ObjectVanished, UnreadableFile
 from actors.files import FileVersion
 from actors.formats.options import Parquet
 from actors.formats.parquet.parquet_reader import ParquetReader
-from actors.listing.seen_index import Sight
+from actors.listing.seen_index import SeenIndex, Sight
 from actors.objects.listing_page import microseconds_of, time_of
 from actors.objects.object_store import ObjectStore
 from actors.recovery.committed_files import CommittedFiles
@@ -149,11 +149,13 @@ class KnownSource:
 
     Args:
         files: the committed files of all sources.
+        seen: the versions that were handed on.
         schema: the stored or declared schema; None without one.
         not_before: the time before which files are left out; None for no limit.
     """
 
     files: CommittedFiles
+    seen: SeenIndex
     schema: pa.Schema | None
     not_before: datetime | None
 
@@ -175,7 +177,6 @@ class SourceSurvey:
         files = known.files
         waiting = [each.file.path for each in files.unfinished if each.file.source == source.name]
         self._waiting = pa.array(waiting, pa.string())
-        self._without_rows: Set[str] = {path for name, path, _ in files.without_rows if name == source.name}
         self._counts: dict[str, Files] = {}
         self._gets = GetEstimate(source, settings.requests)
         self._first: list[FileVersion] = []
@@ -208,13 +209,13 @@ class SourceSurvey:
             return
         keys = path_fingerprints(self._source.name, rows["path"])
         versions = version_fingerprints(rows["etag"], rows["size"], rows["modified_us"])
-        sights = self._known.files.seen[self._source.name].show(keys, versions)
+        sights = self._known.seen.show(keys, versions)
         waits = pc.is_in(rows["path"], value_set=self._waiting).to_numpy(zero_copy_only=False)
         new, changed = sights == Sight.NEW, sights == Sight.CHANGED
         old = np.zeros(rows.num_rows, bool)
         if self._known.not_before is not None:
             old = new & (rows["modified_us"].to_numpy() < microseconds_of(self._known.not_before))
-        again = changed & self._is_read_again(rows, changed)
+        again = changed & self._is_read_again(rows, keys, changed)
         if self._source.policy.on_change == "replace":
             again |= sights == Sight.BACK
         if self._source.policy.on_change == "fail" and self._changed is None and (changed & ~again & ~waits).any():
@@ -230,13 +231,14 @@ class SourceSurvey:
         if len(large) and self._gets.first_large is None:
             self._gets.first_large = self._file(rows, int(np.flatnonzero(to_read)[large[0]]))
 
-    def _is_read_again(self, rows: pa.RecordBatch, changed: _Mask) -> _Mask:
+    def _is_read_again(self, rows: pa.RecordBatch, keys: Sequence[bytes], changed: _Mask) -> _Mask:
         """True for each changed file that is read again: a version without ingested rows never blocks the next one."""
         if self._source.policy.on_change in _READ_AGAIN:
             return changed
-        again = np.zeros(len(changed), bool)
+        again, without_rows = np.zeros(len(changed), bool), self._known.files.without_rows
         for at in np.flatnonzero(changed).tolist():
-            again[at] = rows["path"][at].as_py() in self._without_rows
+            (before,) = self._known.seen.lookup([keys[at]])
+            again[at] = before is not None and (self._source.name, rows["path"][at].as_py(), before) in without_rows
         return again
 
     def _keep_first(self, rows: pa.RecordBatch, to_read: _Mask) -> None:

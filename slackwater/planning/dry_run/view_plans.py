@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from typing import Literal
 
 import pyarrow as pa
 
@@ -17,7 +18,7 @@ from spark_bridge.session.local_session import session_at_hand
 from spark_bridge.session.settings import SparkSettings
 from spark_bridge.session.spark_jobs import SparkJobs
 from state.errors import DefinitionChangedError, ViewError
-from state.tables.records import CatalogView
+from state.tables.records import CatalogView, ViewClass
 
 
 @dataclass(frozen=True)
@@ -27,13 +28,13 @@ class PlannedView:
     Args:
         name: the name of the view.
         view_class: `append`, `aggregate`, `full`, `refused`, or `unknown` while a source has neither schema nor file.
-        beginning: `begins` with the first rows, `continues`, `catches up` with the rows that were read without it, `is
+        beginning: `begins` without rows, `continues`, `catches up` with the rows that were read without it, `is
             refused`, `waits` for the schema of a source, or `stays` frozen, since it is not declared.
         text: the reason of the class, the storage, and the cost of an epoch; for a refused view the reason.
     """
 
     name: str
-    view_class: str
+    view_class: ViewClass | Literal["refused", "unknown"]
     beginning: str
     text: str
 

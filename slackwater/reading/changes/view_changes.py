@@ -91,7 +91,7 @@ class ViewChanges:
 
     def __iter__(self) -> Iterator[ViewChange]:
         store = self._latest()
-        at = self._since or store.epochs()[-1]
+        at = self._since or store.epochs(last=1)[-1]
         version = self._version(store, at)
         if self._since is None and version is not None:
             with self._told_how_to_go_on(at):
@@ -118,9 +118,9 @@ class ViewChanges:
         """
         if store.head.epoch == at.epoch:
             return []
-        records = store.epochs()
+        records = store.epochs(after=at.epoch - 1)
         later = [record for record in records if record.epoch > at.epoch]
-        is_retained = any(record.epoch == at.epoch for record in records)
+        is_retained = len(later) < len(records)
         # Versions of a dataset only grow: an equal version means no change in between.
         if not is_retained and later and not self._is_same(at, later[0]):
             raise self._expired(at)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from state.errors import UsageError
 from state.lance.lance_store import LanceStateStore
 from state.tables.records import EpochRecord
 from state.tables.stored_rows import is_view
@@ -32,9 +33,15 @@ _EPOCHS = pa.schema(
 )
 
 
-def epoch_table(state: LanceStateStore) -> pa.Table:
-    """See `Store.epochs`."""
-    return pa.Table.from_pylist([_row(record) for record in state.epochs()], _EPOCHS)
+def epoch_table(state: LanceStateStore, *, before: int | None, limit: int | None) -> pa.Table:
+    """See `Store.epochs`.
+
+    Raises:
+        UsageError: the limit is not valid.
+    """
+    if limit is not None and limit < 1:
+        raise UsageError(f"limit={limit}: ask for 1 epoch or more")
+    return pa.Table.from_pylist([_row(record) for record in state.epochs(before=before, last=limit)], _EPOCHS)
 
 
 def _row(record: EpochRecord) -> Mapping[str, Any]:

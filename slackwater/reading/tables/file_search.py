@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slackwater.reading.tables.file_table import STATUSES, read_files, require_source, source_url, whole_urls
-from slackwater.reading.tables.page import Page, page_of
+from slackwater.reading.tables.file_table import (
+    STATUSES,
+    keyed_files,
+    read_files,
+    require_source,
+    source_url,
+    whole_urls,
+)
+from slackwater.reading.tables.page import Page, first_page, page_of, place_of, require_limit
 from state.errors import UsageError
 from state.lance.lance_store import LanceStateStore
 from state.location import Location
+from state.store.store import StateStore
 from state.tables.catalog import Catalog
 from state.tables.keys import encode_key
+from state.tables.ledger_counts import COUNTED, counted, summed
 from state.tables.row_selection import Clue
 
-_COUNTED = ("source", "status", "rows_read", "rows_bad")
 _AFTER_EVERY_PATH = b"\xff"
 
 
@@ -39,9 +48,18 @@ def find_files(
     require_source(source, catalog)
     if status is not None and status not in STATUSES:
         raise UsageError(f"{status!r} is not a valid status of a file; give one of {', '.join(STATUSES)}")
+    require_limit(limit)
+    place, places = place_of(after), _places(text, source, catalog)
+    if not any(part for _, part in places) and (source is not None or not text):
+        counts = count_files(store)
+        for name, value in (("source", source), ("status", status)):
+            counts = counts if value is None else counts.filter(pc.equal(counts[name], value))
+        parts = keyed_files(store, source=source, status=status, after=place)
+        page = first_page(parts, limit, pc.sum(counts["files"], min_count=0).as_py())
+        return replace(page, rows=_with_urls(page.rows, catalog))
     found = [
         store.find_keys(table, clues, start=start, end=start + _AFTER_EVERY_PATH)
-        for start, part in _places(text, source, catalog)
+        for start, part in places
         for table, clues in _clues(part, status)
     ]
 
@@ -49,26 +67,28 @@ def find_files(
         files = read_files(store, None, keys=some)
         if status is not None:
             files = files.filter(pc.equal(files["status"], status))
-        return files.set_column(files.column_names.index("path"), "path", whole_urls(files, catalog))
+        return _with_urls(files, catalog)
 
     return page_of(found, read, after, limit)
 
 
-def count_files(store: LanceStateStore) -> pa.Table:
-    """The number of files by source and status, see `Store.count_files`."""
-    files = read_files(store, None, columns=_COUNTED)
-    counts = files.group_by(["source", "status"], use_threads=False).aggregate(
-        [([], "count_all"), ("rows_read", "sum"), ("rows_bad", "sum")]
-    )
-    return pa.table(
-        {
-            "source": counts["source"],
-            "status": counts["status"],
-            "files": counts["count_all"],
-            "rows_read": pc.coalesce(counts["rows_read_sum"], 0),
-            "rows_bad": pc.coalesce(counts["rows_bad_sum"], 0),
-        }
-    ).sort_by([("source", "ascending"), ("status", "ascending")])
+def count_files(store: StateStore) -> pa.Table:
+    """The counts of files by source and status, see `Store.count_files`.
+
+    Raises:
+        StorageError: the root cannot be read.
+    """
+    counts = [store.count_ledger()]
+    keys = store.scan("queue", fields=["replaces"])["key"].to_pylist()
+    if keys:
+        # A version that is queued again counts as queued, and not by its row in the ledger.
+        counts.append(counted(store.scan("ledger", keys=keys, fields=COUNTED), -1))
+        counts.append(counted(read_files(store, None, columns=COUNTED, keys=keys)))
+    return summed(counts).sort_by([("source", "ascending"), ("status", "ascending")])
+
+
+def _with_urls(files: pa.Table, catalog: Catalog) -> pa.Table:
+    return files.set_column(files.column_names.index("path"), "path", whole_urls(files, catalog))
 
 
 def _places(text: str, source: str | None, catalog: Catalog) -> list[tuple[bytes, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -42,10 +42,9 @@ def page_of(
     Raises:
         UsageError: `after` does not come from a page, or the limit is not valid.
     """
-    if limit < 1:
-        raise UsageError(f"limit={limit}: ask for 1 row or more")
+    require_limit(limit)
     keys = pc.unique(pa.chunked_array([chunk for each in found for chunk in each.chunks], pa.binary()))
-    matches, place = len(keys), _place(after)
+    matches, place = len(keys), place_of(after)
     parts: list[pa.Table] = []
     missing, size = limit + 1, limit + 1
     while missing > 0:
@@ -58,13 +57,49 @@ def page_of(
         if not batch:
             break
         missing, place, size = missing - rows.num_rows, batch[-1], min(4 * size, max(size, _LARGEST_BATCH))
-    table = pa.concat_tables(parts)
+    return _cut(pa.concat_tables(parts), limit, matches)
+
+
+def first_page(parts: Iterable[pa.Table], limit: int, matches: int) -> Page:
+    """The first page of a long table; no part behind it is read.
+
+    Args:
+        parts: the rows behind a position, with their column `key`, in its order.
+        limit: the number of rows of a page, at least 1.
+        matches: the number of rows on all pages.
+    """
+    found: list[pa.Table] = []
+    rows = 0
+    for part in parts:
+        found.append(part)
+        rows += part.num_rows
+        if rows > limit:
+            break
+    return _cut(pa.concat_tables(found), limit, matches)
+
+
+def require_limit(limit: int) -> None:
+    """Refuses a number of rows below 1.
+
+    Raises:
+        UsageError: it is.
+    """
+    if limit < 1:
+        raise UsageError(f"limit={limit}: ask for 1 row or more")
+
+
+def _cut(table: pa.Table, limit: int, matches: int) -> Page:
     rows = table.slice(0, limit)
     next_place = rows["key"][-1].as_py().hex() if table.num_rows > limit else None
     return Page(rows.drop_columns("key"), next_place, matches)
 
 
-def _place(after: str | None) -> bytes | None:
+def place_of(after: str | None) -> bytes | None:
+    """The key of a position.
+
+    Raises:
+        UsageError: it does not come from a page.
+    """
     try:
         return None if after is None else bytes.fromhex(after)
     except ValueError:

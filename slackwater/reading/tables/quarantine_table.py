@@ -13,13 +13,13 @@ from state.lance.lance_store import LanceStateStore
 from state.store.store import StateStore
 from state.tables.catalog import Catalog
 from state.tables.keys import encode_key
-from state.upkeep.quarantine import bad_records, is_message
+from state.upkeep.quarantine import bad_records, has_no_row
 
 _COLUMNS = ("source", "path", "row", "raw", "reason", "epoch")
 
 
 def quarantine_table(store: StateStore, catalog: Catalog, state_version: int | None, source: str | None) -> pa.Table:
-    """One row per bad record and poison message that was not cleared, see `Store.quarantine`.
+    """One row per bad record, poison message and skipped name that was not cleared, see `Store.quarantine`.
 
     The records of a file stand in the order in which they were found.
 
@@ -50,6 +50,6 @@ def find_bad_records(
 def _kept(records: pa.Table, catalog: Catalog) -> pa.Table:
     """The records that were not cleared, with whole URLs."""
     records = records.filter(pc.is_valid(records["reason"]))
-    # The path of a message is a whole URL already.
-    places = pc.if_else(is_message(records), records["path"], whole_urls(records, catalog))
+    # The path of a message or a skipped name is a whole URL already.
+    places = pc.if_else(has_no_row(records), records["path"], whole_urls(records, catalog))
     return records.set_column(records.column_names.index("path"), "path", places)

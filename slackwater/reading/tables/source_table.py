@@ -10,7 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from slackwater.reading.tables.file_table import ignored_changes, source_url
+from actors.recovery.committed_files import num_ignored
+from slackwater.reading.tables.file_table import source_url
 from state.ownership.owner import Owner
 from state.store.store import StateStore
 from state.tables.catalog import Catalog
@@ -121,6 +122,7 @@ _SOURCES = pa.schema(
         ("requests_last_hour", pa.int64()),
         ("period_s", pa.float64()),
         ("stretched_by", pa.string()),
+        ("paused_removals", pa.int64()),
         ("queue", _QUEUE),
     ]
 )
@@ -135,7 +137,7 @@ def source_table(store: StateStore, catalog: Catalog, owner: Owner | None, now: 
         owner: the process that runs on the root or ran last.
         now: the time of the wall clock.
     """
-    ignored = ignored_changes(store)
+    ignored = num_ignored(store)
     rows = []
     for source in catalog.sources.values():
         definition = json.loads(source.definition)
@@ -159,6 +161,7 @@ def source_table(store: StateStore, catalog: Catalog, owner: Owner | None, now: 
                 "requests_last_hour": listing.get("requests_last_hour"),
                 "period_s": discovery.progress.period_s,
                 "stretched_by": listing.get("stretched_by"),
+                "paused_removals": discovery.progress.paused_removals,
                 "queue": _queue(discovery, now),
             }
         )

@@ -1,4 +1,4 @@
-"""Ports of the loopback interface that nobody listens on."""
+"""Free ports of the loopback interface."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def free_ports(count: int, beside: int = 0) -> list[int]:
 
 
 def _bound(held: ExitStack, port: int) -> int | None:
-    """A port that is bound for as long as the stack is open; None if somebody has it."""
+    """A port that is bound for as long as the stack is open; None if it is taken."""
     listener = held.enter_context(socket.socket())
     try:
         listener.bind((HOST, port))

@@ -1,4 +1,4 @@
-"""A server in a process of its own, that never outlives whoever started it."""
+"""A server in a process of its own that never outlives its owner."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class GuardedProcess:
 
     Args:
         command: the program and its arguments; in each of them `{directory}` stands for the directory.
-        files: what lies in the directory before the start; readable by nobody else.
+        files: what lies in the directory before the start; readable by this user alone.
         environment: variables beside those of this process.
     """
 

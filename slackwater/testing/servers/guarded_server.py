@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets  # noqa: TID251 - credentials that nobody can guess
+import secrets  # noqa: TID251 - credentials that cannot be guessed
 import shutil
 import sys
 from abc import ABC, abstractmethod
@@ -68,7 +68,7 @@ class GuardedServer(ABC):
         return self._options(self.endpoint)
 
     def start(self) -> None:
-        """Starts the server and waits until it answers; a port that somebody else took meanwhile costs a second try.
+        """Starts the server and waits until it answers; a port that was taken meanwhile costs a second try.
 
         Raises:
             SettingsError: the server's program is not installed.
@@ -107,7 +107,7 @@ class GuardedServer(ABC):
 
     @abstractmethod
     def _is_ours(self) -> bool | None:
-        """Whether it is this server that answers at the port; None while nobody does."""
+        """True if this server answers at the port, False if another one does; None without an answer."""
 
     def _options(self, endpoint: str) -> dict[str, str]:
         return {

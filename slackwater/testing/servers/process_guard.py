@@ -1,4 +1,4 @@
-"""Runs one command for as long as somebody holds the other end of standard input, then kills it.
+"""Runs one command for as long as the other end of standard input is held, then kills it.
 
     python -I -S process_guard.py DIRECTORY COMMAND ARGUMENT ...
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import secrets  # noqa: TID251 - a token that nobody can guess
+import secrets  # noqa: TID251 - a token that cannot be guessed
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
@@ -108,7 +108,7 @@ class RayCluster:
         return f"http://{HOST}:{self._dashboard_port}"
 
     def start(self) -> None:
-        """Starts the head node, and waits until it is up; a port that somebody took meanwhile costs another try."""
+        """Starts the head node, and waits until it is up; a port that was taken meanwhile costs another try."""
         for left in reversed(range(_STARTS)):
             try:
                 self._start_head()
@@ -166,8 +166,9 @@ class RayCluster:
                 "--disable-usage-stats",
                 *options,
                 # The usual one is where every `ray.init` of this machine looks for a cluster.  In a common one the
-                # nodes would take each other's copy of a job's working directory away.
-                "--temp-dir={directory}",
+                # nodes would take each other's copy of a job's working directory away.  Ray lets every user write into
+                # its directory, so it is below the private one.
+                "--temp-dir={directory}/ray",
                 f"--node-ip-address={HOST}",
                 f"--num-cpus={num_cpus}",
                 f"--resources={json.dumps({**resources, name: NODE_RESOURCE})}",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets  # noqa: TID251 - an account that nobody can guess
+import secrets  # noqa: TID251 - an account that cannot be guessed
 from collections.abc import Sequence
 from typing import Any
 

@@ -8,9 +8,10 @@
     files, 503   RecoveryPolicy     one coordinator     messages out of order         lost, late, unanswered │
                                                                                       Promises ◄─────────────┘
 
-Simulated: Ray (`hosting/simulated_runtime.py`), Spark (`hosting/materializer.py`), the bucket, the disk, the clock, and
-the process around an attempt.  Real: every executor and every shell of `actors`, both ends of every edge, recovery, the
-policy after a failure, the commit protocol, upkeep, deltas, and the tables.
+Simulated: Ray (`hosting/simulated_runtime.py`), Spark (`hosting/model_materializer.py`), the bucket, the disk, the
+clock, and the process around an attempt.  Real: every executor and every shell of `actors`, both ends of every edge,
+recovery, the policy after a failure, the commit protocol, upkeep, deltas, the tables, the materializer's loop, and
+backfills.
 
 Invariants:
 
@@ -20,12 +21,12 @@ Invariants:
 * A crash can come between any two events, at every `await` of a shell, between an actor's report and its passing the
   barrier on, and between any two operations on the root.  Messages that were sent before may still arrive.
 * An error that shows a bug ends the story, in whatever guard it is caught.
-* The promises are judged on the disk, at every version of the store, never by reports; reports are compared with it.
+* The promises are checked on the disk, at every version of the store; reports of runs are compared with it.
 * At the end of a story its faults end, and then the pipeline must catch up and stop, in bounded time.
 
     simulation.py, campaign.py, shrink.py, __main__.py    one seed, many seeds, the shortest story that fails
     stories/                                              the words of a story, and stories made out of seeds
     world/                                                bucket, queue, root, clock, schedule
     hosting/                                              the process, its attempts, and the actors of one attempt
-    promises/                                             G1 to G6
+    promises/                                             the checks of G1 to G6, and models of the views
 """

@@ -23,7 +23,7 @@ def main(
     seed: int | None = typer.Option(None, help="Only this seed."),
     trace: bool = typer.Option(False, help="With --seed: print everything that happens."),
 ) -> None:
-    """Tells a random story for each seed, and keeps the promises in view."""
+    """Tells a random story for each seed, and checks the promises."""
     raise typer.Exit(_run_many(start, seeds, jobs) if seed is None else _run_one(seed, trace))
 
 

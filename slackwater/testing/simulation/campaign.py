@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from random import Random  # noqa: TID251 - a seed becomes a story here
 
 from slackwater.testing.simulation.shrink import failure_of
@@ -19,9 +20,21 @@ def scenario_of(seed: int) -> Scenario:
     return RandomStory(Random(seed)).scenario()
 
 
-def first_failing_seed(start: int, seeds: int) -> int | None:
-    """The first of the seeds whose story breaks a promise."""
-    return next((failing[0] for _, failing in failing_seeds(start, seeds) if failing), None)
+def first_failing_seed(start: int, seeds: int, among: Callable[[Scenario], bool] = lambda _: True) -> int | None:
+    """The first of the seeds whose story breaks a promise; None if there is none.
+
+    Args:
+        start: the first seed.
+        seeds: the number of seeds.
+        among: only the stories for which it is true are told.
+    """
+    for share in _shares(start, seeds):
+        with _no_garbage_collection():
+            for seed in share:
+                scenario = scenario_of(seed)
+                if among(scenario) and failure_of(scenario, seed) is not None:
+                    return seed
+    return None
 
 
 def failing_seeds(start: int, seeds: int, jobs: int = 1) -> Iterator[tuple[int, list[int]]]:
@@ -35,21 +48,28 @@ def failing_seeds(start: int, seeds: int, jobs: int = 1) -> Iterator[tuple[int, 
     Yields:
         After each share of the seeds how many these were, and which of them broke a promise.
     """
-    shares = [
-        range(first, min(first + _SEEDS_AT_ONCE, start + seeds))
-        for first in range(start, start + seeds, _SEEDS_AT_ONCE)
-    ]
     if jobs == 1:
-        yield from map(_failing, shares)
+        yield from map(_failing, _shares(start, seeds))
         return
     with ProcessPoolExecutor(jobs) as processes:
-        yield from processes.map(_failing, shares)
+        yield from processes.map(_failing, _shares(start, seeds))
+
+
+def _shares(start: int, seeds: int) -> Iterator[range]:
+    for first in range(start, start + seeds, _SEEDS_AT_ONCE):
+        yield range(first, min(first + _SEEDS_AT_ONCE, start + seeds))
 
 
 def _failing(seeds: range) -> tuple[int, list[int]]:
-    # A world is full of cycles; looking for them during a simulation costs a third of the time.
+    with _no_garbage_collection():
+        return len(seeds), [seed for seed in seeds if failure_of(scenario_of(seed), seed) is not None]
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """A world is full of cycles: to look for them during a simulation costs a third of the time."""
     gc.disable()
     try:
-        return len(seeds), [seed for seed in seeds if failure_of(scenario_of(seed), seed) is not None]
+        yield
     finally:
         gc.enable()

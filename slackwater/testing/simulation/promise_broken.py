@@ -7,8 +7,8 @@ class PromiseBroken(BaseException):
     """A promise of Slackwater does not hold.  No handler of errors may catch it.
 
     Args:
-        promise: which: `G1` to `G6`, `order`, `liveness` or `no bug`.
-        why: what was seen.
+        promise: its id: `G1` to `G6`, `order`, `liveness` or `no bug`.
+        why: the fault, with the names of the files, epochs or runs.
     """
 
     def __init__(self, promise: str, why: str) -> None:

@@ -9,10 +9,11 @@ from random import Random  # noqa: TID251 - the seed of a simulation becomes its
 from typing import Any
 
 from slackwater.testing.simulation.promise_broken import PromiseBroken
+from slackwater.testing.simulation.promises.file_tables import FileTables
+from slackwater.testing.simulation.simulated_world import World
 from slackwater.testing.simulation.stories.scenario import Scenario
 from slackwater.testing.simulation.stories.steps import CAUGHT_UP, FOUND, NOTED, SETTLED, STOP, STOPPED, Step, Wait
 from slackwater.testing.simulation.world.schedule import Life
-from slackwater.testing.simulation.world_of_story import World
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Outcome:
 
 
 class Simulation:
-    """Tells a story, and keeps the promises in view.
+    """Tells a story, and checks the promises at every version of the store.
 
     At the end of every story the faults end, and then the pipeline must catch up, note what is gone, and stop.
 
@@ -66,8 +67,9 @@ class Simulation:
         except Exception as error:
             raise PromiseBroken("no bug", _described(error)) from error
         world = self._world
-        world.promises.on_vacuum()
-        return Outcome(world.schedule.events, world.promises.epochs, world.clock.monotonic(), world.promises.statuses())
+        world.promises.check_retained()
+        statuses = FileTables.latest(world.disk).statuses()
+        return Outcome(world.schedule.events, world.promises.epochs, world.clock.monotonic(), statuses)
 
     def _turn(self, *, nested: bool = True) -> bool:
         """One event, or one step of the story.  Returns False at the end, or if an outer turn must continue first.
@@ -95,7 +97,7 @@ class Simulation:
             self._waited_events += 1
             if self._world.schedule.step():
                 return True
-            if nested and wait.otherwise is not None:
+            if nested and (wait.is_patient or wait.otherwise is not None):
                 return False
         if wait.otherwise is not None:
             why = (
@@ -138,6 +140,7 @@ def simulate(story: Scenario | Iterable[Step], *, seed: int = 0) -> Outcome:
 
 def _end_faults(world: World) -> None:
     world.bucket.refusals = 0
+    world.bucket.show()
     world.faults.end()
     world.interruptions.end()
     world.thaw()

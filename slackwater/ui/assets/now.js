@@ -92,9 +92,13 @@ export class Now {
     const left = this.sources.flatMap((each) => each.left_out.map((column) => `${column.column} (${each.name}, first in ${column.path})`));
     const text = rows.length ? table("Sources", columns, rows) : el("p", { class: "hint" }, "No source has been declared yet.");
     const note = left.length ? el("p", { class: "hint" }, `${plural(left.length, "column")} of files left out: ${left.join("; ")}`) : "";
+    const paused = rows.map(({ name, store, run }) => [name, run ? run.paused_removals : store.paused_removals]).filter(([, files]) => files);
+    const warnings = paused.map(([name, files]) => el("p", { class: "bad" },
+      `${name}: removals are paused. ${plural(files, "file")} ${files === 1 ? "is" : "are"} missing, and the rows stay in the views. Bring the files back, or let them go with `,
+      el("code", {}, `slackwater allow-removals ROOT --source ${name}`)));
     const key = JSON.stringify([rows, left]);
     if (key === this.drawn) return;
     this.drawn = key;
-    byId("sources").replaceChildren(text, note);
+    byId("sources").replaceChildren(...warnings, text, note);
   }
 }

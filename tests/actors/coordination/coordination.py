@@ -31,9 +31,9 @@ X = pa.schema([("x", pa.int64())])
 class Coordination:
     """The executor, the barriers that it injected, and the reports of all other actors."""
 
-    def __init__(self, root: Path, schema: pa.Schema | None = X) -> None:
+    def __init__(self, root: Path, schema: pa.Schema | None = X, files_at_once: int | None = None) -> None:
         made = definition(root, "s", schema=schema)
-        plan = AttemptPlan("run")
+        plan = AttemptPlan("run", files_at_once=files_at_once)
         recovered = recover(made, plan, LanceRoot(made.root, SystemClock()))
         self.executor = CoordinateExecutor(
             definition=made, plan=plan, recovered=recovered, next_epoch=lambda last: last + 1, now_s=0.0

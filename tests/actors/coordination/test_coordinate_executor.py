@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,6 +20,7 @@ from actors.coordination.instructions import (
     TellScaling,
     TryNextFile,
 )
+from actors.fetching.file_progress import FileProgress
 from actors.files import RetriedFile
 from actors.protocol.barrier import Pause, Resume, Retry, Throttle
 from actors.protocol.reports import CollectReport, FetchProgress, SourceProgress
@@ -26,7 +28,8 @@ from actors.protocol.run_state import Unfinished
 from actors.recovery.attempt_plan import AttemptPlan
 from actors.recovery.recovery import recover
 from actors.settings import FetchSettings
-from state.clock import SystemClock
+from state.clock import ManualClock, SystemClock
+from state.epoch import next_epoch
 from state.lance.lance_root import LanceRoot
 from state.tables.catalog import Catalog
 from state.tables.delta import DeltaBuilder
@@ -35,7 +38,7 @@ from state.tables.records import LeftOutColumn, ViewVersion
 from state.tables.tables import TABLES
 from tests.actors.coordination.coordination import Coordination, X
 from tests.actors.flow import AT, file, of
-from tests.actors.recovery.root_with_files import definition
+from tests.actors.recovery.root_with_files import commit, definition
 
 
 @pytest.fixture
@@ -226,7 +229,7 @@ def test_stored_rows_stay_where_they_are_and_new_ones_get_a_place_of_their_own(t
                 definition=made,
                 plan=AttemptPlan(run),
                 recovered=replace(recovered, views=views),
-                next_epoch=lambda last: last + 1,
+                next_epoch=partial(next_epoch, ManualClock(), term=recovered.head.term),
                 now_s=0.0,
             )
             places.append(executor.stored_paths)
@@ -253,3 +256,16 @@ def test_an_attempt_begins_with_as_many_fetch_actors_as_the_last_one_had() -> No
     assert AttemptPlan("run").fetchers(settings) == (2, 2, 6)
     assert AttemptPlan("run", num_fetchers=4).fetchers(settings) == (4, 2, 6)
     assert AttemptPlan("run", num_fetchers=4, fetcher_bounds=(3, 3)).fetchers(settings) == (3, 3, 3)
+
+
+def test_when_an_actor_dies_the_files_that_it_does_not_read_are_no_suspects(tmp_path: Path) -> None:
+    files = [FileProgress(file(f"{number}.parquet"), listed_epoch=1, row_offset=number) for number in range(8)]
+    commit(definition(tmp_path, "s", schema=X), *((each, None) for each in files))
+    everything = {each.key: each.row_offset for each in files}
+    for dead, reads in (("fetch-0", True), ("fetch-1", True), ("merger", False), ("list-s", False)):
+        executor = Coordination(tmp_path, files_at_once=8).executor
+        assert executor.state.suspects == everything
+        executor.on_death(dead)
+        left = executor.state.suspects
+        assert left == {key: rows for key, rows in everything.items() if executor.mapping.owner_of(*key[:2]) == dead}
+        assert bool(left) is reads

@@ -12,6 +12,7 @@ from actors.fetching.fetch_executor import FetchExecutor
 from actors.fetching.file_versions import FileVersions
 from actors.fetching.handover import Handover, VnodeArrivals
 from actors.fetching.instructions import CloseFile, FetchInstruction, HandOver
+from actors.fetching.versions_without_rows import VersionsWithoutRows
 from actors.files import ChangedFile, Vanished
 from actors.protocol.barrier import Barrier, Pause, Throttle, Update
 from actors.protocol.instructions import End, Send
@@ -35,7 +36,7 @@ def fetcher(name: str = "fetch-0", *, num_fetchers: int = 1, concurrency: int = 
         settings=FetchSettings(concurrency=concurrency),
         num_fetchers=num_fetchers,
         outlet=Outlet(name),
-        files=FileVersions((), ()),
+        files=FileVersions((), VersionsWithoutRows()),
         known_schemas=["s"],
         poisoned={},
         policies={"s": FilePolicy()},

@@ -14,13 +14,14 @@ from actors.fetching.fetch_executor import FetchExecutor
 from actors.fetching.file_progress import Ending, FileProgress
 from actors.fetching.file_versions import FileVersions
 from actors.fetching.instructions import FetchInstruction
+from actors.fetching.versions_without_rows import VersionsWithoutRows
 from actors.files import ChangedFile, FileKey, FileVersion, PathKey
 from actors.protocol.blocks import Correction, StoredBlock
 from actors.protocol.instructions import Send
 from actors.protocol.messages import ChangedFiles
 from actors.rows import Rows
 from actors.settings import FetchSettings
-from actors.sources.source import FilePolicy
+from actors.sources.source import FilePolicy, OnChange
 from state.clock import SystemClock
 from state.lance.lance_root import LanceRoot
 from state.location import Location
@@ -35,7 +36,7 @@ def executor(
     unfinished: Iterable[FileProgress] = (),
     without_rows: Iterable[FileKey] = (),
     held: Iterable[PathKey] = (),
-    on_change: str = "replace",
+    on_change: OnChange = "replace",
     **settings: int,
 ) -> FetchExecutor:
     replacing = ["s"] if on_change == "replace" else []
@@ -45,7 +46,7 @@ def executor(
         settings=FetchSettings(**settings),  # type: ignore[arg-type]
         num_fetchers=1,
         outlet=Outlet("fetch-0", None),
-        files=FileVersions(unfinished, without_rows, appending, replacing, held),
+        files=FileVersions(unfinished, VersionsWithoutRows(keys=without_rows), appending, replacing, held),
         known_schemas=["s"],
         poisoned={},
         policies={"s": FilePolicy(on_change=on_change)},

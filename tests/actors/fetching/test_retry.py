@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from actors.exchange.dispatch_executor import DispatchExecutor
 from actors.fetching.fetch_executor import FetchExecutor
 from actors.fetching.file_progress import Ending, FileProgress
@@ -112,6 +114,16 @@ def test_a_retried_version_that_is_gone_ends_vanished_and_its_successor_is_read(
         ("1", "vanished", 0),
         ("2", "done", 4),
     }
+
+
+@pytest.mark.parametrize("is_gone", [False, True], ids=["changed", "gone"])
+def test_a_retried_version_with_rows_keeps_the_note_that_its_object_has_changed(is_gone: bool) -> None:
+    executor = started()
+    executor.on_message(RetriedFiles((retried(file("bad"), rows_read=5),)), 0.0)
+    ending = Ending("vanished", "it changed", is_gone=is_gone)
+    executor.on_ending(file("bad"), ending, requests=1, bytes_read=0, now_s=0.0)
+    (ended,) = delta_rows(executor.on_message(barrier(1), 0.0), "ledger")
+    assert (ended["changed_epoch"] is None, ended["gone_epoch"] is None) == (is_gone, not is_gone)
 
 
 def test_a_retried_version_that_is_gone_and_not_listed_again_yet_is_new_when_it_is() -> None:

@@ -6,8 +6,10 @@ import pytest
 
 from actors.fetching.fetch_executor import FetchExecutor
 from actors.fetching.instructions import FetchInstruction
+from actors.files import ForgottenFile
 from actors.protocol.barrier import Pause, Resume, Throttle
 from actors.protocol.instructions import WakeAt
+from actors.protocol.messages import ForgottenFiles
 from actors.settings import FetchSettings
 from tests.actors.flow import INITIAL, barrier, delta_rows, emitted, fetcher, file, files, of, reads, rows
 
@@ -118,3 +120,15 @@ def test_no_more_files_end_in_an_epoch_than_are_allowed() -> None:
         sealed = executor.on_message(barrier(epoch), 0.0)
         assert [row["path"] for row in delta_rows(sealed, "ledger")] == ended
     assert not executor.progress().is_full
+
+
+def test_an_epoch_that_forgot_more_files_than_may_end_in_it_ends_no_further_one() -> None:
+    executor = throttled(Throttle(), settings=FetchSettings(num_fetchers=1, max_files_per_epoch=2))
+    executor.on_message(files("a", "b", "c", "d"), 0.0)
+    forgotten = ForgottenFiles(tuple(ForgottenFile("s", path) for path in "abc"))
+    executor.on_message(forgotten, 0.0)
+    executor.on_piece(file("d"), rows(1), last=True, requests=1, bytes_read=1, now_s=0.0)
+    assert executor.progress().is_full
+    ended = [str(row["path"]) for row in delta_rows(executor.on_message(barrier(2), 0.0), "ledger")]
+    assert sorted(ended) == ["a", "b", "c"]
+    assert [row["path"] for row in delta_rows(executor.on_message(barrier(3), 0.0), "ledger")] == ["d"]

@@ -96,3 +96,12 @@ def test_options_are_followed(tmp_path: Path) -> None:
 def test_nested_columns_are_refused(tmp_path: Path) -> None:
     with pytest.raises(SchemaError, match="column tags: CSV has no list"):
         list(CsvReader(Csv()).read(open_written(tmp_path, b"tags\nx\n"), pa.schema([("tags", pa.list_(pa.string()))])))
+
+
+@pytest.mark.parametrize("piece_bytes", [7, 20, 100, 8_000_000])
+def test_files_that_mix_line_ends_are_cut_between_records(tmp_path: Path, piece_bytes: int) -> None:
+    lines = [b"%d,x" % number for number in range(100)]
+    content = b"a,b\n" + b"".join(line + (b"\n", b"\r", b"\r\n")[number // 40] for number, line in enumerate(lines))
+    pieces = list(CsvReader(Csv()).read(open_written(tmp_path, content), _AB, piece_bytes=piece_bytes))
+    assert bad_of(pieces) == []
+    assert [row["a"] for row in rows_of(pieces)] == list(range(100))

@@ -1,61 +1,19 @@
-"""Somebody else's format is one file and one class."""
+"""A format of one's own is one file and one class."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
 import slackwater as sw
 from actors.formats.registry import reader_for
 from actors.sources.source import SourceDefinition
-from slackwater.formats import BadRecord, FileReader, ObjectFile, Offset, ReadLimits, Rows, conform
 from state.errors import SettingsError
 from state.location import Location
+from tests.actors.formats.fixed_width import FixedWidth
 from tests.actors.formats.written_files import bad_of, open_written, rows_of
-
-
-@dataclass(frozen=True, kw_only=True)
-class FixedWidth:
-    """Lines of two fields, the first of which has `width` characters and is a number."""
-
-    name: str = field(default="fixed", init=False)
-    width: int = 4
-
-    def reader(self, limits: ReadLimits) -> FileReader:
-        return _Reader(self.width)
-
-
-class _Reader:
-    def __init__(self, width: int) -> None:
-        self._width = width
-
-    def infer_schema(self, file: ObjectFile) -> pa.Schema:
-        return pa.schema([("number", pa.int64()), ("text", pa.string())])
-
-    def read(
-        self,
-        file: ObjectFile,
-        schema: pa.Schema,
-        offset: Offset = Offset(),
-        piece_bytes: int = 1 << 20,
-        columns: Collection[str] | None = None,
-        every_column: bool = False,
-    ) -> Iterator[Rows]:
-        good, bad = [], []
-        for row, line in enumerate(file.stream().read().decode().splitlines()):
-            if row >= offset.row:
-                try:
-                    good.append({"number": int(line[: self._width]), "text": line[self._width :]})
-                except ValueError:
-                    bad.append(BadRecord(row, line.encode(), "no number"))
-        wanted = pa.schema([each for each in schema if columns is None or each.name in columns])
-        if good or bad:
-            yield Rows(conform(pa.Table.from_pylist(good, self.infer_schema(file)), wanted), offset.row, tuple(bad))
 
 
 def test_a_format_of_ones_own_is_read_by_its_reader(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("types")
 
 
+@pytest.mark.more
 @settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(found=columns(most_columns=12, num_rows=4))
 def test_safe_types_hold_the_values_of_all_others(found: dict[str, pa.Array], directory: Path) -> None:

@@ -1,10 +1,14 @@
-"""What a file may ask for is bounded: it is refused with the limit named, and memory stays where it was."""
+"""Limits of reading: a hostile file is refused with the limit named, and memory stays flat."""
 
 from __future__ import annotations
 
 import gzip
+import random
 import struct
+import time
+import tracemalloc
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +16,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from actors.file_errors import UnreadableFile
-from actors.formats.options import Csv
+from actors.file_errors import EmptyFile, UnreadableFile
+from actors.formats.options import Csv, Text
 from actors.formats.parquet.parquet_reader import ParquetReader
 from actors.formats.text.csv import CsvReader
 from actors.formats.text.json import JsonReader
+from actors.formats.text.text_reader import TextReader
 from actors.rows import Offset
 from actors.settings import MIB, ReadLimits
+from state.errors import SchemaError
 from tests.actors.formats.written_files import open_written, rows_of
 from tests.cases import few
 
@@ -227,7 +233,8 @@ def test_deep_json_is_refused_and_does_not_overflow_the_stack(
 ) -> None:
     deep = brackets[0] * levels + "1" + brackets[1] * levels
     file = open_written(tmp_path, f'{{"a": 1}}\n{{"a": 2, "b": {deep}}}\n'.encode())
-    with pytest.raises(UnreadableFile, match=r"row 2: its JSON has more than 64 levels .ReadLimits.max_nesting"):
+    limit = r"more than 64 levels .ReadLimits.max_nesting|of memory to find its columns .ReadLimits.max_batch_bytes"
+    with pytest.raises(UnreadableFile, match=rf"row 2: .*({limit})"):
         JsonReader().infer_schema(file)
     # With a schema, the column is left out as any other extra one, however deep it is.
     assert rows_of(list(JsonReader().read(file, _INT))) == [{"a": 1}, {"a": 2}]
@@ -251,6 +258,7 @@ def test_many_columns_over_many_lines_are_inferred_from_the_first_lines(tmp_path
     assert schema.names == [f"c{number}" for number in range(3_000)]
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("kind", few(["json", "csv"], "csv"))
 def test_short_lines_do_not_fill_a_wide_schema_without_bound(tmp_path: Path, memory: None, kind: str) -> None:
     schema = pa.schema([("a", pa.int64()), *((f"c{number}", pa.int64()) for number in range(2_000))])
@@ -264,3 +272,81 @@ def test_short_lines_do_not_fill_a_wide_schema_without_bound(tmp_path: Path, mem
         assert piece.table.nbytes < 64 * MIB
         read += piece.num_rows
     assert read == rows
+
+
+_PARTS = [*'{}[]1:,"\0\n \ufeff', "\r\n", "null", "NaN", '"a"', '{"a":', '{"a":1}\n']
+
+
+@pytest.mark.parametrize("kind", ["json", "csv"])
+def test_nothing_that_looks_like_text_ends_its_reader(tmp_path: Path, kind: str) -> None:
+    chance = random.Random(kind)
+    reader = JsonReader() if kind == "json" else CsvReader(Csv())
+    for _ in range(600):
+        text = "".join(chance.choices(_PARTS, k=chance.randrange(1, 20)))
+        file = open_written(tmp_path, text.encode())
+        with suppress(UnreadableFile, EmptyFile, SchemaError):
+            reader.infer_schema(file)
+        for every_column in (False, True):
+            with suppress(UnreadableFile):
+                list(reader.read(file, _INT, piece_bytes=chance.choice((10, MIB)), every_column=every_column))
+
+
+# Time
+
+
+_BOMB_BYTES = 20 * MIB
+_BOMBS = {
+    "line feeds in quotes": b'a\n"' + b"\n" * _BOMB_BYTES + b'"\n',
+    "line feeds in many quotes": b"a\n" + b'"\n"' * (_BOMB_BYTES // 3) + b"\n",
+    "doubled quotes": b'a\n"' + b'""' * (_BOMB_BYTES // 2) + b'"\n',
+    "a stray quote": b'a\nx"y\n"' + b"\n" * _BOMB_BYTES + b'"\n',
+    "quotes that open": b"a\n" + b'"\n",' * (_BOMB_BYTES // 4) + b"\n",
+    "empty lines before the header": b"\n" * _BOMB_BYTES + b"a\n1\n",
+    "a header without end": b"a" * _BOMB_BYTES,
+}
+
+
+@pytest.mark.parametrize("bomb", _BOMBS)
+@pytest.mark.parametrize("piece_bytes", few([8 * MIB, 64 * 1024], 64 * 1024))
+def test_csv_takes_time_in_proportion_to_its_length(tmp_path: Path, bomb: str, piece_bytes: int) -> None:
+    file = open_written(tmp_path, gzip.compress(_BOMBS[bomb], 6))
+    assert file.size < 100_000
+    reader = CsvReader(Csv(), ReadLimits(max_cpu_s_per_mib=10.0))
+    try:
+        for piece in reader.read(file, _TEXT, piece_bytes=piece_bytes):
+            assert piece.num_rows
+    except UnreadableFile as error:
+        assert "max_cpu_s_per_mib" not in str(error)
+
+
+@pytest.mark.parametrize("content", [b'{"b":[' + b"{}," * 4_000_000 + b"{}]}\n", b'["' + b'a","' * 4_000_000 + b'"]\n'])
+def test_python_parses_no_json_that_would_fill_its_memory(tmp_path: Path, content: bytes) -> None:
+    file = open_written(tmp_path, gzip.compress(content))
+    limits = ReadLimits(max_batch_bytes=64 * MIB)
+    tracemalloc.start()
+    with pytest.raises(UnreadableFile, match=r"row 1: its \d+ bytes of JSON .*max_batch_bytes.; declare a schema"):
+        JsonReader(limits).infer_schema(file)
+    for every_column in (False, True):
+        rows = list(JsonReader(limits).read(file, _TEXT, every_column=every_column))
+        assert sum(piece.num_rows for piece in rows) == 1
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 256 * MIB
+
+
+@pytest.mark.parametrize("content", [b"a\n1\n", gzip.compress(b"a\n" + b"1\n" * 1_000)], ids=["csv", "csv.gz"])
+def test_a_file_that_takes_more_cpu_time_than_allowed_is_refused(tmp_path: Path, content: bytes) -> None:
+    limits = ReadLimits(max_cpu_s_per_mib=1e-9)
+    for reader in (CsvReader(Csv(), limits), JsonReader(limits), TextReader(Text(), limits)):
+        with pytest.raises(UnreadableFile, match=r"more than 1e-09 CPU seconds for each MiB .*max_cpu_s_per_mib"):
+            list(reader.read(open_written(tmp_path, content), _TEXT))
+
+
+def test_the_time_between_two_pieces_does_not_count(tmp_path: Path) -> None:
+    file = open_written(tmp_path, b"a\n" + b"1\n" * 100_000)
+    pieces = CsvReader(Csv(), ReadLimits(max_cpu_s_per_mib=0.5)).read(file, _TEXT, piece_bytes=1_000)
+    next(pieces)
+    until_s = time.thread_time() + 1.0
+    while time.thread_time() < until_s:
+        pass
+    assert sum(piece.num_rows for piece in pieces) > 0

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -121,3 +122,30 @@ def test_maps_are_refused(tmp_path: Path) -> None:
     schema = pa.schema([("m", pa.map_(pa.string(), pa.int64()))])
     with pytest.raises(SchemaError, match="column m: a JSON object is read as a struct"):
         list(JsonReader().read(open_written(tmp_path, b'{"m":{"x":1}}\n'), schema))
+
+
+@pytest.mark.parametrize(
+    "content", [b"null", b" \n null\nnull\n", b'null\n{"a": 1}\n', b'{"a": 1}\nnull\n', b"null\n{}\n"]
+)
+@pytest.mark.parametrize("piece_bytes", [6, 8_000_000])
+def test_null_is_a_row_of_nulls_wherever_it_stands(content: bytes, piece_bytes: int, tmp_path: Path) -> None:
+    values = [json.loads(line) or {} for line in content.splitlines() if line.strip()]
+    for every_column in (False, True):
+        file = open_written(tmp_path, content)
+        pieces = list(JsonReader().read(file, _A, piece_bytes=piece_bytes, every_column=every_column))
+        assert rows_of(pieces) == [{"a": value.get("a")} for value in values]
+        assert bad_of(pieces) == []
+    if any(values):
+        assert JsonReader().infer_schema(open_written(tmp_path, content)) == _A
+    else:
+        with pytest.raises(EmptyFile):
+            JsonReader().infer_schema(open_written(tmp_path, content))
+
+
+@pytest.mark.parametrize("line", [b"[1, 2]", b'"text"', b"3"])
+def test_a_line_that_is_no_object_is_a_bad_record_beside_extra_columns(tmp_path: Path, line: bytes) -> None:
+    content = b'{"a": 1, "x": {"y": 1}}\n' * 3 + line + b'\n{"a": 2, "x": {"z": 1}}\n'
+    pieces = list(JsonReader().read(open_written(tmp_path, content), _A, piece_bytes=30, every_column=True))
+    assert [bad.row for bad in bad_of(pieces)] == [3]
+    assert [row["a"] for row in rows_of(pieces)] == [1, 1, 1, 2]
+    assert {field.name for piece in pieces for field in piece.others} == {"x"}

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from actors.coordination.caught_up import FIRST_MARK
 from actors.hosting.coordinator import Coordinator
 from actors.protocol.barrier import Pause
 from actors.protocol.instructions import Fail, ProposeSchema
@@ -65,6 +66,7 @@ def coordinator(root: Path, answer: Callable[[], Any]) -> Coordinator:
     )
     made = Coordinator(definition, AttemptPlan("run"))
     made._executor, made._group = Executor(answer), Group()  # type: ignore[assignment]
+    made._lists = True
     return made
 
 
@@ -101,6 +103,12 @@ def test_an_error_in_a_timer_fails_the_attempt(tmp_path: Path) -> None:
 
     asyncio.run(asyncio.wait_for(story(), 10))
     assert str(failure_of(made)) == "KeyError: 'a bug'"
+
+
+def test_a_mark_before_the_first_listing_is_the_first_one(tmp_path: Path) -> None:
+    made = coordinator(tmp_path, _raises)
+    made._lists = False
+    assert asyncio.run(made.mark()) == FIRST_MARK
 
 
 def test_an_executor_can_fail_the_attempt(tmp_path: Path) -> None:

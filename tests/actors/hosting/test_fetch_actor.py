@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from actors.exchange.edge import Inlet
 from actors.fetching.file_progress import FileProgress
 from actors.fetching.instructions import EmitBlock
 from actors.fetching.read_buffers import Piece
+from actors.fetching.versions_without_rows import VersionsWithoutRows
 from actors.formats.options import Parquet
 from actors.hosting.fetch_actor import FetchActor
 from actors.protocol.barrier import Barrier, Stop
@@ -40,12 +41,14 @@ class Receiver(Actor[Any]):
         self.envelopes: list[Envelope] = []
         self.receive = self.collect = self.progress = self
 
-    def options(self, **options: Any) -> Receiver:
-        return self
-
-    def remote(self, *arguments: Any) -> None:
+    def remote(self, *arguments: Any) -> Coroutine[None, None, None]:
         if isinstance(arguments[0], Envelope):
             self.envelopes.append(arguments[0])
+        return _answer()
+
+
+async def _answer() -> None:
+    pass
 
 
 def fetch_actor(root: Path, receiver: Receiver, sources: Sequence[SourceDefinition] = ()) -> FetchActor:
@@ -61,6 +64,7 @@ def fetch_actor(root: Path, receiver: Receiver, sources: Sequence[SourceDefiniti
             schemas={},
             poisoned={},
             stored={"s": PATH},
+            without_rows=VersionsWithoutRows(),
         ),
     )
     actor._outlets = {"merger": (receiver, actor.outlet())}

@@ -6,16 +6,17 @@ from dataclasses import replace
 from typing import Any
 
 from actors.files import ChangedFile, FileVersion, GoneFile, Vanished
-from actors.listing.instructions import FindGone, ListInstruction, ReadPage
+from actors.listing.instructions import FindGone, ListInstruction, ReadPage, TellRemovals
 from actors.listing.list_executor import ListExecutor
 from actors.listing.missing_files import GoneFound
+from actors.listing.removal_guard import RemovalGuard
 from actors.listing.seen_index import SeenIndex
 from actors.notifications.event_feed import EventFeed
 from actors.notifications.event_watch import EventWatch
 from actors.notifications.instructions import DeleteMessages, ExtendMessages, LookAt, Receive, ReleaseMessages
 from actors.notifications.message_tracker import QueueDepth, QueueMessage
 from actors.objects.listing_page import microseconds_of
-from actors.protocol.barrier import Pause, Resume, Stop
+from actors.protocol.barrier import AllowRemovals, Pause, Resume, Stop
 from actors.protocol.messages import ChangedFiles, GoneFiles, NewFiles
 from actors.sources.path_filter import PathFilter
 from state.tables.fingerprint import path_fingerprint
@@ -273,13 +274,17 @@ def test_what_a_listing_lacked_and_a_look_has_shown_is_missed_when_a_later_listi
     executor = told("a")
     [_] = of(ReadPage, executor.on_time(10.0))
     comes(executor, 1, "a")
-    missing = listed(executor, now_s=11.0)
+    assert of(FindGone, listed(executor, now_s=11.0)) == []
+    [_] = of(ReadPage, executor.on_time(25.0))
+    missing = listed(executor, now_s=26.0)
     assert [set(each.absent) for each in of(FindGone, missing)] == [{key("a")}]
     # The look was made before the object was removed, or after it had come back.
-    executor.on_looked({"a": file("a")}, 12.0)
+    executor.on_looked({"a": file("a")}, 27.0)
     assert sent(executor.on_gone(GoneFound(1 << 60, {key("a"): (GoneFile("s", "a", file("a").version),)}))) == []
-    [_] = of(ReadPage, executor.on_time(30.0))
-    missing = listed(executor, now_s=31.0)
+    [_] = of(ReadPage, executor.on_time(40.0))
+    assert of(FindGone, listed(executor, now_s=41.0)) == []
+    [_] = of(ReadPage, executor.on_time(55.0))
+    missing = listed(executor, now_s=56.0)
     assert [set(each.absent) for each in of(FindGone, missing)] == [{key("a")}]
 
 
@@ -371,3 +376,33 @@ def test_a_queue_is_known_to_have_told_of_everything_from_the_end_of_the_first_l
     listed(executor, "b")
     [row] = delta_rows(executor.on_barrier(barrier(2), 2.0), "list_state")
     assert row["queue"] == "https://sqs/raw"
+
+
+def test_a_removal_that_pauses_keeps_no_message_and_a_restart_lists_to_find_it_again() -> None:
+    executor = told("a", "b", removes=True, guard=RemovalGuard(0.2, 0))
+    comes(executor, 1, "a")
+    paused = executor.on_looked({"a": None}, 1.0)
+    assert of(TellRemovals, paused) == [TellRemovals(1, 2)] and of(FindGone, paused) == []
+    sealed = executor.on_barrier(barrier(1), 2.0)
+    (row,) = delta_rows(sealed, "list_state")
+    assert row["queue"] is None and row["tracked"] == 1
+    assert deleted(executor.on_committed(1, 2.0)) == ["m1"]
+    comes(executor, 2, "c")
+    assert handed_on(executor.on_looked({"c": file("c")}, 3.0)) == [file("c")], "new files come in"
+    (begun,) = of(ReadPage, executor.on_barrier(barrier(2, AllowRemovals(frozenset({"s"}))), 4.0))
+    assert begun.first, "an approval lists at once"
+    ended = listed(executor, "b", "c", now_s=4.0)
+    assert [set(each.absent) for each in of(FindGone, ended)] == [{key("a")}]
+    assert of(TellRemovals, ended) == [TellRemovals(0, 3)]
+    gone = GoneFile("s", "a", file("a").version)
+    assert sent(executor.on_gone(GoneFound(1 << 60, {key("a"): (gone,)}))) == [GoneFiles((gone,))]
+    (row,) = delta_rows(executor.on_barrier(barrier(3), 5.0), "list_state")
+    assert row["queue"] == "https://sqs/raw"
+
+
+def test_a_message_about_an_earlier_removal_pauses_nothing() -> None:
+    executor = told("a", removes=True, guard=RemovalGuard(0.2, 0))
+    executor._names.seen.set_gone([key("a")])
+    comes(executor, 1, "a")
+    looked = executor.on_looked({"a": None}, 1.0)
+    assert of(TellRemovals, looked) == [] and len(of(FindGone, looked)) == 1

@@ -5,16 +5,18 @@ from dataclasses import replace
 import pytest
 
 from actors.files import GoneFile, Vanished
-from actors.listing.instructions import FindGone, ListInstruction, ReadPage
+from actors.listing import page_look_up
+from actors.listing.instructions import FindGone, ListInstruction, ReadPage, TellRemovals
 from actors.listing.list_executor import ListExecutor
 from actors.listing.listing_pace import ListingPace
 from actors.listing.listing_state import ListedState
 from actors.listing.missing_files import GoneFound
+from actors.listing.removal_guard import RemovalGuard
 from actors.listing.request_budget import RequestBudget
 from actors.listing.seen_index import SeenIndex
 from actors.objects.listing_page import microseconds_of
 from actors.objects.page_reader import SIDE_BY_SIDE
-from actors.protocol.barrier import Pause, Resume
+from actors.protocol.barrier import AllowRemovals, Pause, Resume
 from actors.protocol.instructions import Fail, WakeAt
 from actors.protocol.messages import ChangedFiles, GoneFiles, NewFiles
 from actors.sources.path_filter import PathFilter
@@ -187,6 +189,7 @@ def test_a_mark_is_complete_at_the_end_of_a_listing_that_began_after_it() -> Non
     executor.on_listing_end(0.0, AT)
     assert mark(executor, 2) == 1
     executor.on_time(10.0)
+    executor.on_page(page("a"), 10.0)
     executor.on_listing_end(10.0, AT)
     assert mark(executor, 3) == 2
 
@@ -279,41 +282,42 @@ def gone_file(path: str) -> GoneFile:
     return GoneFile("s", path, file(path).version)
 
 
-def test_what_two_listings_showed_and_the_third_does_not_is_looked_for_and_told_once() -> None:
+def test_what_listings_showed_and_two_in_a_row_do_not_is_looked_for_and_told_once() -> None:
     executor = lister()
     executor.on_barrier(INITIAL, 0.0)
     for now_s in (0.0, 10.0):
         assert missing(listed(executor, now_s, "a", "b")) == set()
-    # This listing only shows that a name is missing; the next one looks up which.
-    first = listed(executor, 20.0, "a")
-    second = [] if missing(first) else listed(executor, 30.0, "a")
-    assert missing([*first, *second]) == {key("b")}
+    # The first listing may only show that a name is missing; the next one looks up which, and another one confirms.
+    asked = [missing(listed(executor, now_s, "a")) for now_s in (20.0, 30.0, 40.0)]
+    assert asked in ([set(), {key("b")}, set()], [set(), set(), {key("b")}])
     (message,) = sent(executor.on_gone(GoneFound(LATER, {key("b"): (gone_file("b"),)})))
     assert message == GoneFiles((gone_file("b"),))
-    for now_s in (40.0, 50.0):
+    for now_s in (50.0, 60.0):
         assert missing(listed(executor, now_s, "a")) == set()
 
 
 def test_what_the_store_does_not_know_yet_is_looked_for_again() -> None:
     executor = lister(seen=SeenIndex([key("a")], [file("a").version]))
     executor.on_barrier(INITIAL, 0.0)
-    assert missing(listed(executor, 0.0)) == {key("a")}
-    assert sent(executor.on_gone(GoneFound(LATER))) == []
+    assert missing(listed(executor, 0.0)) == set(), "another listing must confirm it"
     assert missing(listed(executor, 10.0)) == {key("a")}
-    assert missing(listed(executor, 20.0)) == set(), "not while the answer is out"
+    assert sent(executor.on_gone(GoneFound(LATER))) == []
+    assert missing(listed(executor, 20.0)) == {key("a")}
+    assert missing(listed(executor, 30.0)) == set(), "not while the answer is out"
     executor.on_gone(GoneFound(LATER))
-    assert missing(listed(executor, 30.0)) == {key("a")}
+    assert missing(listed(executor, 40.0)) == {key("a")}
     executor.on_gone(GoneFound(LATER))
-    assert missing(listed(executor, 40.0)) == set(), "less and less often"
-    executor.on_barrier(barrier(1), 45.0)
-    assert missing(listed(executor, 50.0)) == {key("a")}, "an epoch may have brought it"
+    assert missing(listed(executor, 50.0)) == set(), "less and less often"
+    executor.on_barrier(barrier(1), 55.0)
+    assert missing(listed(executor, 60.0)) == {key("a")}, "an epoch may have brought it"
 
 
 def test_what_is_back_before_the_answer_is_not_told() -> None:
     executor = lister(seen=SeenIndex([key("a")], [file("a").version]))
     executor.on_barrier(INITIAL, 0.0)
     listed(executor, 0.0)
-    assert sent(listed(executor, 10.0, "a")) == []
+    assert missing(listed(executor, 10.0)) == {key("a")}
+    assert sent(listed(executor, 20.0, "a")) == []
     assert sent(executor.on_gone(GoneFound(LATER, {key("a"): (gone_file("a"),)}))) == []
 
 
@@ -321,14 +325,100 @@ def test_what_was_handed_on_since_the_last_commit_is_looked_for_again_whatever_t
     executor = lister()
     executor.on_barrier(INITIAL, 0.0)
     listed(executor, 0.0, "a")
-    first = listed(executor, 10.0)
-    assert missing([*first, *([] if missing(first) else listed(executor, 20.0))]) == {key("a")}
+    asked = [missing(listed(executor, now_s)) for now_s in (10.0, 20.0, 30.0)]
+    assert {key("a")} in asked
     # The store has a row of it from before: it says that it is gone.
     executor.on_gone(GoneFound(0, {key("a"): ()}))
-    executor.on_barrier(barrier(1), 25.0)
-    assert missing(listed(executor, 30.0)) == {key("a")}
+    executor.on_barrier(barrier(1), 35.0)
+    assert missing(listed(executor, 40.0)) == {key("a")}
     (message,) = sent(executor.on_gone(GoneFound(1, {key("a"): (gone_file("a"),)})))
     assert message == GoneFiles((gone_file("a"),))
+
+
+def removing(count: int) -> ListExecutor:
+    names = [f"f{number}" for number in range(count)]
+    seen = SeenIndex([key(name) for name in names], [file(name).version for name in names])
+    executor = lister(seen=seen, removes=True, guard=RemovalGuard(0.2, 100))
+    executor.on_barrier(INITIAL, 0.0)
+    return executor
+
+
+def test_a_listing_that_is_empty_for_a_moment_asks_for_nothing() -> None:
+    executor = removing(3)
+    assert missing(listed(executor, 0.0)) == set()
+    assert executor.progress().paused_removals == 0, "one listing says little"
+    assert missing(listed(executor, 10.0, "f0", "f1", "f2")) == set()
+    assert missing(listed(executor, 20.0)) == missing(listed(executor, 30.0, "f0", "f1", "f2")) == set()
+
+
+def test_removals_pause_when_every_file_is_missing_and_go_on_when_files_are_back() -> None:
+    executor = removing(3)
+    listed(executor, 0.0)
+    paused = listed(executor, 10.0)
+    assert missing(paused) == set() and of(TellRemovals, paused) == [TellRemovals(3, 3)]
+    assert executor.progress().paused_removals == 3
+    assert missing(listed(executor, 20.0)) == set()
+    back = listed(executor, 30.0, "f0")
+    assert missing(back) == {key("f1"), key("f2")} and of(TellRemovals, back) == [TellRemovals(0, 3)]
+
+
+def test_new_and_changed_files_are_read_while_removals_pause() -> None:
+    executor = removing(200)
+    for now_s in (0.0, 10.0):
+        listed(executor, now_s, "f0", "f1")
+    executor.on_time(20.0)
+    changed, new = sent([*executor.on_page(page("f0", etag="2"), 20.0), *executor.on_page(page("new"), 20.0)])
+    assert executor.progress().paused_removals == 198
+    assert isinstance(changed, (NewFiles, ChangedFiles)) and [each.path for each in changed.files] == ["f0"]
+    assert isinstance(new, NewFiles) and [each.path for each in new.files] == ["new"]
+
+
+def test_more_missing_names_than_fit_into_one_request_count_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page_look_up, "_MISSING_AT_ONCE", 5)
+    executor = removing(1_000)
+    shown = [f"f{number}" for number in range(700)]
+    for now_s in (0.0, 10.0, 20.0, 30.0):
+        assert missing(listed(executor, now_s, *shown)) == set()
+    assert executor.progress().paused_removals == 300
+
+
+def test_allowed_removals_wait_for_one_more_listing_that_comes_at_once() -> None:
+    executor = removing(3)
+    for now_s in (0.0, 10.0):
+        listed(executor, now_s)
+    assert of(ReadPage, executor.on_barrier(barrier(1, AllowRemovals(frozenset({"other"}))), 11.0)) == []
+    (begun,) = of(ReadPage, executor.on_barrier(barrier(2, AllowRemovals(frozenset({"s"}))), 12.0))
+    assert begun.first
+    ended = [*executor.on_page(page("f0"), 12.0), *executor.on_listing_end(12.0, AT)]
+    assert missing(ended) == {key("f1"), key("f2")}, "one of them was still there"
+
+
+def test_allowed_removals_go_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page_look_up, "_MISSING_AT_ONCE", 50)
+    executor = removing(1_000)
+    shown = [f"f{number}" for number in range(700)]
+    for now_s in (0.0, 10.0):
+        listed(executor, now_s, *shown)
+    executor.on_barrier(barrier(1, AllowRemovals(frozenset({"s"}))), 11.0)
+    asked: set[bytes] = set()
+    for number in range(30):
+        keys = missing(listed(executor, 20.0 + 10 * number, *shown))
+        asked |= keys
+        executor.on_gone(GoneFound(LATER, {each: (GoneFile("s", each.hex(), b""),) for each in keys}))
+    assert asked == {key(f"f{number}") for number in range(700, 1_000)}
+    assert executor.progress().paused_removals == 0
+
+
+def test_a_second_listing_comes_soon_and_every_other_time() -> None:
+    pace = ListingPace(3_600.0, RequestBudget(None))
+    executor = lister(seen=SeenIndex([key("a")], [file("a").version]), pace=pace)
+    executor.on_barrier(INITIAL, 0.0)
+    (wake,) = of(WakeAt, listed(executor, 0.0))
+    assert wake.monotonic_s == 10.0
+    assert missing(listed(executor, 10.0)) == {key("a")}
+    executor.on_gone(GoneFound(LATER))
+    (wake,) = of(WakeAt, executor.on_time(11.0))
+    assert wake.monotonic_s == 3_610.0
 
 
 def test_a_vanished_version_is_nothing_that_was_there() -> None:

@@ -36,3 +36,13 @@ def test_what_changes_in_every_listing_is_waited_for_once() -> None:
 def test_a_new_file_is_waited_for_as_long_as_it_is_settling() -> None:
     made = Directory()
     assert [made.list(version, is_new=True) for version in (b"1", b"2", b"2")] == [0, 0, 1]
+
+
+def test_a_mark_waits_for_one_listing_that_confirms_missing_names() -> None:
+    marks = ListingMarks()
+    marks.begin_listing()
+    marks.end_listing(set(), set(), must_confirm=True)
+    assert marks.complete == 0
+    marks.begin_listing()
+    marks.end_listing(set(), set(), must_confirm=True)
+    assert marks.complete == 1, "files that went later do not count"

@@ -27,17 +27,52 @@ def asked(instructions: list[ListInstruction]) -> list[set[bytes]]:
     return [set(each.absent) for each in of(FindGone, instructions)]
 
 
-def test_without_a_path_a_name_waits_for_the_next_listing() -> None:
-    names = MissingNames("s")
-    names.add(A, V1, 1)
+def suspected(names: MissingNames, *keys: bytes) -> MissingNames:
+    for each in keys:
+        names.suspect(each, V1, 1)
+    return names
+
+
+def test_a_name_is_asked_for_when_a_second_listing_lacks_it() -> None:
+    names = suspected(MissingNames("s"), A)
+    assert asked(names.ask_for_paths()) == asked(names.ask(1, 1)) == []
+    assert (names.count, names.is_suspecting, names.is_confirmed) == (1, True, False)
+    names.confirm()
+    suspected(names, B)
     assert asked(names.ask_for_paths()) == []
-    assert asked(names.ask(1, 1)) == [{A}]
+    assert asked(names.ask(1, 2)) == [{A}]
+
+
+def test_a_suspected_name_that_is_back_is_forgotten() -> None:
+    names = suspected(MissingNames("s"), A)
+    assert names.discard([A]) == []
+    names.confirm()
+    assert (names.count, asked(names.ask(1, 2))) == (0, [])
+
+
+def test_a_look_confirms_what_one_listing_lacks() -> None:
+    names = suspected(MissingNames("s"), A)
+    names.add(A, V1, 1, "a")
+    assert (names.count, asked(names.ask_for_paths())) == (1, [{A}])
+
+
+def test_only_names_that_a_message_names_survive_a_restart_without_a_listing() -> None:
+    names = MissingNames("s")
+    names.add(A, V1, 1, "a")
+    assert not names.needs_listing
+    assert names.take_paths() == ["a"] and names.needs_listing
+
+
+def test_names_that_were_not_counted_do_not_survive_a_restart_without_a_listing() -> None:
+    names = MissingNames("s")
+    names.uncounted = 1
+    assert names.needs_listing
 
 
 def test_with_a_path_a_name_is_asked_for_at_once_and_then_when_more_is_committed() -> None:
-    names = MissingNames("s")
+    names = suspected(MissingNames("s"), B)
+    names.confirm()
     names.add(A, V1, 1, "a")
-    names.add(B, V1, 1)
     assert asked(names.ask_for_paths()) == [{A, B}], "the others with it"
     assert asked(names.ask_for_paths()) == asked(names.ask(1, 1)) == [], "not while the answer is out"
     assert names.on_found(GoneFound(1)) == ((), [], [])
@@ -47,7 +82,7 @@ def test_with_a_path_a_name_is_asked_for_at_once_and_then_when_more_is_committed
     assert names.on_found(GoneFound(2, {A: GONE})) == (GONE, [A], ["a"])
     names.on_committed()
     assert asked(names.ask_for_paths()) == [], "no message waits for the other one"
-    assert names
+    assert names.is_confirmed
 
 
 def test_a_commit_while_the_answer_is_out_makes_it_ask_once_more() -> None:
@@ -67,13 +102,13 @@ def test_a_store_older_than_what_was_handed_on_last_is_not_believed() -> None:
     names.on_committed()
     names.ask_for_paths()
     assert names.on_found(GoneFound(5, {A: GONE})) == (GONE, [A], ["a"])
-    assert not names
+    assert not names.count
 
 
 def test_what_is_back_is_not_told_and_its_path_is_given_back_once() -> None:
-    names = MissingNames("s")
+    names = suspected(MissingNames("s"), B)
+    names.confirm()
     names.add(A, V1, 1, "a")
-    names.add(B, V1, 1)
     names.ask_for_paths()
     assert names.discard([A, B]) == ["a"]
     assert names.discard([A]) == []
@@ -89,6 +124,7 @@ def put(delta: DeltaBuilder, table: str, path: str, version: bytes, source: str 
     delta.put(
         table, encode_key(source, path, version), vnode_of(path), source=source, path=path, version=version, **fields
     )
+    delta.put("seen", path_fingerprint(source, path), vnode_of(path), source=source, path=path, version=version)
 
 
 def committed(delta: DeltaBuilder) -> StateStore:

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import random
 
-import pyarrow as pa
 import pytest
 
 from actors.listing import seen_index
@@ -41,28 +40,6 @@ def test_a_key_is_forgotten_in_its_version_only() -> None:
         index.forget(key, version)
     assert index.lookup([stored, recent]) == [None, None]
     assert len(index) == 0
-
-
-def test_arrays_that_came_through_an_object_store_are_read_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(seen_index, "_MERGE_AT", 1)
-    index = SeenIndex([b"a" * 16], [b"version1"])
-    for array in (index._high, index._low, index._versions):
-        array.setflags(write=False)
-    index.put(b"a" * 16, b"version2")
-    assert index.lookup([b"a" * 16]) == [b"version2"]
-
-
-def test_columns_of_the_store_make_the_same_index() -> None:
-    rng = random.Random(5)
-    rows = {rng.randbytes(16): rng.randbytes(8) for _ in range(100)}
-    keys = pa.chunked_array(
-        [pa.array([b"x" * 16, *rows], pa.binary()).slice(1, 40), pa.array([*rows][40:], pa.binary())]
-    )
-    versions = pa.chunked_array([pa.array([*rows.values()], pa.binary(8))])
-    index = SeenIndex.of_columns(keys, versions)
-    assert index.lookup([*rows]) == [*rows.values()] and len(index) == 100
-    none = pa.chunked_array([], pa.binary())
-    assert len(SeenIndex.of_columns(none, none)) == 0
 
 
 def test_a_listing_shows_what_is_new_the_same_and_changed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,7 +96,7 @@ def test_says_what_the_listing_did_not_show(monkeypatch: pytest.MonkeyPatch, mer
         there |= set(shown)
         gone = there - set(shown)
         missing = (missing | gone) - set(shown)
-        assert index.shows_all(0) == (not gone)
+        assert index.count_unshown(0) == len(gone)
         assert index.take_missing(1_000).keys() == gone
         assert index.take_missing(1_000) == {}
         there -= gone
@@ -131,11 +108,25 @@ def test_skipped_names_count_as_shown_and_missing_names_are_taken_in_portions() 
     index = SeenIndex(keys, [b"version1"] * 10)
     index.begin_listing()
     index.show(keys[:4], [b"version1"] * 4)
-    assert [index.shows_all(skipped) for skipped in (5, 6)] == [False, True]
+    assert [index.count_unshown(skipped) for skipped in (5, 6)] == [1, 0]
     assert [len(index.take_missing(4)) for _ in range(3)] == [4, 2, 0]
     index.begin_listing()
     index.show(keys[:5], [b"version1"] * 5)
-    assert index.shows_all(0), "one is back, and the others are known to be missing"
+    assert index.count_unshown(0) == 0, "one is back, and the others are known to be missing"
+
+
+def test_names_are_present_until_the_ledger_has_them_as_gone() -> None:
+    keys = [bytes([number]) * 16 for number in range(6)]
+    index = SeenIndex(keys[:4], [b"version1"] * 4)
+    index.begin_listing()
+    index.take_missing(1)
+    assert index.count_present() == 4, "a missing name counts"
+    index.set_gone(keys[:2])
+    index.forget(keys[2], b"version1")
+    assert index.count_present() == 1
+    index.put(keys[0], b"version2")
+    index.put(keys[5], b"version1")
+    assert index.count_present() == 3, "the one is back, the other is new"
 
 
 def test_names_that_the_ledger_has_as_gone_are_not_taken() -> None:

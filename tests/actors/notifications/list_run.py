@@ -89,7 +89,7 @@ class ListRun:
         self._thread = threading.Thread(target=self._loop.run_forever, name="list run")
         self._thread.start()
         self._epoch = head = recovered.head.epoch
-        self._open = (head or 1 << 40) + (recovered.head.term << 16)
+        self._open = max(head, 1 << 40) + recovered.head.term
 
         async def begin() -> None:
             self._actor = ListActor(
@@ -99,7 +99,6 @@ class ListRun:
                 root=self._definition.root,
                 start=ListStart(
                     source=self._source,
-                    seen=recovered.seen[name],
                     schema_known=True,
                     sampled=0,
                     spent=(),
@@ -109,6 +108,8 @@ class ListRun:
             )
             self._actor._log = _Log(self.log)
             self._edge = Outlet("coordinator")
+            for piece in recovered.seen.pieces():
+                await self._actor.take_seen(piece)
             await self._actor.connect({"dispatcher": _Handle(receive=self._take)})
 
         self._call(begin())
@@ -289,10 +290,15 @@ class _Handle(Actor[Any]):
 
 class _Method:
     def __init__(self, call: Callable[..., None]) -> None:
-        self.remote = call
+        self._call = call
 
-    def options(self, **_: Any) -> _Method:
-        return self
+    def remote(self, *arguments: Any) -> Coroutine[None, None, None]:
+        self._call(*arguments)
+        return _answer()
+
+
+async def _answer() -> None:
+    pass
 
 
 class _Log:

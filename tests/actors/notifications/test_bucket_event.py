@@ -79,6 +79,9 @@ def test_what_changes_no_object_is_no_event(body: str) -> None:
         (json.dumps({"Records": [{"eventName": "ObjectCreated:Put"}]}), "without 's3'"),
         (direct(record(key="")), "without 'key'"),
         (direct(record(key="%ff")), "'%ff' is not a valid key"),
+        ("[" * 100_000, "the message is nested too deeply"),
+        ('{"a":' * 100_000, "the message is nested too deeply"),
+        (by_sns("[" * 100_000), "SNS has wrapped is nested too deeply"),
     ],
 )
 def test_what_no_bucket_writes_is_poison_and_says_why(body: str, reason: str) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 import slackwater as sw
 from actors.notifications.message_tracker import QueueDepth
-from slackwater.pipeline import OnChange
+from actors.sources.source import OnChange
 from slackwater.testing.servers import s3_events
 from slackwater.testing.servers.s3_server import S3Server
 from slackwater.testing.servers.sqs_server import SqsServer
@@ -73,6 +73,7 @@ def test_a_bucket_is_listed_once_and_then_events_tell_of_what_comes(told: ToldBu
         assert (run.messages.received, run.messages.deleted, run.messages.tracked) == (25, 25, 0)
 
 
+@pytest.mark.more
 def test_events_that_come_often_late_and_in_the_wrong_order_hand_a_file_on_once(
     told: ToldBucket, tmp_path: Path
 ) -> None:
@@ -252,6 +253,7 @@ def test_what_was_removed_before_its_event_came_is_nothing_and_what_was_known_is
         assert run.rows("ledger") == epoch, "noted once"
 
 
+@pytest.mark.more
 def test_what_is_removed_before_it_is_read_vanishes_and_is_read_when_it_is_back(
     told: ToldBucket, tmp_path: Path
 ) -> None:
@@ -335,6 +337,7 @@ def test_where_changes_replace_the_rows_of_a_removed_object_go_and_come_back_wit
 # --- Crashes and stops ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.more
 def test_a_crash_before_the_commit_makes_messages_come_again_and_their_files_are_handed_on_again(
     told: ToldBucket, tmp_path: Path
 ) -> None:
@@ -370,6 +373,7 @@ def test_a_crash_between_the_commit_and_the_deletion_makes_messages_come_again_a
         assert run.messages.redelivered == 1
 
 
+@pytest.mark.more
 def test_a_stop_gives_back_what_is_not_done_and_deletes_what_is(told: ToldBucket, tmp_path: Path) -> None:
     made = pipeline(told, tmp_path / "root", visibility_s=600.0)
     with ListRun(made) as run:
@@ -476,6 +480,23 @@ def test_a_root_goes_from_one_discovery_to_the_other_and_back(told: ToldBucket, 
         run.catch_up()
         run.until(lambda: told.is_drained)
         assert run.handed_on == []
+
+
+def test_a_look_that_is_refused_for_one_object_ends_no_run(told: ToldBucket, tmp_path: Path) -> None:
+    with closing(told.s3.fault_proxy(Random(1))) as proxy:
+        made = pipeline(told, tmp_path / "root", options=proxy.storage_options)
+        with ListRun(made) as run:
+            run.catch_up()
+            proxy.on("HEAD", "in/archived").deny()
+            proxy.on("HEAD", "in/once", times=1).deny()
+            for name in ("archived", "once", "plain"):
+                told.put(name)
+            told.remove("archived-and-removed")
+            run.catch_up()
+            assert run.failure is None
+            assert sorted(run.handed_on) == ["archived", "once", "plain"], "reading tells why one is refused"
+            run.until(lambda: told.is_drained)
+            assert len(proxy.met("deny")) >= 2
 
 
 # --- What is wrong with a queue ---------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from obstore.store import LocalStore
 from actors.file_errors import UnreadableFile
 from actors.files import FileVersion
 from actors.objects.listing_page import ListingPage
+from actors.objects.local_listing import MOST_LEVELS
 from actors.objects.object_store import ObjectStore
 from actors.protocol.messages import NewFiles
 from slackwater.testing.servers.s3_server import S3Server
@@ -149,16 +150,12 @@ def test_an_object_that_stands_for_an_empty_directory_costs_no_request_to_read(s
     assert all(request.is_list for request in log.requests)
 
 
-def test_a_local_listing_is_that_of_the_client_that_reads(tmp_path: Path) -> None:
-    outside = tmp_path / "outside"
-    for path in ("in/b/x", "in/b-c/x", "in/b.csv", "in/é ü/a%20#c+d.csv", "in/empty", "outside/y", "in/only/dirs/z"):
+def test_a_local_listing_is_that_of_obstore(tmp_path: Path) -> None:
+    for path in ("in/b/x", "in/b-c/x", "in/b.csv", "in/é ü/a%20#c+d.csv", "in/empty", "in/only/dirs/z"):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_bytes(path.encode())
     root = tmp_path / "in"
     (root / "empty").write_bytes(b"")
-    (root / "link").symlink_to(root / "b" / "x")
-    (root / "linked").symlink_to(outside)
-    (root / "broken").symlink_to(root / "nowhere")
     expected = {}
     for batch in obstore.list(LocalStore(root), return_arrow=True):
         for row in pa.record_batch(batch).to_pylist():
@@ -179,7 +176,8 @@ def test_local_names_that_cannot_be_read_are_told_and_end_no_listing(tmp_path: P
     (directory / "inside.csv").write_bytes(b"1")
     (page,) = ObjectStore(Location(str(tmp_path))).list_pages()
     assert page.paths == ["a.csv", "z.csv"]
-    assert sorted(page.unreadable) == [
+    assert {name.reason for name in page.skipped} == {"its name has characters that cannot be read; rename it"}
+    assert sorted(name.path for name in page.skipped) == [
         "b\\x7f.csv",
         "being written#12",
         "directory \\udcfe",
@@ -188,12 +186,56 @@ def test_local_names_that_cannot_be_read_are_told_and_end_no_listing(tmp_path: P
     ]
 
 
-def test_a_link_into_a_circle_ends_no_listing(tmp_path: Path) -> None:
-    (tmp_path / "a").mkdir()
-    (tmp_path / "a" / "x").write_bytes(b"1")
-    (tmp_path / "a" / "up").symlink_to(tmp_path)
-    (page,) = ObjectStore(Location(str(tmp_path))).list_pages()
+def test_no_link_is_followed_so_none_leads_out_or_multiplies_a_directory(tmp_path: Path) -> None:
+    source = tmp_path / "in"
+    (source / "a").mkdir(parents=True)
+    (source / "a" / "x").write_bytes(b"1")
+    (tmp_path / "outside").write_bytes(b"1")
+    links = {"a/up": "..", "a/x2": "x", "b": "a", "broken": "nowhere", "out": str(tmp_path), "secret": "../outside"}
+    for name, target in links.items():
+        (source / name).symlink_to(target)
+    (page,) = ObjectStore(Location(str(source))).list_pages()
     assert page.paths == ["a/x"]
+    assert sorted(name.path for name in page.skipped) == sorted(links)
+    assert all("it is a symbolic link" in name.reason for name in page.skipped)
+
+
+def test_a_source_may_itself_be_a_link(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "x").write_bytes(b"1")
+    (tmp_path / "link").symlink_to("data")
+    store = ObjectStore(Location(str(tmp_path / "link")))
+    (page,) = store.list_pages()
+    found = store.find("s", "x")
+    assert page.paths == ["x"] and found is not None and store.open(found).stream().read() == b"1"
+
+
+def test_directories_below_the_limit_of_depth_are_skipped(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"1")
+    deepest = tmp_path.joinpath(*["d"] * MOST_LEVELS)
+    (deepest / "d" / "d").mkdir(parents=True)
+    for directory in (deepest, deepest / "d", deepest / "d" / "d"):
+        (directory / "x").write_bytes(b"1")
+    (page,) = ObjectStore(Location(str(tmp_path))).list_pages()
+    assert page.paths == ["a", "d/" * MOST_LEVELS + "x"]
+    (skipped,) = page.skipped
+    assert skipped.path == "/".join(["d"] * (MOST_LEVELS + 1)) and "more than 64 directories" in skipped.reason
+
+
+def test_paths_longer_than_the_system_takes_at_once_are_listed_and_read(tmp_path: Path) -> None:
+    directory = os.open(tmp_path, os.O_RDONLY)
+    for _ in range(25):
+        os.mkdir("x" * 200, dir_fd=directory)
+        below = os.open("x" * 200, os.O_RDONLY, dir_fd=directory)
+        os.close(directory)
+        directory = below
+    with open(os.open("a", os.O_WRONLY | os.O_CREAT, dir_fd=directory), "wb") as file:
+        file.write(b"1")
+    os.close(directory)
+    store = ObjectStore(Location(str(tmp_path)))
+    (page,) = store.list_pages()
+    found = store.find("s", page.paths[0])
+    assert found is not None and store.open(found).stream().read() == b"1"
 
 
 def test_a_large_directory_is_listed_page_by_page(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What is put together to the rows of one file."""
+"""Columns of the rows of one file: of the file, of its path, and its metadata."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from actors.reading.file_columns import FileColumns
 from actors.reading.open_file import NewColumns, OpenFile
 from actors.rows import BadRecord, Offset, Rows
 from actors.schemas.metadata_columns import with_epoch
+from actors.settings import ReadLimits
 from actors.sources.source import SourceDefinition
 from actors.sources.source_schema import kept_schema
 from state.location import Location
@@ -39,14 +40,16 @@ def table(*values: int) -> pa.Table:
     return pa.table({"x": pa.array(values, pa.int64())})
 
 
-def opened(directory: Path, path: str, content: bytes, made: SourceDefinition) -> OpenFile:
+def opened(
+    directory: Path, path: str, content: bytes, made: SourceDefinition, limits: ReadLimits = ReadLimits()
+) -> OpenFile:
     file = directory / path
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(content)
     store = ObjectStore(made.location)
     size = len(content)
     listed = FileVersion("s", path, b"", "", size, AT)
-    return OpenFile(store.open(listed), listed, made, reader_for(made.format), 8 << 20)
+    return OpenFile(store.open(listed), listed, made, reader_for(made.format, limits), 8 << 20, limits)
 
 
 def test_rows_get_the_columns_of_their_path_and_of_their_file() -> None:
@@ -142,6 +145,15 @@ def test_every_format_gets_them_after_a_resume_too(format: Format, tmp_path: Pat
         ("1", "a", 1),
         ("2", "a", 2),
     ]
+
+
+@pytest.mark.parametrize("format", [Json(), Csv(), Parquet(), Text()], ids=lambda format: format.name)
+def test_a_file_of_any_format_that_takes_too_much_cpu_time_cannot_be_read(format: Format, tmp_path: Path) -> None:
+    content = write_parquet(table(0)) if format.name == "parquet" else b'{"x":0}\n{"x":1}\n'
+    made = source(tmp_path, format)
+    file = opened(tmp_path, "f", content, made, ReadLimits(max_cpu_s_per_mib=1e-9))
+    with pytest.raises(UnreadableFile, match=r"ReadLimits.max_cpu_s_per_mib"):
+        file.next_piece(_X if format.name != "text" else pa.schema([("x", pa.string())]), Offset())
 
 
 def test_new_columns_come_first_and_then_the_rows_that_have_them(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def commit(made: PipelineDefinition, *files: tuple[FileProgress, Ending | None])
     delta = DeltaBuilder()
     for progress, ending in files:
         source, path, version = progress.key
-        delta.put("seen", path_fingerprint(source, path), 0, source=source, version=version)
+        delta.put("seen", path_fingerprint(source, path), 0, source=source, path=path, version=version)
         if ending is None:
             delta.put("queue", progress.state_key, 0, **progress.queue_row())
         else:

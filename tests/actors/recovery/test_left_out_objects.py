@@ -1,4 +1,4 @@
-"""Which objects are left out for their age, from the declaration to the list actor."""
+"""Objects that are left out for their age, from the declaration to the list actor."""
 
 from __future__ import annotations
 
@@ -88,6 +88,6 @@ def test_after_a_restart_nobody_asks_again_for_what_is_known_to_be_gone(tmp_path
     gone = FileProgress(file("gone"), listed_epoch=1, row_offset=3, gone_epoch=2)
     there = FileProgress(file("there"), listed_epoch=1, row_offset=3)
     commit(made, (gone, Ending("done")), (there, Ending("done")))
-    seen = recover(made).seen["s"]
+    seen = recover(made).seen.indexes()["s"]
     seen.begin_listing()
     assert seen.take_missing(10).keys() == {path_fingerprint("s", "there")}

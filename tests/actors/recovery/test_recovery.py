@@ -40,7 +40,9 @@ def test_an_attempt_begins_with_what_is_not_finished(tmp_path: Path) -> None:
         True,
     ), "the queue of a source that is not declared stays where it is"
     assert recovered.ingested == {"s"}
-    assert {key[1] for key in recovered.without_rows} == {"empty", "gone"}
+    paths = ("half", "done", "empty", "gone")
+    without_rows = [path for path in paths if ("s", path, file(path).version) in recovered.without_rows]
+    assert without_rows == ["empty", "gone"]
 
 
 def test_a_vanished_version_is_new_again_after_a_restart_and_others_are_not(tmp_path: Path) -> None:
@@ -51,7 +53,7 @@ def test_a_vanished_version_is_new_again_after_a_restart_and_others_are_not(tmp_
         (FileProgress(file("gone half read"), listed_epoch=3, row_offset=2), Ending("vanished", "it is gone")),
         (FileProgress(file("bad"), listed_epoch=3), Ending("quarantined", "bad")),
     )
-    seen = recover(made).seen["s"]
+    seen = recover(made).seen.indexes()["s"]
     keys = [path_fingerprint("s", path) for path in ("gone", "gone half read", "bad")]
     assert seen.lookup(keys) == [None, file("gone half read").version, file("bad").version]
 
@@ -62,8 +64,8 @@ def test_a_vanished_version_that_was_handed_on_again_is_read_once_after_a_restar
     commit(made, (FileProgress(file("back"), listed_epoch=5, first_epoch=5, row_offset=4), None))
     recovered = recover(made)
     assert [(each.file.path, each.row_offset) for each in recovered.unfinished] == [("back", 4)]
-    assert list(recovered.without_rows) == []
-    assert recovered.seen["s"].lookup([path_fingerprint("s", "back")]) == [file("back").version]
+    assert len(recovered.without_rows) == 0
+    assert recovered.seen.indexes()["s"].lookup([path_fingerprint("s", "back")]) == [file("back").version]
 
 
 def test_an_attempt_goes_on_only_while_its_run_holds_the_root(tmp_path: Path) -> None:

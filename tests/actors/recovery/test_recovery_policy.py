@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import pytest
 
+from actors.files import FileKey
 from actors.protocol.run_state import RunState
 from actors.recovery.recovery_policy import NextAttempt, RecoveryPolicy
 from actors.settings import RecoverySettings
 from state.errors import (
     CommitUnknownError,
     FencedError,
+    NodeLostError,
+    RowsLostError,
     RunFailedError,
     SlackwaterError,
     SparkNotStartedError,
@@ -22,16 +27,23 @@ DEATH = RunFailedError("the actor fetch-0 died")
 A, B, C, D = (("s", name, b"1") for name in "abcd")
 
 
-def state(files: int = 0, in_flight: int = 8, at_once: int | None = None, suspects: tuple = ()) -> RunState:  # type: ignore[type-arg]
+def state(
+    files: int = 0,
+    rows: int = 0,
+    in_flight: int = 8,
+    at_once: int | None = None,
+    suspects: Collection[FileKey] = (),
+    read: int = 0,
+) -> RunState:
     return RunState(
         version=1,
         phase="running",
         term=1,
         epoch=1,
-        totals=EpochCounts(files=files),
+        totals=EpochCounts(files=files, rows=rows),
         files_in_flight=in_flight,
         files_at_once=at_once,
-        suspects=frozenset(suspects),
+        suspects=dict.fromkeys(suspects, read),
     )
 
 
@@ -78,8 +90,8 @@ def test_an_epoch_that_killed_twice_is_tried_at_half_its_size_down_to_one() -> N
     assert story.goes_on(at_once=2, suspects=(A, B)).files_at_once == 1
 
 
-@pytest.mark.parametrize("error", [StorageUnavailableError("x"), CommitUnknownError("x")])
-def test_no_file_is_to_blame_for_the_store(error: SlackwaterError) -> None:
+@pytest.mark.parametrize("error", [StorageUnavailableError("x"), CommitUnknownError("x"), RowsLostError("x")])
+def test_no_file_is_to_blame_for_the_stores(error: SlackwaterError) -> None:
     story = Story()
     for _ in range(3):
         following = story.goes_on(error, at_once=None, suspects=())
@@ -102,10 +114,58 @@ def test_when_every_file_fails_no_file_is_to_blame() -> None:
     assert story.fails(at_once=1, suspects=(C,)) is None
 
 
-def test_a_finished_file_between_them_clears_the_suspicion_of_the_whole() -> None:
+def test_rows_between_them_clear_the_suspicion_of_the_whole() -> None:
     story = Story()
-    for files, path in enumerate((A, A, A, B, B, B, C, C, C)):
-        assert story.fails(at_once=1, suspects=(path,), files=files // 3) is not None
+    for failure, path in enumerate((A, A, A, B, B, B, C, C, C)):
+        assert story.fails(at_once=1, suspects=(path,), files=failure // 3, rows=failure // 3) is not None
+
+
+def test_the_end_of_a_file_in_quarantine_does_not_clear_it() -> None:
+    story = Story()
+    for failure, path in enumerate((A, A, A, B, B, B, C, C)):
+        assert story.fails(at_once=1, suspects=(path,), files=failure // 3) is not None
+    assert story.fails(at_once=1, suspects=(C,), files=2) is None
+
+
+def test_rows_make_the_count_begin_again() -> None:
+    story = Story(first_pause_s=1.0, max_tries=2)
+    for rows in range(1, 20):
+        assert story.goes_on(rows=rows).pause_s == 1.0
+
+
+def test_a_large_file_whose_rows_are_committed_between_its_failures_is_never_poisoned() -> None:
+    story = Story(apart_s=60.0)
+    for failure in range(50):
+        assert not story.goes_on(at_once=1, suspects=(A,), rows=100 * failure, read=100 * failure).poisoned
+
+
+def test_a_file_that_kills_at_one_row_is_poisoned_wherever_its_reading_began() -> None:
+    story = Story()
+    for read in (0, 40, 60, 60):
+        assert not story.goes_on(at_once=1, suspects=(A,), rows=read, read=read).poisoned
+    assert story.goes_on(at_once=1, suspects=(A,), rows=60, read=60).poisoned.keys() == {A}
+
+
+def test_rows_of_other_files_clear_no_suspect() -> None:
+    story = Story()
+    for rows in (0, 100):
+        assert not story.goes_on(at_once=1, suspects=(A,), rows=rows).poisoned
+    assert story.goes_on(at_once=1, suspects=(A,), rows=200).poisoned.keys() == {A}
+
+
+def test_the_death_of_a_node_accuses_no_file_and_makes_no_attempt_careful() -> None:
+    story, lost = Story(apart_s=60.0), NodeLostError("the actor fetch-0 died: its node does not answer")
+    for failure in range(50):
+        following = story.goes_on(lost, files=failure, suspects=())
+        assert following.files_at_once is None
+    for _ in range(9):
+        following = story.goes_on(lost, files=50, at_once=1, suspects=(A,))
+        assert following.files_at_once == 1 and not following.poisoned
+
+
+def test_an_attempt_that_ends_without_suspects_is_as_careful_as_before() -> None:
+    following = Story().goes_on(at_once=4, suspects=())
+    assert following.files_at_once == 4 and not following.poisoned
 
 
 def test_failures_that_come_often_are_suspicious_whatever_is_finished_between_them() -> None:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from actors.file_errors import UnreadableFile
-from actors.schemas.conform import conform
+from actors.schemas.conform import conform, require_common_column
 from actors.schemas.safe_types import safe_schema
 
 _UTC = UTC
@@ -132,3 +132,10 @@ def test_a_column_of_nothing_but_nulls_fits_every_type() -> None:
     table = pa.table({"c": pa.nulls(2), "s": pa.array([{"a": None}, None], pa.struct([("a", pa.null())]))})
     schema = pa.schema([("c", pa.date32()), ("s", pa.struct([("a", pa.decimal128(5, 2))]))])
     assert conform(table, schema).to_pylist() == [{"c": None, "s": {"a": None}}, {"c": None, "s": None}]
+
+
+def test_long_and_broken_names_of_a_file_are_one_short_line_of_its_error() -> None:
+    names = ["no\nheader " * 1_000 for _ in range(9)]
+    with pytest.raises(UnreadableFile, match="none of the source's columns") as raised:
+        require_common_column(names, pa.schema([("x", pa.int64())]))
+    assert "\n" not in str(raised.value) and len(str(raised.value)) < 500

@@ -8,7 +8,7 @@ import pytest
 from actors.formats.options import Csv
 from actors.schemas.conform import conform
 from actors.schemas.merged_schema import common_type, merged_schema
-from actors.sources.source import SourceDefinition
+from actors.sources.source import SchemaEvolution, SourceDefinition
 from actors.sources.source_schema import SchemaSample, addable_columns, kept_schema
 from state.errors import SchemaError
 from state.location import Location
@@ -16,7 +16,7 @@ from state.location import Location
 INSTANT, CLOCK = pa.timestamp("us", "UTC"), pa.timestamp("us")
 
 
-def source(evolution: str = "strict", *metadata: str) -> SourceDefinition:
+def source(evolution: SchemaEvolution = "strict", *metadata: str) -> SourceDefinition:
     return SourceDefinition(
         name="s", location=Location("/in"), format=Csv(), schema_evolution=evolution, metadata=metadata
     )

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 import structlog
 
 from actors.exchange.barrier_aligner import BarrierAligner
 from actors.exchange.edge import Outlet
+from actors.files import FileKey
 from actors.hosting.ray_runtime import RayRuntime
 from actors.protocol.barrier import Barrier
 from actors.protocol.instructions import Collect, FlowInstruction
@@ -14,6 +16,10 @@ from actors.protocol.messages import Message
 from actors.protocol.reports import CollectReport
 from actors.shells.actor_shell import ActorShell, Coordinating, times_slower
 from actors.shells.runtime import Actor
+from state.clock import ManualClock
+from state.memory.memory_disk import MemoryDisk
+from state.memory.memory_root import MemoryRoot
+from state.tables.delta import DeltaBuilder
 from tests.actors.flow import barrier, files
 
 
@@ -95,11 +101,52 @@ class Unheard(Actor[Coordinating]):
 
     collect = property(lambda self: self)
 
-    def options(self, **_: object) -> Unheard:
-        return self
-
-    def remote(self, *_: object) -> None:
+    async def remote(self, *_: object) -> None:
         pass
+
+
+class Staging(ActorShell[FlowInstruction]):
+    """Collects every epoch with one changed row, which is large for its runtime."""
+
+    def __init__(self, coordinator: Hearing) -> None:
+        runtime = RayRuntime("staging")
+        runtime.staged_from_bytes = 0
+        root = MemoryRoot(MemoryDisk(), ManualClock())
+        super().__init__(name="staging", edges=["a"], coordinator=coordinator, runtime=runtime, open_root=lambda: root)
+
+    def on_message(self, edge: str, message: Message) -> list[FlowInstruction]:
+        assert isinstance(message, Barrier)
+        changes = DeltaBuilder()
+        changes.put("queue", b"key", 0, source="s", path="a")
+        return [Collect(CollectReport("staging", message.epoch.prev, changes.build()))]
+
+    def perform(self, instruction: FlowInstruction) -> None:
+        self.perform_flow(instruction)
+
+
+class Hearing(Unheard):
+    """A coordinator that keeps the reports."""
+
+    def __init__(self) -> None:
+        self.reports: list[CollectReport] = []
+
+    async def remote(self, *arguments: object) -> None:
+        self.reports += [each for each in arguments if isinstance(each, CollectReport)]
+
+
+@pytest.mark.parametrize("admitted", [None, frozenset[FileKey]()], ids=["every file", "few files"])
+def test_a_large_delta_is_staged_unless_the_admission_of_files_follows_it(admitted: frozenset[FileKey] | None) -> None:
+    async def story() -> CollectReport:
+        coordinator, outlet = Hearing(), Outlet("a")
+        shell = Staging(coordinator)
+        await shell.receive(outlet.send(replace(barrier(1), admitted=admitted)))
+        while not coordinator.reports:
+            await asyncio.sleep(0)
+        return coordinator.reports[0]
+
+    delta = asyncio.run(story()).delta
+    assert bool(delta.staged) == (admitted is None)
+    assert ("queue" in delta.changes) == (admitted is not None)
 
 
 def test_a_line_of_an_actor_has_the_epoch_that_is_open_for_it() -> None:

@@ -37,3 +37,21 @@ from actors.sources.path_filter import PathFilter
 def test_names_are_taken_by_pattern_and_hidden_names_are_not(pattern: str, path: str, reason: str | None) -> None:
     assert PathFilter(pattern).reason(path) == reason
     assert PathFilter(pattern).accepts(path) is (reason is None)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "directory", "may"),
+    [
+        ("**", "a/b/c", True),
+        ("**/*.csv", "a", True),
+        ("*.csv", "a", False),
+        ("day=*/*.csv", "day=1", True),
+        ("day=*/*.csv", "month=1", False),
+        ("day=*/*.csv", "day=1/deeper", False),
+        ("raw/**/x.csv", "raw/any/thing", True),
+        ("raw/**/x.csv", "other", False),
+        ("{a,b/c}/x.csv", "b/c", True),
+    ],
+)
+def test_a_directory_may_have_files_of_the_source_or_not(pattern: str, directory: str, may: bool) -> None:
+    assert PathFilter(pattern).may_accept_below(directory) == may

@@ -1,4 +1,4 @@
-"""What actors ask of the nodes of a cluster, and what is said when there is no room."""
+"""Placement: the resources that actors ask of nodes, and the error when there is no room."""
 
 from __future__ import annotations
 

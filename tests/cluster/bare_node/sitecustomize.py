@@ -1,4 +1,4 @@
-"""What Python imports first on a node that has nothing of this project: whatever is below HIDDEN_PATHS is not there.
+"""Import hook of a node that has nothing of this project: files below HIDDEN_PATHS do not exist for Python.
 
 Nodes that share a machine with the driver would find its files otherwise.
 """
@@ -17,7 +17,8 @@ class _NothingThere:
 
 
 def _hidden(path: str) -> _NothingThere:
-    if path.startswith(tuple(os.environ["HIDDEN_PATHS"].split(os.pathsep))):
+    # The environment with Python and Ray may be a directory of the project.
+    if path.startswith(tuple(os.environ["HIDDEN_PATHS"].split(os.pathsep))) and not path.startswith(sys.prefix):
         return _NothingThere()
     raise ImportError(path)
 

@@ -10,11 +10,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from rich.console import Console
 
 import slackwater as sw
 from slackwater.cli.commands.quarantine import as_values, export, print_quarantine
 from slackwater.terminal.output import Output
+from slackwater.terminal.safe_console import SafeConsole
 from state.errors import UsageError
 from state.location import Location
 from tests.slackwater.cli.called_command import slackwater
@@ -56,7 +56,7 @@ def test_the_records_are_told_to_programs_and_to_people(written: WrittenRoot) ->
 
 def test_a_terminal_shows_the_beginning_of_each(written: WrittenRoot, capsys: pytest.CaptureFixture[str]) -> None:
     output = Output()
-    output.console = Console(force_terminal=True, width=500, color_system=None)
+    output.console = SafeConsole(force_terminal=True, width=500, color_system=None)
     print_quarantine(str(written.root), {}, None, output)
     shown = capsys.readouterr().out
     assert "z" * 60 + "…" in shown and "z" * 61 not in shown
@@ -113,6 +113,7 @@ def test_what_is_cleared_is_exported_before_or_that_is_confirmed(written: Writte
     quarantine(written, DONE, (2, b"later", "later"))
     assert read(written, "--clear", "--yes", "--source", "flights") == {"cleared": 1}
     assert slackwater("quarantine", place, "--clear", "--yes").out == "nothing to clear\n"
+    assert "their content is cleared" in slackwater("status", place).out
 
 
 def test_status_and_why_know_them(written: WrittenRoot) -> None:

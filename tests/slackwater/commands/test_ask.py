@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import random
-import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,7 +10,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import obstore
-import psutil
 import pytest
 
 from actors.protocol.barrier import Pause, Resume, Stop, Throttle
@@ -31,6 +28,7 @@ from slackwater.commands.operations import (
 from slackwater.running.command_loop import CommandLoop
 from slackwater.running.commanded_run import CommandedRun
 from slackwater.running.corrections import Corrections
+from slackwater.running.loop_thread import LoopThread
 from slackwater.testing.servers.s3_server import S3Server
 from state.clock import ManualClock, SystemClock
 from state.errors import (
@@ -38,7 +36,6 @@ from state.errors import (
     CommandUnansweredError,
     EpochNotFoundError,
     NotFoundError,
-    StorageUnavailableError,
     StoreNotFoundError,
 )
 from state.lance.lance_root import LanceRoot
@@ -47,6 +44,7 @@ from state.objects.object_client import object_client
 from state.ownership.command import Answer, Command
 from state.ownership.command_inbox import CommandInbox
 from state.ownership.owner import Owner, Ownership, _to_json, read_owner
+from state.ownership.process_identity import ProcessIdentity
 from state.store.store import StateStore
 from tests.slackwater.commands.bad_files import BAD, BadFiles, progress
 from tests.slackwater.running.scripted_attempt import Requested, ScriptedAttempt, at_once
@@ -76,12 +74,13 @@ class Served(Requested):
         inbox = CommandInbox(self.location, SystemClock())
         corrections = Corrections(self.bad.root, [], self.requests)
         run = CommandedRun(self.requests, corrections, lambda: self.failure)
-        loop = CommandLoop(inbox, self.ownership, run, poll_s=0.01)
+        thread = LoopThread("commands", CommandLoop(inbox, self.ownership, run).turn, poll_s=0.01)
         try:
             yield
         finally:
             self.requests.end(for_good=True)
-            loop.join()
+            thread.begin_end()
+            thread.join()
             self.ownership.release()
 
 
@@ -155,77 +154,6 @@ def test_a_retry_by_command_answers_how_many_and_why_not(run: Served) -> None:
             asked(run.location, VacuumCommand(keep_epochs=1))
 
 
-def test_a_command_that_is_not_known_is_refused_and_never_done(run: Served) -> None:
-    attempt = run.attempt(at_once)
-    name = "1700000000000-00000000000000aa"
-    body = b'{"run": "run-1", "command": {"kind": "__import__", "name": "os"}}'
-    obstore.put(object_client(run.location), f"commands/{name}.json", body)
-    with run.running():
-        assert asked(run.location, Pause()) == "paused"
-    answer = CommandInbox(run.location, SystemClock()).answer_to(name)
-    assert answer is not None and not answer.done and "'__import__' is not a known command" in answer.text
-    assert attempt.asked == [Pause()]
-
-
-def test_what_was_asked_of_a_run_that_is_over_is_not_done_by_the_next(run: Served) -> None:
-    attempt = run.attempt(at_once)
-    inbox = CommandInbox(run.location, SystemClock())
-    name = inbox.ask(StopCommand(), "run-0", random.Random(1))
-    with run.running():
-        assert asked(run.location, Pause()) == "paused"
-    answer = inbox.answer_to(name)
-    assert answer is not None and not answer.done and "run-0" in answer.text
-    assert attempt.asked == [Pause()]
-
-
-def test_an_owner_that_was_replaced_does_and_answers_nothing(run: Served) -> None:
-    attempt = run.attempt(at_once)
-    inbox = CommandInbox(run.location, SystemClock())
-    name = inbox.ask(Pause(), "run-1", random.Random(1))
-    second = Ownership(run.location, SystemClock(), run_id="run-2", pipeline="flights", interval_s=NEVER_S)
-    second.acquire(takeover=True)
-    with run.running():
-        while not run.ownership.lost:
-            os.sched_yield()
-    assert (attempt.asked, inbox.answer_to(name)) == ([], None)
-    second.release()
-
-
-def test_an_owner_that_is_replaced_while_it_does_something_does_not_answer(run: Served) -> None:
-    second = Ownership(run.location, SystemClock(), run_id="run-2", pipeline="flights", interval_s=NEVER_S)
-
-    def is_replaced(attempt: object, mutation: object) -> None:
-        second.acquire(takeover=True)
-        run.requests.end()
-
-    attempt = run.attempt(is_replaced)
-    inbox = CommandInbox(run.location, SystemClock())
-    name = inbox.ask(Pause(), "run-1", random.Random(1))
-    with run.running():
-        while not run.ownership.lost:
-            os.sched_yield()
-    assert attempt.asked == [Pause()]
-    assert inbox.answer_to(name) is None
-    second.release()
-
-
-def test_what_is_done_is_not_done_again_because_its_answer_could_not_be_written(
-    run: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    answer, failures = CommandInbox.answer, [StorageUnavailableError("slow"), StorageUnavailableError("slow")]
-
-    def fails_at_first(inbox: CommandInbox, name: str, what: Answer) -> None:
-        if failures:
-            raise failures.pop()
-        answer(inbox, name, what)
-
-    monkeypatch.setattr(CommandInbox, "answer", fails_at_first)
-    attempt = run.attempt(at_once)
-    with run.running():
-        assert asked(run.location, Pause()) == "paused"
-    assert (attempt.asked, failures) == ([Pause()], [])
-
-
 def test_when_nothing_runs_that_is_said(tmp_path: Path) -> None:
     bad = BadFiles(Location(str(tmp_path)))
     for command, kind in ((Pause(), "pause"), (Resume(), "resume"), (StopCommand(), "stop")):
@@ -270,9 +198,7 @@ def foreign(root: Location, clock: ManualClock, **changes: object) -> Owner:
     fields: dict[str, object] = {
         "run_id": "other",
         "pipeline": "flights",
-        "host": "elsewhere",
-        "pid": 17,
-        "pid_started": 1.0,
+        "process": ProcessIdentity("elsewhere", 17),
         "since": MOMENT,
         "renewed_at": clock.now(),
         "phase": "running",
@@ -319,9 +245,9 @@ def test_an_owner_that_dies_without_an_answer_leaves_the_command_to_who_asks(tmp
     clock = OwnersClock(MOMENT)
     bad = BadFiles(Location(str(tmp_path / "root")), clock)
     bad.ended(BAD, progress("a"))
-    mine = {"host": socket.gethostname(), "pid": os.getpid(), "pid_started": psutil.Process().create_time()}
-    foreign(bad.root.location, clock, **mine)
-    clock.passes = lambda: foreign(bad.root.location, clock, **mine, released=True)  # type: ignore[method-assign,assignment]
+    mine = ProcessIdentity.current()
+    foreign(bad.root.location, clock, process=mine)
+    clock.passes = lambda: foreign(bad.root.location, clock, process=mine, released=True)  # type: ignore[method-assign,assignment]
     assert ask(bad.root.location, RetryCommand(), clock=clock, random=random.Random(7)).values == {"files": 1}
     assert clock.monotonic() < 2
     assert bad.paths("queue") == ["a"]

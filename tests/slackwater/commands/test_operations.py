@@ -8,6 +8,7 @@ import pytest
 
 from actors.protocol.barrier import Pause, Resume, Throttle
 from slackwater.commands.operations import (
+    AllowRemovalsCommand,
     ClearQuarantineCommand,
     ForgetCommand,
     ReingestCommand,
@@ -33,6 +34,8 @@ EPOCH = 117_000_000_000_000_001
         Throttle(files_per_second=0.5, bytes_per_second=1e6),
         RescaleCommand(fewest=1, most=8),
         RetryCommand(),
+        AllowRemovalsCommand(),
+        AllowRemovalsCommand(source="s"),
         RetryCommand(source="s", file="a/b.csv"),
         ClearQuarantineCommand(epoch=EPOCH),
         ClearQuarantineCommand(epoch=EPOCH, source="s"),

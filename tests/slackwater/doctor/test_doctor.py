@@ -134,6 +134,16 @@ def test_room_on_the_disks_is_judged(
     assert not (tmp_path / "not").exists()
 
 
+def test_directory_of_ray_that_another_user_owns_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if os.geteuid():
+        pytest.skip("only root can give a directory away")
+    monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
+    (tmp_path / "ray").mkdir()
+    assert "ray's owner" not in _states(DiskSpaceCheck(None))
+    os.chown(tmp_path / "ray", 65534, 65534)
+    assert _states(DiskSpaceCheck(None))["ray's owner"] is State.WARNING
+
+
 def test_a_root_below_a_file_is_wrong(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     assert _states(DiskSpaceCheck(Location(str(tmp_path / "file" / "root"))))["root's disk"] is State.WRONG

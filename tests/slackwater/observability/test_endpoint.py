@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import urllib.request
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -72,7 +73,8 @@ def test_what_a_run_does_is_seen_at_the_endpoint_and_as_spans(tmp_path: Path, mo
 
     eventually(lambda: value(endpoint(), "slackwater_run_phase", phase="stopped") == 1.0, limit_s=20)
     # Ray exports what is new a part at a time.
-    eventually(lambda: value(endpoint(), "slackwater_view_seconds_count", view="totals") is not None, limit_s=20)
+    for name in ("slackwater_view_seconds_count", "slackwater_view_rows"):
+        eventually(partial(lambda name: value(endpoint(), name, view="totals") is not None, name), limit_s=20)
     found = endpoint()
     assert value(found, "slackwater_epochs_total") == report.epochs
     assert value(found, "slackwater_rows_total", source="events") == report.rows

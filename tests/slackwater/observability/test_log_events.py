@@ -1,4 +1,4 @@
-"""What is logged: constant events, the same words for the same things, and always by somebody."""
+"""Log events: constant texts, the same words for the same things, and a logger's name on each."""
 
 from __future__ import annotations
 

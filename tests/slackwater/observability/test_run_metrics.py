@@ -1,4 +1,4 @@
-"""What a run publishes as metrics."""
+"""Metrics of a run."""
 
 from __future__ import annotations
 

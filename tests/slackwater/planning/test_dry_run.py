@@ -1,4 +1,4 @@
-"""What a dry run says of views, in Python and on the command line; by a Spark of its own, without Ray."""
+"""A dry run's report of views, in Python and on the command line; with a Spark of its own, without Ray."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a dry run says of sources, compared with what the root knows and with what reading then takes."""
+"""A dry run's report of sources, compared with the root's ledger and with what reading then takes."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import slackwater as sw
+from actors.listing.seen_index import SeenIndex
 from actors.objects.object_store import ObjectStore
 from actors.reading.source_reader import SourceReader
 from actors.recovery.committed_files import CommittedFiles
@@ -72,10 +73,10 @@ def _known_root(root: Path, raw: Path, pipeline: sw.Pipeline) -> None:
         "same.csv": now["same.csv"],
         "waiting.csv": version_fingerprint('"e"', 100, START),
         "changed.csv": b"before..",
-        "bad.csv": b"before..",
+        "bad.csv": version_fingerprint('"e"', 100, START),
     }.items():
         key = path_fingerprint("flights", path)
-        writer.delta.put("seen", key, vnode_of(path), source="flights", version=version)
+        writer.delta.put("seen", key, vnode_of(path), source="flights", path=path, version=version)
     writer.queue("waiting.csv")
     writer.finish("same.csv", rows_read=1)
     writer.finish("changed.csv", rows_read=1)
@@ -190,7 +191,7 @@ def test_gets_of_a_large_parquet_file_are_those_that_reading_it_takes(
             fetch=definition,
         )
     )
-    plan = SourceSurvey(source, KnownSource(nothing, table.schema, None), definition, Prices()).plan()
+    plan = SourceSurvey(source, KnownSource(nothing, SeenIndex(), table.schema, None), definition, Prices()).plan()
     file = ObjectStore(source.location).find("s", "a.parquet")
     assert file is not None
     reading = SourceReader(source, table.schema, definition).open(file)

@@ -145,3 +145,24 @@ def test_the_head_of_a_view_has_so_many_rows_and_no_hidden_column(written: Writt
     view = sw.open(written.root.url).snapshot().view("by_carrier")
     assert view.head(2).num_rows == 2 and view.head().num_rows == 3
     assert view.head(0).column_names == ["carrier", "n"]
+
+
+@pytest.mark.parametrize("status", [None, "done", "waiting"])
+def test_batches_have_the_rows_of_the_table(written: WrittenRoot, status: str | None) -> None:
+    store = sw.open(written.root.url)
+    table = store.files(status=status)
+    batches = pa.Table.from_batches(store.file_batches(status=status), table.schema)
+    assert table.num_rows and batches == table
+    assert pa.Table.from_batches(store.file_batches(status=status, limit=1), table.schema) == table.slice(0, 1)
+
+
+def test_unfinished_files_stand_between_the_slices_of_the_ledger(
+    written: WrittenRoot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("state.runs.table_reader.SLICE_ROWS", 1)
+    store = sw.open(written.root.url)
+    everything = store.files()
+    assert {"waiting", "done"} < {*everything["status"].to_pylist()}
+    assert everything["path"].to_pylist() == sorted(everything["path"].to_pylist())
+    assert every_page(store, 1) == everything
+    assert store.find_files(limit=1).matches == everything.num_rows

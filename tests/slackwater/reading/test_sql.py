@@ -72,6 +72,44 @@ def test_a_query_reads_the_columns_and_rows_that_it_needs(tmp_path: Path) -> Non
     assert read[0] * 10 < read[2] and read[1] * 4 < read[2], read
 
 
+_ENDLESS = "SELECT count(*) FROM range(100_000_000_000) a, range(1_000) b"
+
+
+def test_query_without_an_end_is_ended(snapshot: Snapshot) -> None:
+    with pytest.raises(
+        sw.UsageError, match=r"took more than 0\.2 s: read less, or give it more time \(timeout_s; --time"
+    ):
+        snapshot.sql(_ENDLESS, timeout_s=0.2)
+    assert snapshot.sql("SELECT 1 AS one", timeout_s=None, max_memory_bytes=None).to_pylist() == [{"one": 1}]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT * FROM range(100_000_000)",
+        "SELECT n, count(*) FROM range(1_000_000_000) t(n) GROUP BY n",
+        "SELECT * FROM range(100_000_000) t(n) ORDER BY hash(n)",
+        "SELECT list(n) FROM range(1_000_000_000) t(n)",
+    ],
+)
+def test_query_with_too_large_an_answer_or_state_is_ended(
+    snapshot: Snapshot, query: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = list(tmp_path.iterdir())
+    with pytest.raises(
+        sw.UsageError, match=r"needs more than 67\.1 MB of memory: .* \(max_memory_bytes; --max-memory-gib\)"
+    ):
+        snapshot.sql(query, max_memory_bytes=64 << 20)
+    assert list(tmp_path.iterdir()) == before, "nothing is spilled into the working directory"
+
+
+@pytest.mark.parametrize(("option", "value"), [("timeout_s", 0), ("max_memory_bytes", -1), ("timeout_s", math.nan)])
+def test_impossible_limit_is_refused(snapshot: Snapshot, option: str, value: float) -> None:
+    with pytest.raises(sw.UsageError, match=f"{option}={value}: give a number above 0, or None"):
+        snapshot.sql("SELECT 1", **{option: value})  # type: ignore[arg-type]
+
+
 NAN = math.nan
 VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {
     "i": (pa.int64(), [None, -1, 0, 1, 2**60]),

@@ -51,6 +51,36 @@ def statuses(store: Any) -> dict[str, str]:
     return {row["path"].rpartition("/")[2]: row["status"] for row in rows}
 
 
+def test_epochs_come_as_a_page_of_the_last_ones_before_one(written: WrittenRoot) -> None:
+    store = opened(written)
+    everything = store.epochs()
+    assert store.epochs(limit=2) == everything.slice(2)
+    assert store.epochs(before=written.epochs[2], limit=1) == everything.slice(1, 1)
+    assert store.epochs(before=written.epochs[0]).num_rows == 0
+    assert store.epoch_times() == everything.select(["epoch", "committed_at"])
+    with pytest.raises(UsageError, match="limit=0: ask for 1 epoch or more"):
+        store.epochs(limit=0)
+
+
+def test_files_are_read_by_a_condition_and_up_to_a_number(written: WrittenRoot) -> None:
+    store = opened(written)
+    everything = store.files()
+    for reader in (store, store.snapshot()):
+        assert reader.files(limit=2) == everything.slice(0, 2)
+        assert reader.files(limit=99) == everything
+        assert reader.files(where=pc.field("rows_bad") > 0) == everything.filter(pc.field("rows_bad") > 0)
+        url = everything["path"][2].as_py()
+        assert reader.files("flights", where=pc.field("path") == url, limit=1)["path"].to_pylist() == [url]
+        with pytest.raises(UsageError, match=r"is not a condition on files.*pc\.field.*the columns are: source, path"):
+            reader.files(where=pc.field("row") > 0)
+        with pytest.raises(UsageError, match="is not a condition on files"):
+            reader.files(where=pc.field("rows_bad"))
+        with pytest.raises(UsageError, match="limit=0: ask for 1 row or more"):
+            reader.files(limit=0)
+    with pytest.raises(NotFoundError, match="there is no source 'nope'"):
+        store.file_batches("nope")
+
+
 def test_epochs_are_told_with_their_counts_and_views(written: WrittenRoot) -> None:
     epochs = opened(written).epochs()
     assert epochs["epoch"].to_pylist() == written.epochs
@@ -135,6 +165,7 @@ def test_views_and_sources_are_told_with_their_places(written: WrittenRoot) -> N
             "requests_last_hour": None,
             "period_s": None,
             "stretched_by": None,
+            "paused_removals": 0,
             "queue": None,
         }
     ]

@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pyarrow.compute as pc
 import pytest
 
 from slackwater.reading.store import Store
@@ -19,6 +20,8 @@ from state.tables.delta import DeltaBuilder
 from state.tables.discovery_progress import DiscoveryProgress
 from state.tables.keys import encode_key
 from state.tables.records import EpochCounts, EpochSeconds
+from state.upkeep.quarantine import clear_quarantine
+from tests.slackwater.reading.told_root import skipped
 from tests.slackwater.reading.written_root import START, WrittenRoot
 
 
@@ -138,3 +141,16 @@ def test_of_an_object_that_cannot_be_reached_nothing_is_claimed(written_s3: Writ
     assert "was never listed" in story.text
     assert "access is denied" in story.text
     assert "planted-secret-value" not in story.text
+
+
+def test_a_name_that_listings_skip_has_its_reason_until_it_is_cleared(written: WrittenRoot) -> None:
+    epoch = skipped(written.root, written.raw.url, "day=3/link.csv", "it is a symbolic link")
+    store = open_store(written.root.url)
+    story = store.why("day=3/link.csv")
+    assert (story.status, story.source) == ("skipped", "flights")
+    assert story.text == f"{written.raw.url}/day=3/link.csv is skipped by listings: it is a symbolic link."
+    (row,) = store.quarantine().filter(pc.field("epoch") == epoch).to_pylist()
+    assert (row["path"], row["row"]) == (f"{written.raw.url}/day=3/link.csv", None)
+    owner = LanceStateStore.open(written.root, ManualClock())
+    assert clear_quarantine(owner, "flights", epoch) == 1
+    assert open_store(written.root.url).why("day=3/link.csv").status == "absent"

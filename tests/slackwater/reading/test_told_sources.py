@@ -1,4 +1,4 @@
-"""How the files of a source are found, as those who read a root are told: with a queue of events, and without."""
+"""Discovery of a source's files as readers of a root are told it, with a queue of events and without."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the time of a committed epoch went, from the store alone."""
+"""Trace of a committed epoch, from the store alone."""
 
 from __future__ import annotations
 
@@ -41,20 +41,20 @@ def test_an_epoch_tells_its_spans_and_the_next_one_how_long_its_commit_took(writ
 
 def test_the_commit_of_the_latest_epoch_is_told_by_its_owner_if_anybody(written: WrittenRoot) -> None:
     last, before = written.records[-1], written.records[-2]
-    assert trace_of(last, written.records, None).commit_s is None
+    assert trace_of(last, None, None).commit_s is None
     owner = owner_saying(written, last, 0.75)
-    assert trace_of(last, written.records, owner).commit_s == 0.75
-    assert trace_of(last, written.records, replace(owner, status={"recent": "what?"})).commit_s is None
-    assert trace_of(before, written.records, owner).commit_s == 0.0625, "the record knows better"
+    assert trace_of(last, None, owner).commit_s == 0.75
+    assert trace_of(last, None, replace(owner, status={"recent": "what?"})).commit_s is None
+    assert trace_of(before, last, owner).commit_s == 0.0625, "the record knows better"
 
 
 def test_a_gap_of_expired_epochs_tells_no_wrong_commit(written: WrittenRoot) -> None:
     first, _, _, last = written.records
-    assert trace_of(first, [first, last], None).commit_s is None
+    assert trace_of(first, last, None).commit_s is None
 
 
 def test_an_epoch_that_was_committed_without_a_trace_tells_its_phases(written: WrittenRoot) -> None:
-    trace = trace_of(replace(written.records[-1], trace=None), written.records, None)
+    trace = trace_of(replace(written.records[-1], trace=None), None, None)
     assert [(span.phase, span.name, span.seconds) for span in trace.spans] == [
         ("fetch", "", 0.5),
         ("align", "", 0.25),

@@ -40,6 +40,18 @@ def test_every_shape_has_the_same_rows_without_the_hidden_columns(view: View) ->
     assert "__sw_key" in view.lance().schema.names
 
 
+def test_head_has_the_first_rows_up_to_a_number_of_bytes(view: View) -> None:
+    assert view.head(2).to_pylist() == ROWS[:2]
+    assert view.head(2, columns=["n"]).to_pylist() == [{"n": 903}, {"n": 101}]
+    assert view.head(max_bytes=1).to_pylist() == ROWS[:1]
+    assert view.head(max_bytes=1 << 20).to_pylist() == ROWS
+    assert view.head(0, max_bytes=1).schema == view.schema
+    with pytest.raises(UsageError, match="max_bytes=0: give a number of bytes above 0"):
+        view.head(max_bytes=0)
+    with pytest.raises(UsageError, match="nothing"):
+        view.head(columns=["nothing"])
+
+
 def test_an_old_epoch_keeps_its_rows(written: WrittenRoot) -> None:
     store = open_store(str(written.root))
     assert store.snapshot(written.epochs[2]).view("by_carrier").get(carrier="AA") == {"carrier": "AA", "n": 3}

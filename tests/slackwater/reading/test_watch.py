@@ -26,7 +26,7 @@ from state.location import Location
 from state.tables.catalog import put_view
 from state.tables.group_key import KEY_COLUMN, group_keys
 from state.tables.record_rows import expiry_delta
-from state.tables.records import CatalogView, ViewVersion
+from state.tables.records import CatalogView, ViewClass, ViewVersion
 from state.upkeep.retention import RetentionSettings
 from tests.slackwater.reading.written_root import RootWriter
 
@@ -72,7 +72,7 @@ class Followed:
         """The view, or another one in its place."""
         self._path = view_path("v", self.writer.epoch)
         self._table = ViewTable.create(self.writer.root.child(self._path), rows)
-        kind = "aggregate" if self.key else "append"
+        kind: ViewClass = "aggregate" if self.key else "append"
         put_view(self.writer.delta, CatalogView("v", kind, "SELECT", "plan", ("s",), self.key, self.writer.epoch))
 
     def commit(self) -> int:

@@ -1,17 +1,20 @@
-"""What a queue of events leaves in a root that was written by hand."""
+"""A root written by hand, with what a queue of events leaves in it."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any
 
+from actors.listing.epoch_writer import EpochWriter
+from actors.listing.seen_index import SeenIndex
 from actors.notifications.event_feed import PoisonMessage
 from actors.notifications.message_tracker import QueueMessage
+from actors.objects.listing_page import SkippedName
 from state.clock import ManualClock
 from state.lance.lance_store import LanceStateStore
 from state.location import Location
 from state.ownership.owner import Ownership
-from state.tables.delta import DeltaBuilder
+from state.tables.delta import Delta, DeltaBuilder
 from state.tables.discovery_progress import DiscoveryProgress, QueueProgress
 from state.tables.keys import encode_key
 from state.tables.records import EpochCounts, EpochSeconds
@@ -22,12 +25,12 @@ OTHER_BUCKET = "it is about the bucket 'other', and the source reads 'raw'"
 DAY_S = 86_400.0
 
 
-def committed(root: Location, delta: DeltaBuilder) -> int:
+def committed(root: Location, delta: Delta) -> int:
     """One more epoch."""
     store = LanceStateStore.open(root, ManualClock())
     epoch = store.head.epoch + 1
     counts, seconds = EpochCounts(), EpochSeconds()
-    store.commit(epoch=epoch, delta=delta.build(), views=store.head.views, counts=counts, seconds=seconds)
+    store.commit(epoch=epoch, delta=delta, views=store.head.views, counts=counts, seconds=seconds)
     return epoch
 
 
@@ -36,7 +39,14 @@ def poisoned(root: Location, *messages: tuple[str, str], source: str = "flights"
     delta = DeltaBuilder()
     for message_id, body in messages:
         PoisonMessage(QueueMessage(message_id, "receipt", body, 0.0), QUEUE, reason).quarantine(delta, source)
-    return committed(root, delta)
+    return committed(root, delta.build())
+
+
+def skipped(root: Location, url: str, path: str, reason: str) -> int:
+    """An epoch in which a listing of the source at this URL skips a name."""
+    writer = EpochWriter("flights", url, SeenIndex(), None)
+    writer.quarantine_name(SkippedName(path, reason))
+    return committed(root, writer.seal(None))
 
 
 def handed_on(root: Location, **fields: Any) -> int:
@@ -55,7 +65,7 @@ def handed_on(root: Location, **fields: Any) -> int:
     }
     delta = DeltaBuilder()
     delta.put("list_state", encode_key("flights"), 0, source="flights", **{**known, **fields})
-    return committed(root, delta)
+    return committed(root, delta.build())
 
 
 def said(in_flight: int = 3, **changes: Any) -> DiscoveryProgress:

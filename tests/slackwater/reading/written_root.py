@@ -22,7 +22,15 @@ from state.tables.epoch_trace import EpochTrace, Span
 from state.tables.fingerprint import version_fingerprint
 from state.tables.group_key import group_keys
 from state.tables.keys import encode_key
-from state.tables.records import CatalogSource, CatalogView, EpochCounts, EpochRecord, EpochSeconds, ViewVersion
+from state.tables.records import (
+    CatalogSource,
+    CatalogView,
+    EpochCounts,
+    EpochRecord,
+    EpochSeconds,
+    ViewClass,
+    ViewVersion,
+)
 
 START = datetime(2026, 1, 31, 12, tzinfo=UTC)
 SECONDS = EpochSeconds(fetch=0.5, align=0.25, spark=1.0, collect=0.125)
@@ -148,7 +156,11 @@ def write_root(root: Location, raw: Location) -> WrittenRoot:
     put_pipeline(writer.delta, CatalogPipeline("flights", ansi=False))
     schema = RAW_SCHEMA.serialize().to_pybytes()
     put_source(writer.delta, CatalogSource("flights", json.dumps(definition), schema))
-    for name, view_class, key in (("by_carrier", "aggregate", ("carrier",)), ("late", "append", ())):
+    views: list[tuple[str, ViewClass, tuple[str, ...]]] = [
+        ("by_carrier", "aggregate", ("carrier",)),
+        ("late", "append", ()),
+    ]
+    for name, view_class, key in views:
         query = f"SELECT ... AS {name}"
         put_view(writer.delta, CatalogView(name, view_class, query, "plan", ("flights",), key, writer.epoch))
     writer.view("by_carrier", by_carrier({}))

@@ -24,7 +24,7 @@ configure_default()
 class Endless:
     def __enter__(self): return self
     def __exit__(self, *_): pass
-    def wait(self, until, timeout_s):
+    def _wait_since_start(self, until, timeout_s):
         print("waiting", flush=True)
         return threading.Event().wait(timeout_s)
     def status(self): return None
@@ -83,7 +83,7 @@ def test_outside_of_the_main_thread_signals_stay_whose_they_were() -> None:
 
         def __exit__(self, *_: object) -> None: ...
 
-        def wait(self, until: str | None, timeout_s: float) -> bool:
+        def _wait_since_start(self, until: str | None, timeout_s: float) -> bool:
             seen.append(signal.getsignal(signal.SIGTERM))
             return True
 

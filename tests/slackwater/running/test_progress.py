@@ -85,3 +85,13 @@ def test_others_are_told_what_list_actors_have_said_and_nothing_before() -> None
     }
     queue = QueueProgress(QUEUE, 3, START - timedelta(seconds=12), received=9, redelivered=2)
     assert made.discovery(state(told(BUSY)))["told"] == DiscoveryProgress(LISTED, 4, 60.0, queue)
+
+
+def test_paused_removals_stay_paused_until_a_new_attempt_has_listed_twice() -> None:
+    made = progress()
+    made.begin(recovered(), state())
+    made.begin(recovered(), state(listed(listings=9, paused_removals=7)))
+    (source,) = (lister.source for lister in state(listed()).lists)
+    for listings, paused in ((1, 7), (2, 0)):
+        now = state(listed(listings=listings))
+        assert made.sources(now)[source].paused_removals == made.discovery(now)[source].paused_removals == paused

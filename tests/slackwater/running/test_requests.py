@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
 import pytest
 
-from actors.protocol.barrier import Mutation, Pause, Resume, Retry, Stop, Throttle
+from actors.protocol.barrier import AllowRemovals, Mutation, Pause, Resume, Retry, Stop, Throttle
+from actors.protocol.reports import ListProgress
 from slackwater.running.attempt import Attempt
 from state.errors import CommandRefusedError, NotFoundError, RunFailedError
 from tests.slackwater.commands.bad_files import BAD, progress
@@ -161,3 +163,29 @@ def test_a_rescaling_of_a_run_that_ends_is_refused(run: Requested) -> None:
     run.requests.end(for_good=True)
     with pytest.raises(CommandRefusedError):
         run.requests.rescale(2, 2)
+
+
+def pauses_removals(attempt: ScriptedAttempt, files: int = 7) -> ScriptedAttempt:
+    lists = ListProgress("list-s", "s", paused_removals=files), ListProgress("list-t", "t")
+    attempt.state = replace(attempt.state, lists=lists)
+    return attempt
+
+
+def test_paused_removals_are_allowed_for_their_sources_alone(run: Requested) -> None:
+    attempt = pauses_removals(run.attempt(at_once))
+    assert run.requests.allow_removals() == 7
+    assert attempt.asked == [AllowRemovals(frozenset({"s"}))]
+    pauses_removals(attempt, 0)
+    assert run.requests.allow_removals("s") == 0
+    assert len(attempt.asked) == 1, "nothing is paused"
+    with pytest.raises(NotFoundError, match="no source 'x'"):
+        run.requests.allow_removals("x")
+
+
+def test_an_attempt_that_ends_before_it_allows_removals_refuses(run: Requested) -> None:
+    def dies(_: ScriptedAttempt, __: Mutation) -> None:
+        run.requests.end()
+
+    pauses_removals(run.attempt(dies))
+    with pytest.raises(CommandRefusedError, match="ask again when `status` shows the paused removals"):
+        run.requests.allow_removals()

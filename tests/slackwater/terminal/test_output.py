@@ -9,9 +9,9 @@ from decimal import Decimal
 
 import pyarrow as pa
 import pytest
-from rich.console import Console
 
 from slackwater.terminal.output import Output
+from slackwater.terminal.safe_console import SafeConsole
 
 _EPOCH = 116_000_000_000_000_001  # above 2**53: a double would change it
 _TABLE = pa.table(
@@ -56,7 +56,7 @@ def test_a_pipe_gets_one_line_for_each_row(capsys: pytest.CaptureFixture[str]) -
 
 def test_a_terminal_gets_a_table_whose_texts_are_no_markup() -> None:
     output = Output()
-    output.console = Console(file=io.StringIO(), force_terminal=True, width=80, color_system=None)
+    output.console = SafeConsole(file=io.StringIO(), force_terminal=True, width=80, color_system=None)
     output.table(pa.table({"name": ["[red]x[/red]"], "n": [1]}), title="things")
     shown = output.console.file.getvalue()  # type: ignore[attr-defined]
     assert "things" in shown and "[red]x[/red]" in shown
@@ -71,7 +71,7 @@ def test_what_a_file_contains_does_not_control_the_terminal(
 ) -> None:
     output = Output()
     if is_terminal:
-        output.console = Console(force_terminal=True, width=300, color_system=None)
+        output.console = SafeConsole(force_terminal=True, width=300, color_system=None)
     output.table(pa.table({"reason": [_HOSTILE], "nested": [[{"x": _HOSTILE}]]}))
     output.text(f"first\nsecond {_HOSTILE}")
     shown = capsys.readouterr().out

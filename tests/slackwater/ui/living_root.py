@@ -1,4 +1,4 @@
-"""A root that somebody runs on, as far as its store and its `owner.json` tell; neither Ray nor Spark is there."""
+"""A root with a run, as its store and its `owner.json` tell it; neither Ray nor Spark is there."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import http.client
 import json
+import socket
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -52,6 +53,12 @@ class ServedPage:
             return Answer(response.status, dict(response.getheaders()), response.read())
         finally:
             connection.close()
+
+    def send(self, request: bytes) -> bytes:
+        """The answer to a request as it stands, in bytes that no client would send."""
+        with socket.create_connection((HOST, self.port), timeout=60) as connection:
+            connection.sendall(request)
+            return connection.recv(65_536)
 
     def api(self, name: str, **parameters: Any) -> Any:
         """The document of a question that is answered."""

@@ -137,6 +137,7 @@ def test_a_run_is_followed_as_it_goes_and_when_it_ends(written: WrittenRoot, bro
         assert page.locator("#picture svg.idle").count() == 1
 
 
+@pytest.mark.more
 def test_the_timeline_is_gone_through_by_keys_as_far_as_epochs_are_retained(
     written: WrittenRoot, browser: Browser
 ) -> None:
@@ -184,6 +185,7 @@ def test_a_file_is_searched_and_its_story_told_by_keyboard_alone(quiet: ServedPa
         assert page.get_attribute("#found button.link", "aria-expanded") == "true"
 
 
+@pytest.mark.more
 def test_what_was_never_listed_is_explained(quiet: ServedPage, browser: Browser) -> None:
     with opened(browser, quiet.url) as page:
         drawn(page)
@@ -194,6 +196,7 @@ def test_what_was_never_listed_is_explained(quiet: ServedPage, browser: Browser)
         assert "was never listed, and it is not there now" in (page.text_content(".story") or "")
 
 
+@pytest.mark.more
 def test_files_beyond_the_first_page_come_when_asked_for(written: WrittenRoot, browser: Browser) -> None:
     writer = RootWriter(Location(f"{written.root.url}-many"), written.raw)
     definition = {"url": written.raw.url, "format": {"name": "csv"}, "pattern": "**"}
@@ -212,6 +215,7 @@ def test_files_beyond_the_first_page_come_when_asked_for(written: WrittenRoot, b
         assert page.locator("text=More").count() == 0
 
 
+@pytest.mark.more
 def test_the_page_fits_every_width(quiet: ServedPage, browser: Browser) -> None:
     with opened(browser, quiet.url) as page:
         drawn(page)
@@ -222,6 +226,7 @@ def test_the_page_fits_every_width(quiet: ServedPage, browser: Browser) -> None:
             assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.more
 def test_dark_is_what_the_system_says_or_what_was_chosen_and_that_is_kept(quiet: ServedPage, browser: Browser) -> None:
     with opened(browser, quiet.url, color_scheme="light") as page:
         light = background(page)
@@ -237,6 +242,7 @@ def test_dark_is_what_the_system_says_or_what_was_chosen_and_that_is_kept(quiet:
         assert background(page) == dark
 
 
+@pytest.mark.more
 def test_nothing_moves_for_those_who_do_not_want_that(written: WrittenRoot, browser: Browser) -> None:
     moves = "getComputedStyle(document.querySelector('.edge.moving')).animationName"
     with running(written.root, busy_status(1)), served(written.root.url) as server:

@@ -1,4 +1,4 @@
-"""Who is answered, and how."""
+"""Gate of the web page: the requests that are answered, and the refusals."""
 
 from __future__ import annotations
 
@@ -88,6 +88,9 @@ def test_with_a_token_every_answer_about_the_root_needs_it(root: str) -> None:
             assert refused(page, question, f"Basic {TOKEN}")
             assert refused(page, f"{question}{'&' if '?' in question else '?'}token={TOKEN}", None)
             assert not refused(page, question, f"Bearer {TOKEN}")
+        for text in (b"Bearer \xff", b"Bearer \xc3\xbc", b"\xed\xb3\xbf", b"Bearer " + TOKEN.encode() + b"\xff"):
+            answer = page.send(b"GET /api/now HTTP/1.1\r\nHost: x\r\nAuthorization: " + text + b"\r\n\r\n")
+            assert answer.startswith(b"HTTP/1.1 401 ")
         assert page.ask("/", headers={"Host": "lake.example"}).status == 200
         assert page.ask("/assets/style.css").headers["Content-Type"] == "text/css; charset=utf-8"
 

@@ -1,4 +1,4 @@
-"""What the page is told, and what it asks that is refused."""
+"""Server of the web page: its answers, and the requests that it refuses."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
+import pyarrow as pa
 import pytest
 
 import slackwater as sw
 from slackwater.ui.shared_answer import SharedAnswer
 from state.clock import ManualClock
+from state.lance import view_dataset
 from state.location import Location
+from state.tables.catalog import CatalogPipeline, put_pipeline, put_view
+from state.tables.records import CatalogView, ViewVersion
 from tests.slackwater.reading.bad_records import BIG, quarantine
 from tests.slackwater.reading.written_root import START, RootWriter, WrittenRoot, write_root
 from tests.slackwater.ui.living_root import busy_status, commit_epochs, running
@@ -102,6 +106,30 @@ def test_a_view_gives_a_sample_without_hidden_columns(written: WrittenRoot) -> N
         assert told["columns"] == [{"name": "carrier", "type": "string"}, {"name": "n", "type": "int64"}]
         assert (told["sample"], told["rows"], told["left_out"]) == ([["AA", 903], ["o'hare|1", 101]], 3, 0)
         assert page.api("sample", view="late")["sample"][2] == ["2026-02-03", 3]
+
+
+def test_sample_of_large_cells_ends_early_and_cuts_them(tmp_path: Path) -> None:
+    root = Location(str(tmp_path / "root"))
+    writer = RootWriter(root, Location(str(tmp_path / "raw")))
+    put_pipeline(writer.delta, CatalogPipeline("p", ansi=False))
+    put_view(writer.delta, CatalogView("v", "append", "SELECT 1", "plan", ("flights",), (), writer.epoch))
+    large = 9 << 20
+    cells = {
+        "text": ["x" * large] * 4,
+        "raw": [b"\x01" * large] * 4,
+        "list": [["y" * large]] * 4,
+        "small": list(range(4)),
+    }
+    path = f"views/v-{writer.epoch}.lance"
+    writer.views["v"] = ViewVersion("v", path, view_dataset.create(root.child(path), pa.table(cells)).version)
+    writer.commit(files=1, rows=4)
+    with served(root.url) as page:
+        answer = page.ask("/api/sample?view=v")
+        told = answer.document
+    assert len(answer.body) < 10_000
+    first, second = told["sample"]
+    assert first[:2] == [f"{'x' * 500}… ({large:,} characters)", f"{'01' * 250}… ({large:,} bytes)"]
+    assert (first[2].startswith("… (9,4"), first[3], second[3], told["rows"]) == (True, 0, 1, 4)
 
 
 def test_bad_records_show_what_they_were(written: WrittenRoot) -> None:

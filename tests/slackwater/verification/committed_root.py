@@ -19,6 +19,7 @@ from actors.files import FileVersion
 from actors.formats.registry import Format, reader_for
 from actors.objects.object_store import ObjectStore
 from actors.rows import BadRecord, Offset, Rows
+from actors.schemas.conform import Timestamps
 from actors.sources.source import SourceDefinition
 from slackwater.verification.verification import Verification
 from spark_bridge.analysis.view_definition import ViewDefinition
@@ -63,9 +64,13 @@ class CommittedRoot:
     ) -> None:
         self._materializer.close()
 
-    def declare(self, format: Format, schema: pa.Schema, *views: ViewDefinition) -> None:
+    def declare(
+        self, format: Format, schema: pa.Schema, *views: ViewDefinition, timestamps: Timestamps = "exact"
+    ) -> None:
         """What the pipeline is."""
-        self._source = SourceDefinition(name="t", location=self.raw, format=format, schema=schema)
+        self._source = SourceDefinition(
+            name="t", location=self.raw, format=format, schema=schema, timestamps=timestamps
+        )
         put_pipeline(self._delta, CatalogPipeline("p", ansi=False))
         put_source(self._delta, CatalogSource("t", self._source.to_json(), schema.serialize().to_pybytes()))
         self._materializer.declare(views, {"t": schema}, {})
@@ -95,6 +100,12 @@ class CommittedRoot:
         """The view is not declared any more; the next epochs have nothing for it."""
         self._catalog[view] = replace(self._catalog[view], frozen_epoch=self.epochs[-1])
         put_view(self._delta, self._catalog[view])
+
+    def redefine(self, view: str, text: str) -> None:
+        """An epoch at which the catalog has another text of a view, as a hostile writer of the root puts it there."""
+        self._catalog[view] = replace(self._catalog[view], definition=text)
+        put_view(self._delta, self._catalog[view])
+        self._commit()
 
     def claim(self, path: str, rows: int, rows_bad: int = 0) -> None:
         """An epoch that says that other rows of a file were read than were."""
@@ -132,13 +143,14 @@ class CommittedRoot:
         return sw.open(self.root.url, storage_options=dict(self.root.storage_options) or None)
 
     def verify(self, **arguments: Any) -> Verification:
-        return self.store().verify(spark=self.spark, **arguments)
+        return self.store().verify(**{"spark": self.spark, "follow_sources": True, **arguments})
 
     def _pieces(self, path: str, count: int) -> Iterator[Rows]:
         """Yields the first records of a file."""
         content = ObjectStore(self.raw).open(self._version(path))
         assert self._source.schema is not None
-        for piece in reader_for(self._source.format).read(content, self._source.schema, Offset(), _PIECE_BYTES):
+        reader = reader_for(self._source.format, timestamps=self._source.timestamps)
+        for piece in reader.read(content, self._source.schema, Offset(), _PIECE_BYTES):
             yield piece.between(0, count)
             if piece.end_row >= count:
                 break

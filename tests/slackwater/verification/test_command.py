@@ -25,23 +25,25 @@ def _written(root: CommittedRoot) -> str:
 
 def test_equal_views_give_0_and_a_wrong_one_1_with_both_values(root: CommittedRoot) -> None:
     place = _written(root)
-    ended = slackwater("verify", place, "--engine", "duckdb")
+    ended = slackwater("verify", place, "--follow-sources", "--engine", "duckdb")
     assert ended.code == 0, ended.err
     assert f"# epoch {root.epochs[-1]}" in ended.out and "sums\tequal\tduckdb\t2\t2" in ended.out
     assert "t: duckdb reads its files" in ended.err
 
     root.overwrite("sums", pa.table({"k": ["x", "y"], "n": [4, 3]}))
-    ended = slackwater("verify", place, "--engine", "duckdb")
+    ended = slackwater("verify", place, "--follow-sources", "--engine", "duckdb")
     assert ended.code == 1
     assert "sums\tdifferent\tduckdb\t2\t2" in ended.out and "1 changed" in ended.out
     assert "view\ty\t3\nduckdb\ty\t2\n" in ended.out
-    assert slackwater("verify", place, "--engine", "duckdb", "--epoch", str(root.epochs[0])).code == 0
+    assert (
+        slackwater("verify", place, "--follow-sources", "--engine", "duckdb", "--epoch", str(root.epochs[0])).code == 0
+    )
 
 
 def test_json_is_one_document_and_what_cannot_be_checked_is_no_success(root: CommittedRoot) -> None:
     place = _written(root)
     root.remove("a")
-    ended = slackwater("verify", place, "--json")
+    ended = slackwater("verify", place, "--follow-sources", "--json")
     assert ended.code == 1
     found = json.loads(ended.out)
     assert (found["epoch"], found["all_equal"]) == (str(root.epochs[-1]), False)
@@ -52,14 +54,14 @@ def test_json_is_one_document_and_what_cannot_be_checked_is_no_success(root: Com
 
 @pytest.mark.more
 def test_spark_is_started_when_it_is_needed(root: CommittedRoot) -> None:
-    ended = command.slackwater("verify", _written(root), "--engine", "spark", "--json")
+    ended = command.slackwater("verify", _written(root), "--follow-sources", "--engine", "spark", "--json")
     assert ended.code == 0, ended.err
     assert json.loads(ended.out)["views"][0]["engine"] == "spark"
 
 
 def test_wrong_arguments_are_refused(root: CommittedRoot) -> None:
     place = _written(root)
-    assert slackwater("verify", place, "--engine", "polars").code == 2
-    assert slackwater("verify", place, "--epoch", "soon").code == 2
-    ended = slackwater("verify", place, "--app", "missing.py:pipeline")
+    assert slackwater("verify", place, "--follow-sources", "--engine", "polars").code == 2
+    assert slackwater("verify", place, "--follow-sources", "--epoch", "soon").code == 2
+    ended = slackwater("verify", place, "--follow-sources", "--app", "missing.py:pipeline")
     assert ended.code == 2 and "there is no file missing.py" in ended.err

@@ -1,19 +1,17 @@
-"""Whether a run is alive, as somebody sees it who has the root alone."""
+"""State of a run as a process sees it that has the root alone."""
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from datetime import timedelta
-
-import psutil
 
 from slackwater.watching.owner_watch import OwnerLife, OwnerWatch
 from state.clock import ManualClock
 from state.ownership.owner import Owner
+from state.ownership.process_identity import ProcessIdentity
 from tests.slackwater.reading.written_root import START
 
-ELSEWHERE = Owner("a", "flights", "another-machine", 1, 0.0, START, START, phase="running")
+ELSEWHERE = Owner("a", "flights", ProcessIdentity("another-machine", 1), START, START, phase="running")
 
 
 def test_a_run_is_silent_when_it_does_not_renew_itself_by_our_own_clock() -> None:
@@ -39,9 +37,9 @@ def test_at_the_first_look_a_run_counts_as_silent_only_after_a_minute() -> None:
 
 
 def test_a_run_that_has_ended_or_died_is_told_from_one_that_runs() -> None:
-    watch, process = OwnerWatch(ManualClock(START)), psutil.Process()
-    mine = replace(ELSEWHERE, host=os.uname().nodename, pid=process.pid, pid_started=process.create_time())
-    found = [watch.look(owner) for owner in (None, mine, replace(mine, pid_started=1.0), replace(mine, released=True))]
+    watch, process = OwnerWatch(ManualClock(START)), ProcessIdentity.current()
+    mine, dead = (replace(ELSEWHERE, process=each) for each in (process, replace(process, start=1)))
+    found = [watch.look(owner) for owner in (None, mine, dead, replace(mine, released=True))]
     assert [(life.state, life.runs) for life in found] == [
         ("none", False),
         ("unheard", True),

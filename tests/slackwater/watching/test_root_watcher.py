@@ -1,14 +1,11 @@
-"""Whoever runs on a root, as others see it."""
+"""A run on a root, as other processes see it."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import psutil
 import pytest
 
 from slackwater.reading.store import Store
@@ -19,7 +16,9 @@ from state.clock import ManualClock
 from state.errors import StoreNotFoundError
 from state.location import Location
 from state.ownership.owner import Ownership
+from state.ownership.process_identity import ProcessIdentity
 from tests.slackwater.reading.written_root import START, WrittenRoot, write_root
+from tests.state.ownership.child_process import child_process
 
 TOLD = RunStatus(phase="running", epoch=5, sources={"flights": SourceStatus(waiting=7, rows_per_s=1.5)}, seconds=60.0)
 
@@ -54,7 +53,7 @@ def test_where_nobody_runs_the_store_tells_everything(written: WrittenRoot) -> N
     look = RootWatcher(written.root, ManualClock()).look()
     assert (look.life.state, look.owner, look.warning) == ("none", None, "")
     status = look.status
-    assert (status.phase, status.epoch, "nobody runs here" in status.message) == ("stopped", written.epochs[-1], True)
+    assert (status.phase, status.epoch, "no run is alive" in status.message) == ("stopped", written.epochs[-1], True)
     flights = status.sources["flights"]
     assert (flights.waiting, flights.reading, flights.done, flights.quarantined) == (1, 1, 2, 1)
     assert (flights.listed, flights.rows, flights.rows_bad) == (5, 1004, 1)
@@ -121,15 +120,12 @@ def test_a_run_that_ends_is_seen_at_once(written: WrittenRoot, run: Running) -> 
 def test_a_process_that_was_killed_on_this_machine_is_gone_at_once(
     written: WrittenRoot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    child = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE)
-    monkeypatch.setattr("state.ownership.owner.os.getpid", lambda: child.pid)
-    assert psutil.pid_exists(child.pid)
-    run = Running(written.root)
-    run.tell()
-    watcher = RootWatcher(written.root, ManualClock())
-    assert watcher.look().life.state == "unheard"
-    child.kill()
-    child.wait()
+    with child_process() as child:
+        monkeypatch.setattr(ProcessIdentity, "current", lambda: child)
+        run = Running(written.root)
+        run.tell()
+        watcher = RootWatcher(written.root, ManualClock())
+        assert watcher.look().life.state == "unheard"
     look = watcher.look()
     assert (look.life.state, look.status.phase) == ("gone", "gone")
     assert f"process {child.pid} is gone" in look.warning

@@ -73,7 +73,7 @@ def test_damaged_archive_is_ignored(jar: Path, archive: ClassArchive) -> None:
     assert (damaged.returncode, damaged.stderr) == (healthy.returncode, healthy.stderr)
 
 
-@pytest.mark.parametrize("content", [b"", b"no archive at all", b"\0" * 100_000])
+@pytest.mark.parametrize("content", [b"", b"no archive at all", b"\0" * 100_000], ids=["empty", "text", "zeroes"])
 def test_file_that_is_not_an_archive_is_ignored(jar: Path, archive: ClassArchive, content: bytes) -> None:
     archive.path.chmod(0o600)
     archive.path.write_bytes(content)

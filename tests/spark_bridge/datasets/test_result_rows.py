@@ -39,6 +39,7 @@ def test_a_view_is_sparks_answer_after_every_epoch(local_spark: SparkSession, tm
         view.check()
 
 
+@pytest.mark.more
 def test_the_order_of_a_result_is_that_of_its_rows(local_spark: SparkSession, tmp_path: Path) -> None:
     location = Location(str(tmp_path / "v.lance"))
     ordered = local_spark.range(0, 1_000, 1, numPartitions=7).selectExpr("999 - id AS n")

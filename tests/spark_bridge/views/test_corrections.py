@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from pyspark.sql import SparkSession
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.materializer import Materializer
 from state.errors import ViewError
+from state.tables import fingerprint
 from tests.cases import few
 from tests.spark_bridge.corrected_view import CorrectedView
 from tests.spark_bridge.followed_view import FollowedView
@@ -49,7 +51,28 @@ def test_a_correction_restarts_a_backfill(local_spark: SparkSession, tmp_path: P
     assert view.views["added.next"].pinned_epoch == 3, "its history has the correction"
 
 
-SHORT = ("counts", "one_row_having", "distinct_filtered", "append_union")
+class _HalfAlike:
+    """A hash whose first 64 bits are always the same, as those of two among a thousand million paths can be."""
+
+    def __init__(self, text: bytes, *, digest_size: int) -> None:
+        self._digest = hashlib.blake2b(text, digest_size=digest_size).digest()
+
+    def digest(self) -> bytes:
+        return bytes(8) + self._digest[8:]
+
+
+def test_a_correction_leaves_the_rows_of_a_file_whose_fingerprint_begins_alike(
+    local_spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fingerprint, "blake2b", _HalfAlike)
+    view = CorrectedView(local_spark, tmp_path, ViewDefinition("v", "SELECT k, i FROM t"))
+    view.correct({("t", path): random_rows(random.Random(path), 5) for path in "ab"}, {})
+    view.check()
+    view.correct({}, {("t", "a"): None})
+    view.check()
+
+
+SHORT = ("counts", "one_row_having", "append_union")
 
 
 @pytest.mark.parametrize("definition", few(DEFINITIONS, *SHORT), ids=lambda definition: definition.name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Sequence
@@ -17,9 +16,14 @@ import pytest
 from lance import LanceOperation, Transaction
 
 from slackwater.testing.servers.s3_server import S3Server
+from state.clock import ManualClock
+from state.errors import CommitRefusedError
 from state.lance.fragment_stager import FragmentStager, staged_fragments
 from state.lance.lance_access import create_of_fragments
+from state.lance.lance_root import LanceRoot
 from state.location import Location
+from state.tables.delta import Delta, DeltaBuilder
+from state.tables.records import EpochCounts, EpochSeconds
 from state.tables.stored_rows import LINEAGE
 
 AT = datetime(2026, 1, 31, 12, 30, 1, 5, tzinfo=UTC)
@@ -116,15 +120,62 @@ def test_fragments_without_a_commit_are_deleted_after_seven_days(tmp_path: Path)
     location = Location(str(tmp_path / "r.lance"))
     stager = FragmentStager(location)
     dataset = create_of_fragments(location, SCHEMAS[0], staged_fragments(stager.stage(rows(0))))
-    young, old = (
-        tmp_path / "r.lance" / "data" / json.loads(stager.stage(rows(0))[0])["files"][0]["path"] for _ in range(2)
-    )
+    names = [staged_fragments(stager.stage(rows(0)))[0].files[0].path for _ in range(2)]
+    young, old = (tmp_path / "r.lance" / "data" / name for name in names)
     week_ago = time.time() - 7 * 86_400 - 60
     os.utime(old, (week_ago, week_ago))
     dataset.delete("__sw_row = 0")
     dataset.cleanup_old_versions(versions=[1])
     assert young.exists() and not old.exists()
     assert lance.dataset(location.lance_uri).count_rows() == 2
+
+
+def test_rows_that_were_staged_a_week_ago_are_refused_before_a_clean_up_could_delete_them(tmp_path: Path) -> None:
+    location, clock = Location(str(tmp_path / "r.lance")), ManualClock(AT)
+    stager = FragmentStager(location, clock)
+    dataset = create_of_fragments(location, SCHEMAS[0], staged_fragments(stager.stage(rows(0)), clock))
+    young, old = stager.stage(rows(0)), stager.stage(rows(0))
+    clock.advance(5.9 * 86_400)
+    dataset = lance.LanceDataset.commit(
+        dataset, Transaction(dataset.version, LanceOperation.Append(staged_fragments(young, clock)))
+    )
+    clock.advance(0.2 * 86_400)
+    with pytest.raises(CommitRefusedError, match=r"staged at 2026-01-31 12:30 UTC, 6\.1 days ago: .* after 7 days"):
+        staged_fragments(old, clock)
+    assert dataset.to_table().to_pylist() == expected([0, 0], 0)
+    clock.advance(-8 * 86_400)
+    assert len(staged_fragments(old, clock)) == 1, "the clock of another machine may be behind"
+
+
+def test_a_delta_that_was_staged_a_week_ago_is_refused_and_the_run_goes_on(tmp_path: Path) -> None:
+    clock = ManualClock(AT)
+    # Without syncing, as in a bucket: to sync a file that is gone is an error by itself.
+    root = LanceRoot(Location(str(tmp_path), durability="process"), clock)
+    store = root.create_or_open()
+    store.take_over()
+
+    def commit(epoch: int, delta: Delta) -> None:
+        store.commit(epoch=epoch, delta=delta, views={}, counts=EpochCounts(), seconds=EpochSeconds())
+
+    commit(1, root.stage(seen(1), 1))
+    staged = root.stage(seen(2), 2)
+    clock.advance(8 * 86_400)  # the machine is frozen, and its vacuum comes first when it resumes
+    for path in (tmp_path / "state.lance" / "data").iterdir():
+        os.utime(path, (time.time() - 8 * 86_400,) * 2)
+    store.amend()
+    root.delete_versions("state.lance", {1})
+    with pytest.raises(CommitRefusedError, match=r"8\.0 days ago"):
+        commit(2, staged)
+    store = root.create_or_open()
+    store.take_over()
+    commit(2, root.stage(seen(2), 2))
+    assert store.scan("seen")["key"].to_pylist() == [b"1", b"2"]
+
+
+def seen(epoch: int) -> Delta:
+    builder = DeltaBuilder()
+    builder.put("seen", str(epoch).encode(), 1, version=b"12345678")
+    return builder.build()
 
 
 def test_a_stager_goes_on_when_the_version_that_it_knows_is_gone(tmp_path: Path) -> None:

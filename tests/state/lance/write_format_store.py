@@ -106,7 +106,7 @@ def write_store(root: Location) -> None:
     for path in FILES:
         writer.put_file("queue", path, row_offset=0, listed_epoch=first)
         seen = path_fingerprint("flights", path)
-        writer.delta.put("seen", seen, vnode_of(path), source="flights", version=VERSION)
+        writer.delta.put("seen", seen, vnode_of(path), source="flights", path=path, version=VERSION)
     writer.delta.put("list_state", encode_key("flights"), 0, source="flights", listed_at=START, pages=1, requests=1)
     writer.commit({}, EpochCounts())
 

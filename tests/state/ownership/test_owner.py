@@ -3,9 +3,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import socket
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from contextlib import closing
@@ -14,16 +11,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import obstore
-import psutil
 import pytest
 
 from slackwater.testing.servers.s3_server import S3Server
 from state.clock import ManualClock
-from state.errors import AccessDeniedError, BucketNotFoundError, OwnedError
+from state.errors import AccessDeniedError, BucketNotFoundError, FencedError, OwnedError, RunFailedError
 from state.location import Location
 from state.objects.object_client import object_client
-from state.ownership.owner import Owner, Ownership, _to_json, read_owner
+from state.ownership.owner import Owner, Ownership, _to_json, new_run_id, read_owner
+from state.ownership.process_identity import ProcessIdentity
 from state.tables.discovery_progress import DiscoveryProgress, QueueProgress
+from tests.state.ownership.child_process import child_process
+from tests.waiting import eventually
 
 MOMENT = datetime(2026, 1, 31, 12, tzinfo=UTC)
 NEVER_S = 3600.0
@@ -34,7 +33,7 @@ TOLD = DiscoveryProgress(MOMENT, queue=QueueProgress("https://sqs/raw", 2, MOMEN
 class WatchingClock(ManualClock):
     """A manual clock that reports when a thread waits on it."""
 
-    def __init__(self, on_sleep: Callable[[float], None] = lambda elapsed_s: None) -> None:
+    def __init__(self, on_sleep: Callable[[float], object] = lambda elapsed_s: None) -> None:
         super().__init__(MOMENT)
         self.on_sleep = on_sleep
 
@@ -72,9 +71,7 @@ def write_foreign(root: Location, **changes: object) -> Owner:
     fields: dict[str, object] = {
         "run_id": "other",
         "pipeline": "flights",
-        "host": "elsewhere",
-        "pid": 17,
-        "pid_started": 1.0,
+        "process": ProcessIdentity("elsewhere", 17),
         "since": MOMENT,
         "renewed_at": MOMENT,
         "phase": "running",
@@ -90,12 +87,8 @@ def test_a_free_root_is_taken_and_says_who_has_it(root: Location) -> None:
     mine.acquire()
     owner = read_owner(root)
     assert owner is not None
-    assert (owner.run_id, owner.pipeline, owner.host, owner.pid) == (
-        "mine",
-        "flights",
-        socket.gethostname(),
-        os.getpid(),
-    )
+    assert (owner.run_id, owner.pipeline, owner.process) == ("mine", "flights", ProcessIdentity.current())
+    assert owner.pid == os.getpid()
     assert (owner.since, owner.phase, owner.term, owner.is_dead()) == (MOMENT, "starting", 0, False)
     mine.release()
     stopped = read_owner(root)
@@ -133,13 +126,16 @@ def test_a_silent_owner_is_replaced_after_twenty_seconds_of_our_own_clock(root: 
     mine.release()
 
 
+def ended_process() -> ProcessIdentity:
+    """A process of this machine that has ended."""
+    with child_process() as process:
+        return process
+
+
 @pytest.mark.parametrize("takeover", [True, False])
 def test_a_dead_process_on_this_machine_or_an_explicit_take_over_skips_the_wait(root: Location, takeover: bool) -> None:
-    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    started = psutil.Process(child.pid).create_time()
-    child.communicate(b"\n")
-    here = "elsewhere" if takeover else socket.gethostname()
-    assert write_foreign(root, host=here, pid=child.pid, pid_started=started).is_dead() is not takeover
+    process = ProcessIdentity("elsewhere", 17) if takeover else ended_process()
+    assert write_foreign(root, process=process).is_dead() is not takeover
     clock = WatchingClock()
     mine = ownership(root, "mine", clock)
     mine.acquire(takeover=takeover)
@@ -147,10 +143,62 @@ def test_a_dead_process_on_this_machine_or_an_explicit_take_over_skips_the_wait(
     mine.release()
 
 
-def test_a_pid_that_another_process_uses_now_is_dead(root: Location) -> None:
-    me = psutil.Process().create_time()
-    assert write_foreign(root, host=socket.gethostname(), pid=os.getpid(), pid_started=me - 100).is_dead()
-    assert not write_foreign(root, host=socket.gethostname(), pid=os.getpid(), pid_started=me).is_dead()
+TORN = {
+    "empty": b"",
+    "half": b'{"run_id": "other", "pipeline": "fli',
+    "zeroes": bytes(512),
+    "no object": b"[]",
+    "no process": b'{"run_id": "other"}',
+    "deep": b"[" * 100_000,
+}
+
+
+@pytest.mark.parametrize("content", TORN.values(), ids=TORN)
+@pytest.mark.parametrize("takeover", [True, False])
+def test_a_torn_owner_json_is_that_of_a_silent_owner(root: Location, content: bytes, takeover: bool) -> None:
+    obstore.put(object_client(root), "owner.json", content)
+    assert read_owner(root) is None
+    clock = WatchingClock()
+    mine = ownership(root, "mine", clock)
+    mine.acquire(takeover=takeover)
+    assert clock.monotonic() == 0 if takeover else 20 <= clock.monotonic() < 21
+    owner = read_owner(root)
+    assert owner is not None and (owner.run_id, mine.replaced) == ("mine", frozenset())
+    mine.release()
+
+
+def test_a_torn_owner_json_that_comes_alive_again_is_refused(root: Location) -> None:
+    obstore.put(object_client(root), "owner.json", b"")
+    clock = WatchingClock(lambda elapsed_s: None if elapsed_s < 5 else write_foreign(root) and None)
+    with pytest.raises(OwnedError, match="pid 17 on elsewhere"):
+        ownership(root, "mine", clock).acquire()
+
+
+def test_a_run_goes_on_renewing_when_its_owner_json_is_torn(root: Location) -> None:
+    mine = ownership(root, "mine", interval_s=0.02)
+    mine.acquire()
+    obstore.put(object_client(root), "owner.json", b"")
+    eventually(lambda: read_owner(root) is not None, what="the torn file was not written again")
+    assert not mine.lost
+    mine.check()
+    mine.release()
+
+
+def test_an_error_that_ends_the_renewals_is_raised_to_the_run(root: Location) -> None:
+    def fails() -> dict[str, object]:
+        raise ZeroDivisionError("no rows yet")
+
+    others = set(threading.enumerate())
+    mine = ownership(root, "mine", interval_s=0.02)
+    mine.acquire()
+    mine.check()
+    mine.tell(fails)
+    eventually(lambda: not any(each.name == "owner" for each in threading.enumerate() if each not in others))
+    with pytest.raises(RunFailedError, match=r"not renewed any more \(ZeroDivisionError: no rows yet"):
+        mine.check()
+    mine.release("failed")
+    owner = read_owner(root)
+    assert owner is not None and (owner.phase, owner.released) == ("failed", True)
 
 
 def test_progress_of_sources_is_kept_from_run_to_run_without_messages_in_flight(root: Location) -> None:
@@ -161,7 +209,7 @@ def test_progress_of_sources_is_kept_from_run_to_run_without_messages_in_flight(
     first.renew()
     owner = read_owner(root)
     assert owner is not None and owner.sources == {"a": replace(LISTED, found=4), "b": TOLD}
-    write_foreign(root, run_id="killed", sources=owner.sources, host=socket.gethostname(), pid=2**22)
+    write_foreign(root, run_id="killed", sources=owner.sources, process=ended_process())
     second = ownership(root, "second")
     second.acquire()
     kept = {"a": replace(LISTED, found=4), "b": TOLD.at_rest()}
@@ -244,30 +292,37 @@ def test_a_run_that_was_replaced_notices_and_writes_no_more(root: Location) -> N
     other = ownership(root, "other")
     other.acquire(takeover=True)
     before = mine.lost
+    mine.check()
     mine.renew()
     assert (before, mine.lost) == (False, True)
+    with pytest.raises(FencedError, match="taken over by another process"):
+        mine.check()
     mine.release()
     owner = read_owner(root)
     assert owner is not None and (owner.run_id, owner.phase) == ("other", "starting")
     other.release()
 
 
-def test_of_two_that_come_at_once_the_later_is_refused(s3: S3Server, bucket: str) -> None:
-    # On S3 only: a local file cannot be replaced on a condition, there the head alone decides.
-    root = Location(f"s3://{bucket}/root", s3.storage_options)
-    write_foreign(root)
+@pytest.mark.parametrize("takeover", [True, False])
+@pytest.mark.parametrize("before", ["nothing", "released", "dead", "torn"])
+def test_of_two_that_come_at_once_exactly_one_becomes_the_owner(root: Location, before: str, takeover: bool) -> None:
+    if before == "torn":
+        obstore.put(object_client(root), "owner.json", b"")
+    elif before != "nothing":
+        write_foreign(root, process=ended_process(), released=before == "released")
     fast, clock = ownership(root, "fast"), InterruptedClock()
     slow = ownership(root, "slow", clock)
-    clock.before_writing = lambda: fast.acquire(takeover=True)
-    with pytest.raises(OwnedError):
-        slow.acquire(takeover=True)
+    clock.before_writing = lambda: fast.acquire(takeover=takeover)
+    with pytest.raises(OwnedError, match="is owned by pipeline 'flights'"):
+        slow.acquire(takeover=takeover)
     owner = read_owner(root)
     assert owner is not None and owner.run_id == "fast"
+    fast.renew()
+    fast.check()
     fast.release()
 
 
-def test_a_renewal_never_overwrites_a_run_that_came_in_between(s3: S3Server, bucket: str) -> None:
-    root = Location(f"s3://{bucket}/root", s3.storage_options)
+def test_a_renewal_never_overwrites_a_run_that_came_in_between(root: Location) -> None:
     fast, clock = ownership(root, "fast"), InterruptedClock()
     slow = ownership(root, "slow", clock)
     slow.acquire()
@@ -278,6 +333,12 @@ def test_a_renewal_never_overwrites_a_run_that_came_in_between(s3: S3Server, buc
     assert slow.lost
     slow.release()
     fast.release()
+
+
+def test_runs_of_one_moment_have_different_ids() -> None:
+    clock = ManualClock(MOMENT)
+    assert new_run_id(clock) != new_run_id(clock)
+    assert f"-{ProcessIdentity.current().namespace_digest}-{os.getpid()}-" in new_run_id(clock)
 
 
 def test_a_bucket_that_cannot_be_written_is_told_without_secrets(s3: S3Server, bucket: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,9 @@ from state.store.root import Root
 from state.tables.delta import Delta, DeltaBuilder
 from state.tables.keys import encode_key
 from state.tables.records import EpochCounts, EpochRecord, EpochSeconds, Head, ViewVersion
+from state.tables.row_selection import Clue
+from state.upkeep.housekeeping import Housekeeping
+from state.upkeep.retention import RetentionSettings
 
 VIEW = ViewVersion("totals", "views/totals-1.lance", 3, "view_state/totals-1.lance", 2)
 COUNTS = EpochCounts(files=1, rows=20, bytes=300, requests=4)
@@ -55,8 +58,10 @@ class Place(ABC):
     def create_or_open(self) -> HeadSwapStore: ...
 
     @abstractmethod
-    def lose_next_answer(self, when: str, patch: pytest.MonkeyPatch) -> None:
-        """The next commit is cut off `before` it was applied, or `after`."""
+    def lose_next_answer(
+        self, when: str, patch: pytest.MonkeyPatch, meanwhile: Callable[[], object] = lambda: None
+    ) -> None:
+        """The next commit is cut off `before` it was applied, or `after`; others act meanwhile."""
 
 
 class MemoryPlace(Place):
@@ -73,10 +78,13 @@ class MemoryPlace(Place):
     def create_or_open(self) -> HeadSwapStore:
         return MemoryStateStore.create_or_open(self.disk, self.clock)
 
-    def lose_next_answer(self, when: str, patch: pytest.MonkeyPatch) -> None:
+    def lose_next_answer(
+        self, when: str, patch: pytest.MonkeyPatch, meanwhile: Callable[[], object] = lambda: None
+    ) -> None:
         def fault(at: str) -> None:
             if at == when:
                 self.disk.fault = None
+                meanwhile()
                 raise CommitUnknownError("the answer was cut off")
 
         self.disk.fault = fault
@@ -96,13 +104,16 @@ class LancePlace(Place):
     def create_or_open(self) -> HeadSwapStore:
         return LanceStateStore.create_or_open(self.location, self.clock)
 
-    def lose_next_answer(self, when: str, patch: pytest.MonkeyPatch) -> None:
+    def lose_next_answer(
+        self, when: str, patch: pytest.MonkeyPatch, meanwhile: Callable[[], object] = lambda: None
+    ) -> None:
         commit = lance.LanceDataset.commit
 
         def cut_off(*args: Any, **options: Any) -> Any:
             patch.setattr(lance.LanceDataset, "commit", staticmethod(commit))
             if when == "after":
                 commit(*args, **options)
+            meanwhile()
             raise OSError("the answer was cut off")
 
         patch.setattr(lance.LanceDataset, "commit", staticmethod(cut_off))
@@ -238,6 +249,21 @@ def test_epochs_must_grow(store: HeadSwapStore) -> None:
     commit(store, 6)
 
 
+def test_epochs_are_read_one_by_one_and_page_by_page(place: Place, store: HeadSwapStore) -> None:
+    records = [commit(store, epoch) for epoch in (2, 3, 5, 8)]
+    for reader in (store, place.open(read_only=True)):
+        assert [reader.epoch(number) for number in (3, 8)] == [records[1], records[3]]
+        assert [reader.epoch(number) for number in (0, 1, 4, 9)] == [None] * 4
+        assert reader.epochs(last=2) == records[2:] and reader.epochs(last=9) == records
+        assert reader.epochs(before=8, last=2) == records[1:3]
+        assert reader.epochs(after=2) == records[1:] and reader.epochs(after=2, before=5) == records[1:2]
+        assert reader.epochs(after=8) == reader.epochs(before=0) == reader.epochs(before=2, last=1) == []
+        beyond = 1 << 70
+        assert (reader.epoch(beyond), reader.epochs(after=beyond), reader.epochs(before=beyond)) == (None, [], records)
+        times = [(row["epoch"], row["committed_at"]) for row in reader.epoch_times().to_pylist()]
+        assert times == [(record.epoch, record.committed_at) for record in records]
+
+
 def test_nothing_but_a_commit_makes_a_version(place: Place, store: HeadSwapStore) -> None:
     version = place.open().version
     store.scan("queue")
@@ -285,9 +311,39 @@ def test_a_lost_answer_after_a_take_over_means_fenced(
 ) -> None:
     place.open().take_over()
     place.lose_next_answer("before", monkeypatch)
-    with pytest.raises(FencedError):
+    with pytest.raises(FencedError, match="nothing of epoch 1 was written"):
         commit(store, 1, queued("a"))
     assert paths(place.open()) == []
+
+
+def test_a_commit_that_another_process_has_built_on_counts(
+    place: Place, store: HeadSwapStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place.lose_next_answer("after", monkeypatch, lambda: place.open().take_over("other"))
+    record = commit(store, 1, queued("a"))
+    assert place.open().epochs() == [record]
+    with pytest.raises(FencedError):
+        commit(store, 2)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_fenced_process_does_not_claim_to_know_what_was_vacuumed(
+    place: Place, store: HeadSwapStore, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    def another_goes_on() -> None:
+        other = place.open()
+        other.take_over("other")
+        for epoch in (2, 3):
+            commit(other, epoch)
+        place.clock.sleep(1)  # a manual clock: the epochs are older than `keep_s` now
+        retention = RetentionSettings(keep_s=0, keep_epochs=1)
+        Housekeeping(place.root, place.clock, retention).run(other)  # type: ignore[arg-type]
+
+    place.lose_next_answer(when, monkeypatch, another_goes_on)
+    with pytest.raises(FencedError, match="it is not known whether epoch 1 was committed before") as fenced:
+        commit(store, 1, queued("a"))
+    assert "nothing" not in str(fenced.value)
+    assert paths(place.open()) == (["a"] if when == "after" else [])
 
 
 def test_a_take_over_whose_answer_was_lost_holds(
@@ -447,3 +503,49 @@ def test_rows_that_a_fenced_process_staged_are_not_seen(place: Place, store: Hea
     with pytest.raises(FencedError):
         commit(store, 1, staged)
     assert paths(place.open()) == []
+
+
+def test_prefixes_and_keys_are_looked_up(store: HeadSwapStore) -> None:
+    store.take_over()
+    builder = DeltaBuilder()
+    paths = ["a", "a b", "ab", "a\x00b", "b", "c"]
+    for path in paths:
+        for version in (b"version1", b"version2"):
+            key = encode_key("s", path, version)
+            builder.put("ledger", key, 1, source="s", path=path, version=version, rows_read=len(path) - 1)
+    commit(store, 1, builder.build())
+
+    def found(**selection: Any) -> list[str]:
+        return sorted(store.scan("ledger", fields=["path"], **selection)["path"].to_pylist())
+
+    assert found(prefixes=[encode_key("s", "a"), encode_key("s", "c"), encode_key("s", "d")]) == ["a", "a", "c", "c"]
+    assert found(prefixes=[]) == found(keys=[]) == []
+    assert found(keys=[encode_key("s", "b", b"version2"), b"none"]) == ["b"]
+    assert found(where=[Clue("rows_read", equals=1)]) == ["ab", "ab"]
+    assert found(where=[Clue("rows_read", above=0), Clue("path", contains="B")]) == found(
+        prefixes=[encode_key("s", path) for path in ("a b", "ab", "a\x00b")]
+    )
+    assert found(where=[Clue("error", is_set=True)]) == []
+    assert found(where=[Clue("error", is_set=False)]) == sorted(2 * paths)
+    keys = [key for part in store.slices("ledger", fields=["path"]) for key in part["key"].to_pylist()]
+    assert keys == sorted(keys) and len(keys) == 2 * len(paths)
+
+
+@pytest.mark.parametrize("looked_up", [1, 10_000])
+def test_slices_have_the_rows_that_fit_in_the_order_of_keys(
+    store: HeadSwapStore, monkeypatch: pytest.MonkeyPatch, looked_up: int
+) -> None:
+    monkeypatch.setattr("state.lance.lance_store._LOOKED_UP", looked_up)
+    store.take_over()
+    builder = DeltaBuilder()
+    for path in "fbdace":
+        status = "done" if path in "abcd" else "quarantined"
+        builder.put("ledger", encode_key("s", path), 1, source="s", path=path, status=status)
+    commit(store, 1, builder.build())
+
+    def found(start: bytes | None = None, **clue: Any) -> list[str]:
+        parts = store.slices("ledger", start=start, where=[Clue("status", **clue)], fields=["path"])
+        return [path for part in parts for path in part["path"].to_pylist()]
+
+    assert found(equals="done") == [*"abcd"] and found(equals="quarantined") == [*"ef"] and found(equals="x") == []
+    assert found(encode_key("s", "c"), equals="done") == [*"cd"]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from state.tables.delta import Delta, DeltaBuilder
 from state.tables.resolve import resolve
 from state.tables.tables import DELETE, PATCH, PUT
+from state.vnode import VNODES
 
 # One change: epoch, operation, key, two fields of the ledger.
 Change = tuple[int, int, bytes, int | None, str | None]
@@ -105,3 +106,23 @@ def test_a_table_without_rows_has_its_columns() -> None:
     assert current.num_rows == 0
     assert current.schema.field("size").type == pa.int64()
     assert current.column_names[:3] == ["key", "vnode", "epoch"]
+
+
+def test_keys_of_more_than_two_gibibytes_are_resolved() -> None:
+    keys = [f"{number:0>9000}".encode() for number in range(10_000)]
+    once = pa.table(
+        {
+            "vnode": pa.array([number % VNODES for number in range(len(keys))], pa.uint8()),
+            "op": pa.array([PUT] * len(keys), pa.uint8()),
+            "key": pa.array(keys, pa.binary()),
+            "row": pa.StructArray.from_arrays([pa.array(range(len(keys)))], ["rows_read"]),
+        }
+    )
+    # The same memory many times: Arrow's offsets of 32 bits end at 2 GiB.
+    written = pa.concat_tables(
+        once.append_column("epoch", pa.repeat(pa.scalar(epoch, pa.int64()), len(keys))) for epoch in range(25)
+    )
+    assert written["key"].nbytes > 1 << 31
+    current = resolve("ledger", written)
+    assert current.num_rows == len(keys)
+    assert current["epoch"].unique().to_pylist() == [24]

@@ -1,9 +1,10 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from state.upkeep.fold_plan import next_run
+from state.upkeep.fold_plan import next_run, runs_to_merge
 
 SIZES = st.lists(st.integers(0, 3_000), max_size=60)
 
@@ -59,3 +60,63 @@ def test_folding_ends_keeps_what_there_is_and_makes_no_piece_that_is_too_large(s
     fold_all(sizes)
     assert sum(sizes) == total
     assert max(sizes, default=0) <= largest
+
+
+class TableModel:
+    """The sizes of the runs of one table, as folds make them: rows and deletions of each, oldest first."""
+
+    def __init__(self) -> None:
+        self.runs: list[tuple[int, int]] = []
+        self.live = self.written = self.came = 0
+
+    def flush(self, puts: int, deletes: int) -> None:
+        self.live += puts - deletes
+        self.came += puts + deletes
+        rows = puts + deletes
+        while self.runs and self.runs[-1][0] <= max(SMALL, rows):
+            before, gone = self.runs.pop()
+            rows, deletes = rows + before, deletes + gone
+        self._add(rows, deletes)
+        while (run := runs_to_merge(self.runs, small=SMALL)) is not None:
+            rows, deletes = (sum(each[part] for each in self.runs[run.start : run.stop]) for part in (0, 1))
+            after = self.runs[run.stop :]
+            del self.runs[run.start :]
+            self._add(rows, deletes)
+            self.runs += after
+
+    def _add(self, rows: int, deletes: int) -> None:
+        if not self.runs:
+            # The oldest run has live rows only, less than those which newer runs delete.
+            rows, deletes = min(self.live, rows), 0
+        self.runs.append((rows, deletes))
+        self.written += rows
+
+    @property
+    def stored(self) -> int:
+        return sum(rows for rows, _ in self.runs)
+
+
+SMALL = 256
+FLUSHES_A_DAY = 86_400 // 16
+
+
+@pytest.mark.parametrize("days", [7, pytest.param(365, marks=pytest.mark.more)])
+def test_a_year_of_trickle_leaves_few_dead_rows_and_writes_each_row_few_times(days: int) -> None:
+    tables = {"queue": TableModel(), "ledger": TableModel(), "epoch": TableModel()}
+    for flush in range(days * FLUSHES_A_DAY):  # 5 files a second, an epoch a second, an hour of retained epochs
+        tables["queue"].flush(80, 80)
+        tables["ledger"].flush(80, 0)
+        tables["epoch"].flush(16, 592 if flush > 225 and flush % 37 == 0 else 0)
+        for name, table in tables.items():
+            assert table.stored <= 1.5 * table.live + 2 * SMALL, name
+    assert tables["ledger"].written <= 14 * tables["ledger"].came
+    assert len(tables["ledger"].runs) <= 30
+
+
+def test_bursts_leave_few_dead_rows() -> None:
+    queue = TableModel()
+    for burst in (1_000_000, 10_000, 300_000):
+        queue.flush(burst, 0)
+        while queue.live:
+            queue.flush(0, min(queue.live, 2_000))
+            assert queue.stored <= 1.5 * queue.live + 2_000 + SMALL

@@ -3,8 +3,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
+import obstore
 import pytest
 
 from slackwater.testing.servers.s3_server import S3Server
@@ -12,6 +14,7 @@ from state.clock import ManualClock
 from state.errors import AccessDeniedError, EpochNotFoundError
 from state.lance.lance_store import LanceStateStore
 from state.location import Location
+from state.objects.object_client import object_client
 from state.tables.delta import Delta
 from state.tables.records import EpochCounts, EpochSeconds
 from state.upkeep.pin import LIFETIME_S, Pin, pinned_epochs
@@ -61,6 +64,22 @@ def test_a_reader_that_is_killed_leaves_a_pin_and_the_next_of_its_name_another(t
         assert done.returncode == 9
     assert len(list((tmp_path / "pins").iterdir())) == 2
     assert pinned_epochs(root, clock) == {5}
+
+
+@pytest.mark.parametrize("content", [b"", bytes(8), b'{"epoch": "5", "expi', b"[]", b'{"epoch": "5"}'], ids=repr)
+def test_a_torn_pin_holds_nothing_and_goes_when_no_reader_has_renewed_it(root: Location, content: bytes) -> None:
+    clock = ManualClock(datetime.now(UTC))
+    obstore.put(object_client(root), "pins/torn.json", content)
+
+    def names() -> list[str]:
+        return [each["path"] for batch in obstore.list(object_client(root), "pins/") for each in batch]
+
+    with Pin(root, clock, 6):
+        assert pinned_epochs(root, clock) == {6}
+    assert names() == ["pins/torn.json"]
+    clock.advance(LIFETIME_S + 60)
+    assert pinned_epochs(root, clock) == frozenset()
+    assert names() == []
 
 
 def test_a_store_pins_only_what_is_retained(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from actors.shells.runtime import ActorDiedError
 from actors.sources.pipeline_definition import PipelineDefinition
 from slackwater.testing.simulation.hosting.materializer import SimulatedMaterializer
 from slackwater.testing.simulation.hosting.simulated_actors import SimulatedActors
-from slackwater.testing.simulation.hosting.simulated_runtime import SimulatedRuntime
+from slackwater.testing.simulation.hosting.simulated_runtime import SimulatedActor, SimulatedRuntime
 from slackwater.testing.simulation.world.schedule import Life
 from state.errors import RunFailedError
 
@@ -36,10 +37,10 @@ class SimulatedAttempt(Life):
         views = {view.name: view.sources for view in process.views}
         self.definition: PipelineDefinition = replace(self.world.definition, views=views)
         self.actors = SimulatedActors(self)
-        self.coordinator = self.actors.coordinator
+        self.coordinator: SimulatedActor[CoordinatorShell] = self.actors.coordinator
         self.runtime = SimulatedRuntime(self, self.world)
         self.materializer: SimulatedMaterializer | None = None
-        self.state = RunState(
+        self.state: RunState = RunState(
             version=0, phase="starting", term=0, epoch=plan.so_far.epoch, epochs=plan.so_far.epochs,
             totals=plan.so_far.counts,
         )  # fmt: skip
@@ -48,11 +49,6 @@ class SimulatedAttempt(Life):
     def is_running(self) -> bool:
         """True while mutations and marks are understood."""
         return self.materializer is not None
-
-    @property
-    def schemas(self) -> frozenset[str]:
-        """The sources whose schema is decided, as far as the process has heard."""
-        return frozenset(self.state.schemas)
 
     def start(self) -> None:
         """Takes the root over, recovers, and follows the flow to its end."""
@@ -66,6 +62,12 @@ class SimulatedAttempt(Life):
             if actor is self.materializer:
                 self.on_failure(RunFailedError("the Spark session has died"))
 
+    def lose_node(self, names: Iterable[str]) -> None:
+        """A node dies with some actors, all at once."""
+        for actor in [self.actors.by_name.get(name) for name in names]:
+            if isinstance(actor, SimulatedActor) and actor.alive:
+                actor.end_with_node()
+
     def on_failure(self, error: Exception) -> None:
         """The process hears at some moment that the attempt has failed."""
         self.world.schedule.soon(self, self.process.on_failure, self, error)
@@ -74,7 +76,7 @@ class SimulatedAttempt(Life):
         try:
             await self._follow()
         except ActorDiedError as error:
-            self.process.on_failure(self, RunFailedError(f"the coordinator died: {error.cause}"))
+            self.process.on_failure(self, error.ending("the coordinator died"))
         except Exception as error:
             self.process.on_failure(self, error)
 
@@ -84,15 +86,20 @@ class SimulatedAttempt(Life):
         self.state = await call(coordinator, CoordinatorShell.watch, -1, 0)
         self.materializer = SimulatedMaterializer(self, recovered)
         self.actors.by_name[self.materializer.name] = self.materializer
-        self.materializer.look_soon()
+        self.materializer.turn_soon()
         self.process.on_started(self)
         while self.state.phase != "stopped":
             before = self.state
             self.state = (await call(coordinator, CoordinatorShell.watch, before.version, before.epoch)).after(before)
             if self.state.failure is not None:
                 raise self.state.failure
-            if self.state.schemas.keys() != before.schemas.keys() or self.state.epoch != before.epoch:
-                self.materializer.look_soon()
+            if _seen_by_loop(self.state) != _seen_by_loop(before):
+                self.materializer.turn_soon()
             self.process.on_state(self)
         await call(coordinator, CoordinatorShell.join)
         self.process.on_stopped(self)
+
+
+def _seen_by_loop(state: RunState) -> tuple[object, ...]:
+    """The part of a state that gives the materializer's loop work, or lets it begin work."""
+    return state.schemas, state.epoch, state.files_in_flight > 0

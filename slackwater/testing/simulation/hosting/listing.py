@@ -14,11 +14,11 @@ from actors.notifications.message_tracker import QueueDepth, QueueMessage
 from actors.objects.listing_page import ListingPage
 from actors.sources.path_filter import PathFilter
 from slackwater.testing.simulation.hosting.simulated_runtime import SimulatedRuntime
-from slackwater.testing.simulation.world.bucket import Bucket
+from slackwater.testing.simulation.world.bucket import Bucket, Gap
 from slackwater.testing.simulation.world.event_queue import BUCKET, POLLERS, VISIBILITY_S, EventQueue
 
 if TYPE_CHECKING:
-    from slackwater.testing.simulation.world_of_story import World
+    from slackwater.testing.simulation.simulated_world import World
 
 _MOST_MESSAGES = 30
 
@@ -34,12 +34,13 @@ class SimulatedPages:
     def __init__(self, bucket: Bucket, source: str) -> None:
         self._bucket, self._source = bucket, source
         self._after: str | None = None
+        self._gap: Gap | None = None
 
     def begin(self) -> None:
-        self._after = None
+        self._after, self._gap = None, self._bucket.begin_listing(self._source)
 
     def read(self, most: int) -> ListingPage | None:
-        page = self._bucket.page(self._source, self._after)
+        page = self._bucket.page(self._source, self._after, self._gap)
         if page is not None:
             self._after = page.paths[-1] if page.paths else ""
         return page
@@ -99,4 +100,4 @@ class SimulatedEvents:
 
     def _delete(self, messages: Sequence[QueueMessage]) -> None:
         for message_id, change in self._queue.delete(messages):
-            self._world.promises.on_deleted(self._queue.url, message_id, change)
+            self._world.promises.on_message_deleted(self._queue.url, message_id, change)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from actors.coordination.caught_up import FIRST_MARK
 from actors.files import FileVersion, PathKey
-from actors.protocol.barrier import Mutation, Pause, Resume, Stop
+from actors.protocol.barrier import AllowRemovals, Mutation, Pause, Resume, Stop
 from actors.protocol.run_state import RunState
 from actors.recovery.attempt_plan import AttemptPlan, RunTotals
 from actors.recovery.recovery_policy import RecoveryPolicy
@@ -16,7 +17,7 @@ from slackwater.testing.simulation.hosting.simulated_runtime import judge
 from slackwater.testing.simulation.world.schedule import Life
 
 if TYPE_CHECKING:
-    from slackwater.testing.simulation.world_of_story import World
+    from slackwater.testing.simulation.simulated_world import World
 
 _SPARK_START_S = 5.0
 _NEXT_ATTEMPT = 1 << 62
@@ -45,8 +46,8 @@ class SimulatedProcess(Life):
         self._state = RunState(version=0, phase="starting", term=0, epoch=0)
         self._paused = self._is_pausing = False
         self.is_stopping = False
-        self._mark = 1
-        self._marked = world.bucket.present()
+        self._mark = FIRST_MARK
+        self._marked, self._gaps = world.bucket.present(), len(world.bucket.gaps)
         self.attempt: SimulatedAttempt | None = None
         self.spark_is_up = False
         self.failure: Exception | None = None
@@ -74,6 +75,16 @@ class SimulatedProcess(Life):
         if attempt is not None and attempt.is_running:
             attempt.runtime.tell_now(attempt.coordinator, CoordinatorShell.rescale, *bounds)
 
+    def allow_removals(self) -> None:
+        """Lets the files go whose removal is paused."""
+        self.world.promises.on_removals_allowed()
+        self._request(AllowRemovals(frozenset(source.name for source in self.world.definition.sources)))
+
+    @property
+    def paused_removals(self) -> frozenset[tuple[str, int]]:
+        """The sources whose removals are paused, each with the number of its listings."""
+        return frozenset((each.source, each.listings) for each in self._state.lists if each.paused_removals)
+
     def stop(self) -> None:
         """Ends the run after a last epoch."""
         self.is_stopping = True
@@ -83,10 +94,14 @@ class SimulatedProcess(Life):
 
     def new_mark(self) -> None:
         """Makes a new mark for `caught_up`: a listing that begins after this call."""
-        self._marked = self.world.bucket.present()
+        self._marked, self._gaps = self.world.bucket.present(), len(self.world.bucket.gaps)
         attempt = self.attempt
-        is_heard = attempt is not None and attempt.is_running and attempt.alive and attempt.coordinator.alive
-        self._mark = _new_mark(attempt) if attempt is not None and is_heard else _NEXT_ATTEMPT
+        if attempt is None:
+            self._mark = FIRST_MARK
+        elif attempt.alive and attempt.coordinator.alive:
+            self._mark = attempt.runtime.answer_now(attempt.coordinator, CoordinatorShell.mark)
+        else:
+            self._mark = _NEXT_ATTEMPT
 
     @property
     def caught_up(self) -> bool:
@@ -95,9 +110,15 @@ class SimulatedProcess(Life):
 
     @property
     def marked_objects(self) -> dict[PathKey, FileVersion]:
-        """The objects of the mark that are still in the bucket and do not wait for another source's schema."""
+        """The objects of the mark that are still in the bucket and that a listing or an event has told.
+
+        Those of a source that waits for another one's schema are left out.
+        """
         present = self.world.bucket.still_present(self._marked)
         untold = self.world.bucket.untold()
+        # With a queue, only the next listing shows what was there before the queue and what a listing has lacked.
+        gaps = self.world.bucket.gaps[0 if self.world.queues else self._gaps :]
+        untold |= {path for path in present if any(path[0] == name and gap.lacks(path[1]) for name, gap in gaps)}
         return {
             path: file for path, file in present.items() if path[0] not in self._state.closed and path not in untold
         }
@@ -112,8 +133,6 @@ class SimulatedProcess(Life):
     def on_started(self, attempt: SimulatedAttempt) -> None:
         """The attempt understands requests; it begins with the earlier ones of the user."""
         self._publish(attempt.state)
-        if self._mark == _NEXT_ATTEMPT:
-            self._mark = _new_mark(attempt)
         if self.is_stopping:
             self._request(Stop())
         elif self._paused:
@@ -126,7 +145,8 @@ class SimulatedProcess(Life):
     def on_stopped(self, attempt: SimulatedAttempt) -> None:
         """The attempt is over, and every tag is moved."""
         self.stopped = True
-        self.world.promises.on_stopped(self.name, attempt.state)
+        assert attempt.materializer is not None, "it has stopped gracefully"
+        self.world.promises.on_stopped(self.name, attempt.state, attempt.materializer.written_views)
         self.end()
 
     def on_failure(self, attempt: SimulatedAttempt, error: Exception) -> None:
@@ -134,7 +154,8 @@ class SimulatedProcess(Life):
         if not attempt.alive:
             return
         judge(error, attempt.name)
-        self._publish(attempt.state)
+        if attempt.is_running:
+            self._publish(attempt.state)
         attempt.end()
         self.attempt = None
         state = self._state
@@ -143,7 +164,10 @@ class SimulatedProcess(Life):
             self.failure = error
             self.end()
             return
-        self._mark, self._state = 1, replace(state, reached_mark=0)
+        self._mark, self._state = (
+            FIRST_MARK,
+            replace(state, reached_mark=0, files_at_once=following.files_at_once, suspects={}),
+        )
         self._plan = replace(
             self._plan,
             number=self._plan.number + 1,
@@ -178,9 +202,4 @@ class SimulatedProcess(Life):
     def _spark_started(self) -> None:
         self.spark_is_up = True
         if self.attempt is not None and self.attempt.materializer is not None:
-            self.attempt.materializer.look_soon()
-
-
-def _new_mark(attempt: SimulatedAttempt) -> int:
-    """Makes a mark at a coordinator that lives."""
-    return attempt.runtime.answer_now(attempt.coordinator, CoordinatorShell.mark)
+            self.attempt.materializer.turn_soon()

@@ -23,7 +23,7 @@ from slackwater.testing.simulation.world.interruptions import Killed
 from slackwater.testing.simulation.world.simulated_root import SimulatedRoot
 
 if TYPE_CHECKING:
-    from slackwater.testing.simulation.world_of_story import World
+    from slackwater.testing.simulation.simulated_world import World
 
 _NUM_COLUMNS = 3
 
@@ -71,6 +71,7 @@ class SimulatedFile:
 
     def infer_schema(self) -> pa.Schema:
         content = self._requested()
+        self._survive(content, 0, 1)
         if content.rows == 0:
             raise EmptyFile(f"{self._file.path} is empty")
         if content.bad_row == 0:
@@ -88,7 +89,8 @@ class SimulatedFile:
             raise UnreadableFile(f"row {start + 1}: not a number")
         piece_rows = max(1, self._world.definition.fetch.piece_bytes // ROW_BYTES)
         end = min(start + self._world.random.randint(1, piece_rows), content.readable_rows)
-        rows = content.records((self._file.source, self._file.path, self._file.version), start, end)
+        self._survive(content, start, end)
+        rows = content.records((self._file.source, self._file.path, self._file.version), start, end, schema.names)
         self._row = end
         self._bytes += rows.table.nbytes
         return rows, end == content.rows
@@ -103,11 +105,13 @@ class SimulatedFile:
 
     def _requested(self) -> Content:
         self._requests += 1
-        content = self._world.bucket.read(self._file)
-        if content.kills == "fetch":
+        return self._world.bucket.read(self._file)
+
+    def _survive(self, content: Content, start: int, end: int) -> None:
+        """Ends the actor if one of the rows from `start` to `end` (exclusive) kills."""
+        if content.kills_in("fetch", start, end):
             self._kill()
             raise Killed
-        return content
 
 
 class SimulatedBlocks:
@@ -124,7 +128,7 @@ class SimulatedBlocks:
 
     def put(self, block: EmitBlock, columns: frozenset[str] | None) -> tuple[Block, Callable[[], StoredBlock] | None]:
         rows = FileRows.joined(block.tables)
-        message = Block(self._name, block.source, rows, block.rows, block.nbytes)
+        message = Block(self._name, block.source, rows, block.rows, block.nbytes, rows.column_names)
         store = partial(self._store, block.source, rows) if block.source in self._stored else None
         return message, store
 
@@ -134,4 +138,5 @@ class SimulatedBlocks:
 
     def _store(self, source: str, rows: FileRows) -> StoredBlock:
         path = self._stored[source]
-        return StoredBlock(path, SCHEMA, (self._root.stage_rows(path, rows.spans),))
+        schema = pa.schema([(name, pa.int64()) for name in rows.column_names])
+        return StoredBlock(path, schema, (self._root.stage_rows(path, rows.spans),))

@@ -18,7 +18,7 @@ from state.clock import Clock
 from state.errors import ProtocolError, SlackwaterError
 
 if TYPE_CHECKING:
-    from slackwater.testing.simulation.world_of_story import World
+    from slackwater.testing.simulation.simulated_world import World
 
 _AT_ONCE = 0.5
 _REPORTS_LATE = 0.25
@@ -44,13 +44,23 @@ class SimulatedActor(Life, Actor[_Shell]):
         super().__init__(name, within)
         self.runtime = SimulatedRuntime(self, world)
         self.unanswered: list[_Waiting[Any]] = []
+        self._node_lost = False
 
     def end(self) -> None:
         """Those that wait for an answer of the actor hear that it is dead."""
         super().end()
         unanswered, self.unanswered = self.unanswered, []
         for each in unanswered:
-            each.fail(ActorDiedError("killed"))
+            each.fail(self.death())
+
+    def end_with_node(self) -> None:
+        """Ends it because its node is gone."""
+        self._node_lost = True
+        self.end()
+
+    def death(self) -> ActorDiedError:
+        """The error of a call to the dead actor."""
+        return ActorDiedError("killed", node_lost=self._node_lost)
 
 
 class SimulatedRuntime:
@@ -62,6 +72,7 @@ class SimulatedRuntime:
     """
 
     report_every_s = 0.0
+    staged_from_bytes = 4 << 20
     # Between actors that live nothing is lost, however late it comes.
     lost_after_s = float("inf")
 
@@ -69,6 +80,7 @@ class SimulatedRuntime:
         self._life, self._world, self._schedule = life, world, world.schedule
         self.clock: Clock = world.clock
         self.log: Log = _Silence()
+        self.on_lost: Callable[[Exception], None] = self.on_failure  # nothing is
 
     def tell(
         self,
@@ -96,7 +108,7 @@ class SimulatedRuntime:
         """The answer of a method that awaits nothing."""
         assert isinstance(actor, SimulatedActor)
         if not actor.alive:
-            raise ActorDiedError("killed")
+            raise actor.death()
         try:
             getattr(actor.shell, method.__name__)().send(None)
         except StopIteration as end:
@@ -300,7 +312,7 @@ async def _arrive(
         actor.unanswered.append(answer)
         actor.runtime.act(_answered, actor, answer, work, *arguments)
     else:
-        answer.fail(ActorDiedError("killed"))
+        answer.fail(actor.death())
 
 
 async def _answered(

@@ -1,9 +1,27 @@
-"""Promises: the checks of a simulated store at every version, against a model of the views.
+"""Promises: the checks of a simulated store at each of its versions, against the bucket and models of the views.
 
-    the disk, the bucket, the ledger ──► Promises (G1 to G6, order, liveness) ──► PromiseBroken
-    ModelView: the rows of a view by the ledger, and the model of a backfill
+    each version of the store ──► Promises
+        epoch_checker.py          EpochChecker         terms, epochs, their records and retention           G2 G3 G5
+               │ the new epoch record
+        quarantine_checker.py     QuarantineChecker    bad records                                          G6
+        transition_checker.py     TransitionChecker    ledger and queue, compared with the last version     G3 G4
+        removal_checker.py        RemovalChecker       files that count as gone, against the bucket          G4
+        file_checker.py           FileChecker          ledger, queue and `seen`                             G1 G4
+        reading_order_checker.py  ReadingOrderChecker  the files of sources with an order                   order
+               │ the ingested rows of each file
+        view_checker.py           ViewChecker          views, backfills, stored rows, tags                  G1 G2 G3
+    each report of a run ───────► Promises
+        run_checker.py            RunChecker           its state and totals, caught up, deleted messages    G3 G4 G6
 
-Invariants: a promise is judged on the disk, not by the words of an actor; every committed version is judged once.
+    file_tables.py, ingested_rows.py    FileTables, IngestedRows: the values that the checkers pass on
+    model_view.py                       ModelView: the rows of a view, computed without Spark
+    backfill_history.py                 history_of: the rows that were ingested before a backfill
+    backlog.py                          Backlog: differences between bucket and store, for the end of a story
 
-Face: `Promises`, `ModelView` and its kinds.
+The ids of the promises stand in `docs/design/simulation.md`.
+
+Invariants: each version of the store is checked once; a report of a run is compared with the store.  The state of a
+checker is private; data flows from epochs to files to views, as arguments.
+
+Face: `Promises`, `Backlog`, `FileTables`, `ModelView` and its kinds, `history_of`.
 """

@@ -1,4 +1,4 @@
-"""Stories that nobody wrote: out of a seed."""
+"""Random stories, each from a seed."""
 
 from __future__ import annotations
 
@@ -14,12 +14,16 @@ from slackwater.testing.simulation.stories.steps import (
     CLOCK,
     COMMIT,
     CRASH,
+    DEATH,
     EVENTS,
     FREEZE,
     KILL,
+    NODE,
     PAUSE,
+    RECOVERED,
     RESCALE,
     RESUME,
+    ROWS,
     SECONDS,
     SILENCE,
     START,
@@ -30,6 +34,7 @@ from slackwater.testing.simulation.stories.steps import (
     Step,
     back,
     file,
+    hide,
     refuse,
     vanish,
 )
@@ -38,7 +43,7 @@ if TYPE_CHECKING:
     from random import Random  # noqa: TID251 - as an argument
 
 _PATHS = "abcdef"
-_RESCALED = 0.35
+_RESCALED, _BACKFILLED, _DYING, _HIDDEN = 0.35, 0.5, 0.06, 0.25
 _NUMBERS_OF_FETCHERS = (1, 1, 2, 3, 4, 7, 16)
 _FETCHERS_NAMED = 6
 _NOBODY_DIES = 0.5
@@ -102,7 +107,97 @@ class RandomStory:
         if random.random() < 0.15:
             scenario = replace(scenario, order=pick(("name", "last_modified")))
         # Last of all: what comes before is the same with it and without.
-        return self._rescaled(scenario) if random.random() < _RESCALED else scenario
+        if random.random() < _RESCALED:
+            scenario = self._rescaled(scenario)
+        if scenario.backfill and random.random() < _BACKFILLED:
+            scenario = self._backfilled(scenario)
+        if random.random() < _DYING:
+            return self._dying(scenario)
+        return self._hidden(scenario) if random.random() < _HIDDEN else scenario
+
+    def _hidden(self, scenario: Scenario) -> Scenario:
+        """The same with listings that lack files which are there, and with removals that pause more often.
+
+        One listing may lack what it likes.  If several may do so, every removal waits for the user, or all files are
+        lacking.
+        """
+        random, steps = self._random, list(scenario.story)
+        some = tuple(sorted(random.sample(_PATHS, random.randint(1, 4))))
+        if scenario.on_change != "replace":
+            added = [hide(*random.choice(((), some)))]
+        elif random.random() < 0.5:
+            scenario = replace(scenario, max_removed_share=0.0, max_removed_files=0)
+            added = [hide(*random.choice(((), some)), listings=random.choice((1, 2, 3, 6)))]
+        elif scenario.notifications:
+            # A file that an event names is known, and no listing has shown it: not all files are lacking.
+            scenario = replace(scenario, max_removed_share=random.choice((0.2, 0.5)), max_removed_files=0)
+            added = [hide(*random.choice(((), some)))]
+        else:
+            added = [hide(listings=random.choice((1, 2, 3, 6)))]
+        first = steps.index(START) + 1 if START in steps else 0
+        at = random.randint(first, len(steps))
+        steps[at:at] = [*added, *self._wait(), SECONDS(2.5 * scenario.listing_s)]
+        return replace(scenario, story=tuple(steps))
+
+    def _backfilled(self, scenario: Scenario) -> Scenario:
+        """The same with a process that declares the further view, and ends while that gets its history."""
+        random, steps = self._random, list(scenario.story)
+        deaths = CRASH(MATERIALIZER), CRASH(COORDINATOR), AT("after view", KILL), AT("before commit", KILL)
+        ends = [*([death] for death in deaths), [STOP, STOPPED]]
+        added = [BARRIER, START]
+        for _ in range(random.choice((0, 1, 1, 2))):
+            added += [*[BARRIER] * random.choice((1, 1, 2)), *random.choice(ends)]
+            added += [*self._wait(), *(self._put() for _ in range(random.choice((0, 0, 1)))), START]
+        at = random.randint(steps.index(START) + 1 if START in steps else len(steps), len(steps))
+        steps[at:at] = added
+        return replace(scenario, story=tuple(steps))
+
+    def _dying(self, scenario: Scenario) -> Scenario:
+        """The same with a large file, and with deaths of actors and nodes, or a file that kills and deaths of nodes.
+
+        Deaths of actors that a file has no part in, and a file that kills, together accuse the wrong one.
+        """
+        random, steps = self._random, [step for step in scenario.story if not _is_death(step)]
+        large = f"{self._sources[0]}/large" if len(self._sources) > 1 else "large"
+        added = [file(large, rows=random.choice((20, 40, 60)))]
+        has_killer = self._killers > 0
+        if random.random() < 0.4 and self._killers < _MOST_KILLERS:
+            has_killer = True
+            rows = random.choice((2, 5, 12))
+            kills, kill_row = random.choice(("fetch", "spark")), random.randrange(rows)
+            added.append(file(self._path(), rows=rows, kills=kills, kill_row=kill_row))
+        random.shuffle(added)
+        losses = 1.0 if has_killer else random.choice((0.0, 0.5, 1.0))
+        if not has_killer:
+            # Without rows between them, so that the next attempts are careful.
+            added += [ROWS, self._death_of_reader(), RECOVERED, self._death_of_reader(), RECOVERED]
+        for _ in range(random.choice((4, 8))):
+            if random.random() < losses:
+                added += [EVENTS(random.choice((5, 10, 20))), self._loss_of_node(), RECOVERED]
+            else:
+                added += [ROWS, self._death_of_reader(), RECOVERED]
+        # Files from before are done: deaths may come three times without rows of one that waits beside the large one.
+        at = steps.index(START) + 1 if START in steps else len(steps)
+        steps[at:at] = [*(() if START in steps else (START,)), CAUGHT_UP, *added]
+        return replace(
+            scenario,
+            story=tuple(steps),
+            epoch_rows=random.choice((2, 5)),
+            credit_rows=3,
+            piece_rows=random.choice((1, 3)),
+        )
+
+    def _loss_of_node(self) -> Step:
+        random = self._random
+        return NODE(*random.sample((*self._fetch_actors, DISPATCHER, MERGER, COORDINATOR), random.randint(1, 3)))
+
+    def _death_of_reader(self) -> Step:
+        """The death of an actor that a file could have killed."""
+        return DEATH(self._random.choice((*self._fetch_actors, COORDINATOR, MATERIALIZER)))
+
+    @property
+    def _fetch_actors(self) -> list[str]:
+        return [f"fetch-{index}" for index in range(self._fetchers)]
 
     def _rescaled(self, scenario: Scenario) -> Scenario:
         """The same with more files, and other numbers of fetch actors on the way, some of which die of it."""
@@ -231,3 +326,8 @@ class RandomStory:
         if kind < 0.85:
             return AT("before read", step)
         return AT(f"{random.choice(self._actors)} collects", step)
+
+
+def _is_death(step: Step) -> bool:
+    """True for a death that does not ask whether rows were committed since the last one."""
+    return "CRASH(" in repr(step)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
+from actors.files import ReadingOrder
+from actors.sources.source import OnChange
+
 if TYPE_CHECKING:
     from slackwater.testing.simulation.stories.steps import Step
 
@@ -30,6 +33,7 @@ class Scenario:
         files_waiting: the list budget.
         keep_epochs: how many epochs stay readable; None for all, and then there is no upkeep at all.
         on_change: what the sources do with files that have changed: `ignore`, `append` or `replace`.
+        max_removed_share, max_removed_files: how many files may go at once, if the sources replace.
         adds_columns: whether the files have columns that their sources get when they are found.
         clock_stands: whether the wall clock stands still, as a coarse one does for a while.
         materialize: whether the rows of the sources are kept, too; they are if changed files are replaced.
@@ -54,12 +58,14 @@ class Scenario:
     concurrency: int = 4
     files_waiting: int = 8
     keep_epochs: int | None = None
-    on_change: str = "ignore"
+    on_change: OnChange = "ignore"
+    max_removed_share: float = 0.2
+    max_removed_files: int = 100
     adds_columns: bool = False
     clock_stands: bool = False
     materialize: bool = False
     backfill: bool = False
-    order: str | None = None
+    order: ReadingOrder | None = None
     notifications: bool = False
     loses_events: bool = False
     patience_s: float = 10.0

@@ -16,9 +16,10 @@ from state.errors import SettingsError
 
 if TYPE_CHECKING:
     from slackwater.testing.simulation.hosting.process import SimulatedProcess
-    from slackwater.testing.simulation.world_of_story import World
+    from slackwater.testing.simulation.simulated_world import World
 
 _SOFT_EVENTS, _SOFT_PAUSES, _HARD_EVENTS = 300, 4, 40_000
+_LONG_EVENTS, _LONG_PAUSES = 1_000, 30
 _RESTARTS = 3
 
 
@@ -31,12 +32,14 @@ class Wait:
         events: so many things may happen before.
         pauses: so often there may be nothing to do before.
         otherwise: what is wrong if it does not come; without it the story goes on all the same.
+        is_patient: whether an operation that is interrupted continues when nothing else is under way.
     """
 
     is_over: Callable[[], bool]
     events: int = _SOFT_EVENTS
     pauses: int = _SOFT_PAUSES
     otherwise: str | None = None
+    is_patient: bool = False
 
 
 @dataclass(frozen=True, repr=False)
@@ -59,7 +62,13 @@ class Step:
 
 
 def file(
-    path: str, *, rows: int = 3, bad: Sequence[int] = (), bad_row: int | None = None, kills: str | None = None
+    path: str,
+    *,
+    rows: int = 3,
+    bad: Sequence[int] = (),
+    bad_row: int | None = None,
+    kills: str | None = None,
+    kill_row: int = 0,
 ) -> Step:
     """A file appears, or is written anew.
 
@@ -69,14 +78,16 @@ def file(
         bad: rows that do not fit.
         bad_row: from this row on it cannot be read.
         kills: `"fetch"` or `"spark"`: who dies of reading it.
+        kill_row: the row that kills.
     """
     more = f", bad={tuple(bad)}" if bad else ""
     more += "" if bad_row is None else f", bad_row={bad_row}"
     more += "" if kills is None else f", kills={kills!r}"
+    more += f", kill_row={kill_row}" if kill_row else ""
     return Step(
         f"file({path!r}, rows={rows}{more})",
         lambda world: world.bucket.put(
-            *world.path_of(path), Content(rows, bad_row, kills, frozenset(bad)), world.clock.now()
+            *world.path_of(path), Content(rows, bad_row, kills, frozenset(bad), kill_row), world.clock.now()
         ),
     )
 
@@ -96,6 +107,17 @@ def refuse(requests: int) -> Step:
     return Step(f"refuse({requests})", lambda world: world.bucket.refuse(requests))
 
 
+def hide(*paths: str, listings: int = 1) -> Step:
+    """The next listings lack these files of the first source, or all of them; they are there all the same."""
+    more = "" if listings == 1 else f"listings={listings}"
+    text = ", ".join([*map(repr, paths), *([more] if more else [])])
+
+    def begin(world: World) -> None:
+        world.bucket.hide(world.definition.sources[0].name, frozenset(paths), listings)
+
+    return Step(f"hide({text})", begin)
+
+
 # -- deaths --------------------------------------------------------------------------------------------------------
 
 
@@ -108,6 +130,30 @@ def CRASH(actor: str) -> Step:
             process.attempt.crash(actor)
 
     return Step(f"CRASH({actor!r})", begin)
+
+
+def DEATH(actor: str) -> Step:
+    """An actor dies of something that is no file, unless no row was committed since the last two such deaths.
+
+    A third one could be that of a file that kills, which nothing tells apart.
+    """
+
+    def begin(world: World) -> None:
+        if world.deaths.is_harmless(world.promises.rows):
+            CRASH(actor).begin(world)
+
+    return Step(f"DEATH({actor!r})", begin)
+
+
+def NODE(*actors: str) -> Step:
+    """A node dies with these actors, all at once."""
+
+    def begin(world: World) -> None:
+        process = _running(world)
+        if process is not None and process.attempt is not None:
+            process.attempt.lose_node(actors)
+
+    return Step(f"NODE({', '.join(map(repr, actors))})", begin)
 
 
 def _kill(world: World) -> None:
@@ -127,7 +173,7 @@ START = Step("START", lambda world: world.start_process())
 FREEZE = Step("FREEZE", _freeze)
 """The process stands still, at whatever it is doing, until `THAW`."""
 THAW = Step("THAW", lambda world: world.thaw())
-"""Whoever was frozen goes on."""
+"""The frozen process goes on."""
 
 
 # -- the root ------------------------------------------------------------------------------------------------------
@@ -166,6 +212,8 @@ PAUSE = _request("PAUSE", lambda process: process.pause())
 """The user pauses the pipeline."""
 RESUME = _request("RESUME", lambda process: process.resume())
 """The user lets it go on."""
+ALLOW = _request("ALLOW", lambda process: process.allow_removals())
+"""The user lets the files go whose removal is paused."""
 STOP = _request("STOP", lambda process: process.stop())
 """The user stops it; `STOPPED` waits for the end."""
 
@@ -217,6 +265,24 @@ def _barrier(world: World) -> Wait:
     return Wait(lambda: world.promises.epochs > epochs)
 
 
+def _rows(world: World) -> Wait:
+    rows = world.promises.rows
+    return Wait(lambda: world.promises.rows > rows, _LONG_EVENTS, _LONG_PAUSES, is_patient=True)
+
+
+def _recovered(world: World) -> Wait:
+    process = _running(world)
+    attempt = None if process is None else process.attempt
+
+    def is_over() -> bool:
+        process = _running(world)
+        if process is None:
+            return True
+        return process.attempt is not None and process.attempt is not attempt and process.attempt.is_running
+
+    return Wait(is_over, _LONG_EVENTS, _LONG_PAUSES, is_patient=True)
+
+
 def _stopped(world: World) -> Wait:
     process = world.process
     if process is None or process.frozen or not process.is_stopping:
@@ -225,14 +291,14 @@ def _stopped(world: World) -> Wait:
 
 
 def _settled(world: World) -> Wait:
-    return _caught_up(world, is_settled=True) if world.promises.has_vanished else Wait(lambda: True)
+    return _caught_up(world, is_settled=True) if world.backlog.has_vanished else Wait(lambda: True)
 
 
 def _found(world: World) -> Wait:
     process = _running(world)
     closed: frozenset[str] = frozenset() if process is None else process.closed
     return Wait(
-        lambda: not (world.queues and world.promises.not_found(closed)) and not world.promises.not_in_views(closed),
+        lambda: not (world.queues and world.backlog.undiscovered(closed)) and not world.backlog.removed(closed),
         _HARD_EVENTS,
         _HARD_EVENTS,
         "what is there is not known, or its rows are not",
@@ -242,8 +308,20 @@ def _found(world: World) -> Wait:
 def _noted(world: World) -> Wait:
     process = _running(world)
     closed: frozenset[str] = frozenset() if process is None else process.closed
+    asked: set[tuple[str, int]] = set()
+
+    def is_over() -> bool:
+        if not world.backlog.not_noted_gone(closed):
+            return True
+        running = _running(world)
+        if running is not None and (paused := running.paused_removals - asked):
+            # The user reads the status, and sees that the files were deleted.
+            asked.update(paused)
+            running.allow_removals()
+        return False
+
     return Wait(
-        lambda: not world.promises.not_noted(closed),
+        is_over,
         _HARD_EVENTS,
         _HARD_EVENTS,
         "what is gone is not noted",
@@ -279,8 +357,12 @@ def _caught_up(world: World, *, is_settled: bool = False) -> Wait:
 
 BARRIER = Step("BARRIER", _barrier)
 """The next epoch is committed, unless none comes."""
+ROWS = Step("ROWS", _rows)
+"""The next rows are committed, unless none come."""
+RECOVERED = Step("RECOVERED", _recovered)
+"""The next attempt runs, unless none begins."""
 CAUGHT_UP = Step("CAUGHT_UP", _caught_up)
-"""Everything that is in the bucket now is finished; for that, a process runs, and nobody is paused or frozen."""
+"""Everything that is in the bucket now is finished; for that, a process runs, and is neither paused nor frozen."""
 SETTLED = Step("SETTLED", _settled)
 """The same once more, if anything has vanished: word of that was on its way then, and has come."""
 FOUND = Step("FOUND", _found)

@@ -5,5 +5,5 @@
 
 Invariants: chance comes from the seed alone; time passes only by the schedule.
 
-Face: every module; `world_of_story` builds a world for a scenario.
+Face: every module; `simulated_world` builds a world for a scenario.
 """

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -26,28 +27,34 @@ class Content:
         bad_row: from this row on the file cannot be read.
         kills: the victim of reading it: `fetch` or `spark`.
         bad_records: rows that do not fit.
+        kill_row: the row that kills.
     """
 
     rows: int
     bad_row: int | None = None
     kills: str | None = None
     bad_records: frozenset[int] = frozenset()
+    kill_row: int = 0
 
     @property
     def readable_rows(self) -> int:
         """Number of rows before the first that cannot be read."""
         return self.rows if self.bad_row is None else min(self.bad_row, self.rows)
 
+    def kills_in(self, victim: str, start: int, end: int) -> bool:
+        """True if reading the rows `start` to `end` (exclusive) ends the victim."""
+        return self.kills == victim and start <= self.kill_row < end
+
     def good_rows(self, end: int) -> tuple[int, ...]:
         """The rows before `end` that fit."""
         return tuple(row for row in range(end) if row not in self.bad_records)
 
-    def records(self, file: FileKey, start: int, end: int) -> Rows:
-        """The rows `start` to `end` (exclusive), as a reader yields them."""
+    def records(self, file: FileKey, start: int, end: int, columns: Sequence[str]) -> Rows:
+        """The rows `start` to `end` (exclusive), as a reader yields them with some columns."""
         bad = tuple(BadRecord(row, b"x", "not a number") for row in sorted(self.bad_records) if start <= row < end)
         borders = [start - 1, *(each.row for each in bad), end]
         spans = (Span(file, before + 1, after) for before, after in itertools.pairwise(borders))
-        return Rows(FileRows(tuple(span for span in spans if span.start < span.end)), start, bad)
+        return Rows(FileRows(tuple(span for span in spans if span.start < span.end), columns), start, bad)
 
 
 @dataclass(frozen=True)
@@ -57,6 +64,21 @@ class StoredObject:
     file: FileVersion
     content: Content
     since: int
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Objects that a listing lacks although they are there: as of an unmounted disk, or a wrong answer.
+
+    Args:
+        paths: the paths of its source; empty for all of them.
+    """
+
+    paths: frozenset[str] = frozenset()
+
+    def lacks(self, path: str) -> bool:
+        """Whether the listing lacks an object."""
+        return not self.paths or path in self.paths
 
 
 class Bucket:
@@ -79,6 +101,9 @@ class Bucket:
         self.history: dict[PathKey, list[tuple[int, bytes | None]]] = {}
         self.contents: dict[FileKey, Content] = {}
         self.refusals = 0
+        self._gaps: dict[str, deque[Gap]] = {}
+        # What listings have lacked so far.
+        self.gaps: list[tuple[str, Gap]] = []
 
     def put(self, source: str, path: str, content: Content, now: datetime) -> None:
         """An object appears, or becomes another one."""
@@ -121,14 +146,38 @@ class Bucket:
         """Answers some of the next requests with 503."""
         self.refusals += requests
 
-    def page(self, source: str, after: str | None) -> ListingPage | None:
+    def hide(self, source: str, paths: frozenset[str], listings: int) -> None:
+        """Each of the next listings of a source lacks these paths; all of them if there are none."""
+        self._gaps.setdefault(source, deque()).extend([Gap(paths)] * listings)
+
+    def show(self) -> None:
+        """Listings that begin from now on lack nothing."""
+        self._gaps.clear()
+
+    def begin_listing(self, source: str) -> Gap | None:
+        """A listing begins; returns what it lacks."""
+        gaps = self._gaps.get(source)
+        if not gaps:
+            return None
+        gap = gaps.popleft()
+        self.gaps.append((source, gap))
+        return gap
+
+    def page(self, source: str, after: str | None, gap: Gap | None = None) -> ListingPage | None:
         """The next page of a listing, as the bucket is now; None after the last.
+
+        Args:
+            source: the source that is listed.
+            after: the last path of the page before.
+            gap: what the listing lacks.
 
         Raises:
             StorageUnavailableError: the bucket has a bad moment.
         """
         self._answer(source)
         paths = sorted(path for name, path in self._objects if name == source and (after is None or path > after))
+        if gap is not None:
+            paths = [path for path in paths if not gap.lacks(path)]
         if not paths and after is not None:
             return None
         files = [self._objects[source, path].file for path in paths[: self._page_size]]

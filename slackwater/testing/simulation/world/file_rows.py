@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -26,17 +26,18 @@ class FileRows:
 
     Args:
         spans: in the order in which they were read.
+        column_names: the columns that they were read with.
     """
 
-    __slots__ = ("nbytes", "num_rows", "spans")
-    column_names = ("x",)
+    __slots__ = ("column_names", "nbytes", "num_rows", "spans")
 
-    def __init__(self, spans: tuple[Span, ...]) -> None:
-        self.spans = spans
+    def __init__(self, spans: tuple[Span, ...], column_names: Sequence[str] = SCHEMA.names) -> None:
+        self.spans, self.column_names = spans, tuple(column_names)
         self.num_rows = sum(span.end - span.start for span in spans)
         self.nbytes = ROW_BYTES * self.num_rows
 
     @classmethod
     def joined(cls, tables: Iterable[FileRows]) -> FileRows:
         """The rows of several tables, one after the other."""
-        return cls(tuple(span for table in tables for span in table.spans))
+        first, *others = tables
+        return cls(tuple(span for table in (first, *others) for span in table.spans), first.column_names)

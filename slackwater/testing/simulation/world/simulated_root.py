@@ -174,14 +174,14 @@ class SimulatedRoot(MemoryRoot):
     def delete_versions(self, path: str, versions: set[int]) -> Vacuumed:
         self.access.before("vacuum")
         gone = super().delete_versions(path, versions)
-        self.access.promises.on_vacuum()
+        self.access.promises.check_retained()
         self.access.after("vacuum")
         return gone
 
     def delete_dataset(self, path: str) -> Vacuumed:
         self.access.before("vacuum")
         gone = super().delete_dataset(path)
-        self.access.promises.on_vacuum()
+        self.access.promises.check_retained()
         self.access.after("vacuum")
         return gone
 

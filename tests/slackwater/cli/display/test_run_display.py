@@ -138,7 +138,12 @@ def test_bad_records_and_queues_have_a_line_below_everything_else() -> None:
     assert lines[-1] == "told: 4 bad records, 1,204 messages in flight, oldest 37 s, 2 poison"
     assert not any("quiet:" in line for line in lines)
     many = {f"s{number}": source(rows_bad=1) for number in range(9)}
-    assert shown(replace(running(), sources=many))[-1] == "6 other sources have bad records or messages"
+    assert shown(replace(running(), sources=many))[-1] == "6 other sources have such notes"
+
+
+def test_paused_removals_have_a_line() -> None:
+    lines = shown(replace(running(), sources={"s": source(paused_removals=1_204)}), 200)
+    assert lines[-1] == "s: removals are paused: 1,204 missing files; see `slackwater allow-removals`"
 
 
 def test_names_from_outside_cannot_move_the_cursor_or_style_the_terminal() -> None:

@@ -120,7 +120,7 @@ def test_a_terminal_shows_the_picture_of_a_run(written: WrittenRoot, run: Owners
             assert expected in text, text
         assert "\x1b[1m" in shown and not re.search(r"\x1b\[[\d;]*3[1-7]m", shown), "bold, and without colours"
         run.release()
-        assert "nobody runs here; this is what is committed" in _until(leader, "late ")
+        assert "no run is alive here; this is the last commit" in _until(leader, "late ")
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=30) == 0
     finally:

@@ -7,12 +7,12 @@ import json
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 import slackwater as sw
 from slackwater.cli.display.trace import print_trace
 from slackwater.status.trace import Trace
 from slackwater.terminal.output import Output
+from slackwater.terminal.safe_console import SafeConsole
 from state.location import Location
 from state.tables.epoch_trace import EpochTrace, Span
 from state.tables.records import EpochCounts
@@ -32,7 +32,7 @@ def trace(*spans: Span, commit_s: float | None = None) -> Trace:
 def shown(told: Trace, width: int = 100) -> list[str]:
     """The lines that a terminal gets."""
     output, stream = Output(), io.StringIO()
-    output.console = Console(file=stream, force_terminal=True, width=width, color_system=None)
+    output.console = SafeConsole(file=stream, force_terminal=True, width=width, color_system=None)
     print_trace(told, output)
     return [line.rstrip() for line in stream.getvalue().splitlines()]
 

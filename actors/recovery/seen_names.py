@@ -1,0 +1,70 @@
+"""The names that were handed on, as the store has them: each list actor gets its own, piece by piece."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from actors.files import FileKey
+from actors.listing.seen_index import SeenIndex
+from actors.listing.seen_piece import SeenLoader, SeenPiece
+from state.store.store import StateStore
+from state.tables.fingerprint import path_fingerprint, path_fingerprints
+from state.tables.row_selection import Clue
+
+_GONE_AT_ONCE = 65_536
+
+
+@dataclass(frozen=True)
+class SeenNames:
+    """The versions of the declared sources that were handed on.
+
+    Args:
+        store: a handle on the store; None without one: then no name was handed on.
+        sources: the names of the sources.
+        vanished: versions that had vanished before a row of them was read, and that are not in the queue.
+        queued: the keys of the queue: what is in it is not gone.
+    """
+
+    store: StateStore | None
+    sources: Sequence[str]
+    vanished: Sequence[FileKey] = ()
+    queued: pa.Array | None = None
+
+    def pieces(self) -> Iterator[SeenPiece]:
+        """The pieces of all sources, each read when it is needed.
+
+        Raises:
+            StorageError: the store cannot be read.
+        """
+        if self.store is None:
+            return
+        for rows in self.store.slices("seen", fields=["source", "version"]):
+            for source in self.sources:
+                own = rows.filter(pc.equal(rows["source"], source))
+                if own.num_rows:
+                    yield SeenPiece.of_columns(source, own["key"], own["version"])
+        for source in self.sources:
+            vanished = [(path_fingerprint(of, path), version) for of, path, version in self.vanished if of == source]
+            if vanished:
+                keys, versions = zip(*vanished, strict=True)
+                yield SeenPiece.of_lists(source, keys, versions, "vanished")
+        yield from self._gone(self.store)
+
+    def indexes(self) -> dict[str, SeenIndex]:
+        """Source → the index of its names."""
+        loaders = {source: SeenLoader() for source in self.sources}
+        for piece in self.pieces():
+            loaders[piece.source].add(piece)
+        return {source: loader.index() for source, loader in loaders.items()}
+
+    def _gone(self, store: StateStore) -> Iterator[SeenPiece]:
+        gone = store.scan("ledger", where=[Clue("gone_epoch", is_set=True)], fields=["source", "path", "version"])
+        gone = gone.filter(pc.invert(pc.is_in(gone["key"], value_set=self.queued)))
+        for source in self.sources:
+            for batch in gone.filter(pc.equal(gone["source"], source)).to_batches(_GONE_AT_ONCE):
+                keys = path_fingerprints(source, batch["path"])
+                yield SeenPiece.of_lists(source, keys, batch["version"].to_pylist(), "gone")

@@ -1,0 +1,73 @@
+"""The datasets of one model view, on the simulated root."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from slackwater.testing.simulation.promises.model_view import ModelView
+from slackwater.testing.simulation.world.file_rows import Span
+from slackwater.testing.simulation.world.simulated_root import SimulatedRoot
+from spark_bridge.hand_over.epoch_rows import EpochRows
+from state.tables.records import ViewVersion
+
+
+class ModelDatasets:
+    """See `spark_bridge.views.view.View`.
+
+    Args:
+        model: the view.
+        root: by the materializer's way.
+        version: the recorded version to continue from; None for a view that is not created.
+    """
+
+    num_rows = 0
+
+    def __init__(self, model: ModelView, root: SimulatedRoot, version: ViewVersion | None = None) -> None:
+        self._model, self._root, self._version = model, root, version
+
+    def create(self, epoch: int, rows: EpochRows) -> ViewVersion:
+        name, kept = self._model.name, self._model.after(None, self._spans(rows))
+        path, state_path = f"views/{name}-{epoch}.lance", f"view_state/{name}-{epoch}.lance"
+        version = self._root.commit_view(path, 0, self._model.result(kept))
+        state = (state_path, self._root.commit_view(state_path, 0, kept)) if self._model.has_state else (None, None)
+        return self._at(ViewVersion(name, path, version, *state))
+
+    def open(self, version: ViewVersion) -> None:
+        self._version = version
+
+    def apply(self, rows: EpochRows) -> ViewVersion:
+        return self._write(self._spans(rows), anew=False)
+
+    def correct(self, rows: Any) -> ViewVersion:
+        """Computes the view again.
+
+        Args:
+            rows: `EpochRows`: all rows of its sources, with the corrections.
+        """
+        return self._write(self._spans(rows), anew=True)
+
+    def tidy(self) -> bool:
+        return False
+
+    def _spans(self, rows: EpochRows) -> Iterable[Span]:
+        frames: Any = rows.frames
+        return [span for source in sorted(self._model.sources) for span in frames.get(source, ())]
+
+    def _write(self, spans: Iterable[Span], *, anew: bool) -> ViewVersion:
+        """Writes the next version: the partials first, if they are apart."""
+        before = self._version
+        assert before is not None, "it is created or opened first"
+        path, version = before.path, before.version
+        if before.state_path is None or before.state_version is None:
+            kept = self._model.after(None if anew else self._root.view_rows(path, version), spans)
+            return self._at(ViewVersion(self._model.name, path, self._root.commit_view(path, version, kept)))
+        state_path, state_version = before.state_path, before.state_version
+        kept = self._model.after(None if anew else self._root.view_rows(state_path, state_version), spans)
+        state_version = self._root.commit_view(state_path, state_version, kept)
+        version = self._root.commit_view(path, version, self._model.result(kept))
+        return self._at(ViewVersion(self._model.name, path, version, state_path, state_version))
+
+    def _at(self, version: ViewVersion) -> ViewVersion:
+        self._version = version
+        return version

@@ -1,0 +1,57 @@
+"""Differences between the bucket and the store."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+
+from actors.files import PathKey
+from slackwater.testing.simulation.promises.file_tables import FileTables, path_of
+from slackwater.testing.simulation.world.bucket import Bucket
+from state.memory.memory_disk import MemoryDisk
+from state.tables.fingerprint import path_fingerprint
+
+
+class Backlog:
+    """Differences between the bucket and the store that a run must resolve before a story ends.
+
+    `closed` names the sources that are not listed to their end; their objects do not count.
+
+    Args:
+        disk: the disk of the store.
+        bucket: the files.
+    """
+
+    def __init__(self, disk: MemoryDisk, bucket: Bucket) -> None:
+        self._disk, self._bucket = disk, bucket
+
+    @property
+    def has_vanished(self) -> bool:
+        """True if a file version counts as vanished; the message that it is back may not have arrived yet."""
+        return FileTables.latest(self._disk).has_vanished
+
+    def undiscovered(self, closed: Set[str]) -> set[PathKey]:
+        """The objects of the bucket whose version is not in `seen`."""
+        seen = FileTables.latest(self._disk).seen
+        versions = {(row["source"], key): row["version"] for key, row in seen.items()}
+        return {
+            path
+            for path, each in self._bucket.present().items()
+            if path[0] not in closed and versions.get((path[0], path_fingerprint(*path))) != each.file.version
+        }
+
+    def removed(self, closed: Set[str]) -> set[PathKey]:
+        """The objects of the bucket whose rows were removed from the views."""
+        present = {path: each.file.version for path, each in self._bucket.present().items()}
+        return {
+            path_of(row)
+            for row in FileTables.latest(self._disk).ledger.values()
+            if row["status"] == "forgotten"
+            and row["source"] not in closed
+            and present.get(path_of(row)) == row["version"]
+        }
+
+    def not_noted_gone(self, closed: Set[str]) -> set[PathKey]:
+        """The paths of the ledger that are not in the bucket, and that no row notes as gone."""
+        tables = FileTables.latest(self._disk)
+        paths = {path_of(row) for row in tables.ledger.values() if row["source"] not in closed}
+        return paths - tables.paths_noted_gone() - self._bucket.present().keys()

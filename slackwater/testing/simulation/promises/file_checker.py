@@ -1,0 +1,89 @@
+"""Checks of ledger, queue and `seen` against the bucket."""
+
+from __future__ import annotations
+
+from actors.files import FileKey
+from slackwater.testing.simulation.promise_broken import PromiseBroken
+from slackwater.testing.simulation.promises.file_tables import FileTables, file_of, path_of
+from slackwater.testing.simulation.promises.ingested_rows import IngestedRows, RowsByFile
+from slackwater.testing.simulation.world.bucket import Bucket
+from state.memory.memory_disk import Row
+from state.tables.fingerprint import path_fingerprint
+from state.tables.tables import REMOVED_STATUSES
+
+_STATUSES = ("done", "quarantined", "vanished", *REMOVED_STATUSES)
+
+
+class FileChecker:
+    """Checks that each file version is ingested once, by its content, and that every object has a row (G1, G4).
+
+    Args:
+        bucket: the files and their contents.
+    """
+
+    def __init__(self, bucket: Bucket) -> None:
+        self._bucket = bucket
+        self._ingested = IngestedRows({})
+
+    def check(self, tables: FileTables, new_rows: int) -> RowsByFile:
+        """Checks the rows of the next version of the store.
+
+        Args:
+            tables: its rows about files.
+            new_rows: the number of rows that its new epoch counts; 0 without a new epoch.
+
+        Returns:
+            The rows of each file version that the views must have.
+        """
+        ingested = self._ingested_rows(tables)
+        for row in tables.ledger.values():
+            self._check_finished(row)
+        _check_seen(tables)
+        count = ingested.count_since(self._ingested)
+        if count != new_rows:
+            raise PromiseBroken("G4", f"{count} rows were ingested, the epoch counts {new_rows}")
+        self._ingested = ingested
+        return ingested.in_views
+
+    def _ingested_rows(self, tables: FileTables) -> IngestedRows:
+        rows: dict[FileKey, tuple[int, ...]] = {}
+        removed: set[FileKey] = set()
+        for row, offset in tables.offsets():
+            file = file_of(row)
+            if not offset:
+                continue
+            if file in rows:
+                raise PromiseBroken("G1", f"{row['path']} is finished, and is read again")
+            rows[file] = self._bucket.contents[file].good_rows(offset)
+            if row.get("status") in REMOVED_STATUSES:
+                removed.add(file)
+        return IngestedRows(rows, frozenset(removed))
+
+    def _check_finished(self, row: Row) -> None:
+        """Checks a row of the ledger against the content of the file, and against the history of its path."""
+        content = self._bucket.contents[file_of(row)]
+        status, rows = row["status"], row["rows_read"]
+        wrong = status not in _STATUSES or rows > content.readable_rows
+        if status == "done":
+            wrong |= rows != content.rows
+        elif status == "quarantined":
+            kills = content.kills is not None and rows <= content.kill_row
+            wrong |= content.bad_row is None and not kills
+        if wrong:
+            raise PromiseBroken("G4", f"{row['path']} has {content}; it is {status} with {rows} rows")
+        if row["gone_epoch"] is not None and path_of(row) not in self._bucket.left:
+            raise PromiseBroken("G4", f"{row['path']} counts as gone, and never left the bucket")
+
+
+def _check_seen(tables: FileTables) -> None:
+    """Checks that `seen` has exactly the paths that have a row in ledger or queue."""
+    rows: dict[bytes, list[Row]] = {}
+    for row, _ in tables.offsets():
+        rows.setdefault(path_fingerprint(*path_of(row)), []).append(row)
+    for key, seen in tables.seen.items():
+        if not any(
+            row["version"] == seen["version"] or row.get("changed_epoch") is not None for row in rows.get(key, ())
+        ):
+            raise PromiseBroken("G4", f"an object of {seen['source']} is in `seen`, and has no row")
+    if not rows.keys() <= tables.seen.keys():
+        raise PromiseBroken("G4", "a file has a row, is not in `seen`, and would be read again")

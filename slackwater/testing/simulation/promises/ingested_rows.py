@@ -1,0 +1,37 @@
+"""Rows of files that were ingested."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from actors.files import FileKey
+
+RowsByFile: TypeAlias = Mapping[FileKey, tuple[int, ...]]
+"""File version → positions of its ingested rows, ascending, without bad records."""
+
+
+@dataclass(frozen=True)
+class IngestedRows:
+    """The ingested rows at one version of the store.
+
+    Args:
+        rows: all rows that were ever ingested.
+        removed: the file versions whose rows were removed from the views since.
+    """
+
+    rows: RowsByFile
+    removed: frozenset[FileKey] = frozenset()
+
+    @property
+    def in_views(self) -> RowsByFile:
+        """The rows that the views must have."""
+        return {file: rows for file, rows in self.rows.items() if file not in self.removed}
+
+    def count_since(self, before: IngestedRows) -> int:
+        """Number of rows that were ingested since an earlier version; a removed file that is back counts again."""
+        again = before.removed - self.removed
+        return sum(
+            len(rows) - (0 if file in again else len(before.rows.get(file, ()))) for file, rows in self.rows.items()
+        )

@@ -1,0 +1,46 @@
+"""Checks of the quarantine against the bucket."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from actors.files import FileKey
+from slackwater.testing.simulation.promise_broken import PromiseBroken
+from slackwater.testing.simulation.promises.file_tables import FileTables, file_of
+from slackwater.testing.simulation.world.bucket import Content
+from state.memory.memory_disk import Row
+
+
+class QuarantineChecker:
+    """Checks that the bad records that were read, and no others, are in quarantine and counted (G6).
+
+    Args:
+        contents: file version → its content.
+    """
+
+    def __init__(self, contents: Mapping[FileKey, Content]) -> None:
+        self._contents = contents
+
+    def check(self, tables: FileTables) -> None:
+        """Checks the rows about files at one version of the store."""
+        quarantined: dict[FileKey, set[int]] = {}
+        for record in tables.quarantine.values():
+            if record["row"] is not None:  # else it is a message of a queue
+                quarantined.setdefault(file_of(record), set()).add(record["row"])
+        for row, offset in tables.offsets():
+            found = quarantined.pop(file_of(row), set()) if offset else set()
+            expected = self._bad_records(row, offset)
+            if found != expected or (expected and len(found) != row["rows_bad"]):
+                raise PromiseBroken(
+                    "G6",
+                    f"{row['path']} has the bad records {sorted(expected)}; {sorted(found)} are in quarantine, "
+                    f"{row['rows_bad']} are counted",
+                )
+        if quarantined:
+            raise PromiseBroken("G6", f"quarantine has records of {sorted(quarantined)}, of which no row was read")
+
+    def _bad_records(self, row: Row, offset: int) -> set[int]:
+        """The bad records before an offset; none of a forgotten file, whose records are deleted."""
+        if row.get("status") == "forgotten":
+            return set()
+        return {record for record in self._contents[file_of(row)].bad_records if record < offset}

@@ -1,0 +1,52 @@
+"""Check of removals: only what was away leaves the views, and with the approval that it needs."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from actors.files import FileKey
+from slackwater.testing.simulation.promise_broken import PromiseBroken
+from slackwater.testing.simulation.promises.file_tables import FileTables, file_of, path_of
+from slackwater.testing.simulation.world.bucket import Bucket
+from state.memory.memory_disk import Row
+
+
+class RemovalChecker:
+    """Checks that no file counts as gone that was in the bucket throughout, or that the user had to let go (G4).
+
+    Args:
+        bucket: the files and their history.
+        needs_approval: whether every removal pauses until the user allows it.
+
+    Attributes:
+        is_allowed: whether the user has allowed removals.
+    """
+
+    def __init__(self, bucket: Bucket, *, needs_approval: bool = False) -> None:
+        self._bucket = bucket
+        self.is_allowed = not needs_approval
+        self._removals: Counter[FileKey] = Counter()
+        self._tables = FileTables.of(None)
+
+    def check(self, tables: FileTables) -> None:
+        """Checks the rows of the next version of the store against those of the last one."""
+        before, self._tables = self._tables, tables
+        for key, row in tables.ledger.items():
+            earlier = before.ledger.get(key)
+            if earlier is not None and earlier is not row and _has_gone(earlier, row):
+                if not self.is_allowed:
+                    raise PromiseBroken("G4", f"{row['path']} has left the views, and removals were paused")
+                self._check_away(row)
+
+    def _check_away(self, row: Row) -> None:
+        """Checks that the object was away once more than its version has gone: between two times it was read."""
+        file = file_of(row)
+        self._removals[file] += 1
+        history = [version for _, version in self._bucket.history[path_of(row)]]
+        away = history[history.index(file[2]) :].count(None)
+        if away < self._removals[file]:
+            raise PromiseBroken("G4", f"{row['path']} counts as gone, and was in the bucket throughout")
+
+
+def _has_gone(earlier: Row, row: Row) -> bool:
+    return bool(earlier["rows_read"]) and earlier["gone_epoch"] is None and row["gone_epoch"] is not None

@@ -1,0 +1,61 @@
+"""Checks of ledger and queue between two versions of the store."""
+
+from __future__ import annotations
+
+from actors.sources.source import OnChange
+from slackwater.testing.simulation.promise_broken import PromiseBroken
+from slackwater.testing.simulation.promises.file_tables import FileTables, path_of
+from state.memory.memory_disk import Row
+
+
+class TransitionChecker:
+    """Checks that no file is forgotten, that finished files stay finished, and that offsets only grow (G3, G4).
+
+    Args:
+        on_change: the `on_change` of every source.
+    """
+
+    def __init__(self, on_change: OnChange) -> None:
+        self._replaces = on_change == "replace"
+        self._tables = FileTables.of(None)
+
+    def check(self, tables: FileTables) -> None:
+        """Checks the rows of the next version against those of the last one."""
+        before, self._tables = self._tables, tables
+        for key, earlier in before.ledger.items():
+            if key not in tables.ledger:
+                raise PromiseBroken("G4", f"{earlier['path']} is no longer in the ledger")
+            row = tables.ledger[key]
+            if earlier is not row:
+                self._check_finished(earlier, row)
+        for key, earlier in before.queue.items():
+            _check_waiting(key, earlier, tables)
+
+    def _check_finished(self, earlier: Row, row: Row) -> None:
+        """Checks a finished version: it stays, its rows are removed, or the same version is back and read again."""
+        was_removed = self._replaces and earlier["status"] == "forgotten"
+        is_back = was_removed or (earlier["status"] == "vanished" and not earlier["rows_read"])
+        is_gone = self._replaces and row["gone_epoch"] is not None
+        allowed = (earlier["status"], "replaced", *(["forgotten"] if is_gone else []))
+        is_same = earlier["rows_read"] == row["rows_read"] and row["status"] in allowed
+        if not is_back and not is_same:
+            raise PromiseBroken(
+                "G3",
+                f"{row['path']} was {earlier['status']} with {earlier['rows_read']} rows, "
+                f"and is {row['status']} with {row['rows_read']}",
+            )
+
+
+def _check_waiting(key: bytes, earlier: Row, tables: FileTables) -> None:
+    """Checks a waiting version: it waits at the same row or a later one, is finished, or a later version waits."""
+    row = tables.queue.get(key)
+    if row is not None:
+        if row["row_offset"] < earlier["row_offset"]:
+            raise PromiseBroken("G3", f"{row['path']} was at row {earlier['row_offset']} and is at {row['row_offset']}")
+        return
+    row = tables.ledger.get(key)
+    if row is not None and row["rows_read"] >= earlier["row_offset"]:
+        return
+    others = [*tables.queue.values(), *tables.ledger.values()]
+    if earlier["row_offset"] or not any(path_of(each) == path_of(earlier) for each in others):
+        raise PromiseBroken("G4", f"{earlier['path']} was waiting, and its row is gone")

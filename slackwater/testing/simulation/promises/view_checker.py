@@ -1,0 +1,104 @@
+"""Checks of views, backfills and stored rows against their models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from actors.files import FileKey
+from slackwater.testing.simulation.promise_broken import PromiseBroken
+from slackwater.testing.simulation.promises.backfill_history import history_of, taken_spans
+from slackwater.testing.simulation.promises.file_tables import FileTables
+from slackwater.testing.simulation.promises.ingested_rows import RowsByFile
+from slackwater.testing.simulation.promises.model_view import ModelView
+from slackwater.testing.simulation.world.bucket import Content
+from slackwater.testing.simulation.world.file_rows import Span
+from state.errors import NotFoundError
+from state.memory.memory_disk import MemoryDataset
+from state.tables.records import EpochRecord, ViewVersion
+from state.tables.stored_rows import base_name
+
+
+class ViewChecker:
+    """Checks that each view of an epoch is its query over the ingested rows, and stays so (G1, G2, G3).
+
+    Args:
+        datasets: path → dataset of a view.
+        contents: file version → its content.
+        models: the models of the views; the first of them reads every source.
+    """
+
+    def __init__(
+        self,
+        datasets: Mapping[str, MemoryDataset],
+        contents: Mapping[FileKey, Content],
+        models: Sequence[ModelView],
+    ) -> None:
+        self._datasets, self._contents = datasets, contents
+        self._models = {model.name: model for model in models}
+        self._first = models[0].name
+        self._committed: dict[tuple[str, int], object] = {}
+
+    def check(self, views: Iterable[ViewVersion], ingested: RowsByFile, tables_at: Callable[[int], FileTables]) -> None:
+        """Checks the views of the next version of the store.
+
+        Args:
+            views: the views of its head.
+            ingested: the rows of each file version that they must have.
+            tables_at: epoch → the rows about files at this epoch, for backfills.
+        """
+        for view in views:
+            model = self._models[base_name(view.name)]
+            (path, version), *partials = view.datasets.items()
+            rows = self._rows(path, version)
+            stored = self._rows(*partials[0]) if partials else rows
+            if view.pinned_epoch is None:
+                whole = stored
+            else:
+                whole = model.after(stored, self._missing_spans(view, model, tables_at(view.pinned_epoch)))
+            own = {file: each for file, each in ingested.items() if each and file[0] in model.sources}
+            difference = model.difference(whole, own)
+            if difference is None and model.result(stored) != rows:
+                difference = f"its rows are {rows}, its partials {stored}"
+            if difference is not None:
+                raise PromiseBroken("G1", f"{view.name} at version {version}: {difference}")
+            self._committed |= {(path, version): rows, **dict.fromkeys(partials, stored)}
+
+    def check_declared(self, names: Iterable[str], views: Mapping[str, ViewVersion]) -> None:
+        """Checks that a run that has caught up has created its views.
+
+        Args:
+            names: the names of the declared views.
+            views: the views of the last version of the store.
+        """
+        # The first view is there as soon as the schema of every source is known.
+        missing = [name for name in names if name not in views and self._first in views]
+        if missing:
+            raise PromiseBroken("G1", f"caught up, and the views {missing} do not exist")
+
+    def check_tag(self, path: str) -> None:
+        """Checks that the tag `committed` of a dataset names the rows of an epoch."""
+        dataset = self._datasets[path]
+        assert dataset.committed is not None, "the tag was moved"
+        tagged = dataset.rows(path, dataset.committed)
+        # A restored version has another number, and the same rows.
+        if tagged not in [rows for (at, _), rows in self._committed.items() if at == path]:
+            raise PromiseBroken("G2", f"version {dataset.committed} of {path} is tagged, and no epoch has its rows")
+
+    def check_unchanged(self, records: Iterable[EpochRecord]) -> None:
+        """Checks that the datasets of retained epochs still have the rows that were committed."""
+        for record in records:
+            for view in record.views.values():
+                for path, version in view.datasets.items():
+                    if self._rows(path, version) != self._committed[path, version]:
+                        raise PromiseBroken("G3", f"version {version} of {path} has changed after epoch {record.epoch}")
+
+    def _missing_spans(self, view: ViewVersion, model: ModelView, tables: FileTables) -> list[Span]:
+        """The rows of a backfill's history that it does not have yet."""
+        history = history_of(tables.ledger.values(), tables.queue.values(), self._contents, model.sources)
+        return history[taken_spans(view) :]
+
+    def _rows(self, path: str, version: int) -> object:
+        try:
+            return self._datasets[path].rows(path, version)
+        except (KeyError, NotFoundError) as error:
+            raise PromiseBroken("G2", f"an epoch names version {version} of {path}, which does not exist") from error

@@ -1,0 +1,196 @@
+"""The world of a simulation: bucket, disk, processes and the schedule of their events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from actors.files import PathKey
+from actors.formats.options import Parquet
+from actors.settings import BarrierSettings, FetchSettings, RecoverySettings
+from actors.sources.discovery import Listing, Notifications
+from actors.sources.pipeline_definition import PipelineDefinition
+from actors.sources.source import FilePolicy, SourceDefinition
+from slackwater.testing.simulation.hosting.process import SimulatedProcess
+from slackwater.testing.simulation.promises.backlog import Backlog
+from slackwater.testing.simulation.promises.model_view import EveryRow, GroupedRows, ModelView
+from slackwater.testing.simulation.promises.promises import Promises
+from slackwater.testing.simulation.stories.scenario import Scenario
+from slackwater.testing.simulation.world.bucket import Bucket
+from slackwater.testing.simulation.world.event_queue import POLLERS, VISIBILITY_S, EventQueue, queue_url
+from slackwater.testing.simulation.world.file_rows import ROW_BYTES, SCHEMA
+from slackwater.testing.simulation.world.interruptions import Interruptions
+from slackwater.testing.simulation.world.schedule import Life, Schedule
+from slackwater.testing.simulation.world.simulated_clock import SimulatedClock
+from slackwater.testing.simulation.world.simulated_root import Access, StoreFaults
+from state.location import Location
+from state.memory.memory_disk import MemoryDisk
+from state.tables.stored_rows import stored_rows_name
+from state.upkeep.retention import RetentionSettings
+
+if TYPE_CHECKING:
+    from random import Random  # noqa: TID251 - as an argument
+
+_DEATHS_WITHOUT_ROWS = 2
+_PLACE = Location("s3://simulated/root")
+
+
+class UnrelatedDeaths:
+    """Deaths without a file as their reason, in a row without a committed row."""
+
+    def __init__(self) -> None:
+        self._rows = self._deaths = 0
+
+    def is_harmless(self, rows: int) -> bool:
+        """True if one more, at a number of committed rows, proves no file guilty; it counts."""
+        if rows > self._rows:
+            self._rows, self._deaths = rows, 0
+        self._deaths += 1
+        return self._deaths <= _DEATHS_WITHOUT_ROWS
+
+
+class World:
+    """A bucket, a disk, processes, and the schedule of their events.
+
+    Args:
+        scenario: all settings.
+        random: makes every choice.
+        turn: lets one event happen.
+        on_event: see `Schedule`.
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        random: Random,
+        turn: Callable[[], bool],
+        on_event: Callable[[Life, Callable[..., None], tuple[Any, ...]], None] | None = None,
+    ) -> None:
+        self.random = random
+        self.clock = SimulatedClock(stands=scenario.clock_stands)
+        self.schedule = Schedule(random, self.clock, scenario.slow, on_event)
+        self.interruptions = Interruptions(random, turn)
+        self.disk = MemoryDisk()
+        self.bucket = Bucket(scenario.page_size)
+        self.queues = {
+            source: EventQueue(source, random, self.clock, loses=scenario.loses_events)
+            for source in (scenario.sources if scenario.notifications else ())
+        }
+        self.faults = StoreFaults()
+        self.deaths = UnrelatedDeaths()
+        self.definition = _definition(scenario)
+        self.recovery = RecoverySettings()
+        self.must_settle = scenario.must_settle
+        self.patience_s = scenario.patience_s
+        self.views: tuple[ModelView, ...] = (
+            EveryRow("rows", frozenset(scenario.sources)),
+            GroupedRows("groups", frozenset(scenario.sources[:1])),
+        )
+        self.stored_rows: dict[str, ModelView] = {
+            source: EveryRow(stored_rows_name(source), frozenset({source}))
+            for source in (scenario.sources if scenario.stores_rows else ())
+        }
+        self.backfill = EveryRow("late", frozenset(scenario.sources)) if scenario.backfill else None
+        late = [] if self.backfill is None else [self.backfill]
+        views: list[ModelView] = [*self.views, *self.stored_rows.values(), *late]
+        self.promises = Promises(
+            self.disk,
+            self.bucket,
+            views,
+            scenario.keep_epochs,
+            scenario.on_change,
+            scenario.order,
+            pauses_removals=scenario.on_change == "replace"
+            and scenario.max_removed_share == scenario.max_removed_files == 0,
+        )
+        self.backlog = Backlog(self.disk, self.bucket)
+        self.processes: list[SimulatedProcess] = []
+        self._network = Life("network")
+
+    @property
+    def process(self) -> SimulatedProcess | None:
+        """The process that was started last."""
+        return self.processes[-1] if self.processes else None
+
+    def start_process(self) -> None:
+        """Starts a process beside all others.  With the first one, queues begin to hear of changes."""
+        self.bucket.queues = self.queues
+        self.processes.append(SimulatedProcess(self, f"run-{len(self.processes) + 1}"))
+
+    def thaw(self) -> None:
+        """Every frozen process continues."""
+        for each in self.processes:
+            each.frozen = False
+        self.schedule.thaw()
+
+    def access(self, life: Life) -> Access:
+        """An actor's way to the root."""
+        return Access(
+            life=life,
+            interruptions=self.interruptions,
+            faults=self.faults,
+            promises=self.promises,
+            send_late=lambda arrival: self.schedule.soon(self._network, arrival),
+        )
+
+    def path_of(self, path: str) -> PathKey:
+        """`source/path` as source and path; a path without a source is of the first source."""
+        source, slash, name = path.rpartition("/")
+        return (source, name) if slash else (self.definition.sources[0].name, path)
+
+
+def _definition(scenario: Scenario) -> PipelineDefinition:
+    return PipelineDefinition(
+        name="simulated",
+        root=_PLACE,
+        sources=tuple(
+            SourceDefinition(
+                name=name,
+                location=_PLACE,
+                format=Parquet(),
+                schema=SCHEMA if scenario.schema_known else None,
+                discovery=_discovery(scenario, name),
+                policy=_policy(scenario),
+                schema_evolution="add_columns" if scenario.adds_columns else "strict",
+                order=scenario.order,
+                materialize=scenario.stores_rows,
+            )
+            for name in scenario.sources
+        ),
+        views={"rows": frozenset(scenario.sources), "groups": frozenset(scenario.sources[:1])},
+        ansi=True,
+        # Simulated timers come early, while everything that an epoch waits for is still under way.
+        barrier=BarrierSettings(max_epoch_bytes=ROW_BYTES * scenario.epoch_rows, stalled_epoch_s=float("inf")),
+        fetch=FetchSettings(
+            num_fetchers=scenario.fetchers,
+            concurrency=scenario.concurrency,
+            max_bytes_in_flight=ROW_BYTES * scenario.credit_rows,
+            piece_bytes=ROW_BYTES * scenario.piece_rows,
+            max_files_waiting=scenario.files_waiting,
+        ),
+        retention=_retention(scenario),
+    )
+
+
+def _policy(scenario: Scenario) -> FilePolicy:
+    if scenario.on_change != "replace":
+        return FilePolicy(on_change=scenario.on_change)
+    return FilePolicy(
+        on_change=scenario.on_change,
+        max_removed_share=scenario.max_removed_share,
+        max_removed_files=scenario.max_removed_files,
+    )
+
+
+def _retention(scenario: Scenario) -> RetentionSettings:
+    if scenario.keep_epochs is None:
+        return RetentionSettings(keep_s=10**9)
+    return RetentionSettings(keep_s=0, keep_epochs=scenario.keep_epochs)
+
+
+def _discovery(scenario: Scenario, source: str) -> Listing | Notifications:
+    if not scenario.notifications:
+        return Listing(interval_s=scenario.listing_s)
+    return Notifications(
+        queue_url=queue_url(source), relist_interval_s=scenario.listing_s, visibility_s=VISIBILITY_S, pollers=POLLERS
+    )

@@ -1,0 +1,298 @@
+"""Tests of the materializer's loop, turn by turn: no turn waits for Spark, a schema or an epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from concurrent.futures import Future
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from actors.protocol.barrier import Barrier, BarrierKind, Stop
+from actors.protocol.blocks import Block, Correction
+from actors.protocol.reports import CollectReport, EpochBlocks
+from actors.protocol.run_state import Recovered
+from slackwater.running.loop_thread import Turn
+from slackwater.running.materializer_loop import MaterializerLoop
+from slackwater.status.run_status import BackfillStatus, ViewStatus
+from spark_bridge.analysis.declaration import Declaration
+from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.hand_over.epoch_rows import EpochViews
+from spark_bridge.views.view import ShownView
+from state.clock import ManualClock
+from state.epoch import EpochPair
+from state.errors import RunFailedError, ViewError, ViewNotFoundError
+from state.tables.epoch_trace import Span
+from state.tables.records import CatalogView, ViewVersion
+
+SCHEMA = pa.schema([("x", pa.int64())])
+ROWS = Block("fetch-0", "s", None, 1, 8, ("x",))
+VIEW = ViewDefinition("v", query="SELECT x FROM s")
+CREATED = CatalogView("v", "append", "SELECT x FROM s", "v", ("s",), (), 2)
+
+
+class ScriptedMaterializer:
+    """A materializer that notes its calls; the test sets its progress."""
+
+    behind = frozenset[str]()
+
+    def __init__(self, calls: list[str], clock: ManualClock) -> None:
+        self.calls, self._clock = calls, clock
+        self.pieces, self.rows = 0, 7
+        self.has_news = False
+        self.backfilling: dict[str, float] = {}
+        self.blocked: dict[str, tuple[str, ...]] = {}
+        self.known: Mapping[str, CatalogView] = {}
+        self.error: ViewError | None = None
+
+    def open(self, views: Mapping[str, ViewVersion], epoch: int, ingested: Set[str]) -> None:
+        self.calls.append("open")
+
+    def declare(
+        self,
+        definitions: Sequence[ViewDefinition],
+        schemas: Mapping[str, pa.Schema | None],
+        known: Mapping[str, CatalogView],
+    ) -> Declaration:
+        if self.error is not None:
+            raise self.error
+        self.known = known
+        self.calls.append(f"declare {' '.join(each.name for each in definitions)}".rstrip())
+        return Declaration({}, (), (), (), (), ())
+
+    def drop(self, name: str) -> None:
+        self.calls.append(f"drop {name}")
+
+    def run_epoch(
+        self, epoch: int, blocks: Mapping[str, Sequence[Block]], corrections: Sequence[Correction]
+    ) -> EpochViews:
+        self.calls.append(f"views of {epoch}")
+        self._clock.advance(0.5)
+        return EpochViews({"v": ViewVersion("v", "v", epoch)}, (CREATED,), (), ())
+
+    def backfill(self) -> bool:
+        self.pieces -= self.pieces > 0
+        self.calls.append("piece")
+        return self.pieces > 0
+
+    def tidy(self) -> None:
+        self.calls.append("tidy")
+
+    def close(self) -> None:
+        self.calls.append("close")
+
+    def shown(self) -> list[ShownView]:
+        return [ShownView("v", "append", self.rows, 0.0)]
+
+    def columns(self) -> dict[str, tuple[str, ...]]:
+        return {"s": ("x",)}
+
+
+class Looped:
+    """A loop with everything around it, and its calls in their order."""
+
+    def __init__(
+        self, *, spark_is_up: bool = True, schema: pa.Schema | None = SCHEMA, known: tuple[CatalogView, ...] = ()
+    ) -> None:
+        self.clock = ManualClock()
+        self.calls: list[str] = []
+        self.epochs: list[EpochBlocks] = []
+        self.reports: list[CollectReport] = []
+        self.told: list[tuple[bool, bool]] = []
+        self.waits: list[float] = []
+        self.spark_is_up, self.schema, self.has_files = spark_is_up, schema, False
+        self.materializer = ScriptedMaterializer(self.calls, self.clock)
+        self.loop = MaterializerLoop(
+            client=self,
+            definitions=[VIEW],
+            recovered=Recovered(1, 1, None, {}, {view.name: view for view in known}, {}, frozenset(), {}),
+            schemas=lambda: {"s": self.schema},
+            has_files=lambda: self.has_files,
+            spark_is_up=lambda: self.spark_is_up,
+            make_materializer=lambda: self.materializer,
+            clock=self.clock,
+        )
+
+    def next_epoch(self, timeout_s: float) -> EpochBlocks | None:
+        self.waits.append(timeout_s)
+        return self.epochs.pop(0) if self.epochs else None
+
+    def collect(self, report: CollectReport) -> None:
+        self.calls.append(f"report of {report.epoch}")
+        self.reports.append(report)
+
+    def views_declared(
+        self, *, sources: Set[str], new_views: bool, columns: Mapping[str, Sequence[str]], backfilling: bool
+    ) -> None:
+        self.told.append((new_views, backfilling))
+
+    def turns(self) -> list[Turn]:
+        """Takes turns while each brings something forward; returns their outcomes."""
+        outcomes = [self.loop.turn()]
+        while outcomes[-1] is Turn.BUSY:
+            outcomes.append(self.loop.turn())
+        return outcomes
+
+    def done(self, change: Future[None]) -> BaseException | None:
+        """The error of a change that the next turn carries out."""
+        self.loop.turn()
+        return change.exception(timeout=0)
+
+
+def epoch(number: int, *blocks: Block, kind: BarrierKind = BarrierKind.CHECKPOINT, stops: bool = False) -> EpochBlocks:
+    barrier = Barrier(EpochPair(number, number + 1), kind, Stop() if stops else None)
+    return EpochBlocks(barrier, {"s": blocks} if blocks else {})
+
+
+def test_an_epoch_is_reported_when_its_views_are_written() -> None:
+    looped = Looped()
+    looped.epochs = [epoch(2, ROWS)]
+    assert looped.turns() == [Turn.BUSY, Turn.IDLE]
+    assert looped.calls == ["open", "declare v", "views of 2", "report of 2", "tidy", "piece"]
+    (report,) = looped.reports
+    assert (report.views, report.created, report.work_s) == ({"v": ViewVersion("v", "v", 2)}, (CREATED,), 0.5)
+    assert looped.loop.views == {"v": ViewStatus("append", 7)}
+
+
+@pytest.mark.parametrize(
+    "options", [{"schema": None}, {"known": (CREATED,)}], ids=["without a schema", "with its views"]
+)
+def test_the_first_epoch_and_epochs_without_rows_pass_before_spark_is_up(options: dict[str, Any]) -> None:
+    looped = Looped(spark_is_up=False, **options)
+    looped.epochs = [epoch(2, kind=BarrierKind.INITIAL), epoch(3)]
+    assert looped.turns() == [Turn.BUSY, Turn.BUSY, Turn.IDLE]
+    assert looped.calls == ["report of 2", "report of 3"]
+    assert looped.reports[-1].views is None
+
+
+def test_the_first_epoch_of_a_known_schema_waits_for_spark_and_shows_the_views() -> None:
+    looped = Looped(spark_is_up=False)
+    looped.epochs = [epoch(2, kind=BarrierKind.INITIAL), epoch(3)]
+    assert looped.turns() == [Turn.BUSY, Turn.WAITS]
+    assert looped.calls == ["report of 2"]
+    looped.spark_is_up = True
+    assert looped.loop.turn() is Turn.BUSY
+    assert looped.calls == ["report of 2", "open", "declare v", "views of 3", "report of 3", "tidy"]
+    assert looped.reports[-1].created == (CREATED,)
+
+
+def test_an_epoch_with_rows_waits_for_spark_and_says_how_long() -> None:
+    looped = Looped(spark_is_up=False)
+    looped.epochs = [epoch(2, ROWS), epoch(3)]
+    for _ in range(3):
+        assert looped.loop.turn() is Turn.WAITS
+        looped.clock.advance(1.0)
+    assert looped.calls == []
+    looped.spark_is_up = True
+    assert looped.loop.turn() is Turn.BUSY
+    assert looped.calls == ["open", "declare v", "views of 2", "report of 2", "tidy"]
+    assert looped.reports[0].work == (Span("spark", "start of Spark", 0.0, 3.0),)
+
+
+@pytest.mark.parametrize("known", [None, pa.schema([("y", pa.int64())])], ids=["no schema", "another column"])
+def test_an_epoch_waits_for_the_columns_of_its_rows(known: pa.Schema | None) -> None:
+    looped = Looped(schema=known)
+    looped.epochs = [epoch(2, ROWS)]
+    assert [looped.loop.turn(), looped.loop.turn()] == [Turn.WAITS, Turn.WAITS]
+    looped.schema = SCHEMA
+    assert looped.loop.turn() is Turn.BUSY
+    assert looped.calls[-4:] == ["declare v", "views of 2", "report of 2", "tidy"]
+
+
+def test_a_later_schema_is_declared_with_the_views_that_epochs_have_created() -> None:
+    looped = Looped()
+    looped.epochs = [epoch(2, ROWS)]
+    looped.turns()
+    looped.schema = pa.schema([("x", pa.int64()), ("y", pa.int64())])
+    looped.turns()
+    assert looped.calls.count("declare v") == 2
+    assert looped.materializer.known == {"v": CREATED}
+
+
+def test_the_epoch_of_a_stop_is_the_last() -> None:
+    looped = Looped()
+    looped.epochs = [epoch(2, stops=True), epoch(3)]
+    assert looped.loop.turn() is Turn.OVER
+    assert [report.epoch for report in looped.reports] == [2]
+
+
+def test_the_last_status_has_the_rows_of_the_last_epoch_however_soon_it_comes() -> None:
+    looped = Looped()
+    looped.epochs = [epoch(2, ROWS)]
+    looped.turns()
+    looped.materializer.rows = 9
+    looped.epochs = [epoch(3, stops=True)]
+    assert looped.loop.turn() is Turn.OVER
+    assert looped.loop.views == {"v": ViewStatus("append", 9)}
+
+
+def test_a_turn_waits_for_an_epoch_only_without_history() -> None:
+    looped = Looped()
+    looped.materializer.pieces = 3
+    assert looped.turns() == [Turn.BUSY, Turn.BUSY, Turn.IDLE]
+    looped.turns()
+    assert [wait > 0 for wait in looped.waits] == [True, False, False, True]
+
+
+def test_an_epoch_for_progress_alone_is_requested_once_a_second() -> None:
+    looped = Looped()
+    looped.materializer.pieces, looped.materializer.backfilling = 9, {"v": 0.5}
+    looped.loop.turn()
+    # The first turn declares, and then records the first piece.
+    assert looped.told == [(False, True), (True, True)]
+    looped.loop.turn()
+    assert len(looped.told) == 2
+    looped.clock.advance(1.0)
+    looped.loop.turn()
+    assert looped.told[2:] == [(True, True)]
+    assert looped.loop.backfills == {"v": BackfillStatus(0.5)}
+    looped.materializer.pieces, looped.materializer.backfilling = 1, {}
+    looped.loop.turn()
+    assert looped.told[3:] == [(False, False)]
+
+
+def test_a_backfill_that_waits_for_missing_files_does_not_catch_up() -> None:
+    looped = Looped()
+    looped.materializer.backfilling, looped.materializer.blocked = {"v": 0.5}, {"v": ("s3://raw/a",)}
+    looped.loop.turn()
+    assert looped.told[-1] == (False, False)
+
+
+def test_no_piece_of_history_delays_files_for_longer_than_a_record() -> None:
+    looped = Looped()
+    looped.epochs, looped.has_files = [epoch(2, ROWS)], True
+    assert looped.turns() == [Turn.BUSY, Turn.IDLE]
+    assert "piece" not in looped.calls
+    looped.clock.advance(1.0)
+    looped.loop.turn()
+    assert looped.calls[-1] == "piece"
+
+
+def test_views_change_between_two_turns() -> None:
+    looped = Looped()
+    looped.loop.turn()
+    assert looped.done(looped.loop.add_view(ViewDefinition("w", query="SELECT x FROM s"))) is None
+    assert looped.done(looped.loop.drop_view("v")) is None
+    assert [call for call in looped.calls if call != "piece"] == [
+        "open", "declare v", "declare v w", "drop v", "declare w",
+    ]  # fmt: skip
+
+
+def test_a_change_that_is_refused_does_not_end_the_loop() -> None:
+    looped = Looped()
+    looped.loop.turn()
+    other = ViewDefinition("v", query="SELECT x + 1 FROM s")
+    assert isinstance(looped.done(looped.loop.add_view(other)), ViewError)
+    assert isinstance(looped.done(looped.loop.drop_view("w")), ViewNotFoundError)
+    looped.materializer.error = ViewError("no")
+    assert looped.done(looped.loop.add_view(ViewDefinition("w", query="SELECT x FROM s"))) is looped.materializer.error
+
+
+def test_changes_that_wait_for_spark_end_with_the_attempt() -> None:
+    looped = Looped(spark_is_up=False)
+    change = looped.loop.drop_view("v")
+    looped.loop.turn()
+    assert not change.done()
+    looped.loop.close()
+    assert isinstance(change.exception(timeout=0), RunFailedError)

@@ -1,0 +1,55 @@
+"""The backlog has each difference between the bucket and the store."""
+
+from __future__ import annotations
+
+from slackwater.testing.simulation.promises.backlog import Backlog
+from slackwater.testing.simulation.promises.file_tables import FileTables
+from slackwater.testing.simulation.world.bucket import Bucket
+from state.memory.memory_disk import MemoryDisk
+from state.tables.records import Head
+from tests.slackwater.testing.store_versions import SOURCE, file_tables, finished, put, store_version, waiting
+
+OPEN: frozenset[str] = frozenset()
+CLOSED = frozenset({SOURCE})
+A = SOURCE, "a"
+
+
+def backlog(bucket: Bucket, tables: FileTables) -> Backlog:
+    disk = MemoryDisk()
+    disk.add(store_version(Head(1, 1), tables=tables))
+    return Backlog(disk, bucket)
+
+
+def test_an_object_is_undiscovered_until_its_version_is_in_seen() -> None:
+    bucket = Bucket(page_size=10)
+    old, new = put(bucket, "a"), put(bucket, "a")
+    for tables in (file_tables(), file_tables(queue=[waiting(old)])):
+        assert backlog(bucket, tables).undiscovered(OPEN) == {A}
+        assert backlog(bucket, tables).undiscovered(CLOSED) == set()
+    assert backlog(bucket, file_tables(queue=[waiting(new)])).undiscovered(OPEN) == set()
+
+
+def test_a_present_object_is_removed_while_its_version_is_forgotten() -> None:
+    bucket = Bucket(page_size=10)
+    file = put(bucket, "a")
+    forgotten = backlog(bucket, file_tables([finished(file, status="forgotten")]))
+    assert (forgotten.removed(OPEN), forgotten.removed(CLOSED)) == ({A}, set())
+    put(bucket, "a")
+    assert forgotten.removed(OPEN) == set()
+
+
+def test_a_path_that_is_gone_counts_until_a_row_notes_it() -> None:
+    bucket = Bucket(page_size=10)
+    file = put(bucket, "a")
+    done = backlog(bucket, file_tables([finished(file)]))
+    assert done.not_noted_gone(OPEN) == set()
+    bucket.vanish(*A)
+    assert (done.not_noted_gone(OPEN), done.not_noted_gone(CLOSED)) == ({A}, set())
+    assert backlog(bucket, file_tables([finished(file, gone_epoch=2)])).not_noted_gone(OPEN) == set()
+
+
+def test_a_file_has_vanished_if_no_row_of_it_was_read() -> None:
+    bucket = Bucket(page_size=10)
+    file = put(bucket, "a")
+    vanished = [backlog(bucket, file_tables([finished(file, rows, status="vanished")])) for rows in (0, 2)]
+    assert [each.has_vanished for each in vanished] == [True, False]

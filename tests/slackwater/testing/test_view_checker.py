@@ -1,0 +1,121 @@
+"""Each fault in the datasets of views breaks its promise."""
+
+from __future__ import annotations
+
+import pytest
+
+from slackwater.testing.simulation.promises.file_tables import FileTables
+from slackwater.testing.simulation.promises.ingested_rows import RowsByFile
+from slackwater.testing.simulation.promises.model_view import EveryRow, GroupedRows, ModelView
+from slackwater.testing.simulation.promises.view_checker import ViewChecker
+from slackwater.testing.simulation.world.bucket import Bucket
+from slackwater.testing.simulation.world.file_rows import Span
+from state.clock import ManualClock
+from state.memory.memory_disk import MemoryDisk
+from state.memory.memory_root import MemoryRoot
+from state.tables.records import ViewVersion
+from tests.slackwater.testing.store_versions import SOURCE, breaks, file_tables, finished, put, record
+
+BUCKET = Bucket(page_size=10)
+FILE = put(BUCKET, "a")
+KEY = SOURCE, "a", FILE.version
+INGESTED: RowsByFile = {KEY: (0, 1, 2)}
+WHOLE = (Span(KEY, 0, 3),)
+SOURCES = frozenset({SOURCE})
+MODELS: tuple[ModelView, ...] = (EveryRow("rows", SOURCES), GroupedRows("groups", SOURCES), EveryRow("late", SOURCES))
+
+
+class Views:
+    """Datasets of views, and their checker."""
+
+    def __init__(self) -> None:
+        self.disk = MemoryDisk()
+        self.root = MemoryRoot(self.disk, ManualClock())
+        self.checker = ViewChecker(self.disk.datasets, BUCKET.contents, MODELS)
+
+    def write(self, path: str, rows: object) -> int:
+        """Writes the next version of a dataset."""
+        before = self.disk.datasets[path].latest if path in self.disk.datasets else 0
+        return self.root.commit_view(path, before, rows)
+
+    def rows(self, *spans: Span) -> ViewVersion:
+        """A version of the view `rows`."""
+        return ViewVersion("rows", "rows", self.write("rows", spans))
+
+    def check(self, *views: ViewVersion) -> None:
+        self.checker.check(views, INGESTED, _no_tables)
+
+
+def _no_tables(epoch: int) -> FileTables:
+    raise AssertionError("only a backfill needs them")
+
+
+@pytest.fixture
+def views() -> Views:
+    return Views()
+
+
+@pytest.mark.parametrize("spans", [(), (Span(KEY, 0, 2),), (*WHOLE, Span(KEY, 2, 3))], ids=["none", "lost", "twice"])
+def test_a_view_with_other_rows_breaks_exactly_once(spans: tuple[Span, ...], views: Views) -> None:
+    views.check(views.rows(*WHOLE))
+    with breaks("G1", "rows at version 2: it has the rows"):
+        views.check(views.rows(*spans))
+
+
+def test_wrong_partials_or_a_wrong_result_break_exactly_once(views: Views) -> None:
+    groups = MODELS[1]
+    right, twice = groups.after(None, WHOLE), groups.after(None, WHOLE * 2)
+    for partials, rows, why in (
+        (twice, groups.result(twice), "the ingested rows give"),
+        (right, {0: (9, 9)}, "its rows are {0: (9, 9)}"),
+    ):
+        version, state_version = views.write("groups", rows), views.write("partials", partials)
+        with breaks("G1", why):
+            views.check(ViewVersion("groups", "groups", version, "partials", state_version))
+
+
+def test_a_backfill_that_lacks_more_than_the_rest_of_its_history_breaks_exactly_once(views: Views) -> None:
+    history = file_tables([finished(FILE)])
+    begun, complete = '{"history": null}', '{"history": "1"}'
+    for progress, spans in ((begun, ()), (complete, WHOLE)):
+        late = ViewVersion("late.next", "late", views.write("late", spans), pinned_epoch=1, progress=progress)
+        views.checker.check([late], INGESTED, lambda epoch: history)
+    lost = ViewVersion("late.next", "late", views.write("late", ()), pinned_epoch=1, progress=complete)
+    with breaks("G1", "late.next at version 3"):
+        views.checker.check([lost], INGESTED, lambda epoch: history)
+
+
+def test_a_version_that_does_not_exist_breaks_one_moment(views: Views) -> None:
+    for path in ("rows", "elsewhere"):
+        views.rows(*WHOLE)
+        with breaks("G2", f"version 7 of {path}, which does not exist"):
+            views.check(ViewVersion("rows", path, 7))
+
+
+def test_a_tag_on_rows_of_no_epoch_breaks_one_moment(views: Views) -> None:
+    view = views.rows(*WHOLE)
+    views.check(view)
+    views.root.tag_committed(view)
+    views.checker.check_tag("rows")
+    views.root.tag_committed(views.rows())
+    with breaks("G2", "version 2 of rows is tagged"):
+        views.checker.check_tag("rows")
+
+
+def test_a_retained_version_that_changes_breaks_monotonic(views: Views) -> None:
+    view = views.rows(*WHOLE)
+    views.check(view)
+    records = [record(1, views=[view])]
+    views.checker.check_unchanged(records)
+    views.disk.datasets["rows"].versions[1] = ()
+    with breaks("G3", "version 1 of rows has changed after epoch 1"):
+        views.checker.check_unchanged(records)
+    del views.disk.datasets["rows"].versions[1]
+    with breaks("G2", "version 1 of rows, which does not exist"):
+        views.checker.check_unchanged(records)
+
+
+def test_a_declared_view_that_does_not_exist_breaks_exactly_once(views: Views) -> None:
+    views.checker.check_declared(["rows", "groups"], {})
+    with breaks("G1", "the views ['groups'] do not exist"):
+        views.checker.check_declared(["rows", "groups"], {"rows": ViewVersion("rows", "rows", 1)})
