@@ -531,10 +531,11 @@ MUTANTS = (
         "slackwater/running/materializer_loop.py",
         (
             (
-                "        self._client.collect(self._materialize(taken))\n",
+                "        report = self._materialize(taken)\n",
                 "        self._client.collect(CollectReport(MATERIALIZER, taken.epoch.epoch))\n"
                 "        self._materialize(taken)\n",
             ),
+            ("        self._client.collect(report)\n", ""),
         ),
     ),
     Mutant(
