@@ -15,18 +15,13 @@ import os
 import tempfile
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import redirect_stdout
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from random import Random
-
-import lance
-import numpy as np
-import pyarrow as pa
 
 from actors.coordination.instructions import Commit
 from actors.coordination.ledger_corrections import corrected_delta
@@ -38,6 +33,7 @@ from actors.settings import BarrierSettings, FetchSettings
 from actors.sources.pipeline_definition import PipelineDefinition
 from actors.sources.source import SourceDefinition
 from benchmarks.command import run_benchmark
+from benchmarks.ledger_history import SOURCE, ledger_columns, path_of, version_of, write_history
 from benchmarks.result import Number, Result, Row, Table, Target
 from slackwater.cli.display.status import print_status
 from slackwater.reading.store import Store
@@ -47,107 +43,23 @@ from state.epoch import next_epoch
 from state.lance.lance_root import LanceRoot
 from state.lance.lance_store import LanceStateStore
 from state.location import Location
-from state.runs.directory import Directory
-from state.runs.fragments import data_file
-from state.runs.piece_writer import PieceWriter
-from state.runs.table_reader import SLICE_ROWS
-from state.store.store import StagedFold
 from state.tables.catalog import CatalogPipeline, put_pipeline, put_source
 from state.tables.delta import Delta, DeltaBuilder
-from state.tables.fingerprint import path_fingerprint, path_fingerprints
+from state.tables.fingerprint import path_fingerprint
 from state.tables.keys import encode_key
-from state.tables.ledger_counts import counted, summed
 from state.tables.records import CatalogSource, EpochCounts, EpochSeconds
-from state.tables.tables import PUT, row_type, state_rows
 from state.vnode import vnode_of
 
-SOURCE = "events"
 NEW = 100
 EPOCHS = 40
 DEFINITION = '{"url": "s3://raw/events", "format": {"name": "parquet"}, "pattern": "**/*.parquet"}'
-AT = datetime(2026, 1, 1, tzinfo=UTC)
-
-
-def path_of(number: int) -> str:
-    return f"year=2026/day={number // 100_000:05}/part-{number:010}-c000.snappy.parquet"
-
-
-def version_of(number: int) -> bytes:
-    return number.to_bytes(8, "big")
-
-
-def stored(keys: list[bytes], paths: list[str], epoch: int, row: pa.StructArray) -> pa.Table:
-    count = len(keys)
-    columns = {
-        "vnode": pa.array([vnode_of(path) for path in paths], pa.uint8()),
-        "epoch": pa.repeat(pa.scalar(epoch, pa.int64()), count),
-        "op": pa.repeat(pa.scalar(PUT, pa.uint8()), count),
-        "key": pa.array(keys, pa.binary()),
-        "row": row,
-    }
-    return pa.table(columns)
-
-
-def struct(table: str, count: int, **columns: object) -> pa.StructArray:
-    fields = list(row_type(table))
-    values = []
-    for field in fields:
-        given = columns.get(field.name)
-        values.append(pa.array(given, field.type) if isinstance(given, list) else pa.array([given] * count, field.type))
-    return pa.StructArray.from_arrays(values, fields=fields)
-
-
-def ledger_rows(numbers: range, epoch: int) -> dict[str, object]:
-    return {
-        "source": SOURCE,
-        "path": [path_of(number) for number in numbers],
-        "version": [version_of(number) for number in numbers],
-        "etag": '"0123456789abcdef0123456789abcdef"',
-        "size": 8_192,
-        "last_modified": AT,
-        "status": "done",
-        "rows_read": 500,
-        "rows_bad": 0,
-        "listed_epoch": epoch,
-        "first_epoch": epoch,
-        "done_epoch": epoch,
-        "bytes_read": 8_192,
-        "requests": 1,
-        "attempts": 0,
-    }
-
-
-def ledger_slices(files: int, epoch: int, counts: list[pa.Table]) -> Iterator[pa.Table]:
-    for start in range(0, files, SLICE_ROWS):
-        numbers = range(start, min(files, start + SLICE_ROWS))
-        columns = ledger_rows(numbers, epoch)
-        paths = [path_of(number) for number in numbers]
-        keys = [encode_key(SOURCE, path, version_of(number)) for path, number in zip(paths, numbers, strict=True)]
-        row = struct("ledger", len(keys), **columns)
-        counts.append(counted(pa.Table.from_struct_array(row)))
-        yield stored(keys, paths, epoch, row)
-
-
-def seen_slices(files: int, epoch: int) -> Iterator[pa.Table]:
-    prints = np.empty(files, "S16")
-    for start in range(0, files, SLICE_ROWS):
-        some = pa.array([path_of(number) for number in range(start, min(files, start + SLICE_ROWS))])
-        # With a last byte that is not 0, which numpy would cut off.
-        prints[start : start + len(some)] = [each[:15] + b"\x01" for each in path_fingerprints(SOURCE, some)]
-    order = np.argsort(prints)
-    for start in range(0, files, SLICE_ROWS):
-        numbers = order[start : start + SLICE_ROWS].tolist()
-        paths = [path_of(number) for number in numbers]
-        versions = [version_of(number) for number in numbers]
-        keys = [path_fingerprint(SOURCE, path) for path in paths]
-        yield stored(keys, paths, epoch, struct("seen", len(keys), source=SOURCE, path=paths, version=versions))
 
 
 def commit(store: LanceStateStore, numbers: range, clock: SystemClock) -> None:
     """An epoch that hands files on and finishes them."""
     epoch = next_epoch(clock, store.head.epoch)
     delta = DeltaBuilder()
-    columns = ledger_rows(numbers, epoch)
+    columns = ledger_columns(numbers, epoch)
     for at, number in enumerate(numbers):
         path, version = path_of(number), version_of(number)
         row = {name: value[at] if isinstance(value, list) else value for name, value in columns.items()}
@@ -167,17 +79,7 @@ def build(root: LanceRoot, files: int) -> None:
     put_pipeline(delta, CatalogPipeline("p", ansi=False))
     put_source(delta, CatalogSource(SOURCE, DEFINITION, None))
     store.commit(epoch=epoch, delta=delta.build(), views={}, counts=EpochCounts(), seconds=EpochSeconds())
-    dataset = lance.dataset(root.location.child("state.lance").lance_uri)
-    counts: list[pa.Table] = []
-    ledger, seen = PieceWriter(dataset, "ledger", 1), PieceWriter(dataset, "seen", 1)
-    ledger.write(ledger_slices(files, epoch, counts), files)
-    seen.write(seen_slices(files, epoch), files)
-    directory = Directory((*ledger.pieces, *seen.pieces), tuple(summed(counts).to_pylist()))
-    [written] = lance.fragment.write_fragments(
-        state_rows(directory.to_delta().tables.items(), epoch), dataset, mode="append"
-    )
-    new, before = (*ledger.fragments, *seen.fragments), data_file(dataset.get_fragment(1))
-    store.commit_fold(StagedFold(store.head.term, new=new, directory=written, directory_before=before))
+    write_history(root.location, store, files)
     for number in range(EPOCHS):
         commit(store, range(files + NEW * number, files + NEW * (number + 1)), clock)
         while (fold := store.stage_fold()) is not None:

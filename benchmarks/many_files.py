@@ -8,19 +8,18 @@ Beside it one process with obstore and pyarrow alone reads a tenth of the same f
 from __future__ import annotations
 
 import argparse
-import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import obstore
-import psutil
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
 import slackwater as sw
 from actors.objects.object_store import ObjectStore
 from benchmarks.command import run_benchmark
+from benchmarks.memory_meter import MemoryMeter
 from benchmarks.paused_run import paused_run, seconds_to_commit, upload
 from benchmarks.result import LinePlot, Number, Result, Row, Table, Target
 from slackwater.testing.servers.s3_server import S3Server
@@ -36,36 +35,6 @@ def small_files(count: int) -> Iterator[bytes]:
     """CSV files of about 1 KB, no two equal."""
     for number in range(count):
         yield f"user,amount,kind\n{number},1.0,kind-0\n{_LINES}".encode()
-
-
-class MemoryMeter:
-    """Samples what the actors of this machine hold for themselves, in MiB, until it is closed."""
-
-    def __init__(self) -> None:
-        self.lines: dict[str, list[tuple[float, float]]] = {}
-        self._over = threading.Event()
-        self._started = time.perf_counter()
-        self._thread = threading.Thread(target=self._sample, daemon=True)
-        self._thread.start()
-
-    def close(self) -> None:
-        self._over.set()
-        self._thread.join()
-
-    def _sample(self) -> None:
-        while not self._over.wait(1.0):
-            held: dict[str, int] = {}
-            for process in psutil.Process().children(recursive=True):
-                try:
-                    name = process.cmdline()[0].partition("::")[2].partition(".")[0]
-                    if name in ("ListActor", "FetchActor", "Coordinator"):
-                        memory = process.memory_info()
-                        held[name] = max(held.get(name, 0), memory.rss - memory.shared)
-                except (psutil.Error, IndexError):
-                    continue
-            at = time.perf_counter() - self._started
-            for name, held_bytes in held.items():
-                self.lines.setdefault(name, []).append((at, held_bytes / 2**20))
 
 
 def read_alone(s3: S3Server, bucket: str, name: str, count: int) -> float:
@@ -94,7 +63,7 @@ def measure(options: argparse.Namespace) -> Result:
             files = upload(s3, bucket, "cold", small_files(options.files))
             alone = read_alone(s3, bucket, "cold", files // 10)
             before = run.report()
-            meter = MemoryMeter()
+            meter = MemoryMeter(1.0)
             seconds = seconds_to_commit(run, files)
             meter.close()
             report = run.stop()
@@ -118,7 +87,7 @@ def measure(options: argparse.Namespace) -> Result:
     # Each is read by one GET; the others are listings.
     cost = Row("requests", (Number(requests),), target=Target(int(files * 1.05)))
     epochs = Row("epochs", (Number(report.epochs - before.epochs),))
-    lines = {name: tuple(points) for name, points in meter.lines.items()}
+    lines = {kind: tuple(meter.lines[kind]) for kind in ("ListActor", "FetchActor", "Coordinator")}
     title = f"Memory of the actors over {files:,} files of 1 KB"
     plot = LinePlot("many_files", title, "seconds", "MiB, without what is shared", lines)
     return Result((speed, Table(("count",), (cost, epochs)), _memory(lines)), lines=(plot,))
