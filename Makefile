@@ -42,8 +42,8 @@ test-more: setup  ## run all other tests: more cases, more kills, random queries
 	$(PYTEST) -n 2 -m "more and ray"
 
 .PHONY: soak
-soak: setup  ## kill processes at random: make soak MINUTES=30
-	$(BIN)/python -m tests.real.soak --minutes $(or $(MINUTES),30)
+soak: setup  ## kill processes at random: make soak MINUTES=30, or TIMES=20 of each kind; BEHIND=100000 files first
+	$(BIN)/python -m tests.real.soak $(if $(TIMES),--times $(TIMES),--minutes $(or $(MINUTES),30)) --behind $(or $(BEHIND),0)
 
 SEEDS ?= 10000
 START ?= 0
