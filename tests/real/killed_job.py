@@ -22,7 +22,7 @@ Moment = Callable[[int, int], bool]
 """True for the numbers of finished and of half-read files at which the process is killed."""
 
 FILES = 210
-START_LIMIT_S = 120.0
+START_LIMIT_S = 300.0
 
 
 def fill(s3: S3Server, bucket: str) -> None:

@@ -14,7 +14,7 @@ from tests.real.killed_job import FILES, Job, checked, fill, in_the_middle, kill
 
 
 @pytest.mark.ray
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(900)
 def test_no_row_is_lost_and_none_comes_twice(s3: S3Server, bucket: str, tmp_path: Path) -> None:
     store, epochs = killed_at(s3, bucket, tmp_path, [in_the_middle])
     assert epochs > 10
