@@ -78,7 +78,7 @@ def _measure_run(place: Path) -> list[Row]:
             time.sleep(_SAMPLE_S)
         step("start, with Ray and Spark", time.perf_counter() - started, None)
         for each in run.status().startup:
-            step(f"of these: {each.name}", each.seconds, _STEP if each.name == "coordinator and actors" else None)
+            step(f"of these: {each.name}", each.seconds, None)
         step("first listing after the start", _timed(lambda: run.wait(until="caught_up")))
         _put(place, "new", NEW)
         step(f"{NEW} new files, listed, read and committed", _timed(lambda: run.wait(until="caught_up")))

@@ -59,7 +59,8 @@ class MemoryMeter:
 def _kind(command: list[str]) -> str:
     program = command[0] if command else ""
     if program.startswith("ray::"):
-        return program.removeprefix("ray::").split(".")[0].split(" ")[0]
+        # "ray::Class", "ray::Class.method" or "ray::name of the actor:Class.method".
+        return program.rpartition(":")[2].partition(".")[0]
     if Path(program).name == "java":
         return JAVA
     return "`slackwater`" if "slackwater" in command else "Ray and the rest"
