@@ -17,6 +17,7 @@
     │   ├── BucketNotFoundError        create the bucket or directory, or correct the URL
     │   ├── QueueNotFoundError         create the queue, or correct its URL or region
     │   ├── AccessDeniedError          correct the credentials or the permissions
+    │   ├── DamagedStoreError          a file of the store is torn: restore it, or read into a new root
     │   └── StorageUnavailableError    the store did not answer in time: try again later
     │       └── StorageFullError       no space is left: make room, or raise the quota
     ├── BadInputError                  a file or record is bad and its source says `fail`: repair it, or quarantine it
@@ -118,6 +119,10 @@ class StorageUnavailableError(StorageError):
 
 class StorageFullError(StorageUnavailableError):
     """The disk or the store has no space left."""
+
+
+class DamagedStoreError(StorageError):
+    """A file of the store is torn or holds other bytes."""
 
 
 class BadInputError(SlackwaterError):

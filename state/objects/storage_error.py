@@ -7,6 +7,7 @@ import re
 from state.errors import (
     AccessDeniedError,
     BucketNotFoundError,
+    DamagedStoreError,
     NotFoundError,
     StorageError,
     StorageFullError,
@@ -40,6 +41,16 @@ _DENIED = (
     "CredentialsNotLoaded",
     "credential provider",
 )
+# Of a file of Lance that is cut off, or that holds other bytes.
+_DAMAGED = (
+    "failed to fill whole buffer",
+    "file size is too small",
+    "invalid magic",
+    "failed to decode Protobuf message",
+    "for object of size 0 bytes",
+    "Requested range was invalid",
+)
+_SHORT = re.compile(r"range \S+ returned \d+ bytes, expected \d+ bytes")
 _QUERY = re.compile(r"\?\S*")  # of a URL: it may hold a signature
 _SOURCE = re.compile(r",? ?/\S+\.rs:\d+:\d+")  # a line of code in Lance
 _MAX_CHARACTERS = 300
@@ -53,7 +64,8 @@ def storage_error(error: Exception, location: Location) -> StorageError | NotFou
         location: the location of the request.
 
     Returns:
-        BucketNotFoundError, StorageFullError, AccessDeniedError, StoreNotFoundError, or else StorageUnavailableError.
+        BucketNotFoundError, StorageFullError, AccessDeniedError, DamagedStoreError, StoreNotFoundError, or else
+        StorageUnavailableError.
     """
     text = str(error)
     if any(mark in text for mark in _NO_BUCKET):
@@ -65,9 +77,19 @@ def storage_error(error: Exception, location: Location) -> StorageError | NotFou
         return AccessDeniedError(f"access to {location} is refused: correct the credentials or the permissions")
     if any(mark in text for mark in _NOT_FOUND):
         return StoreNotFoundError(f"{location} does not exist, or not in that version: correct the URL")
+    reason = _reason(text, location)
+    if any(mark in text for mark in _DAMAGED) or _SHORT.search(text):
+        return DamagedStoreError(
+            f"{location} is damaged ({reason}): "
+            "restore it from a copy, or let the pipeline read its files into a new root"
+        )
+    return StorageUnavailableError(f"{location} cannot be read or written now ({reason}): try again later")
+
+
+def _reason(text: str, location: Location) -> str:
+    """The first line of an error, without secrets and lines of code."""
     for name, value in location.storage_options.items():
         if value and is_secret(name):
             text = text.replace(value, "***")
     text = _SOURCE.sub("", _QUERY.sub("?...", text))
-    reason = text.partition("\n")[0][:_MAX_CHARACTERS]
-    return StorageUnavailableError(f"{location} cannot be read or written now ({reason}): try again later")
+    return text.partition("\n")[0][:_MAX_CHARACTERS]

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from state.errors import StorageUnavailableError
+from pathlib import Path
+
+import lance
+import pyarrow as pa
+import pytest
+
+from state.errors import DamagedStoreError, StorageUnavailableError
 from state.location import Location
 from state.objects.storage_error import storage_error
 
@@ -18,3 +24,28 @@ def test_an_error_names_no_line_of_lances_code() -> None:
         "s3://b/root cannot be read or written now (LanceError(IO): Generic S3 error: Failed to resolve region for "
         "bucket 'b'): try again later"
     )
+
+
+@pytest.mark.parametrize("kept", [0, 0.5, -1])
+@pytest.mark.parametrize("part", ["data/*.lance", "_versions/*.manifest"])
+def test_a_torn_file_of_a_dataset_is_damage(part: str, kept: float, tmp_path: Path) -> None:
+    location = Location(str(tmp_path / "t"))
+    lance.write_dataset(pa.table({"a": list(range(5_000))}), location.lance_uri)
+    [file] = location.path.glob(part)
+    content = file.read_bytes()
+    file.write_bytes(content[: int(kept) if kept < 0 else int(kept * len(content))])
+    with pytest.raises((OSError, ValueError)) as raised:
+        lance.dataset(location.lance_uri).to_table()
+    found = storage_error(raised.value, location)
+    assert isinstance(found, DamagedStoreError)
+    assert str(found).endswith("restore it from a copy, or let the pipeline read its files into a new root")
+
+
+def test_a_file_of_another_kind_is_damage(tmp_path: Path) -> None:
+    location = Location(str(tmp_path / "t"))
+    lance.write_dataset(pa.table({"a": [1]}), location.lance_uri)
+    [file] = location.path.glob("data/*.lance")
+    file.write_bytes(bytes(file.stat().st_size))
+    with pytest.raises((OSError, ValueError)) as raised:
+        lance.dataset(location.lance_uri).to_table()
+    assert isinstance(storage_error(raised.value, location), DamagedStoreError)
