@@ -158,6 +158,7 @@ STEPS = {
     "correct 1000": "correction of 1,000 files",
     "remove 1": "removal of one file",
     "remove 1000": "removal of 1,000 files",
+    "remove 100000": "removal of 100,000 files",
     "commit": f"commit of {NEW} new files",
 }
 TARGETS = {

@@ -74,6 +74,20 @@ class TableReader:
         """
         if not ranges:
             return self.empty()
+        # The keys of all blocks that are searched at once are in memory.
+        some = (ranges[at : at + _LOOKED_UP] for at in range(0, len(ranges), _LOOKED_UP))
+        parts = [self._in_runs(each) for each in some]
+        logged = self._logged(self._log, ranges[0][0], ranges[-1][1])
+        if logged.num_rows:
+            starts = [start for start, _ in ranges]
+            keys = logged["key"].to_pylist()
+            at = [bisect_right(starts, key) - 1 for key in keys]
+            parts.append(logged.filter(pa.array([n >= 0 and k < ranges[n][1] for n, k in zip(at, keys, strict=True)])))
+        parts = [part for part in parts if part.num_rows]
+        return latest_by_key(self.table, pa.concat_tables(parts)) if parts else self.empty()
+
+    def _in_runs(self, ranges: Sequence[KeyRange]) -> pa.Table:
+        """The rows that the runs have of these ranges."""
         blocks = [
             each
             for run in self._runs
@@ -89,15 +103,7 @@ class TableReader:
             known += [offset + at for at in found]
         read = self._taken(wanted, [column for column in self._columns if column != "key"])
         read = read.add_column(self._columns.index("key"), "key", keys.take(pa.array(known, pa.int64())))
-        parts = [as_written(read, self.table, self._fields)]
-        logged = self._logged(self._log, ranges[0][0], ranges[-1][1])
-        if logged.num_rows:
-            starts = [start for start, _ in ranges]
-            keys = logged["key"].to_pylist()
-            at = [bisect_right(starts, key) - 1 for key in keys]
-            parts.append(logged.filter(pa.array([n >= 0 and k < ranges[n][1] for n, k in zip(at, keys, strict=True)])))
-        parts = [part for part in parts if part.num_rows]
-        return latest_by_key(self.table, pa.concat_tables(parts)) if parts else self.empty()
+        return as_written(read, self.table, self._fields)
 
     def of_keys(self, keys: pa.ChunkedArray) -> pa.Table:
         """The latest rows of these keys, in no order."""
