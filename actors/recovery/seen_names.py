@@ -62,9 +62,10 @@ class SeenNames:
         return {source: loader.index() for source, loader in loaders.items()}
 
     def _gone(self, store: StateStore) -> Iterator[SeenPiece]:
-        gone = store.scan("ledger", where=[Clue("gone_epoch", is_set=True)], fields=["source", "path", "version"])
-        gone = gone.filter(pc.invert(pc.is_in(gone["key"], value_set=self.queued)))
-        for source in self.sources:
-            for batch in gone.filter(pc.equal(gone["source"], source)).to_batches(_GONE_AT_ONCE):
-                keys = path_fingerprints(source, batch["path"])
-                yield SeenPiece.of_lists(source, keys, batch["version"].to_pylist(), "gone")
+        where = [Clue("gone_epoch", is_set=True)]
+        for rows in store.slices("ledger", where=where, fields=["source", "path", "version"]):
+            gone = rows.filter(pc.invert(pc.is_in(rows["key"], value_set=self.queued)))
+            for source in self.sources:
+                for batch in gone.filter(pc.equal(gone["source"], source)).to_batches(_GONE_AT_ONCE):
+                    keys = path_fingerprints(source, batch["path"])
+                    yield SeenPiece.of_lists(source, keys, batch["version"].to_pylist(), "gone")
