@@ -116,8 +116,8 @@ class TwinRoot(SimulatedRoot):
         self.disk.twin.stage(staged.staged[-1].content, delta, epoch)
         return staged
 
-    def delete_versions(self, path: str, versions: set[int]) -> Vacuumed:
-        gone = super().delete_versions(path, versions)
+    def _delete_versions(self, path: str, versions: set[int]) -> Vacuumed:
+        gone = super()._delete_versions(path, versions)
         if path == STORE_PATH:
             self.disk.twin.root.delete_versions(path, versions)
             self.disk.twin.check_versions(self.disk)
