@@ -31,7 +31,7 @@ from state.upkeep.retention import RetentionSettings
 if TYPE_CHECKING:
     from random import Random  # noqa: TID251 - as an argument
 
-    from slackwater.testing.simulation.twin.lance_twin import LanceTwin
+    from slackwater.testing.simulation.twin.twin_root import TwinDisk
 
 _DEATHS_WITHOUT_ROWS = 2
 _NEVER_STAGED_BYTES = 4 << 20
@@ -73,8 +73,8 @@ class World:
         self.clock = SimulatedClock(stands=scenario.clock_stands)
         self.schedule = Schedule(random, self.clock, scenario.slow, on_event)
         self.interruptions = Interruptions(random, turn)
-        self.twin = _lance_twin(self.clock) if scenario.on_lance else None
-        self.disk = MemoryDisk() if self.twin is None else _twin_disk(self.twin)
+        self.twin_disk = _twin_disk(self.clock) if scenario.on_lance else None
+        self.disk: MemoryDisk = self.twin_disk or MemoryDisk()
         self.bucket = Bucket(scenario.page_size)
         self.queues = {
             source: EventQueue(source, random, self.clock, loses=scenario.loses_events)
@@ -143,22 +143,21 @@ class World:
     def check_end(self) -> None:
         """The checks at the end of a story."""
         self.promises.check_retained()
-        if self.twin is not None:
-            self.twin.check_all(self.disk)
+        if self.twin_disk is not None:
+            self.twin_disk.check_all()
 
     def close(self) -> None:
         """Deletes what is on a real disk."""
-        if self.twin is not None:
-            self.twin.close()
+        if self.twin_disk is not None:
+            self.twin_disk.twin.close()
 
     def root(self, life: Life) -> SimulatedRoot:
         """The root by an actor's way."""
-        if self.twin is None:
+        if self.twin_disk is None:
             return SimulatedRoot(self.disk, self.clock, self.access(life))
-        from slackwater.testing.simulation.twin.twin_root import TwinDisk, TwinRoot
+        from slackwater.testing.simulation.twin.twin_root import TwinRoot
 
-        assert isinstance(self.disk, TwinDisk)
-        return TwinRoot(self.disk, self.clock, self.access(life))
+        return TwinRoot(self.twin_disk, self.clock, self.access(life))
 
     def path_of(self, path: str) -> PathKey:
         """`source/path` as source and path; a path without a source is of the first source."""
@@ -166,17 +165,12 @@ class World:
         return (source, name) if slash else (self.definition.sources[0].name, path)
 
 
-def _lance_twin(clock: SimulatedClock) -> LanceTwin:
+def _twin_disk(clock: SimulatedClock) -> TwinDisk:
     # Here and not above: Lance takes a second to import, and few stories need it.
     from slackwater.testing.simulation.twin.lance_twin import LanceTwin
-
-    return LanceTwin(clock)
-
-
-def _twin_disk(twin: LanceTwin) -> MemoryDisk:
     from slackwater.testing.simulation.twin.twin_root import TwinDisk
 
-    return TwinDisk(twin=twin)
+    return TwinDisk(twin=LanceTwin(clock))
 
 
 def _definition(scenario: Scenario) -> PipelineDefinition:

@@ -188,13 +188,10 @@ class SimulatedRoot(MemoryRoot):
 
     def delete_versions(self, path: str, versions: set[int]) -> Vacuumed:
         self.access.before("vacuum")
-        gone = self._delete_versions(path, versions)
+        gone = super().delete_versions(path, versions)
         self.access.promises.check_retained()
         self.access.after("vacuum")
         return gone
-
-    def _delete_versions(self, path: str, versions: set[int]) -> Vacuumed:
-        return super().delete_versions(path, versions)
 
     def delete_dataset(self, path: str) -> Vacuumed:
         self.access.before("vacuum")
