@@ -21,16 +21,17 @@ from spark_bridge.hand_over.row_hand_over import RowHandOver
 from spark_bridge.session.spark_jobs import SparkJobs
 from spark_bridge.views.backfills import Backfills
 from spark_bridge.views.corrections import CorrectedRows, corrected_sources
+from spark_bridge.views.full_view import FullView
 from spark_bridge.views.full_views import FullViews
 from spark_bridge.views.incremental_views import IncrementalViews
-from spark_bridge.views.stored_sources import StoredSources, stored_versions
+from spark_bridge.views.stored_sources import StoredSources
 from spark_bridge.views.view import ShownView, seconds_behind
 from spark_bridge.work_times import WorkTimes
 from state.clock import Clock, SystemClock
 from state.errors import ViewError
 from state.location import Location
 from state.tables.records import CatalogView, ViewVersion
-from state.tables.stored_rows import base_name, is_stored_rows, next_name
+from state.tables.stored_rows import base_name, is_stored_rows, next_name, stored_versions
 
 _ROWS = "over the rows of an epoch"
 _CORRECTION = "over the rows of corrected files"
@@ -80,7 +81,7 @@ class Materializer:
         self._stored = StoredSources(root)
         self._incremental = IncrementalViews(Catalyst(spark), root)
         self._backfills = Backfills(self._incremental.make, open_history, self._rows.piece, self._clock)
-        self._full = FullViews(spark, root, self._recompute)
+        self._full = FullViews(self._full_view, self._recompute)
 
     def declare(
         self,
@@ -331,6 +332,9 @@ class Materializer:
 
     def _begin_recomputation(self) -> None:
         self._full.begin_due(self._clock.monotonic(), self._rows_epoch, stored_versions(self._versions))
+
+    def _full_view(self, each: PlannedView) -> FullView:
+        return FullView(self._spark, self._root, each.definition, each.plan, each.known_schemas)
 
     def _recompute(self, name: str, refresh: Callable[[], ViewVersion]) -> ViewVersion:
         return self._jobs.run("view", _ALL_ROWS, {name: refresh})[name]

@@ -66,6 +66,11 @@ class BarrierScheduler:
         """The open epoch: the next barrier ends it."""
         return self._epoch
 
+    @property
+    def last_in_flight(self) -> int:
+        """The last epoch whose barrier is sent and that is not over; 0 without one."""
+        return self._in_flight[-1] if self._in_flight else 0
+
     def on_progress(self, progress: Progress, number: int) -> None:
         """An actor reports its progress.  Its reports are numbered from 1, and may come out of order."""
         if number <= self._reports.get(progress.actor, number):

@@ -65,16 +65,22 @@ class DeclaredViews:
         self._backfilling = False
         self._last_over = 0
 
-    def on_declared(self, sources: frozenset[str], new_in_epoch: int | None, *, backfilling: bool) -> None:
+    def on_declared(
+        self, sources: frozenset[str], new_in_epoch: int | None, *, backfilling: bool, in_flight: int = 0
+    ) -> None:
         """The materializer has analysed every view that the schemas of these sources allow.
 
         Args:
             sources: the sources.
             new_in_epoch: the epoch that creates new views; None if no view is new.
-            backfilling: whether a view lacks rows that were ingested before it was declared.
+            backfilling: whether a view lacks rows that were ingested before: a backfill, or a full view.
+            in_flight: the last epoch that is not over, without the open one; 0 without one.
         """
+        if self._backfilling and not backfilling:
+            # The view is as wanted from an epoch that the materializer has done, and that may wait for its commit.
+            self._due_epoch = max(self._due_epoch, in_flight)
         self._sources, self._backfilling = sources, backfilling
-        self._due_epoch = self._due_epoch if new_in_epoch is None else new_in_epoch
+        self._due_epoch = self._due_epoch if new_in_epoch is None else max(self._due_epoch, new_in_epoch)
 
     def on_epoch_over(self, epoch: int) -> None:
         """An epoch was committed, or had nothing to commit."""

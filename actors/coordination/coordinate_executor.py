@@ -219,9 +219,14 @@ class CoordinateExecutor:
             sources: the sources.
             new_views: whether the materializer has something to commit that comes with no row.
             now_s: time of the monotonic clock.
-            backfilling: whether a view lacks rows that were ingested before it was declared.
+            backfilling: whether a view lacks rows that were ingested before: a backfill, or a full view.
         """
-        self._views.on_declared(sources, self._scheduler.epoch if new_views else None, backfilling=backfilling)
+        self._views.on_declared(
+            sources,
+            self._scheduler.epoch if new_views else None,
+            backfilling=backfilling,
+            in_flight=self._scheduler.last_in_flight,
+        )
         if new_views:
             self._scheduler.on_declared()
         return self._continue(now_s)

@@ -3,19 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING, Protocol
 
-from pyspark.sql import SparkSession
-
+from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
-from spark_bridge.analysis.view_planner import PlannedView
-from spark_bridge.views.full_view import FullView
-from spark_bridge.views.stored_sources import stored_versions
-from state.location import Location
 from state.tables.records import ViewVersion
-from state.tables.stored_rows import next_name
+from state.tables.stored_rows import next_name, stored_versions
+
+if TYPE_CHECKING:
+    from spark_bridge.analysis.view_planner import PlannedView
+
+
+class RecomputedView(Protocol):
+    """The dataset of one full view, see `spark_bridge.views.full_view.FullView`."""
+
+    version: ViewVersion | None
+
+    @property
+    def definition(self) -> ViewDefinition: ...
+
+    @property
+    def plan(self) -> ViewPlan: ...
+
+    @property
+    def num_rows(self) -> int: ...
+
+    def create(self, epoch: int) -> ViewVersion: ...
+
+    def open(self, version: ViewVersion) -> None: ...
+
+    def is_stale(self, stored: Mapping[str, ViewVersion]) -> bool: ...
+
+    def refresh(self, epoch: int, stored: Mapping[str, ViewVersion]) -> ViewVersion: ...
 
 
 @dataclass(frozen=True)
@@ -34,7 +56,7 @@ class Recomputation:
 class _Maintained:
     """One full view, and whether it is up to date."""
 
-    def __init__(self, view: FullView, *, is_shown: bool, is_stale: bool) -> None:
+    def __init__(self, view: RecomputedView, *, is_shown: bool, is_stale: bool) -> None:
         self.view = view
         self.is_shown, self.is_stale = is_shown, is_stale
         self.begun_s = float("-inf")
@@ -57,17 +79,20 @@ class FullViews:
     its first recomputation.
 
     Args:
-        spark: the session.
-        root: the directory of the pipeline.
+        make_view: makes the dataset of a view, neither created nor open.
         run: runs a recomputation and translates its errors: (view, work) -> its version.
+        thread: runs the recomputations beside the epochs; None for a thread of its own.
     """
 
     def __init__(
-        self, spark: SparkSession, root: Location, run: Callable[[str, Callable[[], ViewVersion]], ViewVersion]
+        self,
+        make_view: Callable[[PlannedView], RecomputedView],
+        run: Callable[[str, Callable[[], ViewVersion]], ViewVersion],
+        thread: Executor | None = None,
     ) -> None:
-        self._spark, self._root, self._run = spark, root, run
+        self._make_view, self._run = make_view, run
         self._views: dict[str, _Maintained] = {}
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="full-view")
+        self._thread = thread or ThreadPoolExecutor(1, thread_name_prefix="full-view")
         self._running: tuple[str, _Maintained, Future[ViewVersion]] | None = None
 
     @property
@@ -115,7 +140,7 @@ class FullViews:
             if kept is not None and kept.view.plan is each.plan:
                 views[name] = kept
                 continue
-            view = FullView(self._spark, self._root, each.definition, each.plan, each.known_schemas)
+            view = self._make_view(each)
             recorded = begun.get(next_name(name)) if name in fresh else versions[name]
             if recorded is not None:
                 view.open(recorded)

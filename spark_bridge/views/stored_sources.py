@@ -10,7 +10,7 @@ from spark_bridge.datasets.stored_rows import StoredRows
 from spark_bridge.views.corrections import CorrectedSource
 from state.location import Location
 from state.tables.records import ViewVersion
-from state.tables.stored_rows import is_stored_rows, source_of_rows, stored_rows_name
+from state.tables.stored_rows import stored_rows_name
 
 
 class StoredSources:
@@ -74,8 +74,3 @@ class StoredSources:
             if version is not None:
                 rows.open(version)
         return self._open[source]
-
-
-def stored_versions(versions: Mapping[str, ViewVersion]) -> dict[str, ViewVersion]:
-    """Source → the version of its stored rows, out of all recorded versions."""
-    return {source_of_rows(name): each for name, each in versions.items() if is_stored_rows(name)}

@@ -1,14 +1,10 @@
-"""Staged fragments: many processes write rows of a dataset, and one commit of another process makes them visible.
-
-Lance's clean-up deletes files that no version names when they are seven days old.  So a commit refuses fragments that
-were staged six days ago, as by a machine that was frozen meanwhile: their files may go at any moment.
-"""
+"""Staged fragments: many processes write rows of a dataset, and one commit of another process makes them visible."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import lance
 import pyarrow as pa
@@ -16,15 +12,14 @@ from lance import FragmentMetadata
 from lance.fragment import write_fragments
 
 from state.clock import Clock, SystemClock
-from state.errors import CommitRefusedError
 from state.lance.lance_access import lance_options, open_dataset
 from state.location import Location
 from state.objects.storage_error import storage_error
 from state.tables.lance_layout import for_lance
+from state.tables.staging_age import require_fresh
 
 # The file version of a dataset never changes after its first rows are staged.
 _FILE_VERSION = "2.2"
-_MOST_AGE = timedelta(days=6)
 
 
 class FragmentStager:
@@ -94,11 +89,6 @@ def staged_fragments(staged: Sequence[str], clock: Clock = SystemClock()) -> lis
         CommitRefusedError: a fragment is so old that its files may be deleted.
     """
     values = [json.loads(each) for each in staged]
-    for staged_at in (datetime.fromisoformat(each["staged_at"]) for each in values):
-        age = clock.now() - staged_at
-        if age > _MOST_AGE:
-            raise CommitRefusedError(
-                f"rows that were staged at {staged_at:%Y-%m-%d %H:%M} UTC, {age / timedelta(days=1):.1f} days ago: "
-                "Lance deletes files without a commit after 7 days; recover from what is committed"
-            )
+    for each in values:
+        require_fresh(datetime.fromisoformat(each["staged_at"]), clock.now())
     return [FragmentMetadata.from_json(json.dumps(each["fragment"])) for each in values]

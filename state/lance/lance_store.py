@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import lance
 import pyarrow as pa
@@ -48,7 +48,7 @@ from state.tables.records import Head
 from state.tables.resolve import current_rows
 from state.tables.row_selection import Clue, RowSelection
 from state.tables.tables import row_column, state_rows
-from state.upkeep.fold import StateFolder
+from state.upkeep.fold import FoldSizes, StateFolder
 from state.upkeep.pin import Pin
 
 _COMMIT_TIMEOUT = timedelta(seconds=60)
@@ -69,6 +69,8 @@ class LanceStateStore(HeadSwapStore):
     refused there.
     """
 
+    fold_sizes: ClassVar[FoldSizes] = FoldSizes()
+
     def __init__(self, root: Location, clock: Clock, dataset: lance.LanceDataset, *, read_only: bool = False) -> None:
         check_format(dataset.schema, root)
         try:
@@ -82,7 +84,7 @@ class LanceStateStore(HeadSwapStore):
         self._fixed = fixed
         self._directory: tuple[str, Directory] = ("", Directory())
         self._indexes = BlockIndexes()
-        self._folder = StateFolder(self._indexes)
+        self._folder = StateFolder(self._indexes, self.fold_sizes)
 
     @classmethod
     def create(cls, root: Location, clock: Clock) -> LanceStateStore:
@@ -236,6 +238,10 @@ class LanceStateStore(HeadSwapStore):
             removed_fragment_ids=list(removed), updated_fragments=updated, new_fragments=list(new)
         )
 
+    @property
+    def fold_interval(self) -> int:
+        return self.fold_sizes.log_fragments
+
     def stage_fold(self) -> StagedFold | None:
         head, dataset = self._head, self._dataset  # in this order: after a commit in between the dataset is newer
         try:
@@ -285,7 +291,7 @@ class LanceStateStore(HeadSwapStore):
 
     def reopen(self, version: int | None = None) -> LanceStateStore:
         dataset = _open_latest(self._root) if version is None else open_dataset(dataset_location(self._root), version)
-        return LanceStateStore(self._root, self._clock, dataset, read_only=self._read_only)
+        return type(self)(self._root, self._clock, dataset, read_only=self._read_only)
 
     def _adopt(self, fresh: LanceStateStore) -> None:
         self._dataset, self._fixed = fresh._dataset, fresh._fixed

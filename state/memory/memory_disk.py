@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from state.errors import CommitRefusedError, EpochNotFoundError, NotFoundError
-from state.tables.delta import Delta
 from state.tables.records import Head
 
 Row = dict[str, Any]
 Tables = Mapping[str, Mapping[bytes, Row]]
+
+
+@dataclass(frozen=True)
+class MemoryStaged:
+    """Rows that are durable and not visible, of any shape, and the time of their staging."""
+
+    rows: Any
+    staged_at: datetime
 
 
 @dataclass(frozen=True)
@@ -67,19 +75,21 @@ class MemoryDisk:
             instead of an answer.
         versions: version -> the store at this version.
         latest: the last version; 0 without a store.
-        staged: staged deltas by name; a delta without a commit stays.
+        staged: staged deltas by name; a delta without a commit stays until it is old.
+        stagings: the number of stagings, which names them.
         swaps: the number of tried commits, which names them.
         datasets: path -> the dataset of a view.
-        stored: path of a dataset -> rows staged for it.
+        stored: path of a dataset -> the rows staged for it, by name.
     """
 
     fault: Callable[[str], None] | None = None
     versions: dict[int, MemoryVersion] = field(default_factory=dict)
     latest: int = 0
-    staged: dict[str, Delta] = field(default_factory=dict)
+    staged: dict[str, MemoryStaged] = field(default_factory=dict)
+    stagings: int = 0
     swaps: int = 0
     datasets: dict[str, MemoryDataset] = field(default_factory=dict)
-    stored: dict[str, list[Any]] = field(default_factory=dict)
+    stored: dict[str, dict[str, MemoryStaged]] = field(default_factory=dict)
 
     def version(self, number: int) -> MemoryVersion:
         """The store at a version.

@@ -7,10 +7,11 @@ from typing import Any
 
 from state.clock import Clock
 from state.errors import CommitRefusedError, FencedError, ViewNotFoundError
-from state.memory.memory_disk import MemoryDataset, MemoryDisk
+from state.memory.memory_disk import MemoryDataset, MemoryDisk, MemoryStaged
 from state.memory.memory_store import MemoryStateStore
 from state.tables.delta import Delta, StagedRows
 from state.tables.records import ViewVersion
+from state.tables.staging_age import CLEAN_UP_AGE, require_fresh
 from state.upkeep.vacuum import STORE_PATH, Vacuumed
 
 
@@ -29,8 +30,7 @@ class MemoryRoot:
 
     def stage(self, delta: Delta, epoch: int) -> Delta:
         rows = sum(len(changes) for changes in delta.changes.values())
-        name = f"staged-{len(self.disk.staged)}"
-        self.disk.staged[name] = delta
+        name = self._stage(self.disk.staged, delta)
         return Delta(staged=(*delta.staged, StagedRows(epoch, rows, name)))
 
     def restore(self, view: ViewVersion, term: int) -> ViewVersion:
@@ -43,6 +43,7 @@ class MemoryRoot:
         return set(self.disk.versions if path == STORE_PATH else self._dataset(path).versions)
 
     def delete_versions(self, path: str, versions: set[int]) -> Vacuumed:
+        self._clean_up(self.disk.staged if path == STORE_PATH else self.disk.stored.get(path, {}))
         if path == STORE_PATH:
             return _without(self.disk.versions, versions - {self.disk.latest})
         dataset = self._dataset(path)
@@ -92,14 +93,30 @@ class MemoryRoot:
 
     def stage_rows(self, path: str, rows: Any) -> str:
         """Stages rows for a dataset that may not exist yet, and returns their name in it."""
-        staged = self.disk.stored.setdefault(path, [])
-        staged.append(rows)
-        return str(len(staged) - 1)
+        return self._stage(self.disk.stored.setdefault(path, {}), rows)
 
     def staged_rows(self, path: str, name: str) -> Any:
-        """Staged rows; None if they no longer exist, which a commit would not notice."""
-        staged = self.disk.stored.get(path, [])
-        return staged[int(name)] if int(name) < len(staged) else None
+        """Staged rows, for a commit; None if they no longer exist, which a commit would not notice.
+
+        Raises:
+            CommitRefusedError: they are so old that they may be deleted.
+        """
+        staged = self.disk.stored.get(path, {}).get(name)
+        if staged is None:
+            return None
+        require_fresh(staged.staged_at, self.clock.now())
+        return staged.rows
+
+    def _stage(self, place: dict[str, MemoryStaged], rows: Any) -> str:
+        self.disk.stagings += 1
+        name = f"staged-{self.disk.stagings}"
+        place[name] = MemoryStaged(rows, self.clock.now())
+        return name
+
+    def _clean_up(self, staged: dict[str, MemoryStaged]) -> None:
+        """Deletes old staged rows, as Lance does beside old versions; a version has a copy of those that it names."""
+        for name in [name for name, each in staged.items() if self.clock.now() - each.staged_at > CLEAN_UP_AGE]:
+            del staged[name]
 
     def _dataset(self, path: str) -> MemoryDataset:
         if path not in self.disk.datasets:

@@ -17,7 +17,9 @@ from state.tables.delta import Changes, Delta
 from state.tables.ledger_counts import COUNTED, counted
 from state.tables.records import Head
 from state.tables.row_selection import Clue, RowSelection
+from state.tables.staging_age import require_fresh
 from state.tables.tables import DELETE, PUT, TABLES
+from state.upkeep.fold_plan import FOLD_FACTOR
 
 
 class MemoryStateStore(HeadSwapStore):
@@ -117,10 +119,22 @@ class MemoryStateStore(HeadSwapStore):
         name = f"swap-{self._disk.swaps}"
         tables = dict(self._made.tables)
         if delta is not None:
-            for part in (delta, *(self._disk.staged[staged.content] for staged in delta.staged)):
+            for part in (delta, *self._staged(delta)):
                 for table, changes in part.changes.items():
                     tables[table] = _changed(table, tables.get(table, {}), changes, head.epoch)
         return StagedSwap(name, head, MemoryVersion(name, head, tables))
+
+    def _staged(self, delta: Delta) -> Iterator[Delta]:
+        """The staged parts of a delta.  A part that was deleted is left out: a commit would not notice."""
+        for rows in delta.staged:
+            staged = self._disk.staged.get(rows.content)
+            if staged is not None:
+                require_fresh(staged.staged_at, self._clock.now())
+                yield staged.rows
+
+    @property
+    def fold_interval(self) -> int:
+        return FOLD_FACTOR
 
     def stage_fold(self) -> StagedFold | None:
         # Memory has no fragments to fold; but a fold is a version, which must exist here as on a disk.

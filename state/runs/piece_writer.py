@@ -31,10 +31,11 @@ class PieceWriter:
         dataset: the dataset that a later commit adds the pieces to.
         table: the table of the rows.
         run: the number of the run.
+        piece_rows: the most rows of a piece.
     """
 
-    def __init__(self, dataset: lance.LanceDataset, table: str, run: int) -> None:
-        self._dataset, self._table, self.run = dataset, table, run
+    def __init__(self, dataset: lance.LanceDataset, table: str, run: int, piece_rows: int = PIECE_ROWS) -> None:
+        self._dataset, self._table, self.run, self._piece_rows = dataset, table, run, piece_rows
         self.fragments: list[FragmentMetadata] = []
         self.pieces: list[Piece] = []
 
@@ -48,7 +49,7 @@ class PieceWriter:
         Raises:
             OSError, RuntimeError: an error of Lance.
         """
-        size = -(-most_rows // -(-most_rows // PIECE_ROWS)) if most_rows else 1
+        size = -(-most_rows // -(-most_rows // self._piece_rows)) if most_rows else 1
         held: list[pa.Table] = []
         count = 0
         for rows in slices:

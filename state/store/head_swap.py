@@ -62,6 +62,11 @@ class HeadSwapStore(ABC):
     def _stage(self, delta: Delta | None, head: Head) -> StagedSwap:
         """Makes a head and the changes of its epoch durable, not visible."""
 
+    @property
+    @abstractmethod
+    def fold_interval(self) -> int:
+        """The number of commits after which a fold may be due again."""
+
     @abstractmethod
     def stage_fold(self) -> StagedFold | None:
         """Makes the next fold durable, not visible; None if no fold is due.  Commits may run at the same time."""

@@ -84,6 +84,11 @@ class StateStore(Protocol):
         """
         ...
 
+    @property
+    def fold_interval(self) -> int:
+        """The number of commits after which a fold may be due again."""
+        ...
+
     def stage_fold(self) -> StagedFold | None:
         """Makes the next fold durable, not visible; None if no fold is due.
 

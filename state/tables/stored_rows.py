@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 import pyarrow as pa
+
+from state.tables.records import ViewVersion
 
 _NEXT = ".next"
 
@@ -61,6 +64,11 @@ def is_stored_rows(name: str) -> bool:
 def source_of_rows(name: str) -> str:
     """The source of the rows with this name in an epoch record."""
     return name.removesuffix(_SUFFIX)
+
+
+def stored_versions(versions: Mapping[str, ViewVersion]) -> dict[str, ViewVersion]:
+    """Source → the version of its stored rows, out of all recorded versions."""
+    return {source_of_rows(name): each for name, each in versions.items() if is_stored_rows(name)}
 
 
 def stored_rows_path(source: str, epoch: int) -> str:

@@ -32,9 +32,24 @@ from state.tables.ledger_counts import COUNTED, of_rows
 from state.tables.tables import PUT, state_rows
 from state.upkeep.fold_plan import FOLD_FACTOR, runs_to_merge
 
-_SMALL_ROWS = 256
-_LOG_ROWS = 1 << 16
-_FLUSHED_ROWS = 1 << 18
+
+@dataclass(frozen=True)
+class FoldSizes:
+    """The sizes that decide when a fold is due, and how much it takes.
+
+    Args:
+        log_fragments: a flush is due from this number of fragments in the log.
+        log_rows: a flush is due from this number of rows in the log.
+        flushed_rows: the most rows of a flush.
+        small_rows: the size of the smallest tier of runs, in rows.
+        piece_rows: the most rows of a piece.
+    """
+
+    log_fragments: int = FOLD_FACTOR
+    log_rows: int = 1 << 16
+    flushed_rows: int = 1 << 18
+    small_rows: int = 256
+    piece_rows: int = PIECE_ROWS
 
 
 @dataclass(frozen=True)
@@ -68,10 +83,15 @@ class _Fold:
 
 
 class StateFolder:
-    """Stages folds of one `state.lance`, and remembers what it has read of the fragments of the log."""
+    """Stages folds of one `state.lance`, and remembers what it has read of the fragments of the log.
 
-    def __init__(self, indexes: BlockIndexes) -> None:
-        self._indexes = indexes
+    Args:
+        indexes: the indexes of the pieces.
+        sizes: decide when a fold is due.
+    """
+
+    def __init__(self, indexes: BlockIndexes, sizes: FoldSizes = FoldSizes()) -> None:
+        self._indexes, self._sizes = indexes, sizes
         self._log: dict[str, _LogFragment] = {}
 
     def stage(
@@ -132,12 +152,12 @@ class StateFolder:
         # In the order of epochs: a fragment may have been staged long before its commit.
         settled = [each for each in known.values() if each.last_epoch < epoch]
         settled.sort(key=lambda each: (each.first_epoch, each.fragment.fragment_id))
-        if len(settled) < FOLD_FACTOR and sum(each.rows for each in settled) < _LOG_ROWS:
+        if len(settled) < self._sizes.log_fragments and sum(each.rows for each in settled) < self._sizes.log_rows:
             return []
         rows = 0
         for count, each in enumerate(settled):
             rows += each.rows
-            if rows > _FLUSHED_ROWS:
+            if rows > self._sizes.flushed_rows:
                 return settled[: max(1, count)]
         return settled
 
@@ -151,12 +171,12 @@ class StateFolder:
             rows = sum(source.rows for source in sources)
             runs = directory.runs(table)
             small: list[Run] = []
-            while runs and runs[-1].rows <= max(_SMALL_ROWS, rows):
+            while runs and runs[-1].rows <= max(self._sizes.small_rows, rows):
                 small.insert(0, runs.pop())
                 rows += small[0].rows
             fold.gone += [piece for run in small for piece in run.pieces]
             sources = [*self._sources(dataset, table, small), *sources]
-            writer = PieceWriter(dataset, table, directory.next_run)
+            writer = PieceWriter(dataset, table, directory.next_run, self._sizes.piece_rows)
             writer.write(_kept(merged(table, sources), is_oldest=not runs), rows)
             fold.add(writer)
             fold.rows_before += rows
@@ -177,13 +197,13 @@ class StateFolder:
         """Merges runs of the first table that needs it; False if no table does."""
         for table in directory.tables:
             runs = directory.runs(table)
-            chosen = runs_to_merge([(run.rows, run.deletes) for run in runs], small=_SMALL_ROWS)
+            chosen = runs_to_merge([(run.rows, run.deletes) for run in runs], small=self._sizes.small_rows)
             if chosen is not None:
                 some = runs[chosen.start : chosen.stop]
-                writer = PieceWriter(dataset, table, some[-1].number)
-                for group in _groups([piece for run in some for piece in run.pieces], is_oldest=chosen.start == 0):
+                writer = PieceWriter(dataset, table, some[-1].number, self._sizes.piece_rows)
+                for group in self._groups([piece for run in some for piece in run.pieces], is_oldest=chosen.start == 0):
                     fold.gone += group
-                    if len(group) == 1 and _stays(group[0], is_oldest=chosen.start == 0):
+                    if len(group) == 1 and self._stays(group[0], is_oldest=chosen.start == 0):
                         fold.new.append(replace(group[0], run=writer.run))
                         continue
                     rows = sum(piece.rows for piece in group)
@@ -195,6 +215,32 @@ class StateFolder:
                 fold.add(writer)
                 return True
         return False
+
+    def _stays(self, piece: Piece, *, is_oldest: bool) -> bool:
+        """True if a piece, whose keys no other run has, need not be written again."""
+        return piece.rows * 4 >= self._sizes.piece_rows and not (is_oldest and (piece.deletes or piece.patches))
+
+    def _groups(self, pieces: Sequence[Piece], *, is_oldest: bool) -> Iterator[list[Piece]]:
+        """Pieces that are merged together, by their keys: those that overlap, and small ones beside them."""
+        overlapping: list[list[Piece]] = []
+        last_key = b""
+        for piece in sorted(pieces, key=lambda each: each.first_key):
+            if overlapping and piece.first_key <= last_key:
+                overlapping[-1].append(piece)
+            else:
+                overlapping.append([piece])
+            last_key = max(last_key, piece.last_key) if len(overlapping[-1]) > 1 else piece.last_key
+        group: list[Piece] = []
+        for each in overlapping:
+            if len(each) == 1 and self._stays(each[0], is_oldest=is_oldest):
+                if group:
+                    yield group
+                yield each
+                group = []
+            else:
+                group += each
+        if group:
+            yield group
 
     def _sources(self, dataset: lance.LanceDataset, table: str, runs: Sequence[Run]) -> list[Source]:
         fragments = self._indexes.fragments.of(dataset).by_path
@@ -216,31 +262,3 @@ def _kept(slices: Iterator[pa.Table], *, is_oldest: bool) -> Iterator[pa.Table]:
             rows = rows.filter(pc.equal(rows["op"], pa.scalar(PUT, pa.uint8())))
         if rows.num_rows:
             yield rows
-
-
-def _stays(piece: Piece, *, is_oldest: bool) -> bool:
-    """True if a piece, whose keys no other run has, need not be written again."""
-    return piece.rows * 4 >= PIECE_ROWS and not (is_oldest and (piece.deletes or piece.patches))
-
-
-def _groups(pieces: Sequence[Piece], *, is_oldest: bool) -> Iterator[list[Piece]]:
-    """Pieces that are merged together, in the order of their keys: those that overlap, and small ones beside them."""
-    overlapping: list[list[Piece]] = []
-    last_key = b""
-    for piece in sorted(pieces, key=lambda each: each.first_key):
-        if overlapping and piece.first_key <= last_key:
-            overlapping[-1].append(piece)
-        else:
-            overlapping.append([piece])
-        last_key = max(last_key, piece.last_key) if len(overlapping[-1]) > 1 else piece.last_key
-    group: list[Piece] = []
-    for each in overlapping:
-        if len(each) == 1 and _stays(each[0], is_oldest=is_oldest):
-            if group:
-                yield group
-            yield each
-            group = []
-        else:
-            group += each
-    if group:
-        yield group

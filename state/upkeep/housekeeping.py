@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from state.clock import Clock
 from state.store.store import StagedFold, StateStore
 from state.tables.record_rows import expiry_delta
-from state.upkeep.fold_plan import FOLD_FACTOR
 from state.upkeep.retention import RetentionSettings, expired
 from state.upkeep.vacuum import Vacuum, Vacuumed, VacuumRoot
 
@@ -81,7 +80,7 @@ class Housekeeping:
         if store.version >= self._fold_from_version:
             fold = store.stage_fold()
             if fold is None:
-                self._fold_from_version = store.version + FOLD_FACTOR
+                self._fold_from_version = store.version + store.fold_interval
         gone = self._expired(store) if self._is_expiry_due(store) else ()
         return StagedUpkeep(fold, gone) if fold is not None or gone else None
 

@@ -312,3 +312,39 @@ def test_removals_that_events_tell_pause_as_well_and_keep_no_message() -> None:
     for outcome in told(*story, max_removed_files=0, max_removed_share=0.0, **options):
         left = {f"s/{name}": ("forgotten",) for name in "abcd"}
         assert outcome.statuses == left | {f"s/{name}": ("done",) for name in "efg"}
+
+
+@pytest.mark.parametrize("moment", ["before fold", "after fold", "before vacuum"])
+@pytest.mark.parametrize("misfortune", [KILL, FREEZE], ids=repr)
+def test_a_store_on_lance_has_the_same_rows_whatever_happens_to_a_fold(moment: str, misfortune: Step) -> None:
+    added = [step for path in "abcdef" for step in (file(path, rows=2), BARRIER)]
+    story = START, AT(moment, misfortune), *added, START, *added, THAW, COMMIT("late"), *added
+    told(*story, seeds=1, on_lance=True, keep_epochs=2, epoch_rows=2, stages_deltas=True)
+
+
+@pytest.mark.parametrize("moment", ["after stage", "before view", "before commit"])
+def test_rows_that_wait_for_their_commit_for_a_week_are_read_again(moment: str) -> None:
+    story = START, file("a"), AT(moment, CLOCK(8 * 86_400)), file("b"), BARRIER, file("c"), CAUGHT_UP
+    for outcome in told(*story, stages_deltas=True, materialize=True, keep_epochs=1):
+        assert outcome.statuses == dict.fromkeys(("s/a", "s/b", "s/c"), ("done",))
+
+
+@pytest.mark.parametrize(
+    "misfortune", [CRASH("materializer"), CRASH("coordinator"), VIEW_COMMIT("unanswered")], ids=repr
+)
+def test_a_full_view_is_recomputed_whatever_happens_to_its_recomputation(misfortune: Step) -> None:
+    told(
+        *(
+            START,
+            file("a"),
+            file("b"),
+            BARRIER,
+            AT("before view", misfortune),
+            file("c"),
+            BARRIER,
+            file("a"),
+            CAUGHT_UP,
+        ),
+        on_change="replace",
+        full_view=True,
+    )

@@ -22,7 +22,7 @@ from slackwater.testing.simulation.world.file_rows import ROW_BYTES, SCHEMA
 from slackwater.testing.simulation.world.interruptions import Interruptions
 from slackwater.testing.simulation.world.schedule import Life, Schedule
 from slackwater.testing.simulation.world.simulated_clock import SimulatedClock
-from slackwater.testing.simulation.world.simulated_root import Access, StoreFaults
+from slackwater.testing.simulation.world.simulated_root import Access, SimulatedRoot, StoreFaults
 from state.location import Location
 from state.memory.memory_disk import MemoryDisk
 from state.tables.stored_rows import stored_rows_name
@@ -31,7 +31,10 @@ from state.upkeep.retention import RetentionSettings
 if TYPE_CHECKING:
     from random import Random  # noqa: TID251 - as an argument
 
+    from slackwater.testing.simulation.twin.twin_root import TwinDisk
+
 _DEATHS_WITHOUT_ROWS = 2
+_NEVER_STAGED_BYTES = 4 << 20
 _PLACE = Location("s3://simulated/root")
 
 
@@ -70,7 +73,8 @@ class World:
         self.clock = SimulatedClock(stands=scenario.clock_stands)
         self.schedule = Schedule(random, self.clock, scenario.slow, on_event)
         self.interruptions = Interruptions(random, turn)
-        self.disk = MemoryDisk()
+        self.twin_disk = _twin_disk(self.clock) if scenario.on_lance else None
+        self.disk: MemoryDisk = self.twin_disk or MemoryDisk()
         self.bucket = Bucket(scenario.page_size)
         self.queues = {
             source: EventQueue(source, random, self.clock, loses=scenario.loses_events)
@@ -82,6 +86,7 @@ class World:
         self.recovery = RecoverySettings()
         self.must_settle = scenario.must_settle
         self.patience_s = scenario.patience_s
+        self.staged_from_bytes = 0 if scenario.stages_deltas else _NEVER_STAGED_BYTES
         self.views: tuple[ModelView, ...] = (
             EveryRow("rows", frozenset(scenario.sources)),
             GroupedRows("groups", frozenset(scenario.sources[:1])),
@@ -90,6 +95,8 @@ class World:
             source: EveryRow(stored_rows_name(source), frozenset({source}))
             for source in (scenario.sources if scenario.stores_rows else ())
         }
+        if scenario.full_view:
+            self.views = (*self.views, EveryRow("full", frozenset(scenario.sources), is_full=True))
         self.backfill = EveryRow("late", frozenset(scenario.sources)) if scenario.backfill else None
         late = [] if self.backfill is None else [self.backfill]
         views: list[ModelView] = [*self.views, *self.stored_rows.values(), *late]
@@ -133,10 +140,37 @@ class World:
             send_late=lambda arrival: self.schedule.soon(self._network, arrival),
         )
 
+    def check_end(self) -> None:
+        """The checks at the end of a story."""
+        self.promises.check_retained()
+        if self.twin_disk is not None:
+            self.twin_disk.check_all()
+
+    def close(self) -> None:
+        """Deletes what is on a real disk."""
+        if self.twin_disk is not None:
+            self.twin_disk.twin.close()
+
+    def root(self, life: Life) -> SimulatedRoot:
+        """The root by an actor's way."""
+        if self.twin_disk is None:
+            return SimulatedRoot(self.disk, self.clock, self.access(life))
+        from slackwater.testing.simulation.twin.twin_root import TwinRoot
+
+        return TwinRoot(self.twin_disk, self.clock, self.access(life))
+
     def path_of(self, path: str) -> PathKey:
         """`source/path` as source and path; a path without a source is of the first source."""
         source, slash, name = path.rpartition("/")
         return (source, name) if slash else (self.definition.sources[0].name, path)
+
+
+def _twin_disk(clock: SimulatedClock) -> TwinDisk:
+    # Here and not above: Lance takes a second to import, and few stories need it.
+    from slackwater.testing.simulation.twin.lance_twin import LanceTwin
+    from slackwater.testing.simulation.twin.twin_root import TwinDisk
+
+    return TwinDisk(twin=LanceTwin(clock))
 
 
 def _definition(scenario: Scenario) -> PipelineDefinition:

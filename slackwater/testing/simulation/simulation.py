@@ -62,12 +62,14 @@ class Simulation:
         try:
             while self._turn(nested=False):
                 pass
+            self._world.check_end()
         except PromiseBroken:
             raise
         except Exception as error:
             raise PromiseBroken("no bug", _described(error)) from error
+        finally:
+            self._world.close()
         world = self._world
-        world.promises.check_retained()
         statuses = FileTables.latest(world.disk).statuses()
         return Outcome(world.schedule.events, world.promises.epochs, world.clock.monotonic(), statuses)
 

@@ -53,6 +53,7 @@ class Coordination:
         with_a_change: bool = False,
         left_out: tuple[LeftOutColumn, ...] = (),
         unfinished_since: Mapping[str, int] = {},
+        complete_mark: int = 0,
     ) -> list[CoordinateInstruction]:
         delta = DeltaBuilder()
         if with_a_change:
@@ -61,7 +62,14 @@ class Coordination:
         for actor in ("list-s", "dispatcher", "fetch-0", "fetch-1", "merger", "materializer"):
             told = left_out if actor.startswith("fetch") else ()
             since = unfinished_since if actor == "fetch-1" else {}
-            report = CollectReport(actor, barrier.epoch.prev, delta.build(), left_out=told, unfinished_since=since)
+            report = CollectReport(
+                actor,
+                barrier.epoch.prev,
+                delta.build(),
+                left_out=told,
+                unfinished_since=since,
+                complete_mark=complete_mark if actor == "list-s" else 0,
+            )
             instructions += self.executor.on_collect(report, 0.0)
         self._injected(instructions)
         return instructions

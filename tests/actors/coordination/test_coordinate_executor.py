@@ -70,6 +70,23 @@ def test_a_request_whose_epoch_has_something_to_commit_is_over_when_that_is_comm
     assert flow.over == 2
 
 
+def test_no_mark_is_reached_before_the_commit_of_the_epoch_that_shows_what_a_view_lacked(flow: Coordination) -> None:
+    declared = partial(flow.executor.on_views_declared, frozenset({"s"}), False, 0.0)
+    declared(backfilling=True)
+    barrier = flow.ask(Throttle(files_per_second=1.0))
+    assert barrier is not None
+    assert of(Commit, flow.all_collect(barrier, complete_mark=1)) == []
+    assert flow.executor.state.reached_mark == 0, "a full view is not recomputed"
+    barrier = flow.ask(Throttle(files_per_second=2.0))
+    assert barrier is not None
+    (commit,) = of(Commit, flow.all_collect(barrier, with_a_change=True, complete_mark=1))
+    declared(backfilling=False)  # the epoch records its new version
+    flow.ask(Throttle(files_per_second=3.0))  # something else changes the state
+    assert flow.executor.state.reached_mark == 0
+    flow.commits(commit)
+    assert flow.executor.state.reached_mark == 1
+
+
 def test_an_epoch_in_flight_tells_what_it_waits_for_and_is_among_the_recent_ones_when_it_is_committed(
     flow: Coordination,
 ) -> None:

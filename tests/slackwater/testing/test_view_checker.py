@@ -22,7 +22,12 @@ KEY = SOURCE, "a", FILE.version
 INGESTED: RowsByFile = {KEY: (0, 1, 2)}
 WHOLE = (Span(KEY, 0, 3),)
 SOURCES = frozenset({SOURCE})
-MODELS: tuple[ModelView, ...] = (EveryRow("rows", SOURCES), GroupedRows("groups", SOURCES), EveryRow("late", SOURCES))
+MODELS: tuple[ModelView, ...] = (
+    EveryRow("rows", SOURCES),
+    GroupedRows("groups", SOURCES),
+    EveryRow("late", SOURCES),
+    EveryRow("full", SOURCES, is_full=True),
+)
 
 
 class Views:
@@ -42,8 +47,8 @@ class Views:
         """A version of the view `rows`."""
         return ViewVersion("rows", "rows", self.write("rows", spans))
 
-    def check(self, *views: ViewVersion) -> None:
-        self.checker.check(views, INGESTED, _no_tables)
+    def check(self, *views: ViewVersion, epoch: int = 1) -> None:
+        self.checker.check(epoch, views, INGESTED, _no_tables)
 
 
 def _no_tables(epoch: int) -> FileTables:
@@ -79,10 +84,10 @@ def test_a_backfill_that_lacks_more_than_the_rest_of_its_history_breaks_exactly_
     begun, complete = '{"history": null}', '{"history": "1"}'
     for progress, spans in ((begun, ()), (complete, WHOLE)):
         late = ViewVersion("late.next", "late", views.write("late", spans), pinned_epoch=1, progress=progress)
-        views.checker.check([late], INGESTED, lambda epoch: history)
+        views.checker.check(1, [late], INGESTED, lambda epoch: history)
     lost = ViewVersion("late.next", "late", views.write("late", ()), pinned_epoch=1, progress=complete)
     with breaks("G1", "late.next at version 3"):
-        views.checker.check([lost], INGESTED, lambda epoch: history)
+        views.checker.check(1, [lost], INGESTED, lambda epoch: history)
 
 
 def test_a_version_that_does_not_exist_breaks_one_moment(views: Views) -> None:
@@ -119,3 +124,21 @@ def test_a_declared_view_that_does_not_exist_breaks_exactly_once(views: Views) -
     views.checker.check_declared(["rows", "groups"], {})
     with breaks("G1", "the views ['groups'] do not exist"):
         views.checker.check_declared(["rows", "groups"], {"rows": ViewVersion("rows", "rows", 1)})
+
+
+def test_a_full_view_with_other_rows_than_those_of_its_epoch_breaks_exactly_once(views: Views) -> None:
+    views.check(ViewVersion("full.next", "full", views.write("full", ())))
+    views.check(ViewVersion("full", "full", views.write("full", WHOLE), reflects_epoch=3), epoch=4)
+    with breaks("G1", "full at version 3, of epoch 1: it has the rows"):
+        views.check(ViewVersion("full", "full", views.write("full", ()), reflects_epoch=3), epoch=5)
+    with breaks("G1", "full.next reflects no epoch, and has rows"):
+        views.check(ViewVersion("full.next", "full", views.write("full", WHOLE)))
+
+
+def test_a_full_view_without_the_files_of_the_mark_breaks_exactly_once(views: Views) -> None:
+    views.checker.check(0, [], {}, _no_tables)
+    behind = ViewVersion("full", "full", views.write("full", ()), reflects_epoch=0)
+    views.check(behind)
+    views.checker.check_caught_up([behind], [])
+    with breaks("G1", "caught up, and full at version 1: it has the rows []"):
+        views.checker.check_caught_up([behind], [KEY])

@@ -24,14 +24,12 @@ from state.store.head_swap import HeadSwapStore
 from state.tables.delta import Delta, DeltaBuilder
 from state.tables.records import EpochCounts, EpochSeconds
 from state.tables.row_selection import Clue
+from state.upkeep.fold import FoldSizes
 from tests.cases import few
 
 CLOCK = ManualClock()
 TINY = {
-    "state.upkeep.fold.FOLD_FACTOR": 1,
-    "state.upkeep.fold._SMALL_ROWS": 2,
-    "state.upkeep.fold.PIECE_ROWS": 4,
-    "state.runs.piece_writer.PIECE_ROWS": 4,
+    "state.lance.lance_store.LanceStateStore.fold_sizes": FoldSizes(log_fragments=1, small_rows=2, piece_rows=4),
     "state.runs.piece_writer._INDEXED_ROWS": 2,
     "state.runs.piece_writer.BLOCK_ROWS": 2,
     "state.runs.sources.BLOCK_ROWS": 2,
@@ -207,10 +205,7 @@ def test_amendments_of_one_epoch_keep_their_order_through_folds(store: LanceStat
     assert len(store.epochs()) == 19
 
 
-def test_the_epoch_that_may_still_be_amended_is_not_folded(
-    store: LanceStateStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("state.upkeep.fold.FOLD_FACTOR", 1)
+def test_the_epoch_that_may_still_be_amended_is_not_folded(tiny: None, store: LanceStateStore) -> None:
     commit(store, 1, queued("a", attempts=1))
     commit(store, 2, queued("a", attempts=2))
     commit(store, 3, queued("a", attempts=3))
@@ -221,7 +216,7 @@ def test_the_epoch_that_may_still_be_amended_is_not_folded(
     assert [row["attempts"] for row in store.rows("queue")] == [4]
 
 
-def test_a_fold_keeps_a_change_of_a_row_before_it(store: LanceStateStore, tiny: None) -> None:
+def test_a_fold_keeps_a_change_of_a_row_before_it(tiny: None, store: LanceStateStore) -> None:
     commit(store, 1, Delta.merge([queued(key, attempts=1) for key in "abcdefgh"]))
     commit(store, 2)
     fold_all(store)
@@ -252,7 +247,7 @@ def test_a_fold_in_memory_is_a_version_without_a_change() -> None:
 
 
 @pytest.mark.parametrize("seed", few(range(6), 0))
-def test_any_folds_of_any_history_give_the_rows_that_memory_has(seed: int, store: LanceStateStore, tiny: None) -> None:
+def test_any_folds_of_any_history_give_the_rows_that_memory_has(seed: int, tiny: None, store: LanceStateStore) -> None:
     rng = random.Random(seed)
     memory_store = MemoryStateStore.create(MemoryDisk(), CLOCK)
     memory_store.take_over()
@@ -275,7 +270,7 @@ def test_any_folds_of_any_history_give_the_rows_that_memory_has(seed: int, store
 
 
 @pytest.mark.parametrize("pattern", few(["drained", "trickle", "overwritten", "emptied"], "trickle"))
-def test_dead_rows_are_at_most_half_of_the_live_ones(store: LanceStateStore, tiny: None, pattern: str) -> None:
+def test_dead_rows_are_at_most_half_of_the_live_ones(tiny: None, store: LanceStateStore, pattern: str) -> None:
     live: list[int] = []
     for epoch in range(1, 61):
         builder = DeltaBuilder()

@@ -12,6 +12,7 @@ from actors.protocol.run_state import Recovered
 from actors.sources.pipeline_definition import MATERIALIZER
 from slackwater.running.loop_thread import Turn
 from slackwater.running.materializer_loop import MaterializerLoop
+from slackwater.testing.simulation.hosting.model_full_view import SimulatedThread
 from slackwater.testing.simulation.hosting.model_history import ModelHistory
 from slackwater.testing.simulation.hosting.model_materializer import ModelMaterializer, definition_of
 from slackwater.testing.simulation.hosting.run_client import SimulatedRunClient
@@ -20,7 +21,6 @@ from slackwater.testing.simulation.promises.backfill_history import history_of
 from slackwater.testing.simulation.world.file_rows import Span
 from slackwater.testing.simulation.world.interruptions import Killed
 from slackwater.testing.simulation.world.schedule import Life, ScheduledTimer
-from slackwater.testing.simulation.world.simulated_root import SimulatedRoot
 from spark_bridge.analysis.view_plan import ViewPlan
 from state.errors import RowsLostError, RunFailedError, SlackwaterError
 from state.tables.records import ViewVersion
@@ -43,7 +43,7 @@ class SimulatedMaterializer(Life):
     def __init__(self, attempt: SimulatedAttempt, recovered: Recovered) -> None:
         super().__init__(MATERIALIZER, attempt)
         self._attempt, self._world = attempt, attempt.world
-        self._root = SimulatedRoot(self._world.disk, self._world.clock, self._world.access(self))
+        self._root = self._world.root(self)
         self._is_due = self._is_turning = self._is_over = False
         self._later: ScheduledTimer | None = None
         self._recovered_views = recovered.views
@@ -93,7 +93,7 @@ class SimulatedMaterializer(Life):
         if self._is_due or (is_busy and not self._is_slow()):
             self._is_due = False
             self.turn_soon()
-        elif self._loop.backfills:
+        elif self._client.is_catching_up:
             # A piece of history takes a while; without one, time alone makes a record of progress due.
             self._turn_after(_PIECE_S if is_busy else max(_RECORD_EVERY_S))
 
@@ -114,6 +114,7 @@ class SimulatedMaterializer(Life):
             random=self._world.random,
             read=self._read,
             open_history=self._open_history,
+            thread=SimulatedThread(lambda work: self._world.schedule.soon(self, work), self.turn_soon),
         )
 
     def _schemas(self) -> Mapping[str, pa.Schema | None]:

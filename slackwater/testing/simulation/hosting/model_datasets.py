@@ -25,6 +25,7 @@ class ModelDatasets:
 
     def __init__(self, model: ModelView, root: SimulatedRoot, version: ViewVersion | None = None) -> None:
         self._model, self._root, self._version = model, root, version
+        self._last: dict[str, int] = {} if version is None else {**version.datasets}
 
     def create(self, epoch: int, rows: EpochRows) -> ViewVersion:
         name, kept = self._model.name, self._model.after(None, self._spans(rows))
@@ -34,7 +35,7 @@ class ModelDatasets:
         return self._at(ViewVersion(name, path, version, *state))
 
     def open(self, version: ViewVersion) -> None:
-        self._version = version
+        self._at(version)
 
     def apply(self, rows: EpochRows) -> ViewVersion:
         return self._write(self._spans(rows), anew=False)
@@ -48,7 +49,10 @@ class ModelDatasets:
         return self._write(self._spans(rows), anew=True)
 
     def tidy(self) -> bool:
-        return False
+        """Makes a version with the same rows, which no epoch records; the next rows are written after it."""
+        for path, version in sorted(self._last.items()):
+            self._last[path] = self._root.commit_view(path, version, self._root.view_rows(path, version))
+        return bool(self._last)
 
     def _spans(self, rows: EpochRows) -> Iterable[Span]:
         frames: Any = rows.frames
@@ -58,16 +62,16 @@ class ModelDatasets:
         """Writes the next version: the partials first, if they are apart."""
         before = self._version
         assert before is not None, "it is created or opened first"
-        path, version = before.path, before.version
-        if before.state_path is None or before.state_version is None:
+        path, version = before.path, self._last[before.path]
+        if before.state_path is None:
             kept = self._model.after(None if anew else self._root.view_rows(path, version), spans)
             return self._at(ViewVersion(self._model.name, path, self._root.commit_view(path, version, kept)))
-        state_path, state_version = before.state_path, before.state_version
+        state_path, state_version = before.state_path, self._last[before.state_path]
         kept = self._model.after(None if anew else self._root.view_rows(state_path, state_version), spans)
         state_version = self._root.commit_view(state_path, state_version, kept)
         version = self._root.commit_view(path, version, self._model.result(kept))
         return self._at(ViewVersion(self._model.name, path, version, state_path, state_version))
 
     def _at(self, version: ViewVersion) -> ViewVersion:
-        self._version = version
+        self._version, self._last = version, {**version.datasets}
         return version

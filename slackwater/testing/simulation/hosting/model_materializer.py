@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from concurrent.futures import Executor
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from actors.protocol.blocks import Block, Correction, StoredBlock
+from actors.protocol.blocks import Block, Correction
 from slackwater.testing.simulation.hosting.model_datasets import ModelDatasets
+from slackwater.testing.simulation.hosting.model_full_view import ModelFullView, ModelPlannedView
+from slackwater.testing.simulation.hosting.model_stored_rows import ModelStoredRows
 from slackwater.testing.simulation.promises.model_view import ModelView
 from slackwater.testing.simulation.world.file_rows import SCHEMA, Span
 from slackwater.testing.simulation.world.simulated_root import SimulatedRoot
@@ -19,16 +22,18 @@ from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.hand_over.epoch_rows import EpochRows, EpochViews
 from spark_bridge.hand_over.history import HistoryPiece, OpenHistory
 from spark_bridge.views.backfills import Backfills
+from spark_bridge.views.full_views import FullViews
 from state.clock import Clock
 from state.errors import ProtocolError, SlackwaterError
 from state.tables.records import CatalogView, ViewVersion
-from state.tables.stored_rows import base_name, is_stored_rows, next_name
+from state.tables.stored_rows import base_name, is_stored_rows, next_name, stored_versions
 
 if TYPE_CHECKING:
     from random import Random  # noqa: TID251 - as an argument
 
     from spark_bridge.views.view import ShownView
 
+_TIDY = 0.2
 _Work = Callable[[], ViewVersion]
 
 
@@ -43,9 +48,8 @@ class ModelMaterializer:
         random: picks the order of the views.
         read: the rows of a block.
         open_history: gives a backfill the rows from before it.
+        thread: recomputes full views.
     """
-
-    behind = frozenset[str]()
 
     def __init__(
         self,
@@ -57,11 +61,13 @@ class ModelMaterializer:
         random: Random,
         read: Callable[[Block], Sequence[Span]],
         open_history: OpenHistory,
+        thread: Executor,
     ) -> None:
         self._models = {view.name: view for view in views}
         self._stored_rows, self._root, self._random, self._read = stored_rows, root, random, read
         self._plans = {name: _plan_of(view) for name, view in self._models.items()}
         self._open: dict[str, ModelDatasets] = {}
+        self._open_stored: dict[str, ModelStoredRows] = {}
         self._declared: set[str] = set()
         self._schemas: Mapping[str, pa.Schema | None] = {}
         self._versions: dict[str, ViewVersion] = {}
@@ -69,11 +75,14 @@ class ModelMaterializer:
         self._new: set[str] = set()
         self._dropped: set[str] = set()
         self._ingested: set[str] = set()
+        self._clock, self._rows_epoch = clock, 0
+        self._full = FullViews(self._full_view, lambda _, refresh: refresh(), thread)
         self._backfills = Backfills(self._make, open_history, _rows_of_piece, clock)
 
     def open(self, views: Mapping[str, ViewVersion], epoch: int, ingested: Set[str]) -> None:
         self._versions = {name: view for name, view in views.items() if view.pinned_epoch is None}
         self._begun = {name: view for name, view in views.items() if view.pinned_epoch is not None}
+        self._rows_epoch = epoch
         self._ingested = {*ingested}
 
     def declare(
@@ -86,15 +95,22 @@ class ModelMaterializer:
         plans = {name: self._plans[name] for name in by_name if all(map(schemas.get, self._models[name].sources))}
         declaration = Declaration.of(by_name, plans, known, self._ingested)
         self._schemas = schemas
-        self._declared = plans.keys() - {*declaration.backfills}
-        self._new = {*declaration.new}
+        full = {
+            name: ModelPlannedView(by_name[name], plan) for name, plan in plans.items() if self._models[name].is_full
+        }
+        backfills = {name: plans[name] for name in declaration.backfills if name not in full}
+        self._declared = plans.keys() - backfills.keys() - full.keys()
+        self._new = {name for name in declaration.new if name not in full}
         self._dropped.update(declaration.abandoned)
-        self._backfills.declare(by_name, {name: plans[name] for name in declaration.backfills}, self._begun)
+        self._backfills.declare(by_name, backfills, self._begun)
+        planned: Any = full
+        self._full.declare(planned, {*declaration.new, *declaration.backfills}, self._begun, self._versions)
         self._begun = {}
         return declaration
 
     def drop(self, name: str) -> None:
         self._backfills.drop(name)
+        self._full.drop(name)
         self._dropped.update([name, next_name(name)])
 
     def run_epoch(
@@ -107,16 +123,28 @@ class ModelMaterializer:
         created = [each for each in created if each.name not in restarted]
         self._dropped |= self._backfills.take_restarted()
         created += self._show_complete(epoch)
+        created += self._show_recomputed(epoch)
         dropped = self._take_dropped()
         self._ingested |= blocks.keys()
-        return EpochViews({**self._versions, **self._backfills.recorded()}, tuple(created), dropped, ())
+        if blocks or corrected or not self._rows_epoch:
+            self._rows_epoch = epoch
+        self._full.on_rows(corrected.union(blocks))
+        self._begin_recomputation()
+        views = {**self._versions, **self._backfills.recorded(), **self._full.recorded(epoch)}
+        return EpochViews(views, tuple(created), dropped, ())
 
     def backfill(self) -> bool:
+        self._begin_recomputation()
         due = self._backfills.next_due()
         return due is not None and self._backfills.take_piece(due)
 
     def tidy(self) -> None:
-        pass
+        """Tidies one view or the stored rows of one source, now and then; else the backfills."""
+        if self._random.random() >= _TIDY:
+            return
+        kept: list[ModelDatasets | ModelStoredRows] = [*self._open.values(), *self._open_stored.values()]
+        if not (kept and self._random.choice(kept).tidy()):
+            self._backfills.tidy()
 
     def close(self) -> None:
         pass
@@ -129,7 +157,11 @@ class ModelMaterializer:
 
     @property
     def has_news(self) -> bool:
-        return bool(self._new or self._dropped) or self._backfills.has_news
+        return bool(self._new or self._dropped) or self._backfills.has_news or self._full.has_news
+
+    @property
+    def behind(self) -> frozenset[str]:
+        return self._full.behind
 
     @property
     def backfilling(self) -> dict[str, float]:
@@ -162,11 +194,13 @@ class ModelMaterializer:
         stored = {source: [each.stored for each in of if each.stored is not None] for source, of in blocks.items()}
         for source, of in stored.items():
             if of:
-                views[self._stored_rows[source].name] = partial(self._store, source, of, frozenset())
+                views[self._stored_rows[source].name] = partial(self._stored(source).apply, of)
+        full = self._full.create_work(epoch)
         late = self._backfills.work(epoch, rows, blocks)
         new = [name for name in views if name not in self._versions and not is_stored_rows(name)]
         new += [name for name in self._backfills.not_created if name in late]
-        versions = self._run({**views, **late})
+        new += full
+        versions = self._run({**views, **full, **late})
         self._versions.update({name: versions[name] for name in views})
         return [self._catalog_view(name, epoch) for name in new]
 
@@ -187,8 +221,9 @@ class ModelMaterializer:
         for source in sorted(sources):
             last = {each.path: each for each in corrections if each.source == source}
             stored = [block for each in last.values() for block in each.stored]
-            if stored or self._stored_rows[source].name in self._versions:
-                self._versions[self._stored_rows[source].name] = self._store(source, stored, last.keys())
+            version = self._stored(source).correct(last.keys(), stored, epoch)
+            if version is not None:
+                self._versions[version.name] = version
         self._versions.update(
             self._run(
                 {
@@ -200,25 +235,16 @@ class ModelMaterializer:
         )
         return sources
 
-    def _store(self, source: str, blocks: Sequence[StoredBlock], without: Collection[str]) -> ViewVersion:
-        """Makes staged rows visible, in place of the rows of some files."""
-        model = self._stored_rows[source]
-        staged = [self._root.staged_rows(each.path, name) for each in blocks for name in each.fragments]
-        spans = [span for each in staged for span in each or ()]
-        before = self._versions.get(model.name)
-        if before is None:
-            path = blocks[0].path
-            return ViewVersion(model.name, path, self._root.commit_view(path, 0, model.after(None, spans)))
-        kept = [span for span in self._stored(source) if span.file[1] not in without]
-        number = self._root.commit_view(before.path, before.version, model.after(kept, spans))
-        return ViewVersion(model.name, before.path, number)
-
     def _compute_again(self, name: str) -> ViewVersion:
-        return self._opened(name).correct(_rows({each: self._stored(each) for each in self._models[name].sources}))
+        return self._opened(name).correct(
+            _rows({each: self._stored(each).rows() for each in self._models[name].sources})
+        )
 
-    def _stored(self, source: str) -> Sequence[Span]:
-        version = self._versions.get(self._stored_rows[source].name)
-        return () if version is None else cast(Sequence[Span], self._root.view_rows(version.path, version.version))
+    def _stored(self, source: str) -> ModelStoredRows:
+        if source not in self._open_stored:
+            model = self._stored_rows[source]
+            self._open_stored[source] = ModelStoredRows(model, self._root, self._versions.get(model.name))
+        return self._open_stored[source]
 
     def _show_complete(self, epoch: int) -> list[CatalogView]:
         created = []
@@ -229,6 +255,23 @@ class ModelMaterializer:
             self._dropped.add(next_name(name))
             created.append(self._catalog_view(name, epoch))
         return created
+
+    def _show_recomputed(self, epoch: int) -> list[CatalogView]:
+        finished = self._full.take_finished()
+        if finished is None:
+            return []
+        name = finished.version.name
+        self._versions[name] = finished.version
+        if not finished.is_first:
+            return []
+        self._dropped.add(next_name(name))
+        return [self._catalog_view(name, epoch)]
+
+    def _begin_recomputation(self) -> None:
+        self._full.begin_due(self._clock.monotonic(), self._rows_epoch, stored_versions(self._versions))
+
+    def _full_view(self, planned: Any) -> ModelFullView:
+        return ModelFullView(self._models[planned.plan.name], planned, self._root)
 
     def _take_dropped(self) -> tuple[str, ...]:
         dropped, self._dropped = self._dropped, set()
@@ -272,7 +315,7 @@ def _plan_of(view: ModelView) -> ViewPlan:
     nothing: Any = None
     return ViewPlan(
         name=view.name,
-        view_class="aggregate" if view.has_state else "append",
+        view_class="full" if view.is_full else "aggregate" if view.has_state else "append",
         sources=tuple(sorted(view.sources)),
         columns={source: frozenset() for source in view.sources},
         schema=SCHEMA,

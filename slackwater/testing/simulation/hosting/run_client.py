@@ -14,7 +14,11 @@ from state.tables.records import ViewVersion
 
 
 class SimulatedRunClient:
-    """See `EpochClient`.  `reported_views` are the views of the last report.
+    """See `EpochClient`.
+
+    Attributes:
+        reported_views: the views of the last report.
+        is_catching_up: whether backfills or full views lack rows, as the loop has told.
 
     Args:
         runtime: of the materializer.
@@ -34,6 +38,7 @@ class SimulatedRunClient:
         self._is_taking = False
         self._failure: RunFailedError | None = None
         self.reported_views: Mapping[str, ViewVersion] = {}
+        self.is_catching_up = False
 
     def next_epoch(self, timeout_s: float) -> EpochBlocks | None:
         """The next epoch if it is there; its arrival is news, so nothing waits."""
@@ -54,6 +59,7 @@ class SimulatedRunClient:
         self, *, sources: Set[str], new_views: bool, columns: Mapping[str, Sequence[str]], backfilling: bool
     ) -> None:
         """A call that is waited for: it keeps its order."""
+        self.is_catching_up = backfilling
         if not self._coordinator.alive:
             raise self._coordinator.death().ending("the coordinator died")
         arguments = (frozenset(sources), new_views, columns, backfilling)

@@ -107,4 +107,4 @@ class SimulatedActors:
         return actor
 
     def _root(self, life: Life) -> SimulatedRoot:
-        return SimulatedRoot(self._world.disk, self._world.clock, self._world.access(life))
+        return self._world.root(life)

@@ -72,13 +72,13 @@ class SimulatedRuntime:
     """
 
     report_every_s = 0.0
-    staged_from_bytes = 4 << 20
     # Between actors that live nothing is lost, however late it comes.
     lost_after_s = float("inf")
 
     def __init__(self, life: Life, world: World) -> None:
         self._life, self._world, self._schedule = life, world, world.schedule
         self.clock: Clock = world.clock
+        self.staged_from_bytes = world.staged_from_bytes
         self.log: Log = _Silence()
         self.on_lost: Callable[[Exception], None] = self.on_failure  # nothing is
 

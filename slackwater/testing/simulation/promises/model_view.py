@@ -34,6 +34,11 @@ class ModelView(Protocol):
         """True for a view whose partials have their own dataset."""
         ...
 
+    @property
+    def is_full(self) -> bool:
+        """True for a view that is recomputed as a whole."""
+        ...
+
     def after(self, stored: object, spans: Iterable[Span]) -> object:
         """The stored value after more rows; `stored` is None before the first."""
         ...
@@ -54,6 +59,7 @@ class EveryRow:
     name: str
     sources: frozenset[str]
     has_state: bool = False
+    is_full: bool = False
 
     def after(self, stored: object, spans: Iterable[Span]) -> tuple[Span, ...]:
         return (*(stored or ()), *spans)  # type: ignore[misc]
@@ -79,6 +85,7 @@ class GroupedRows:
     name: str
     sources: frozenset[str]
     has_state: bool = True
+    is_full: bool = False
 
     def after(self, stored: object, spans: Iterable[Span]) -> Groups:
         groups: dict[int, tuple[int, int]] = dict(stored or {})  # type: ignore[call-overload]

@@ -109,6 +109,8 @@ class Promises:
             is_settled: True if the bucket has not changed for long, so that no object counts as vanished by mistake.
         """
         self._views.check_declared(views, self._disk.versions[self._disk.latest].head.views)
+        files = [(*path, each.version) for path, each in objects.items()]
+        self._views.check_caught_up(self._disk.versions[self._disk.latest].head.views.values(), files)
         self._runs.check_caught_up(objects, FileTables.latest(self._disk), is_settled=is_settled)
 
     def on_message_deleted(self, queue: str, message_id: str, change: tuple[PathKey, int] | None) -> None:
@@ -144,7 +146,7 @@ class Promises:
         ingested = self._files.check(tables, new_rows)
         self.rows += new_rows
         self._order.check(tables)
-        self._views.check(version.head.views.values(), ingested, self._tables_at)
+        self._views.check(version.head.epoch, version.head.views.values(), ingested, self._tables_at)
 
     def _tables_at(self, epoch: int) -> FileTables:
         """The rows about files at an epoch that a backfill reads."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from actors.files import FileKey
 from slackwater.testing.simulation.promise_broken import PromiseBroken
@@ -37,17 +37,25 @@ class ViewChecker:
         self._models = {model.name: model for model in models}
         self._first = models[0].name
         self._committed: dict[tuple[str, int], object] = {}
+        self._ingested: dict[int, RowsByFile] = {}
 
-    def check(self, views: Iterable[ViewVersion], ingested: RowsByFile, tables_at: Callable[[int], FileTables]) -> None:
+    def check(
+        self, epoch: int, views: Iterable[ViewVersion], ingested: RowsByFile, tables_at: Callable[[int], FileTables]
+    ) -> None:
         """Checks the views of the next version of the store.
 
         Args:
+            epoch: the epoch of its head.
             views: the views of its head.
             ingested: the rows of each file version that they must have.
             tables_at: epoch → the rows about files at this epoch, for backfills.
         """
+        self._ingested[epoch] = ingested
         for view in views:
             model = self._models[base_name(view.name)]
+            if model.is_full:
+                self._check_full(view, model)
+                continue
             (path, version), *partials = view.datasets.items()
             rows = self._rows(path, version)
             stored = self._rows(*partials[0]) if partials else rows
@@ -74,6 +82,37 @@ class ViewChecker:
         missing = [name for name in names if name not in views and self._first in views]
         if missing:
             raise PromiseBroken("G1", f"caught up, and the views {missing} do not exist")
+
+    def check_caught_up(self, views: Iterable[ViewVersion], files: Collection[FileKey]) -> None:
+        """Checks that the full views have the rows of files: a run that has caught up has recomputed them.
+
+        Args:
+            views: the views of the last version of the store.
+            files: the files that were in the bucket at the mark.
+        """
+        ingested = self._ingested[max(self._ingested)]
+        for view in views:
+            model = self._models[base_name(view.name)]
+            if model.is_full:
+                own = {file: rows for file in files if file[0] in model.sources and (rows := ingested.get(file))}
+                spans = [span for span in self._rows(view.path, view.version) if span.file in own]  # type: ignore[attr-defined]
+                difference = model.difference(tuple(spans), own)
+                if difference is not None:
+                    raise PromiseBroken("G1", f"caught up, and {view.name} at version {view.version}: {difference}")
+
+    def _check_full(self, view: ViewVersion, model: ModelView) -> None:
+        """Checks that a full view is its query over the rows of the epoch that it reflects."""
+        rows = self._rows(view.path, view.version)
+        self._committed[view.path, view.version] = rows
+        if view.reflects_epoch is None:
+            if rows != ():
+                raise PromiseBroken("G1", f"{view.name} reflects no epoch, and has rows")
+            return
+        at = max((epoch for epoch in self._ingested if epoch <= view.reflects_epoch), default=0)
+        own = {file: each for file, each in self._ingested.get(at, {}).items() if each and file[0] in model.sources}
+        difference = model.difference(rows, own)
+        if difference is not None:
+            raise PromiseBroken("G1", f"{view.name} at version {view.version}, of epoch {at}: {difference}")
 
     def check_tag(self, path: str) -> None:
         """Checks that the tag `committed` of a dataset names the rows of an epoch."""

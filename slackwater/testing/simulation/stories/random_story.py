@@ -44,11 +44,14 @@ if TYPE_CHECKING:
 
 _PATHS = "abcdef"
 _RESCALED, _BACKFILLED, _DYING, _HIDDEN = 0.35, 0.5, 0.06, 0.25
+_STAGED, _LATE, _LATE_S = 0.15, 0.25, 8 * 86_400
+_FULL = 0.5
+_ON_LANCE, _ON_LANCE_WITH_UPKEEP = 0.01, 0.04
 _NUMBERS_OF_FETCHERS = (1, 1, 2, 3, 4, 7, 16)
 _FETCHERS_NAMED = 6
 _NOBODY_DIES = 0.5
 _MOST_KILLERS = 2
-_AT_ROOT = ("commit", "view", "restore", "tag", "vacuum")
+_AT_ROOT = ("commit", "view", "restore", "tag", "vacuum", "stage")
 
 
 class RandomStory:
@@ -64,7 +67,19 @@ class RandomStory:
         self._named: list[str] = []
 
     def scenario(self) -> Scenario:
-        """A pipeline, a few files, and up to three misfortunes."""
+        """A pipeline, a few files, and up to three misfortunes; a few of them on Lance, too."""
+        scenario = self._scenario()
+        # Last of all: what comes before is the same with it and without.
+        if self._random.random() < _STAGED:
+            scenario = replace(scenario, stages_deltas=True)
+        if (scenario.stages_deltas or scenario.stores_rows) and self._random.random() < _LATE:
+            scenario = self._late(scenario)
+        if scenario.stores_rows and self._random.random() < _FULL:
+            scenario = replace(scenario, full_view=True)
+        on_lance = self._random.random() < (_ON_LANCE if scenario.keep_epochs is None else _ON_LANCE_WITH_UPKEEP)
+        return self._on_lance(scenario) if on_lance else scenario
+
+    def _scenario(self) -> Scenario:
         random, pick = self._random, self._random.choice
         # Upkeep and views that are created late are hard to bring together.
         keep_epochs = pick((1, 1, 2, 3)) if random.random() < 0.25 else None
@@ -114,6 +129,22 @@ class RandomStory:
         if random.random() < _DYING:
             return self._dying(scenario)
         return self._hidden(scenario) if random.random() < _HIDDEN else scenario
+
+    def _on_lance(self, scenario: Scenario) -> Scenario:
+        """The same with a twin in Lance, and with so many epochs that it folds and merges."""
+        self._killers = _MOST_KILLERS
+        added = [step for _ in range(self._random.randint(3, 8)) for step in (self._put(), self._put(), BARRIER)]
+        started = () if START in scenario.story else (START,)
+        return replace(scenario, story=(*scenario.story, *started, *added), on_lance=True)
+
+    def _late(self, scenario: Scenario) -> Scenario:
+        """The same with rows that wait for their commit so long that a clean-up may delete them."""
+        steps = list(scenario.story)
+        first = steps.index(START) + 1 if START in steps else 0
+        for _ in range(self._random.choice((1, 2))):
+            at = self._random.randint(first, len(steps))
+            steps[at:at] = [AT(self._random.choice(("after stage", "before view", "before commit")), CLOCK(_LATE_S))]
+        return replace(scenario, story=tuple(steps))
 
     def _hidden(self, scenario: Scenario) -> Scenario:
         """The same with listings that lack files which are there, and with removals that pause more often.

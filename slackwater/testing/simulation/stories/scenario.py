@@ -38,10 +38,13 @@ class Scenario:
         clock_stands: whether the wall clock stands still, as a coarse one does for a while.
         materialize: whether the rows of the sources are kept, too; they are if changed files are replaced.
         backfill: whether every process but the first declares a further view, of all rows of all sources.
+        full_view: whether there is a further view of all rows that is recomputed as a whole; only with stored rows.
         order: in which the files of every source are read; None for none.
         notifications: whether queues of events tell of files, too.
         loses_events: whether some events never come.
         patience_s: seconds for which a rescaling waits for what is being read.
+        stages_deltas: whether every delta is staged, as large ones are.
+        on_lance: whether production's store on Lance gets each commit, too, and is compared.
         slow: the name of an actor that is slower than everybody else; empty for none.
     """
 
@@ -65,10 +68,13 @@ class Scenario:
     clock_stands: bool = False
     materialize: bool = False
     backfill: bool = False
+    full_view: bool = False
     order: ReadingOrder | None = None
     notifications: bool = False
     loses_events: bool = False
     patience_s: float = 10.0
+    stages_deltas: bool = False
+    on_lance: bool = False
     slow: str = ""
 
     @property

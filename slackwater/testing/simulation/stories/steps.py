@@ -231,9 +231,9 @@ def CLOCK(seconds: float) -> Step:
 def AT(moment: str, step: Step) -> Step:
     """Something happens not now but the next time that a moment comes.
 
-    The moments at the root: `before` and `after` each of `commit`, `view`, `restore`, `tag` and `vacuum`, and `before
-    read`.  Those of any actor: `fetch-0 collects`: it has sealed an epoch and told so, and not passed the barrier on;
-    `fetch-0 hands over`: what it hands over with its vnodes is on the way.
+    The moments at the root: `before` and `after` each of `commit`, `view`, `restore`, `tag`, `vacuum`, `stage`, and
+    with `on_lance` `fold`; and `before read`.  Those of any actor: `fetch-0 collects`: it has sealed an epoch and told
+    so, and not passed the barrier on; `fetch-0 hands over`: what it hands over with its vnodes is on the way.
     """
 
     def begin(world: World) -> None:

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from slackwater.testing.simulation.world.interruptions import Interruptions
 from slackwater.testing.simulation.world.schedule import Life
@@ -16,6 +16,7 @@ from state.memory.memory_disk import MemoryDisk
 from state.memory.memory_root import MemoryRoot
 from state.memory.memory_store import MemoryStateStore
 from state.store.head_swap import StagedSwap
+from state.tables.delta import Delta
 from state.tables.records import EpochRecord, ViewVersion
 from state.upkeep.vacuum import Vacuumed
 
@@ -108,7 +109,7 @@ class SimulatedStore(MemoryStateStore):
 
     def reopen(self, version: int | None = None) -> SimulatedStore:
         self._access.read()
-        return SimulatedStore.of(super().reopen(version), self._access)
+        return self.of(super().reopen(version), self._access)
 
     def commit(self, **epoch: Any) -> EpochRecord:
         record = super().commit(**epoch)
@@ -149,15 +150,29 @@ class SimulatedStore(MemoryStateStore):
 class SimulatedRoot(MemoryRoot):
     """A `MemoryRoot` by one actor's way."""
 
+    store_class: ClassVar[type[SimulatedStore]] = SimulatedStore
+
     access: Access
 
     def open(self, *, read_only: bool = False) -> SimulatedStore:
         self.access.read()
-        return SimulatedStore.of(super().open(read_only=read_only), self.access)
+        return self.store_class.of(super().open(read_only=read_only), self.access)
 
     def create_or_open(self) -> SimulatedStore:
         self.access.read()
-        return SimulatedStore.of(super().create_or_open(), self.access)
+        return self.store_class.of(super().create_or_open(), self.access)
+
+    def stage(self, delta: Delta, epoch: int) -> Delta:
+        self.access.before("stage")
+        staged = super().stage(delta, epoch)
+        self.access.after("stage")
+        return staged
+
+    def stage_rows(self, path: str, rows: Any) -> str:
+        self.access.before("stage")
+        name = super().stage_rows(path, rows)
+        self.access.after("stage")
+        return name
 
     def restore(self, view: ViewVersion, term: int) -> ViewVersion:
         self.access.before("restore")
