@@ -37,7 +37,7 @@ def version_of(number: int) -> bytes:
     return number.to_bytes(8, "big")
 
 
-def ledger_columns(numbers: range, epoch: int, *, are_gone: bool = False) -> dict[str, object]:
+def ledger_columns(numbers: range, epoch: int) -> dict[str, object]:
     """Column → one value for all files, or a list with one for each."""
     return {
         "source": SOURCE,
@@ -55,24 +55,22 @@ def ledger_columns(numbers: range, epoch: int, *, are_gone: bool = False) -> dic
         "bytes_read": 8_192,
         "requests": 1,
         "attempts": 0,
-        "gone_epoch": epoch if are_gone else None,
     }
 
 
-def write_history(location: Location, store: LanceStateStore, files: int, *, are_gone: bool = False) -> None:
+def write_history(location: Location, store: LanceStateStore, files: int) -> None:
     """Puts finished files into the ledger and their names into `seen`.
 
     Args:
         location: the root.
         store: its store, owned, which has not been folded yet.
         files: the number of files.
-        are_gone: whether they have been deleted from the bucket since, as by a rule for old objects.
     """
     epoch = store.head.epoch
     dataset = lance.dataset(location.child("state.lance").lance_uri)
     counts: list[pa.Table] = []
     ledger, seen = PieceWriter(dataset, "ledger", 1), PieceWriter(dataset, "seen", 1)
-    ledger.write(_ledger_slices(files, epoch, counts, are_gone=are_gone), files)
+    ledger.write(_ledger_slices(files, epoch, counts), files)
     seen.write(_seen_slices(files, epoch), files)
     directory = Directory((*ledger.pieces, *seen.pieces), tuple(summed(counts).to_pylist()))
     [written] = lance.fragment.write_fragments(
@@ -82,10 +80,10 @@ def write_history(location: Location, store: LanceStateStore, files: int, *, are
     store.commit_fold(StagedFold(store.head.term, new=new, directory=written, directory_before=before))
 
 
-def _ledger_slices(files: int, epoch: int, counts: list[pa.Table], *, are_gone: bool) -> Iterator[pa.Table]:
+def _ledger_slices(files: int, epoch: int, counts: list[pa.Table]) -> Iterator[pa.Table]:
     for start in range(0, files, SLICE_ROWS):
         numbers = range(start, min(files, start + SLICE_ROWS))
-        columns = ledger_columns(numbers, epoch, are_gone=are_gone)
+        columns = ledger_columns(numbers, epoch)
         paths = [path_of(number) for number in numbers]
         keys = [encode_key(SOURCE, path, version_of(number)) for path, number in zip(paths, numbers, strict=True)]
         row = _struct("ledger", len(keys), **columns)
