@@ -46,7 +46,8 @@ _PATHS = "abcdef"
 _RESCALED, _BACKFILLED, _DYING, _HIDDEN = 0.35, 0.5, 0.06, 0.25
 _STAGED, _LATE, _LATE_S = 0.15, 0.25, 8 * 86_400
 _FULL = 0.5
-_ON_LANCE, _ON_LANCE_WITH_UPKEEP = 0.01, 0.04
+_ON_LANCE, _ON_LANCE_WITH_UPKEEP = 0.007, 0.03
+_DURING_UPKEEP = 0.7
 _NUMBERS_OF_FETCHERS = (1, 1, 2, 3, 4, 7, 16)
 _FETCHERS_NAMED = 6
 _NOBODY_DIES = 0.5
@@ -134,6 +135,13 @@ class RandomStory:
         """The same with a twin in Lance, and with so many epochs that it folds and merges."""
         self._killers = _MOST_KILLERS
         added = [step for _ in range(self._random.randint(3, 8)) for step in (self._put(), self._put(), BARRIER)]
+        if self._random.random() < _DURING_UPKEEP:
+            at = self._random.randint(0, len(added))
+            moment = self._random.choice(
+                ("before fold", "after fold", "before commit", "before vacuum", "after vacuum")
+            )
+            added[at:at] = [AT(moment, self._random.choice((KILL, FREEZE)))]
+            added.insert(self._random.randint(at + 1, len(added)), START)
         started = () if START in scenario.story else (START,)
         return replace(scenario, story=(*scenario.story, *started, *added), on_lance=True)
 
