@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import partial
@@ -114,6 +114,7 @@ class MaterializerLoop:
     Args:
         client: of the merger and the coordinator.
         definitions: the declared views.
+        dropped: views that were dropped before; those that the catalog has end with the next epoch.
         recovered: the state at the beginning of the attempt.
         schemas: returns the present schema of every source; None before it is decided.
         has_files: whether files are in flight, as far as this process knows.
@@ -129,6 +130,7 @@ class MaterializerLoop:
         *,
         client: EpochClient,
         definitions: Sequence[ViewDefinition],
+        dropped: Collection[str] = (),
         recovered: Recovered,
         schemas: Callable[[], Mapping[str, pa.Schema | None]],
         has_files: Callable[[], bool],
@@ -144,6 +146,7 @@ class MaterializerLoop:
         self._materializer: ViewMaterializer | None = None
         self._taken: _Taken | None = None
         self._known = dict(recovered.catalog_views)
+        self._dropped = [name for name in dropped if name in self._known]
         self._declared: Mapping[str, pa.Schema | None] | None = None
         self._changes: deque[tuple[Callable[[], None], Future[None]]] = deque()
         self._is_busy, self._is_waiting = False, True
@@ -333,6 +336,8 @@ class MaterializerLoop:
         if self._materializer is None:
             self._materializer = self._make_materializer()
             self._materializer.open(self._recovered.views, self._recovered.epoch, self._recovered.ingested)
+            for name in self._dropped:
+                self._materializer.drop(name)
         return self._materializer
 
     def _materialize(self, taken: _Taken) -> CollectReport:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 from concurrent.futures import Future
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -93,7 +94,12 @@ class Looped:
     """A loop with everything around it, and its calls in their order."""
 
     def __init__(
-        self, *, spark_is_up: bool = True, schema: pa.Schema | None = SCHEMA, known: tuple[CatalogView, ...] = ()
+        self,
+        *,
+        spark_is_up: bool = True,
+        schema: pa.Schema | None = SCHEMA,
+        known: tuple[CatalogView, ...] = (),
+        dropped: tuple[str, ...] = (),
     ) -> None:
         self.clock = ManualClock()
         self.calls: list[str] = []
@@ -106,6 +112,7 @@ class Looped:
         self.loop = MaterializerLoop(
             client=self,
             definitions=[VIEW],
+            dropped=dropped,
             recovered=Recovered(1, 1, None, {}, {view.name: view for view in known}, {}, frozenset(), {}),
             schemas=lambda: {"s": self.schema},
             has_files=lambda: self.has_files,
@@ -277,6 +284,12 @@ def test_views_change_between_two_turns() -> None:
     assert [call for call in looped.calls if call != "piece"] == [
         "open", "declare v", "declare v w", "drop v", "declare w",
     ]  # fmt: skip
+
+
+def test_a_view_whose_drop_no_epoch_has_committed_is_dropped_again() -> None:
+    looped = Looped(known=(CREATED, replace(CREATED, name="w")), dropped=("w", "gone already"))
+    looped.loop.turn()
+    assert looped.calls[:3] == ["open", "drop w", "declare v"]
 
 
 def test_a_change_that_is_refused_does_not_end_the_loop() -> None:
