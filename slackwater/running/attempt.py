@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
 from typing import Any
@@ -34,7 +34,7 @@ class Attempt:
         definition: the pipeline.
         plan: the result of the earlier attempts.
         views: the declared views.
-        dropped: views that were dropped while earlier attempts ran.
+        dropped: see `MaterializerLoop`.
         spark: the Spark application, which outlives the attempt.
         clock: see `MaterializerLoop`.
     """
@@ -45,7 +45,7 @@ class Attempt:
         definition: PipelineDefinition,
         plan: AttemptPlan,
         views: Sequence[ViewDefinition],
-        dropped: Collection[str],
+        dropped: Mapping[str, int],
         spark: SparkApplication,
         clock: Clock,
     ) -> None:

@@ -19,7 +19,7 @@ class DeclaredViews:
     Attributes:
         definitions: name → definition.
         reads: name → the sources that the view may read.
-        dropped: the views that were dropped, and not added again.
+        dropped: the views that were dropped, each with the last epoch at that moment.
 
     Args:
         definitions: the views at the start.
@@ -33,7 +33,7 @@ class DeclaredViews:
         self._requests = requests
         self.definitions: Mapping[str, ViewDefinition] = {each.name: each for each in definitions}
         self.reads: Mapping[str, frozenset[str]] = dict(reads)
-        self.dropped: frozenset[str] = frozenset()
+        self.dropped: Mapping[str, int] = {}
 
     def add(self, view: ViewDefinition, reads: frozenset[str]) -> None:
         """Adds a view, in this attempt and in the next ones.  Errors as `Run.add_view`.
@@ -42,13 +42,15 @@ class DeclaredViews:
             view: the definition.
             reads: the sources that it may read.
         """
-        self._change(lambda attempt: attempt.add_view(view), partial(self._on_added, view, reads))
+        self._change(lambda attempt: attempt.add_view(view), lambda _: self._on_added(view, reads))
 
     def drop(self, name: str) -> None:
         """Ends a view, in this attempt and in the next ones.  Errors as `Run.drop_view`."""
         self._change(lambda attempt: attempt.drop_view(name), partial(self._on_dropped, name))
 
-    def _change(self, change: Callable[[RunningAttempt], Future[None]], on_changed: Callable[[], None]) -> None:
+    def _change(
+        self, change: Callable[[RunningAttempt], Future[None]], on_changed: Callable[[RunningAttempt], None]
+    ) -> None:
         """Changes the views of the running attempt; if it ends before, those of the next.
 
         `on_changed` is called by the thread of the attempt: the next attempt begins after it.
@@ -59,7 +61,7 @@ class DeclaredViews:
         while True:
             attempt = self._requests.running_attempt()
             changed = change(attempt)
-            changed.add_done_callback(lambda done: None if done.exception() else on_changed())
+            changed.add_done_callback(lambda done: None if done.exception() else on_changed(attempt))  # noqa: B023
             try:
                 return changed.result()
             except RunFailedError:
@@ -68,9 +70,8 @@ class DeclaredViews:
     def _on_added(self, view: ViewDefinition, reads: frozenset[str]) -> None:
         self.definitions = {**self.definitions, view.name: view}
         self.reads = {**self.reads, view.name: reads}
-        self.dropped -= {view.name}
 
-    def _on_dropped(self, name: str) -> None:
+    def _on_dropped(self, name: str, attempt: RunningAttempt) -> None:
         self.definitions = {each: view for each, view in self.definitions.items() if each != name}
         self.reads = {each: reads for each, reads in self.reads.items() if each != name}
-        self.dropped |= {name}
+        self.dropped = {**self.dropped, name: attempt.state.epoch}

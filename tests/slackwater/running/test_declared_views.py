@@ -10,6 +10,7 @@ from typing import cast
 
 import pytest
 
+from actors.protocol.run_state import RunState
 from slackwater.running.attempt import Attempt
 from slackwater.running.declared_views import DeclaredViews
 from spark_bridge.analysis.view_definition import ViewDefinition
@@ -25,6 +26,7 @@ class ChangedAttempt:
     """An attempt whose changes of views the test ends."""
 
     def __init__(self) -> None:
+        self.state = RunState(version=0, phase="running", term=1, epoch=7)
         self.asked: list[str] = []
         self.changes: list[Future[None]] = []
 
@@ -76,20 +78,20 @@ def test_the_next_attempt_has_the_views_of_the_last_one(run: Declaring) -> None:
     run.beside(lambda: run.views.drop("v"))
     eventually(lambda: attempt.asked == ["add w", "drop v"])
     attempt.changes[1].set_result(None)
-    eventually(lambda: run.views.dropped == {"v"})
+    eventually(lambda: run.views.dropped == {"v": 7})
     assert (set(run.views.definitions), set(run.views.reads)) == ({"w"}, {"w"})
 
 
-def test_a_view_that_is_added_again_is_no_longer_dropped(run: Declaring) -> None:
+def test_a_view_that_is_added_again_is_declared(run: Declaring) -> None:
     attempt = run.begin()
     run.beside(lambda: run.views.drop("v"))
     eventually(lambda: len(attempt.changes) == 1)
     attempt.changes[0].set_result(None)
-    eventually(lambda: run.views.dropped == {"v"})
+    eventually(lambda: run.views.dropped == {"v": 7})
     run.beside(lambda: run.views.add(V, READS))
     eventually(lambda: len(attempt.changes) == 2)
     attempt.changes[1].set_result(None)
-    eventually(lambda: (set(run.views.definitions), run.views.dropped) == ({"v"}, frozenset()))
+    eventually(lambda: (set(run.views.definitions), run.views.dropped) == ({"v"}, {"v": 7}))
 
 
 def test_a_change_that_an_attempt_did_not_carry_out_is_that_of_the_next(run: Declaring) -> None:
@@ -97,12 +99,12 @@ def test_a_change_that_an_attempt_did_not_carry_out_is_that_of_the_next(run: Dec
     run.beside(lambda: run.views.drop("v"))
     eventually(lambda: len(first.changes) == 1)
     first.changes[0].set_exception(RunFailedError("the attempt ended before the views could change"))
-    assert run.views.dropped == set()
+    assert run.views.dropped == {}
     run.requests.end()
     second = run.begin()
     eventually(lambda: second.asked == ["drop v"])
     second.changes[0].set_result(None)
-    eventually(lambda: run.views.dropped == {"v"})
+    eventually(lambda: run.views.dropped == {"v": 7})
 
 
 def test_a_change_that_is_refused_changes_nothing(run: Declaring) -> None:
@@ -119,7 +121,7 @@ def test_a_change_that_is_refused_changes_nothing(run: Declaring) -> None:
     eventually(lambda: len(attempt.changes) == 1)
     attempt.changes[0].set_exception(ViewNotFoundError("there is no view 'w' to drop"))
     eventually(lambda: len(errors) == 1)
-    assert (set(run.views.definitions), run.views.dropped) == ({"v"}, frozenset())
+    assert (set(run.views.definitions), run.views.dropped) == ({"v"}, {})
 
 
 def test_no_view_changes_when_the_run_is_over(run: Declaring) -> None:

@@ -213,6 +213,19 @@ def test_an_undeclared_backfill_and_a_dropped_view_end_with_the_next_epoch(pipel
     assert (pipeline.views, pipeline.known) == ({}, {})
 
 
+@pytest.mark.parametrize("rows", [0, 12])
+def test_a_view_that_is_dropped_and_added_before_the_next_epoch_is_another_one(pipeline: Pipeline, rows: int) -> None:
+    chance = random.Random(7)
+    pipeline.run(random_rows(chance, rows))
+    before = pipeline.views["early"].path
+    pipeline.materializer.drop("early")
+    pipeline.known = {}  # as the loop does
+    pipeline.declare(EARLY)
+    pipeline.finish(chance)
+    assert pipeline.views["early"].path != before
+    pipeline.check(EARLY)
+
+
 def test_pieces_that_no_epoch_recorded_are_merged_once(pipeline: Pipeline) -> None:
     chance = random.Random(6)
     pipeline.run(random_rows(chance, 40))
