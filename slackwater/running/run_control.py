@@ -26,6 +26,7 @@ from slackwater.running.loop_thread import LoopThread
 from slackwater.running.progress import RunProgress
 from slackwater.running.requests import RunRequests
 from slackwater.running.shipped_code import runtime_environment
+from slackwater.running.source_objects import SourceObjects
 from slackwater.running.spark_application import SparkApplication
 from slackwater.settings import Settings
 from slackwater.status.run_status import BackfillStatus, ViewStatus
@@ -107,7 +108,8 @@ class RunControl:
         sources = (source.name for source in definition.sources)
         self.requests = RunRequests(LanceRoot(definition.root, clock), sources, self.news)
         self.declared = DeclaredViews(views, definition.views, self.requests)
-        self.corrections = Corrections(LanceRoot(definition.root, clock), definition.sources, self.requests)
+        files = SourceObjects(definition.root, definition.sources)
+        self.corrections = Corrections(LanceRoot(definition.root, clock), definition.sources, self.requests, files)
         prepare_java()
         self.startup = StartupSteps(clock, self._tell)
         self._spark = SparkApplication(settings.spark, f"slackwater-{ownership.run_id}", self.startup)

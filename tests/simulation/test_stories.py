@@ -6,15 +6,20 @@ from typing import Any
 
 import pytest
 
+from slackwater.commands.operations import ForgetCommand, ReingestCommand, RetryCommand, StopCommand, VacuumCommand
 from slackwater.testing.simulation.simulation import Outcome, simulate
 from slackwater.testing.simulation.stories.scenario import Scenario
 from slackwater.testing.simulation.stories.steps import (
+    ADD_VIEW,
+    ANSWERED,
+    ASK,
     AT,
     BARRIER,
     CAUGHT_UP,
     CLOCK,
     COMMIT,
     CRASH,
+    DROP_VIEW,
     EVENTS,
     FREEZE,
     KILL,
@@ -28,12 +33,14 @@ from slackwater.testing.simulation.stories.steps import (
     START,
     STOP,
     STOPPED,
+    TAG,
     THAW,
     VIEW_COMMIT,
     Step,
     back,
     file,
     hide,
+    mend,
     refuse,
     vanish,
 )
@@ -312,3 +319,67 @@ def test_removals_that_events_tell_pause_as_well_and_keep_no_message() -> None:
     for outcome in told(*story, max_removed_files=0, max_removed_share=0.0, **options):
         left = {f"s/{name}": ("forgotten",) for name in "abcd"}
         assert outcome.statuses == left | {f"s/{name}": ("done",) for name in "efg"}
+
+
+def test_a_retried_file_is_read_again_once_however_its_run_dies() -> None:
+    retry = ASK(RetryCommand())
+    story = [
+        START,
+        file("a", rows=5, bad_row=2),
+        CAUGHT_UP,
+        mend("a"),
+        retry,
+        AT("before commit", CRASH("coordinator")),
+    ]
+    for outcome in told(*story, BARRIER, retry, KILL, START):
+        assert outcome.statuses["s/a"] in [("done",), ("quarantined",)]
+
+
+def test_a_retry_that_is_answered_is_done() -> None:
+    story = [
+        START,
+        file("a", rows=5, bad_row=2),
+        CAUGHT_UP,
+        mend("a"),
+        ASK(RetryCommand(file="a")),
+        ANSWERED,
+        CAUGHT_UP,
+    ]
+    assert {outcome.statuses["s/a"] for outcome in told(*story)} == {("done",)}
+
+
+def test_a_forgotten_file_stays_forgotten_until_it_is_read_again() -> None:
+    forget, again = ASK(ForgetCommand(file="a")), ASK(ReingestCommand(file="a"))
+    story = [START, file("a"), file("b"), CAUGHT_UP, forget, AT("after commit", CRASH("fetch-0")), ANSWERED, CAUGHT_UP]
+    assert {outcome.statuses["s/a"] for outcome in told(*story, materialize=True)} == {("forgotten",)}
+    told_again = told(*story, again, ANSWERED, CAUGHT_UP, materialize=True)
+    assert {outcome.statuses["s/a"] for outcome in told_again} == {("done",)}
+
+
+def test_a_tagged_epoch_survives_upkeep() -> None:
+    story = [START, file("a"), CAUGHT_UP, TAG("x"), ANSWERED]
+    told(*story, file("b"), CAUGHT_UP, file("c"), CAUGHT_UP, ASK(VacuumCommand()), ANSWERED, keep_epochs=1)
+
+
+def test_a_stop_is_answered_when_the_run_is_over() -> None:
+    told(START, file("a"), ASK(StopCommand()), AT("before commit", CRASH("merger")), ANSWERED, START)
+
+
+def test_a_view_that_is_dropped_is_gone_although_an_actor_dies() -> None:
+    told(START, file("a"), CAUGHT_UP, DROP_VIEW("groups"), EVENTS(5), CRASH("fetch-0"))
+
+
+def test_a_view_that_is_dropped_and_added_again_has_all_rows() -> None:
+    told(START, file("a"), CAUGHT_UP, DROP_VIEW("groups"), EVENTS(3), ADD_VIEW("groups"), file("b"))
+
+
+def test_a_view_that_is_added_before_a_death_is_created() -> None:
+    told(START, file("a"), CAUGHT_UP, ADD_VIEW("more"), EVENTS(5), CRASH("coordinator"), file("b"))
+
+
+def test_a_changed_file_ends_a_run_that_does_not_accept_it_and_loses_nothing() -> None:
+    story = [START, file("a", rows=3), CAUGHT_UP, file("a", rows=5), file("b"), SECONDS(30), START, SECONDS(30)]
+    for outcome in told(*story, on_change="fail"):
+        assert outcome.statuses == {"s/a": ("done",), "s/b": ("done",)}
+    # It restarts, fails, and is caught up when the user accepts.
+    told(*story, CAUGHT_UP, file("c"), CRASH("fetch-0"), on_change="fail")

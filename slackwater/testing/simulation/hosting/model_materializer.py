@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -50,7 +50,7 @@ class ModelMaterializer:
     def __init__(
         self,
         *,
-        views: Iterable[ModelView],
+        views: Mapping[str, ModelView],
         stored_rows: Mapping[str, ModelView],
         root: SimulatedRoot,
         clock: Clock,
@@ -58,7 +58,7 @@ class ModelMaterializer:
         read: Callable[[Block], Sequence[Span]],
         open_history: OpenHistory,
     ) -> None:
-        self._models = {view.name: view for view in views}
+        self._models = views
         self._stored_rows, self._root, self._random, self._read = stored_rows, root, random, read
         self._plans = {name: _plan_of(view) for name, view in self._models.items()}
         self._open: dict[str, ModelDatasets] = {}
@@ -95,19 +95,22 @@ class ModelMaterializer:
 
     def drop(self, name: str) -> None:
         self._backfills.drop(name)
+        self._open.pop(name, None)
         self._dropped.update([name, next_name(name)])
 
     def run_epoch(
         self, epoch: int, blocks: Mapping[str, Sequence[Block]], corrections: Sequence[Correction]
     ) -> EpochViews:
         rows = _rows({source: self._rows_of(source, of) for source, of in blocks.items()})
+        ended = self._end_dropped()
         created = self._apply(epoch, rows, blocks)
         corrected = self._correct(epoch, corrections)
         restarted = self._backfills.restart(corrected)
         created = [each for each in created if each.name not in restarted]
         self._dropped |= self._backfills.take_restarted()
         created += self._show_complete(epoch)
-        dropped = self._take_dropped()
+        dropped = tuple(sorted({*ended, *self._end_dropped()}))
+        self._new.clear()
         self._ingested |= blocks.keys()
         return EpochViews({**self._versions, **self._backfills.recorded()}, tuple(created), dropped, ())
 
@@ -230,12 +233,12 @@ class ModelMaterializer:
             created.append(self._catalog_view(name, epoch))
         return created
 
-    def _take_dropped(self) -> tuple[str, ...]:
+    def _end_dropped(self) -> set[str]:
+        """Ends the views that were dropped so far; one of their names that the epoch creates is another view."""
         dropped, self._dropped = self._dropped, set()
         for name in dropped:
             self._versions.pop(name, None)
-        self._new.clear()
-        return tuple(sorted(dropped))
+        return dropped
 
     def _run(self, work: Mapping[str, _Work]) -> dict[str, ViewVersion]:
         """Does all pieces of work, in any order, as `SparkJobs` does; then the first failure is raised."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from slackwater.testing.simulation.promise_broken import PromiseBroken
 from state.memory.memory_disk import MemoryVersion
@@ -39,12 +39,13 @@ class EpochChecker:
         if before is not None:
             self._check_term(before, version.head)
         records = read_epochs(version.tables.get("epoch", {}).values())
+        tagged = frozenset(version.head.tags.values())
         if before is None or version.head.epoch == before.epoch:
-            self._check_records(records, None)
+            self._check_records(records, None, tagged)
             return None
         *earlier, new = records
         _check_new(new, version.head, number)
-        self._check_records(earlier, new)
+        self._check_records(earlier, new, tagged)
         return new
 
     def check_acknowledged(self, record: EpochRecord) -> None:
@@ -103,16 +104,19 @@ class EpochChecker:
             raise PromiseBroken("G5", f"{now.run} lost the root to {before.run}, and has taken it again")
         self._runs[now.term] = now.run
 
-    def _check_records(self, earlier: Sequence[EpochRecord], new: EpochRecord | None) -> None:
-        """Checks the records of earlier epochs, and adds the new one."""
+    def _check_records(self, earlier: Sequence[EpochRecord], new: EpochRecord | None, tagged: Set[int]) -> None:
+        """Checks the records of earlier epochs, and adds the new one; those with a tag stay."""
         for record in earlier:
             if self._committed.get(record.epoch) != record:
                 raise PromiseBroken("G3", f"the record of epoch {record.epoch} has changed")
         epochs = [record.epoch for record in earlier]
         must_stay = self._retained[-(self._keep_epochs or len(self._retained)) :]
+        must_stay += [epoch for epoch in self._retained if epoch in tagged]
         lost, returned = set(must_stay).difference(epochs), set(epochs).difference(self._retained)
         if lost or returned:
             raise PromiseBroken("G3", f"records are lost: {sorted(lost)}; records are back: {sorted(returned)}")
+        if not tagged <= {*epochs, *([] if new is None else [new.epoch])}:
+            raise PromiseBroken("G3", f"the epochs {sorted(tagged)} have tags, and some of them no record")
         if new is not None:
             self._committed[new.epoch] = new
             epochs.append(new.epoch)
