@@ -121,8 +121,10 @@ class Materializer:
         )
         self._new = {name for name in declaration.new if name not in full}
         self._dropped.update(declaration.abandoned)
-        self._backfills.declare(by_name, backfills, self._begun)
-        self._full.declare(full, {*declaration.new, *declaration.backfills}, self._begun, self._versions)
+        # A backfill of another query, or of a dropped view, does not continue.
+        begun = {name: each for name, each in self._begun.items() if name not in self._dropped}
+        self._backfills.declare(by_name, backfills, begun)
+        self._full.declare(full, {*declaration.new, *declaration.backfills}, begun, self._versions)
         self._begun = {}
         return declaration
 

@@ -226,6 +226,20 @@ def test_a_view_that_is_dropped_and_added_before_the_next_epoch_is_another_one(p
     pipeline.check(EARLY)
 
 
+def test_a_backfill_of_another_query_begins_anew_in_the_next_run(pipeline: Pipeline) -> None:
+    chance = random.Random(8)
+    pipeline.run(random_rows(chance, 40))
+    pipeline.declare(EARLY, ViewDefinition("added", "SELECT k, i FROM t WHERE i > 0"))
+    pipeline.run(random_rows(chance, 3))
+    assert pipeline.materializer.backfill()
+    pipeline.run(random_rows(chance, 3))
+    other = ViewDefinition("added", "SELECT k, i FROM t WHERE i < 0", replace=True)
+    pipeline.definitions = (EARLY, other)
+    pipeline.crash()
+    pipeline.finish(chance)
+    pipeline.check(other)
+
+
 def test_pieces_that_no_epoch_recorded_are_merged_once(pipeline: Pipeline) -> None:
     chance = random.Random(6)
     pipeline.run(random_rows(chance, 40))

@@ -89,7 +89,8 @@ class ModelMaterializer:
         self._declared = plans.keys() - {*declaration.backfills}
         self._new = {*declaration.new}
         self._dropped.update(declaration.abandoned)
-        self._backfills.declare(by_name, {name: plans[name] for name in declaration.backfills}, self._begun)
+        begun = {name: each for name, each in self._begun.items() if name not in self._dropped}
+        self._backfills.declare(by_name, {name: plans[name] for name in declaration.backfills}, begun)
         self._begun = {}
         return declaration
 
