@@ -23,8 +23,10 @@ from slackwater.testing.simulation.stories.steps import (
     EVENTS,
     FREEZE,
     KILL,
+    KILL_READER,
     NODE,
     PAUSE,
+    PIN,
     RESCALE,
     RESUME,
     ROWS,
@@ -35,6 +37,8 @@ from slackwater.testing.simulation.stories.steps import (
     STOPPED,
     TAG,
     THAW,
+    TORN_PIN,
+    UNPIN,
     VIEW_COMMIT,
     Step,
     back,
@@ -383,3 +387,10 @@ def test_a_changed_file_ends_a_run_that_does_not_accept_it_and_loses_nothing() -
         assert outcome.statuses == {"s/a": ("done",), "s/b": ("done",)}
     # It restarts, fails, and is caught up when the user accepts.
     told(*story, CAUGHT_UP, file("c"), CRASH("fetch-0"), on_change="fail")
+
+
+def test_a_reader_keeps_its_epoch_until_it_lets_go() -> None:
+    news = [step for name in "bcd" for step in (file(name), CAUGHT_UP)]
+    ends = ([UNPIN("p")], [KILL_READER("p"), SECONDS(150)], [TORN_PIN, SECONDS(150)])
+    for end in ends:
+        told(START, file("a"), CAUGHT_UP, PIN("p"), *news, *end, file("e"), CAUGHT_UP, keep_epochs=1, seeds=15)

@@ -22,6 +22,7 @@ from slackwater.testing.simulation.world.command_inbox import SimulatedInbox
 from slackwater.testing.simulation.world.event_queue import POLLERS, VISIBILITY_S, EventQueue, queue_url
 from slackwater.testing.simulation.world.file_rows import ROW_BYTES, SCHEMA
 from slackwater.testing.simulation.world.interruptions import Interruptions
+from slackwater.testing.simulation.world.pins import Pins
 from slackwater.testing.simulation.world.schedule import Life, Schedule
 from slackwater.testing.simulation.world.simulated_clock import SimulatedClock
 from slackwater.testing.simulation.world.simulated_root import Access, StoreFaults
@@ -120,6 +121,7 @@ class World:
         )
         self.threads = SimulatedThreads(self.schedule)
         self.inbox = SimulatedInbox(self.promises)
+        self.pins = Pins(self, _PLACE)
         self.backlog = Backlog(self.disk, self.bucket)
         self.processes: list[SimulatedProcess] = []
         self._network = Life("network")

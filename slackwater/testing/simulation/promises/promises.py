@@ -156,6 +156,10 @@ class Promises:
         """The process itself lets the flow continue."""
         self._commands.on_resumed()
 
+    def on_pins_read(self, run: str, epochs: frozenset[int]) -> None:
+        """A run reads the epochs that readers hold: it must keep them."""
+        self._epochs.on_pins_read(run, epochs)
+
     def on_bad_input(self, error: BadInputError) -> None:
         """Checks the error of a run that has ended because of a file."""
         self._changes.check_error(error)

@@ -33,8 +33,10 @@ from slackwater.testing.simulation.stories.steps import (
     EVENTS,
     FREEZE,
     KILL,
+    KILL_READER,
     NODE,
     PAUSE,
+    PIN,
     RECOVERED,
     RESCALE,
     RESUME,
@@ -46,6 +48,8 @@ from slackwater.testing.simulation.stories.steps import (
     STOPPED,
     TAG,
     THAW,
+    TORN_PIN,
+    UNPIN,
     VIEW_COMMIT,
     Step,
     back,
@@ -61,7 +65,7 @@ if TYPE_CHECKING:
 
 _PATHS = "abcdef"
 _RESCALED, _BACKFILLED, _DYING, _HIDDEN = 0.35, 0.5, 0.06, 0.25
-_COMMANDED, _FAILING = 0.4, 0.2
+_COMMANDED, _FAILING, _PINNED = 0.4, 0.2, 0.5
 _NUMBERS_OF_FETCHERS = (1, 1, 2, 3, 4, 7, 16)
 _FETCHERS_NAMED = 6
 _NOBODY_DIES = 0.5
@@ -134,8 +138,25 @@ class RandomStory:
         elif random.random() < _HIDDEN:
             scenario = self._hidden(scenario)
         if random.random() < _COMMANDED:
-            return self._commanded(scenario)
-        return self._failing(scenario) if scenario.on_change == "ignore" and random.random() < _FAILING else scenario
+            scenario = self._commanded(scenario)
+        elif scenario.on_change == "ignore" and random.random() < _FAILING:
+            scenario = self._failing(scenario)
+        # Readers and owners measure the lives of pins by clocks that nearly agree.
+        is_steady = "CLOCK(" not in repr(scenario.story)
+        has_readers = scenario.keep_epochs is not None and is_steady and random.random() < _PINNED
+        return self._pinned(scenario) if has_readers else scenario
+
+    def _pinned(self, scenario: Scenario) -> Scenario:
+        """The same with readers that keep epochs."""
+        random, steps = self._random, list(scenario.story)
+        first = steps.index(START) + 1 if START in steps else 0
+        for _ in range(random.choice((1, 2, 4))):
+            reader = random.choice("pq")
+            added = [*self._wait(), PIN(reader), *self._wait(), self._put(), *self._wait(), self._put()]
+            added.append(random.choice((UNPIN(reader), KILL_READER(reader), TORN_PIN, SECONDS(150), BARRIER)))
+            at = random.randint(first, len(steps))
+            steps[at:at] = added
+        return replace(scenario, story=tuple(steps))
 
     def _failing(self, scenario: Scenario) -> Scenario:
         """The same with a run that ends when a file has changed."""

@@ -241,6 +241,25 @@ def TAG(name: str) -> Step:
     return Step(f"TAG({name!r})", begin)
 
 
+def PIN(reader: str) -> Step:
+    """A reader begins to read the last epoch, and keeps it."""
+    return Step(f"PIN({reader!r})", lambda world: world.pins.begin(reader))
+
+
+def UNPIN(reader: str) -> Step:
+    """A reader lets go of its epoch."""
+    return Step(f"UNPIN({reader!r})", lambda world: world.pins.end(reader))
+
+
+def KILL_READER(reader: str) -> Step:
+    """A reader dies, and leaves its pin."""
+    return Step(f"KILL_READER({reader!r})", lambda world: world.pins.kill(reader))
+
+
+TORN_PIN = Step("TORN_PIN", lambda world: world.pins.tear())
+"""A power cut leaves half a pin, which holds nothing."""
+
+
 def ADD_VIEW(name: str) -> Step:
     """The user declares a view while the run runs: `extra`, `more`, or one that was dropped."""
     return Step(f"ADD_VIEW({name!r})", lambda world: world.add_view(name))
