@@ -121,7 +121,7 @@ class World:
         )
         self.threads = SimulatedThreads(self.schedule)
         self.inbox = SimulatedInbox(self.promises)
-        self.pins = Pins(self, _PLACE)
+        self.pins: Pins = Pins(self, _PLACE)
         self.backlog = Backlog(self.disk, self.bucket)
         self.processes: list[SimulatedProcess] = []
         self._network = Life("network")
