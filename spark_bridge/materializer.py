@@ -122,8 +122,10 @@ class Materializer:
         )
         self._new = {name for name in declaration.new if name not in full}
         self._dropped.update(declaration.abandoned)
-        self._backfills.declare(by_name, backfills, self._begun)
-        self._full.declare(full, {*declaration.new, *declaration.backfills}, self._begun, self._versions)
+        # A backfill of another query, or of a dropped view, does not continue.
+        begun = {name: each for name, each in self._begun.items() if name not in self._dropped}
+        self._backfills.declare(by_name, backfills, begun)
+        self._full.declare(full, {*declaration.new, *declaration.backfills}, begun, self._versions)
         self._begun = {}
         return declaration
 
@@ -174,6 +176,7 @@ class Materializer:
         times = WorkTimes(self._clock)
         with_rows = {source: filled for source, each in blocks.items() if (filled := [b for b in each if b.rows])}
         self._incremental.require_columns(with_rows)
+        ended = self._end_dropped()
         created = self._apply(epoch, with_rows, times)
         corrected = self._correct(epoch, corrections, times)
         restarted = self._backfills.restart(corrected)
@@ -181,7 +184,8 @@ class Materializer:
         self._dropped.update(self._backfills.take_restarted())
         created += self._show_complete(epoch)
         created += self._show_recomputed(epoch)
-        dropped = self._take_dropped()
+        dropped = tuple(sorted({*ended, *self._end_dropped()}))
+        self._new.clear()
         self._ingested.update(with_rows)
         if with_rows or corrected or not self._rows_epoch:
             self._rows_epoch = epoch
@@ -323,12 +327,12 @@ class Materializer:
         self._dropped.add(next_name(name))
         return [self._planned[name].catalog_view(name, epoch)]
 
-    def _take_dropped(self) -> tuple[str, ...]:
+    def _end_dropped(self) -> set[str]:
+        """Ends the views that were dropped so far; one of their names that the epoch creates is another view."""
         dropped, self._dropped = self._dropped, set()
         for name in dropped:
             self._versions.pop(name, None)
-        self._new.clear()
-        return tuple(sorted(dropped))
+        return dropped
 
     def _begin_recomputation(self) -> None:
         self._full.begin_due(self._clock.monotonic(), self._rows_epoch, stored_versions(self._versions))

@@ -12,7 +12,8 @@ the attempt through `RunRequests`, as mutations of barriers.
     loop_thread.py        a thread for the turns of a loop
     spark_application.py  the Spark application, replaced when it is lost
     requests.py           pause, throttle, rescale, retry and stop; they outlive attempts
-    corrections.py        forget and reingest
+    declared_views.py     the views, with those that are added and dropped; they outlive attempts, too
+    corrections.py        forget and reingest, of the files that source_objects.py finds
     command_loop.py       the loop that carries out commands; commanded_run.py, the run as they see it
     progress.py           counts over all attempts; flow_meter.py, rates and queues
     run_events.py         events for programs
@@ -23,6 +24,6 @@ Invariants:
 
 * A loop has no thread, and no turn waits for Spark or for a schema: the simulator runs the materializer's loop.
 * At most one attempt lives; nothing of an earlier attempt can write into a later one.
-* A pause, a throttle and the number of fetch actors stay in force in the next attempt.
+* A pause, a throttle, the number of fetch actors, and added and dropped views stay in force in the next attempt.
 * The run is over only when all that it started has ended.
 """

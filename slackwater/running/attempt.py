@@ -34,6 +34,7 @@ class Attempt:
         definition: the pipeline.
         plan: the result of the earlier attempts.
         views: the declared views.
+        dropped: see `MaterializerLoop`.
         spark: the Spark application, which outlives the attempt.
         clock: see `MaterializerLoop`.
     """
@@ -44,11 +45,13 @@ class Attempt:
         definition: PipelineDefinition,
         plan: AttemptPlan,
         views: Sequence[ViewDefinition],
+        dropped: Mapping[str, int],
         spark: SparkApplication,
         clock: Clock,
     ) -> None:
         self.plan = plan
-        self._definition, self._views, self._spark, self._clock = definition, views, spark, clock
+        self._definition, self._views, self._dropped = definition, views, dropped
+        self._spark, self._clock = spark, clock
         self._client = RunClient(definition, plan)
         self._loop: MaterializerLoop | None = None
         self._thread: LoopThread | None = None
@@ -90,6 +93,7 @@ class Attempt:
         self._loop = MaterializerLoop(
             client=self._client,
             definitions=self._views,
+            dropped=self._dropped,
             recovered=recovered,
             schemas=self._schemas,
             has_files=lambda: self.state.files_in_flight > 0,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import structlog
 
 from actors.protocol.barrier import FlowCommand
@@ -11,11 +13,40 @@ from slackwater.running.commanded_run import CommandedRun
 from slackwater.running.loop_thread import Turn
 from state.errors import CommandRefusedError, SlackwaterError, StorageError
 from state.ownership.command import Answer, Command
-from state.ownership.command_inbox import CommandInbox, PendingCommand
-from state.ownership.owner import Ownership
+from state.ownership.command_inbox import PendingCommand
 
 POLL_S = 2.0
 _log = structlog.get_logger(actor="run")
+
+
+class Inbox(Protocol):
+    """The inbox of a root, as the loop uses it; see `state.ownership.command_inbox.CommandInbox`."""
+
+    def pending(self) -> list[PendingCommand]: ...
+
+    def answer(self, name: str, answer: Answer) -> None: ...
+
+
+class OwnedByRun(Protocol):
+    """The ownership of a root, as the loop uses it; see `state.ownership.owner.Ownership`."""
+
+    @property
+    def run_id(self) -> str: ...
+
+    @property
+    def lost(self) -> bool: ...
+
+    def renew(self) -> None: ...
+
+
+class Log(Protocol):
+    """The log of the loop."""
+
+    def debug(self, event: str, **values: object) -> object: ...
+
+    def info(self, event: str, **values: object) -> object: ...
+
+    def warning(self, event: str, **values: object) -> object: ...
 
 
 class CommandLoop:
@@ -27,10 +58,11 @@ class CommandLoop:
         inbox: of the root.
         ownership: of the run.
         run: carries the commands out.
+        log: gets the commands and their answers.
     """
 
-    def __init__(self, inbox: CommandInbox, ownership: Ownership, run: CommandedRun) -> None:
-        self._inbox, self._ownership, self._run = inbox, ownership, run
+    def __init__(self, inbox: Inbox, ownership: OwnedByRun, run: CommandedRun, log: Log = _log) -> None:
+        self._inbox, self._ownership, self._run, self._log = inbox, ownership, run, log
         self._unsent: dict[str, Answer] = {}
 
     def turn(self) -> Turn:
@@ -39,10 +71,10 @@ class CommandLoop:
             for pending in self._inbox.pending():
                 self._handle(pending)
         except StorageError as error:
-            _log.debug("the inbox cannot be reached; it is polled again", error=str(error))
+            self._log.debug("the inbox cannot be reached; it is polled again", error=str(error))
         except Exception as error:
             # A poll that fails must not end the answers.
-            _log.warning("the inbox cannot be polled; it is polled again", error=redact(str(error)))
+            self._log.warning("the inbox cannot be polled; it is polled again", error=redact(str(error)))
         return Turn.WAITS
 
     def _handle(self, pending: PendingCommand) -> None:
@@ -50,7 +82,7 @@ class CommandLoop:
             if not self._is_owner():
                 return
             answer = self._unsent[pending.id] = self._answer_to(pending)
-            _log.info("command", id=pending.id, done=answer.done, answer=answer.text)
+            self._log.info("command", id=pending.id, done=answer.done, answer=answer.text)
         if self._is_owner():
             self._inbox.answer(pending.id, self._unsent[pending.id])
             del self._unsent[pending.id]

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from actors.hosting.run_client import RunClient
 from actors.protocol.barrier import FlowCommand
 from slackwater.running.corrections import Corrections
-from slackwater.running.requests import RunRequests
+from slackwater.running.requests import OwnerClient, RunRequests
 from state.errors import CommandRefusedError
 from state.ownership.command import Answer
 from state.upkeep.vacuum import Vacuumed
@@ -54,5 +53,5 @@ class CommandedRun:
         return self._client.vacuum()
 
     @property
-    def _client(self) -> RunClient:
+    def _client(self) -> OwnerClient:
         return self._requests.running_attempt().client

@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Protocol, TypeVar
 
 from actors.files import FileVersion, ForgottenFile, PathKey
-from actors.objects.object_store import ObjectStore
 from actors.protocol.barrier import Forget, Mutation, Reread
 from actors.sources.source import SourceDefinition
 from slackwater.commands.retry import naming
 from slackwater.running.requests import RunRequests
-from spark_bridge.analysis.correctable import cannot_compute_again, cannot_follow, follows_files
-from spark_bridge.catalyst.epoch_timestamps import uses_epoch_timestamps
 from state.errors import CommandRefusedError, NotFoundError
-from state.lance.lance_root import LanceRoot
+from state.store.root import Root
 from state.store.store import StateStore
 from state.tables.catalog import Catalog
-from state.tables.records import CatalogView
+from state.tables.records import CatalogView, ViewVersion
 from state.tables.stored_rows import is_view
 
 _AT_ONCE = 10_000
 """Files in one mutation: a barrier carries them to every actor."""
-_LOOKED_FOR_AT_ONCE = 16
 _SHOWN = 3
 _File = TypeVar("_File")
+
+
+class CorrectableFiles(Protocol):
+    """The objects of the sources, and what is known of views; see `slackwater.running.source_objects`."""
+
+    def find(self, paths: Sequence[PathKey]) -> list[FileVersion | None]:
+        """The present version of each object; None without one."""
+        ...
+
+    def refusal(self, view: CatalogView, version: ViewVersion | None) -> str | None:
+        """The reason why a view cannot be corrected, with the next step; None if it can."""
+        ...
 
 
 class Corrections:
@@ -35,10 +42,13 @@ class Corrections:
         root: the root with the ledger.
         sources: the declared sources.
         requests: of the run.
+        files: the objects, and the views that cannot change.
     """
 
-    def __init__(self, root: LanceRoot, sources: Sequence[SourceDefinition], requests: RunRequests) -> None:
-        self._root, self._requests = root, requests
+    def __init__(
+        self, root: Root, sources: Sequence[SourceDefinition], requests: RunRequests, files: CorrectableFiles
+    ) -> None:
+        self._root, self._requests, self._files = root, requests, files
         self._sources = {source.name: source for source in sources}
 
     def forget(self, file: str, source: str | None = None) -> int:
@@ -105,10 +115,9 @@ class Corrections:
                 f"view {view.name!r} cannot be corrected: it also reads {', '.join(apart)}, whose rows are not stored; "
                 "declare all of its sources with materialize=True"
             )
-        if view.view_class == "append" and not follows_files(self._root.location, store.head.views.get(view.name)):
-            raise CommandRefusedError(cannot_follow(view.name))
-        if view.view_class == "aggregate" and uses_epoch_timestamps(view.identity):
-            raise CommandRefusedError(cannot_compute_again(view.name))
+        refusal = self._files.refusal(view, store.head.views.get(view.name))
+        if refusal is not None:
+            raise CommandRefusedError(refusal)
 
     def _versions_of(self, paths: Sequence[PathKey]) -> list[FileVersion]:
         """The present versions of these objects.
@@ -116,15 +125,7 @@ class Corrections:
         Raises:
             NotFoundError: an object does not exist any more.
         """
-        stores: Mapping[str, ObjectStore] = {
-            name: ObjectStore(self._sources[name].location) for name in {source for source, _ in paths}
-        }
-        with ThreadPoolExecutor(_LOOKED_FOR_AT_ONCE, thread_name_prefix="look") as threads:
-            found = list(
-                threads.map(
-                    lambda path: stores[path[0]].find(*path, exact_time=self._sources[path[0]].uses_times), paths
-                )
-            )
+        found = self._files.find(paths)
         gone = [path for (_, path), version in zip(paths, found, strict=True) if version is None]
         if gone:
             more = f", and {len(gone) - _SHOWN:,} more" if len(gone) > _SHOWN else ""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
@@ -23,7 +24,7 @@ from spark_bridge.work_times import WorkTimes
 from state.clock import Clock
 from state.errors import RunFailedError, SlackwaterError, ViewError, ViewNotFoundError
 from state.tables.records import CatalogView, ViewClass, ViewVersion
-from state.tables.stored_rows import hidden, is_view
+from state.tables.stored_rows import hidden, is_view, next_name
 
 if TYPE_CHECKING:
     from spark_bridge.analysis.declaration import Declaration
@@ -114,6 +115,8 @@ class MaterializerLoop:
     Args:
         client: of the merger and the coordinator.
         definitions: the declared views.
+        dropped: views that were dropped before, each with the last epoch at that moment: those that the catalog still
+            has end with the next epoch.
         recovered: the state at the beginning of the attempt.
         schemas: returns the present schema of every source; None before it is decided.
         has_files: whether files are in flight, as far as this process knows.
@@ -129,6 +132,7 @@ class MaterializerLoop:
         *,
         client: EpochClient,
         definitions: Sequence[ViewDefinition],
+        dropped: Mapping[str, int] = MappingProxyType({}),
         recovered: Recovered,
         schemas: Callable[[], Mapping[str, pa.Schema | None]],
         has_files: Callable[[], bool],
@@ -144,6 +148,7 @@ class MaterializerLoop:
         self._materializer: ViewMaterializer | None = None
         self._taken: _Taken | None = None
         self._known = dict(recovered.catalog_views)
+        self._dropped = [name for name, epoch in dropped.items() if self._is_there_since(name, epoch)]
         self._declared: Mapping[str, pa.Schema | None] | None = None
         self._changes: deque[tuple[Callable[[], None], Future[None]]] = deque()
         self._is_busy, self._is_waiting = False, True
@@ -256,9 +261,20 @@ class MaterializerLoop:
         if name not in self._definitions and name not in self._known:
             names = ", ".join(sorted({*self._definitions, *filter(is_view, self._known)})) or "none"
             raise ViewNotFoundError(f"there is no view {name!r} to drop; the views are: {names}")
-        self._started().drop(name)
+        self._end(self._started(), name)
         self._declare_all({key: each for key, each in self._definitions.items() if key != name}, self._schemas())
         self._tell()
+
+    def _end(self, materializer: ViewMaterializer, name: str) -> None:
+        """Lets the next epoch end a view.  A view of this name that is added from now on is another one."""
+        materializer.drop(name)
+        for each in (name, next_name(name)):
+            self._known.pop(each, None)
+
+    def _is_there_since(self, name: str, epoch: int) -> bool:
+        """Whether the catalog has a view that was dropped at an epoch, and not one that was added after it."""
+        view = self._known.get(name)
+        return view is not None and (name not in self._definitions or view.created_epoch <= epoch)
 
     # -- history ---------------------------------------------------------------------------------------------------
 
@@ -333,6 +349,8 @@ class MaterializerLoop:
         if self._materializer is None:
             self._materializer = self._make_materializer()
             self._materializer.open(self._recovered.views, self._recovered.epoch, self._recovered.ingested)
+            for name in self._dropped:
+                self._end(self._materializer, name)
         return self._materializer
 
     def _materialize(self, taken: _Taken) -> CollectReport:

@@ -5,20 +5,51 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from concurrent.futures import Future
+from typing import Protocol
 
 from actors.files import PathKey, RetriedFile
 from actors.protocol.barrier import AllowRemovals, FlowCommand, Mutation, Pause, Retry, Stop, Throttle
+from actors.protocol.run_state import RunState
 from slackwater.commands.retry import quarantined_files
+from spark_bridge.analysis.view_definition import ViewDefinition
 from state.errors import CommandRefusedError, NotFoundError, RunFailedError
 from state.store.root import Root
-
-if TYPE_CHECKING:
-    from slackwater.running.attempt import Attempt
+from state.upkeep.vacuum import Vacuumed
 
 _RETRIED_AT_ONCE = 10_000
 """Files in one mutation: a barrier carries them to every actor."""
 _NEVER = sys.maxsize
+
+
+class OwnerClient(Protocol):
+    """Work on the root by the coordinator, which owns it; see `actors.hosting.run_client.RunClient`."""
+
+    def put_tag(self, name: str, epoch: int) -> None: ...
+
+    def delete_tag(self, name: str) -> None: ...
+
+    def clear_quarantine(self, source: str | None, epoch: int) -> int: ...
+
+    def vacuum(self) -> Vacuumed: ...
+
+
+class RunningAttempt(Protocol):
+    """An attempt that runs, as requests use it; see `slackwater.running.attempt.Attempt`."""
+
+    @property
+    def state(self) -> RunState: ...
+
+    @property
+    def client(self) -> OwnerClient: ...
+
+    def request(self, mutation: Mutation) -> int: ...
+
+    def rescale(self, fewest: int, most: int) -> int: ...
+
+    def add_view(self, definition: ViewDefinition) -> Future[None]: ...
+
+    def drop_view(self, name: str) -> Future[None]: ...
 
 
 class RunRequests:
@@ -35,7 +66,7 @@ class RunRequests:
     def __init__(self, root: Root, sources: Iterable[str], news: threading.Condition) -> None:
         self._root, self._sources, self._news = root, tuple(sources), news
         self._asking, self._retrying = threading.RLock(), threading.Lock()
-        self._attempt: Attempt | None = None
+        self._attempt: RunningAttempt | None = None
         self._number = 0
         self._paused = False
         self._throttle = Throttle()
@@ -46,7 +77,7 @@ class RunRequests:
 
     # -- for the run ----------------------------------------------------------------------------------------------
 
-    def begin(self, attempt: Attempt) -> None:
+    def begin(self, attempt: RunningAttempt) -> None:
         """An attempt runs: it gets the requests that are remembered."""
         with self._asking:
             with self._news:
@@ -157,7 +188,7 @@ class RunRequests:
         with self._news:
             return self._news.wait_for(lambda: self.is_over, timeout_s)
 
-    def running_attempt(self) -> Attempt:
+    def running_attempt(self) -> RunningAttempt:
         """Waits for an attempt that runs, and returns it.
 
         Raises:
@@ -169,7 +200,12 @@ class RunRequests:
                 raise CommandRefusedError("the run is stopping: ask again when it has stopped, or in the next run")
             return self._attempt
 
-    def carry_out(self, attempt: Attempt, mutation: Mutation) -> bool:
+    def wait_end_of(self, attempt: RunningAttempt) -> None:
+        """Returns when an attempt is over."""
+        with self._news:
+            self._news.wait_for(lambda: self._attempt is not attempt or self.is_over)
+
+    def carry_out(self, attempt: RunningAttempt, mutation: Mutation) -> bool:
         """Carries out a mutation; returns when that is committed, or False if the attempt ended before."""
         with self._asking:
             with self._news:
@@ -205,16 +241,16 @@ class RunRequests:
             self._number = number
         return number
 
-    def _rescale(self, attempt: Attempt, bounds: tuple[int, int]) -> int:
+    def _rescale(self, attempt: RunningAttempt, bounds: tuple[int, int]) -> int:
         try:
             return attempt.rescale(*bounds)
         except RunFailedError:
             return _NEVER
 
-    def _await_request(self, attempt: Attempt, number: int) -> bool:
+    def _await_request(self, attempt: RunningAttempt, number: int) -> bool:
         return self._await(attempt, lambda: attempt.state.requests_over >= number)
 
-    def _await(self, attempt: Attempt, is_carried_out: Callable[[], bool]) -> bool:
+    def _await(self, attempt: RunningAttempt, is_carried_out: Callable[[], bool]) -> bool:
         """Waits until a request is carried out, or the attempt is over.  Returns whether the request is carried out."""
         with self._news:
             self._news.wait_for(lambda: is_carried_out() or self._attempt is not attempt)

@@ -221,7 +221,7 @@ class Run:
             CommandRefusedError: the run ends.
         """
         view = ViewDefinition.of(name_or_function, query, **options)
-        self._control.add_view(view, view.may_read(source.name for source in self._definition.sources))
+        self._control.declared.add(view, view.may_read(source.name for source in self._definition.sources))
 
     def drop_view(self, name: str) -> None:
         """Ends a view with the next epoch; its files are deleted when no retained epoch uses them.
@@ -230,7 +230,7 @@ class Run:
             ViewNotFoundError: there is no such view.
             CommandRefusedError: the run ends.
         """
-        self._control.drop_view(name)
+        self._control.declared.drop(name)
 
     def stop(self) -> RunReport:
         """Ends the run after a last epoch; the next run continues half-read files at their rows.

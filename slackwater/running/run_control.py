@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass, replace
 
 import structlog
@@ -21,11 +20,13 @@ from slackwater.running.attempt import Attempt
 from slackwater.running.command_loop import POLL_S, CommandLoop
 from slackwater.running.commanded_run import CommandedRun
 from slackwater.running.corrections import Corrections
+from slackwater.running.declared_views import DeclaredViews
 from slackwater.running.flow_meter import FlowMeter
 from slackwater.running.loop_thread import LoopThread
 from slackwater.running.progress import RunProgress
 from slackwater.running.requests import RunRequests
 from slackwater.running.shipped_code import runtime_environment
+from slackwater.running.source_objects import SourceObjects
 from slackwater.running.spark_application import SparkApplication
 from slackwater.settings import Settings
 from slackwater.status.run_status import BackfillStatus, ViewStatus
@@ -80,7 +81,7 @@ class RunControl:
         replaces: Head,
         clock: Clock,
     ) -> None:
-        self._definition, self._views = definition, {view.name: view for view in views}
+        self._definition = definition
         self._ownership, self._replaces, self._clock = ownership, replaces, clock
         self._policy = RecoveryPolicy(settings.recovery)
         self._started_s = clock.monotonic()
@@ -106,7 +107,9 @@ class RunControl:
         self.observer: RunObserver | None = None
         sources = (source.name for source in definition.sources)
         self.requests = RunRequests(LanceRoot(definition.root, clock), sources, self.news)
-        self.corrections = Corrections(LanceRoot(definition.root, clock), definition.sources, self.requests)
+        self.declared = DeclaredViews(views, definition.views, self.requests)
+        files = SourceObjects(definition.root, definition.sources)
+        self.corrections = Corrections(LanceRoot(definition.root, clock), definition.sources, self.requests, files)
         prepare_java()
         self.startup = StartupSteps(clock, self._tell)
         self._spark = SparkApplication(settings.spark, f"slackwater-{ownership.run_id}", self.startup)
@@ -143,41 +146,6 @@ class RunControl:
         """The backfills, now or at the end of the last attempt."""
         with self.news:
             return self._backfills if self._attempt is None else self._attempt.backfills
-
-    def add_view(self, view: ViewDefinition, reads: frozenset[str]) -> None:
-        """Adds a view, in this attempt and in the next ones.
-
-        Args:
-            view: the definition.
-            reads: the sources that it may read.
-        """
-        self._change(lambda attempt: attempt.add_view(view))
-        self._declare({**self._views, view.name: view}, {**self._definition.views, view.name: reads})
-
-    def drop_view(self, name: str) -> None:
-        """Ends a view, in this attempt and in the next ones."""
-        self._change(lambda attempt: attempt.drop_view(name))
-        views = {key: view for key, view in self._views.items() if key != name}
-        self._declare(views, {key: reads for key, reads in self._definition.views.items() if key != name})
-
-    def _change(self, change: Callable[[Attempt], Future[None]]) -> None:
-        """Changes the views of the running attempt; if it fails meanwhile, those of the next.
-
-        Raises:
-            CommandRefusedError: the run ends.
-        """
-        while True:
-            attempt = self.requests.running_attempt()
-            try:
-                return change(attempt).result()
-            except RunFailedError:
-                with self.news:
-                    self.news.wait_for(lambda: self._attempt is not attempt or self.is_over)  # noqa: B023
-
-    def _declare(self, views: Mapping[str, ViewDefinition], reads: Mapping[str, frozenset[str]]) -> None:
-        with self.news:
-            self._views = dict(views)
-            self._definition = replace(self._definition, views=dict(reads))
 
     def join(self) -> None:
         """Returns when the run is over."""
@@ -267,9 +235,10 @@ class RunControl:
     def _try(self, plan: AttemptPlan) -> Exception | None:
         """Runs one attempt to its end.  Returns its failure; None if it stopped gracefully."""
         attempt = Attempt(
-            definition=self._definition,
+            definition=replace(self._definition, views=self.declared.reads),
             plan=plan,
-            views=tuple(self._views.values()),
+            views=tuple(self.declared.definitions.values()),
+            dropped=self.declared.dropped,
             spark=self._spark,
             clock=self._clock,
         )

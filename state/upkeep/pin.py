@@ -31,25 +31,22 @@ _FOLDER = "pins"
 _numbers = itertools.count(1)
 
 
-class Pin:
-    """Keeps one epoch from the vacuum while the context lasts.
+class PinFile:
+    """The object of one pin.
 
     Args:
         root: the root that the pipeline writes to.
         clock: the clock for the end of the pin.
-        epoch: the epoch to keep; the caller checks that it still exists after the pin is written.
+        epoch: the epoch to keep.
+        client: reaches the objects of the root; None for one of its own.
     """
 
-    def __init__(self, root: Location, clock: Clock, epoch: int) -> None:
-        self._root = root
-        self._clock = clock
-        self._epoch = epoch
-        self._client = object_client(root)
+    def __init__(self, root: Location, clock: Clock, epoch: int, client: ObjectStore | None = None) -> None:
+        self._root, self._clock, self._epoch = root, clock, epoch
+        self._client = object_client(root) if client is None else client
         self._name = ""
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._renew_until_ended, name="pin", daemon=True)
 
-    def __enter__(self) -> Pin:
+    def create(self) -> None:
         """Writes the pin.
 
         Raises:
@@ -64,15 +61,6 @@ class Pin:
                 continue  # left by an earlier process with this pid
             except (BaseError, OSError) as error:
                 raise storage_error(error, self._root) from None
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._ended.set()
-        self._thread.join()
-        _delete(self._client, self._name)
 
     def renew(self) -> None:
         """Moves the end of the pin forward.
@@ -85,6 +73,50 @@ class Pin:
         except (BaseError, OSError) as error:
             raise storage_error(error, self._root) from None
 
+    def delete(self) -> None:
+        """Deletes the pin; if that fails, it ends by itself."""
+        _delete(self._client, self._name)
+
+    def _body(self) -> bytes:
+        expires_at = self._clock.now() + timedelta(seconds=LIFETIME_S)
+        return json.dumps({"epoch": str(self._epoch), "expires_at": expires_at.isoformat()}).encode()
+
+
+class Pin:
+    """Keeps one epoch from the vacuum while the context lasts.
+
+    Args:
+        root: the root that the pipeline writes to.
+        clock: the clock for the end of the pin.
+        epoch: the epoch to keep; the caller checks that it still exists after the pin is written.
+    """
+
+    def __init__(self, root: Location, clock: Clock, epoch: int) -> None:
+        self._file = PinFile(root, clock, epoch)
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._renew_until_ended, name="pin", daemon=True)
+
+    def __enter__(self) -> Pin:
+        """Writes the pin.
+
+        Raises:
+            StorageError: the root cannot be written.
+        """
+        self._file.create()
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._ended.set()
+        self._thread.join()
+        self._file.delete()
+
+    def renew(self) -> None:
+        """Moves the end of the pin forward.  Errors as `PinFile.renew`."""
+        self._file.renew()
+
     def _renew_until_ended(self) -> None:
         while not self._ended.wait(RENEWAL_S):
             try:
@@ -92,20 +124,21 @@ class Pin:
             except StorageError:
                 continue  # the next renewal comes before the pin ends
 
-    def _body(self) -> bytes:
-        expires_at = self._clock.now() + timedelta(seconds=LIFETIME_S)
-        return json.dumps({"epoch": str(self._epoch), "expires_at": expires_at.isoformat()}).encode()
 
-
-def pinned_epochs(root: Location, clock: Clock) -> frozenset[int]:
+def pinned_epochs(root: Location, clock: Clock, client: ObjectStore | None = None) -> frozenset[int]:
     """The epochs with a valid pin; expired pins are deleted.
 
     A torn pin, for example after a power cut, holds no epoch: a living reader writes it again.
 
+    Args:
+        root: the root that the pipeline writes to.
+        clock: the clock for the end of a pin.
+        client: reaches the objects of the root; None for one of its own.
+
     Raises:
         StorageError: the root cannot be read.
     """
-    client = object_client(root)
+    client = object_client(root) if client is None else client
     now, epochs = clock.now(), set()
     try:
         for listed in [each for batch in obstore.list(client, f"{_FOLDER}/") for each in batch]:

@@ -6,20 +6,27 @@ from typing import Any
 
 import pytest
 
+from slackwater.commands.operations import ForgetCommand, ReingestCommand, RetryCommand, StopCommand, VacuumCommand
 from slackwater.testing.simulation.simulation import Outcome, simulate
 from slackwater.testing.simulation.stories.scenario import Scenario
 from slackwater.testing.simulation.stories.steps import (
+    ADD_VIEW,
+    ANSWERED,
+    ASK,
     AT,
     BARRIER,
     CAUGHT_UP,
     CLOCK,
     COMMIT,
     CRASH,
+    DROP_VIEW,
     EVENTS,
     FREEZE,
     KILL,
+    KILL_READER,
     NODE,
     PAUSE,
+    PIN,
     RESCALE,
     RESUME,
     ROWS,
@@ -28,12 +35,16 @@ from slackwater.testing.simulation.stories.steps import (
     START,
     STOP,
     STOPPED,
+    TAG,
     THAW,
+    TORN_PIN,
+    UNPIN,
     VIEW_COMMIT,
     Step,
     back,
     file,
     hide,
+    mend,
     refuse,
     vanish,
 )
@@ -348,3 +359,74 @@ def test_a_full_view_is_recomputed_whatever_happens_to_its_recomputation(misfort
         on_change="replace",
         full_view=True,
     )
+
+
+def test_a_retried_file_is_read_again_once_however_its_run_dies() -> None:
+    retry = ASK(RetryCommand())
+    story = [
+        START,
+        file("a", rows=5, bad_row=2),
+        CAUGHT_UP,
+        mend("a"),
+        retry,
+        AT("before commit", CRASH("coordinator")),
+    ]
+    for outcome in told(*story, BARRIER, retry, KILL, START):
+        assert outcome.statuses["s/a"] in [("done",), ("quarantined",)]
+
+
+def test_a_retry_that_is_answered_is_done() -> None:
+    story = [
+        START,
+        file("a", rows=5, bad_row=2),
+        CAUGHT_UP,
+        mend("a"),
+        ASK(RetryCommand(file="a")),
+        ANSWERED,
+        CAUGHT_UP,
+    ]
+    assert {outcome.statuses["s/a"] for outcome in told(*story)} == {("done",)}
+
+
+def test_a_forgotten_file_stays_forgotten_until_it_is_read_again() -> None:
+    forget, again = ASK(ForgetCommand(file="a")), ASK(ReingestCommand(file="a"))
+    story = [START, file("a"), file("b"), CAUGHT_UP, forget, AT("after commit", CRASH("fetch-0")), ANSWERED, CAUGHT_UP]
+    assert {outcome.statuses["s/a"] for outcome in told(*story, materialize=True)} == {("forgotten",)}
+    told_again = told(*story, again, ANSWERED, CAUGHT_UP, materialize=True)
+    assert {outcome.statuses["s/a"] for outcome in told_again} == {("done",)}
+
+
+def test_a_tagged_epoch_survives_upkeep() -> None:
+    story = [START, file("a"), CAUGHT_UP, TAG("x"), ANSWERED]
+    told(*story, file("b"), CAUGHT_UP, file("c"), CAUGHT_UP, ASK(VacuumCommand()), ANSWERED, keep_epochs=1)
+
+
+def test_a_stop_is_answered_when_the_run_is_over() -> None:
+    told(START, file("a"), ASK(StopCommand()), AT("before commit", CRASH("merger")), ANSWERED, START)
+
+
+def test_a_view_that_is_dropped_is_gone_although_an_actor_dies() -> None:
+    told(START, file("a"), CAUGHT_UP, DROP_VIEW("groups"), EVENTS(5), CRASH("fetch-0"))
+
+
+def test_a_view_that_is_dropped_and_added_again_has_all_rows() -> None:
+    told(START, file("a"), CAUGHT_UP, DROP_VIEW("groups"), EVENTS(3), ADD_VIEW("groups"), file("b"))
+
+
+def test_a_view_that_is_added_before_a_death_is_created() -> None:
+    told(START, file("a"), CAUGHT_UP, ADD_VIEW("more"), EVENTS(5), CRASH("coordinator"), file("b"))
+
+
+def test_a_changed_file_ends_a_run_that_does_not_accept_it_and_loses_nothing() -> None:
+    story = [START, file("a", rows=3), CAUGHT_UP, file("a", rows=5), file("b"), SECONDS(30), START, SECONDS(30)]
+    for outcome in told(*story, on_change="fail"):
+        assert outcome.statuses == {"s/a": ("done",), "s/b": ("done",)}
+    # It restarts, fails, and is caught up when the user accepts.
+    told(*story, CAUGHT_UP, file("c"), CRASH("fetch-0"), on_change="fail")
+
+
+def test_a_reader_keeps_its_epoch_until_it_lets_go() -> None:
+    news = [step for name in "bcd" for step in (file(name), CAUGHT_UP)]
+    ends = ([UNPIN("p")], [KILL_READER("p"), SECONDS(150)], [TORN_PIN, SECONDS(150)])
+    for end in ends:
+        told(START, file("a"), CAUGHT_UP, PIN("p"), *news, *end, file("e"), CAUGHT_UP, keep_epochs=1, seeds=15)

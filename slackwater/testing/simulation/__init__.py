@@ -10,12 +10,13 @@
 
 Simulated: Ray (`hosting/simulated_runtime.py`), Spark (`hosting/model_materializer.py`), the bucket, the disk, the
 clock, and the process around an attempt.  Real: every executor and every shell of `actors`, both ends of every edge,
-recovery, the policy after a failure, the commit protocol, upkeep, deltas, the tables, the materializer's loop, and
-backfills.
+recovery, the policy after a failure, the commit protocol, upkeep, deltas, the tables, the materializer's loop,
+backfills, and commands with their loop.
 
 Invariants:
 
-* One seed is one story and one order of events: no clock, no hash order, no thread decides anything.
+* One seed is one story and one order of events: no clock, no hash order, no thread decides anything.  A call that
+  waits has a thread, and one thread runs at a time.
 * Everything that may happen next is an event; chance picks one.  Time passes when nothing is under way, and seldom
   before.
 * A crash can come between any two events, at every `await` of a shell, between an actor's report and its passing the

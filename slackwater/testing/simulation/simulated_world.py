@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from actors.files import PathKey
@@ -17,14 +18,18 @@ from slackwater.testing.simulation.promises.model_view import EveryRow, GroupedR
 from slackwater.testing.simulation.promises.promises import Promises
 from slackwater.testing.simulation.stories.scenario import Scenario
 from slackwater.testing.simulation.world.bucket import Bucket
+from slackwater.testing.simulation.world.command_inbox import SimulatedInbox
 from slackwater.testing.simulation.world.event_queue import POLLERS, VISIBILITY_S, EventQueue, queue_url
 from slackwater.testing.simulation.world.file_rows import ROW_BYTES, SCHEMA
 from slackwater.testing.simulation.world.interruptions import Interruptions
+from slackwater.testing.simulation.world.pins import Pins
 from slackwater.testing.simulation.world.schedule import Life, Schedule
 from slackwater.testing.simulation.world.simulated_clock import SimulatedClock
 from slackwater.testing.simulation.world.simulated_root import Access, SimulatedRoot, StoreFaults
+from slackwater.testing.simulation.world.simulated_threads import SimulatedThreads
 from state.location import Location
 from state.memory.memory_disk import MemoryDisk
+from state.ownership.command import Command
 from state.tables.stored_rows import stored_rows_name
 from state.upkeep.retention import RetentionSettings
 
@@ -98,18 +103,32 @@ class World:
         if scenario.full_view:
             self.views = (*self.views, EveryRow("full", frozenset(scenario.sources), is_full=True))
         self.backfill = EveryRow("late", frozenset(scenario.sources)) if scenario.backfill else None
-        late = [] if self.backfill is None else [self.backfill]
-        views: list[ModelView] = [*self.views, *self.stored_rows.values(), *late]
+        late = () if self.backfill is None else (self.backfill,)
+        # Views that the user may add while a run runs.
+        self.all_views: dict[str, ModelView] = {
+            view.name: view
+            for view in (
+                *self.views,
+                *late,
+                EveryRow("extra", frozenset(scenario.sources)),
+                GroupedRows("more", frozenset(scenario.sources[-1:])),
+            )
+        }
+        self._added: dict[str, ModelView] = {view.name: view for view in self.views}
+        self._ended: set[str] = set()
         self.promises = Promises(
             self.disk,
             self.bucket,
-            views,
+            [*self.all_views.values(), *self.stored_rows.values()],
             scenario.keep_epochs,
             scenario.on_change,
             scenario.order,
             pauses_removals=scenario.on_change == "replace"
             and scenario.max_removed_share == scenario.max_removed_files == 0,
         )
+        self.threads = SimulatedThreads(self.schedule)
+        self.inbox = SimulatedInbox(self.promises)
+        self.pins: Pins = Pins(self, _PLACE)
         self.backlog = Backlog(self.disk, self.bucket)
         self.processes: list[SimulatedProcess] = []
         self._network = Life("network")
@@ -123,6 +142,42 @@ class World:
         """Starts a process beside all others.  With the first one, queues begin to hear of changes."""
         self.bucket.queues = self.queues
         self.processes.append(SimulatedProcess(self, f"run-{len(self.processes) + 1}"))
+        if self.inbox.unanswered:
+            self.processes[-1].poll_commands()
+
+    def views_to_declare(self) -> tuple[ModelView, ...]:
+        """The views that the user declares with the next process."""
+        late = [self.backfill] if self.backfill is not None and self.processes else []
+        views = {**self._added, **{view.name: view for view in late}}
+        return tuple(view for view in views.values() if view.name not in self._ended)
+
+    def add_view(self, name: str) -> None:
+        """The user declares a view, in the process that runs and in later ones."""
+        self._added[name] = self.all_views[name]
+        self._ended.discard(name)
+        if self.process is not None and self.process.alive:
+            self.process.add_view(self.all_views[name])
+
+    def drop_view(self, name: str) -> None:
+        """The user ends a view, in the process that runs, and leaves it out of later ones."""
+        self._ended.add(name)
+        if self.process is not None and self.process.alive:
+            self.process.drop_view(name)
+
+    def ask(self, command: Command) -> None:
+        """A user sends a command to the process that runs."""
+        process = self.process
+        if process is not None and process.alive:
+            self.inbox.ask(command, process.name)
+            for each in self.processes:
+                if each.alive:
+                    each.poll_commands()
+
+    def accept_changes(self) -> None:
+        """The user declares that changed files end no later process."""
+        self.promises.on_changes_accepted()
+        accepted = tuple(replace(source, policy=FilePolicy()) for source in self.definition.sources)
+        self.definition = replace(self.definition, sources=accepted)
 
     def thaw(self) -> None:
         """Every frozen process continues."""

@@ -12,7 +12,18 @@ from slackwater.testing.simulation.promise_broken import PromiseBroken
 from slackwater.testing.simulation.promises.file_tables import FileTables
 from slackwater.testing.simulation.simulated_world import World
 from slackwater.testing.simulation.stories.scenario import Scenario
-from slackwater.testing.simulation.stories.steps import CAUGHT_UP, FOUND, NOTED, SETTLED, STOP, STOPPED, Step, Wait
+from slackwater.testing.simulation.stories.steps import (
+    ACCEPT,
+    ANSWERED,
+    CAUGHT_UP,
+    FOUND,
+    NOTED,
+    SETTLED,
+    STOP,
+    STOPPED,
+    Step,
+    Wait,
+)
 from slackwater.testing.simulation.world.schedule import Life
 
 
@@ -47,8 +58,22 @@ class Simulation:
     def __init__(self, scenario: Scenario, seed: int, trace: Callable[[str], None] | None = None) -> None:
         self._trace = trace
         self._world = World(scenario, Random(seed), self._turn, None if trace is None else self._on_event)
+        # A change that is found from now on ends no run.
+        accepted = [ACCEPT] if scenario.on_change == "fail" else []
         self._steps: Iterator[Step] = iter(
-            (*scenario.story, _FAULTS_END, CAUGHT_UP, FOUND, SETTLED, NOTED, STOP, STOPPED, _AT_END)
+            (
+                *scenario.story,
+                _FAULTS_END,
+                *accepted,
+                CAUGHT_UP,
+                FOUND,
+                SETTLED,
+                NOTED,
+                ANSWERED,
+                STOP,
+                STOPPED,
+                _AT_END,
+            )
         )
         self._wait: Wait | None = None
         self._waited_events = self._first_pause = 0
@@ -68,6 +93,7 @@ class Simulation:
         except Exception as error:
             raise PromiseBroken("no bug", _described(error)) from error
         finally:
+            self._world.threads.end()
             self._world.close()
         world = self._world
         statuses = FileTables.latest(world.disk).statuses()

@@ -15,6 +15,7 @@ from slackwater.running.command_loop import CommandLoop
 from slackwater.running.commanded_run import CommandedRun
 from slackwater.running.corrections import Corrections
 from slackwater.running.loop_thread import Turn
+from slackwater.running.source_objects import SourceObjects
 from state.clock import SystemClock
 from state.errors import StorageUnavailableError
 from state.objects.object_client import object_client
@@ -34,7 +35,11 @@ class Commanded(Requested):
         self.location = self.bad.root.location
         self.ownership = self.owner("run-1")
         self.inbox = CommandInbox(self.location, SystemClock())
-        run = CommandedRun(self.requests, Corrections(self.bad.root, [], self.requests), lambda: None)
+        run = CommandedRun(
+            self.requests,
+            Corrections(self.bad.root, [], self.requests, SourceObjects(self.bad.root.location, [])),
+            lambda: None,
+        )
         self.loop = CommandLoop(self.inbox, self.ownership, run)
 
     def owner(self, run_id: str) -> Ownership:

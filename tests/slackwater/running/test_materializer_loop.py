@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 from concurrent.futures import Future
+from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -93,7 +95,12 @@ class Looped:
     """A loop with everything around it, and its calls in their order."""
 
     def __init__(
-        self, *, spark_is_up: bool = True, schema: pa.Schema | None = SCHEMA, known: tuple[CatalogView, ...] = ()
+        self,
+        *,
+        spark_is_up: bool = True,
+        schema: pa.Schema | None = SCHEMA,
+        known: tuple[CatalogView, ...] = (),
+        dropped: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
         self.clock = ManualClock()
         self.calls: list[str] = []
@@ -106,6 +113,7 @@ class Looped:
         self.loop = MaterializerLoop(
             client=self,
             definitions=[VIEW],
+            dropped=dropped,
             recovered=Recovered(1, 1, None, {}, {view.name: view for view in known}, {}, frozenset(), {}),
             schemas=lambda: {"s": self.schema},
             has_files=lambda: self.has_files,
@@ -277,6 +285,28 @@ def test_views_change_between_two_turns() -> None:
     assert [call for call in looped.calls if call != "piece"] == [
         "open", "declare v", "declare v w", "drop v", "declare w",
     ]  # fmt: skip
+
+
+def test_a_view_whose_drop_no_epoch_has_committed_is_dropped_again() -> None:
+    looped = Looped(known=(CREATED, replace(CREATED, name="w")), dropped={"w": 1, "gone already": 1})
+    looped.loop.turn()
+    assert looped.calls[:3] == ["open", "drop w", "declare v"]
+
+
+@pytest.mark.parametrize(("dropped_at", "calls"), [(CREATED.created_epoch, ["drop v"]), (1, [])])
+def test_a_view_that_was_added_after_the_drop_stays(dropped_at: int, calls: list[str]) -> None:
+    looped = Looped(known=(CREATED,), dropped={"v": dropped_at})
+    looped.loop.turn()
+    assert looped.calls[:-1] == ["open", *calls, "declare v"]
+
+
+def test_a_view_that_is_dropped_and_added_again_is_another_one() -> None:
+    looped = Looped(known=(CREATED,))
+    looped.loop.turn()
+    assert set(looped.materializer.known) == {"v"}
+    assert looped.done(looped.loop.drop_view("v")) is None
+    assert looped.done(looped.loop.add_view(VIEW)) is None
+    assert looped.materializer.known == {}
 
 
 def test_a_change_that_is_refused_does_not_end_the_loop() -> None:

@@ -37,8 +37,8 @@ def put(bucket: Bucket, path: str, rows: int = 3, bad_records: Iterable[int] = (
 
 def finished(file: FileVersion, rows_read: int = 3, **fields: object) -> Row:
     """A row of the ledger; `done` in epoch 1 unless the fields say otherwise."""
-    row = {"status": "done", "rows_read": rows_read, "rows_bad": 0, "listed_epoch": 1, "done_epoch": 1}
-    return vars(file) | row | {"changed_epoch": None, "gone_epoch": None} | fields
+    row = {"status": "done", "rows_read": rows_read, "rows_bad": 0, "listed_epoch": 1, "done_epoch": 1, "attempts": 0}
+    return vars(file) | row | {"changed_epoch": None, "gone_epoch": None, "replaces": None} | fields
 
 
 def waiting(file: FileVersion, row_offset: int = 0, **fields: object) -> Row:
@@ -69,6 +69,7 @@ def file_tables(
         queue={_key(row): row for row in queue},
         seen={path_fingerprint(*path_of(row)): {"source": row["source"], "version": row["version"]} for row in known},
         quarantine={b"%d" % number: row for number, row in enumerate(quarantine)},
+        catalog={},
         list_state={b"s": {"source": SOURCE, "queue": None if must_list else "queue"}},
     )
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from slackwater.testing.simulation.promises.command_checker import CommandChecker
 from slackwater.testing.simulation.promises.file_checker import FileChecker
 from slackwater.testing.simulation.promises.file_tables import FileTables
 from slackwater.testing.simulation.world.bucket import Bucket
@@ -17,18 +18,18 @@ KEY = SOURCE, "a", FILE.version
 
 
 def check(tables: FileTables, new_rows: int = 0) -> None:
-    FileChecker(BUCKET).check(tables, new_rows)
+    FileChecker(BUCKET, CommandChecker()).check(tables, new_rows)
 
 
 def test_the_rows_that_the_views_must_have_are_returned() -> None:
-    checker = FileChecker(BUCKET)
+    checker = FileChecker(BUCKET, CommandChecker())
     bad = SOURCE, "bad", BAD.version
     assert checker.check(file_tables(queue=[waiting(FILE, 2), waiting(BAD, 2)]), 3) == {KEY: (0, 1), bad: (0,)}
     assert checker.check(file_tables([finished(FILE), finished(BAD)]), 2) == {KEY: (0, 1, 2), bad: (0, 2)}
 
 
 def test_the_rows_of_a_file_that_is_back_count_again() -> None:
-    checker = FileChecker(BUCKET)
+    checker = FileChecker(BUCKET, CommandChecker())
     checker.check(file_tables([finished(FILE)]), 3)
     assert checker.check(file_tables([finished(FILE, status="forgotten")]), 0) == {}
     assert checker.check(file_tables([finished(FILE)]), 3) == {KEY: (0, 1, 2)}

@@ -6,6 +6,7 @@ import pytest
 
 from actors.files import FileVersion
 from actors.sources.source import OnChange
+from slackwater.testing.simulation.promises.command_checker import CommandChecker
 from slackwater.testing.simulation.promises.file_tables import FileTables
 from slackwater.testing.simulation.promises.transition_checker import TransitionChecker
 from slackwater.testing.simulation.world.bucket import Bucket
@@ -17,7 +18,7 @@ CHANGED = put(BUCKET, "a")
 
 
 def check(*versions: FileTables, on_change: OnChange = "ignore") -> None:
-    checker = TransitionChecker(on_change)
+    checker = TransitionChecker(on_change, CommandChecker())
     for tables in versions:
         checker.check(tables)
 

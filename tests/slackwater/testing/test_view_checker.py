@@ -121,9 +121,9 @@ def test_a_retained_version_that_changes_breaks_monotonic(views: Views) -> None:
 
 
 def test_a_declared_view_that_does_not_exist_breaks_exactly_once(views: Views) -> None:
-    views.checker.check_declared(["rows", "groups"], {})
+    views.checker.check_declared(["rows", "groups"], [], {})
     with breaks("G1", "the views ['groups'] do not exist"):
-        views.checker.check_declared(["rows", "groups"], {"rows": ViewVersion("rows", "rows", 1)})
+        views.checker.check_declared(["rows", "groups"], [], {"rows": ViewVersion("rows", "rows", 1)})
 
 
 def test_a_full_view_with_other_rows_than_those_of_its_epoch_breaks_exactly_once(views: Views) -> None:
@@ -142,3 +142,16 @@ def test_a_full_view_without_the_files_of_the_mark_breaks_exactly_once(views: Vi
     views.checker.check_caught_up([behind], [])
     with breaks("G1", "caught up, and full at version 1: it has the rows []"):
         views.checker.check_caught_up([behind], [KEY])
+
+
+def test_a_dropped_view_that_exists_breaks_exactly_once(views: Views) -> None:
+    views.checker.check_declared(["rows"], ["groups"], {"rows": ViewVersion("rows", "rows", 1)})
+    with breaks("G1", "the views ['groups'] were dropped and exist"):
+        views.checker.check_declared(["rows"], ["groups"], {"groups": ViewVersion("groups", "groups", 1)})
+
+
+def test_a_frozen_view_that_changes_breaks_exactly_once(views: Views) -> None:
+    views.check(views.rows(*WHOLE))
+    views.checker.check(1, [views.rows(*WHOLE)], {}, _no_tables, frozen={"rows"})
+    with breaks("G1", "is not declared, and has changed"):
+        views.checker.check(1, [views.rows()], {}, _no_tables, frozen={"rows"})

@@ -213,6 +213,33 @@ def test_an_undeclared_backfill_and_a_dropped_view_end_with_the_next_epoch(pipel
     assert (pipeline.views, pipeline.known) == ({}, {})
 
 
+@pytest.mark.parametrize("rows", [0, 12])
+def test_a_view_that_is_dropped_and_added_before_the_next_epoch_is_another_one(pipeline: Pipeline, rows: int) -> None:
+    chance = random.Random(7)
+    pipeline.run(random_rows(chance, rows))
+    before = pipeline.views["early"].path
+    pipeline.materializer.drop("early")
+    pipeline.known = {}  # as the loop does
+    pipeline.declare(EARLY)
+    pipeline.finish(chance)
+    assert pipeline.views["early"].path != before
+    pipeline.check(EARLY)
+
+
+def test_a_backfill_of_another_query_begins_anew_in_the_next_run(pipeline: Pipeline) -> None:
+    chance = random.Random(8)
+    pipeline.run(random_rows(chance, 40))
+    pipeline.declare(EARLY, ViewDefinition("added", "SELECT k, i FROM t WHERE i > 0"))
+    pipeline.run(random_rows(chance, 3))
+    assert pipeline.materializer.backfill()
+    pipeline.run(random_rows(chance, 3))
+    other = ViewDefinition("added", "SELECT k, i FROM t WHERE i < 0", replace=True)
+    pipeline.definitions = (EARLY, other)
+    pipeline.crash()
+    pipeline.finish(chance)
+    pipeline.check(other)
+
+
 def test_pieces_that_no_epoch_recorded_are_merged_once(pipeline: Pipeline) -> None:
     chance = random.Random(6)
     pipeline.run(random_rows(chance, 40))

@@ -2,6 +2,7 @@
 
     process.py             SimulatedProcess       one attempt after the other
     attempt.py             SimulatedAttempt       follows one coordinator to its stop or failure
+    owner_client.py        SimulatedOwnerClient   work on the root for commands, as calls that wait
     simulated_actors.py    SimulatedActors        makes the actors, with the collaborators below
     simulated_runtime.py   SimulatedRuntime       calls, timers and answers as events
     listing.py             SimulatedPages, SimulatedEvents

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from concurrent.futures import Future
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
+from actors.protocol.barrier import Mutation
 from actors.protocol.run_state import RunState
 from actors.recovery.attempt_plan import AttemptPlan
 from actors.shells.coordinator_shell import CoordinatorShell
 from actors.shells.runtime import ActorDiedError
 from actors.sources.pipeline_definition import PipelineDefinition
 from slackwater.testing.simulation.hosting.materializer import SimulatedMaterializer
+from slackwater.testing.simulation.hosting.owner_client import SimulatedOwnerClient
 from slackwater.testing.simulation.hosting.simulated_actors import SimulatedActors
 from slackwater.testing.simulation.hosting.simulated_runtime import SimulatedActor, SimulatedRuntime
 from slackwater.testing.simulation.world.schedule import Life
+from spark_bridge.analysis.view_definition import ViewDefinition
 from state.errors import RunFailedError
 
 if TYPE_CHECKING:
     from slackwater.testing.simulation.hosting.process import SimulatedProcess
+
+_Arguments = ParamSpec("_Arguments")
 
 
 class SimulatedAttempt(Life):
@@ -34,12 +40,14 @@ class SimulatedAttempt(Life):
     def __init__(self, process: SimulatedProcess, plan: AttemptPlan) -> None:
         super().__init__(f"{process.name}/{plan.number}", process)
         self.plan, self.world = plan, process.world
-        views = {view.name: view.sources for view in process.views}
-        self.definition: PipelineDefinition = replace(self.world.definition, views=views)
+        self.declared: Mapping[str, ViewDefinition] = process.declared.definitions
+        self.dropped: Mapping[str, int] = process.declared.dropped
+        self.definition: PipelineDefinition = replace(process.definition, views=process.declared.reads)
         self.actors = SimulatedActors(self)
         self.coordinator: SimulatedActor[CoordinatorShell] = self.actors.coordinator
         self.runtime = SimulatedRuntime(self, self.world)
         self.materializer: SimulatedMaterializer | None = None
+        self.client = SimulatedOwnerClient(self.coordinator, process, self.world)
         self.state: RunState = RunState(
             version=0, phase="starting", term=0, epoch=plan.so_far.epoch, epochs=plan.so_far.epochs,
             totals=plan.so_far.counts,
@@ -49,6 +57,41 @@ class SimulatedAttempt(Life):
     def is_running(self) -> bool:
         """True while mutations and marks are understood."""
         return self.materializer is not None
+
+    def request(self, mutation: Mutation) -> int:
+        """Puts a mutation on the next barrier.  Returns its number, see `RunState.requests_over`."""
+        return self._answer(CoordinatorShell.request, mutation)
+
+    def rescale(self, fewest: int, most: int) -> int:
+        """Requests a number of fetch actors.  Returns the number of the request, see `RunState.rescalings_over`."""
+        return self._answer(CoordinatorShell.rescale, fewest, most)
+
+    def add_view(self, definition: ViewDefinition) -> Future[None]:
+        """See `MaterializerLoop.add_view`; the attempt runs."""
+        assert self.materializer is not None
+        return self.materializer.add_view(definition)
+
+    def drop_view(self, name: str) -> Future[None]:
+        """See `MaterializerLoop.drop_view`; the attempt runs."""
+        assert self.materializer is not None
+        return self.materializer.drop_view(name)
+
+    def close(self) -> None:
+        """Ends the attempt, and the changes that wait for it."""
+        self.end()
+        if self.materializer is not None:
+            self.materializer.close()
+
+    def _answer(
+        self,
+        method: Callable[Concatenate[CoordinatorShell, _Arguments], Coroutine[Any, Any, int]],
+        *arguments: _Arguments.args,
+        **named: _Arguments.kwargs,
+    ) -> int:
+        try:
+            return self.runtime.answer_now(self.coordinator, method, *arguments, **named)
+        except ActorDiedError as error:
+            raise error.ending("the coordinator died") from error
 
     def start(self) -> None:
         """Takes the root over, recovers, and follows the flow to its end."""

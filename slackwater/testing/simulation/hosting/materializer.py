@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -14,13 +15,15 @@ from slackwater.running.loop_thread import Turn
 from slackwater.running.materializer_loop import MaterializerLoop
 from slackwater.testing.simulation.hosting.model_full_view import SimulatedThread
 from slackwater.testing.simulation.hosting.model_history import ModelHistory
-from slackwater.testing.simulation.hosting.model_materializer import ModelMaterializer, definition_of
+from slackwater.testing.simulation.hosting.model_materializer import ModelMaterializer
 from slackwater.testing.simulation.hosting.run_client import SimulatedRunClient
 from slackwater.testing.simulation.hosting.simulated_runtime import SimulatedRuntime, judge
 from slackwater.testing.simulation.promises.backfill_history import history_of
 from slackwater.testing.simulation.world.file_rows import Span
 from slackwater.testing.simulation.world.interruptions import Killed
 from slackwater.testing.simulation.world.schedule import Life, ScheduledTimer
+from slackwater.testing.simulation.world.simulated_threads import SimulatedThreads
+from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
 from state.errors import RowsLostError, RunFailedError, SlackwaterError
 from state.tables.records import ViewVersion
@@ -30,6 +33,33 @@ if TYPE_CHECKING:
 
 _RECORD_EVERY_S = (0.0, 1.0)
 _PIECE_S, _SLOW = 0.1, 0.5
+
+
+class SimulatedChange(Future[None]):
+    """A change of views that a call waits for.
+
+    Args:
+        change: the change by the loop.
+        threads: the calls.
+        life: the life that calls.
+    """
+
+    def __init__(self, change: Future[None], threads: SimulatedThreads, life: Life) -> None:
+        super().__init__()
+        self._threads, self._life = threads, life
+        change.add_done_callback(self._on_done)
+
+    def result(self, timeout: float | None = None) -> None:
+        self._threads.wait_until(self.done)
+        return super().result(timeout)
+
+    def _on_done(self, change: Future[None]) -> None:
+        error = change.exception()
+        if error is None:
+            self.set_result(None)
+        else:
+            self.set_exception(error)
+        self._threads.wake(self._life)
 
 
 class SimulatedMaterializer(Life):
@@ -52,7 +82,8 @@ class SimulatedMaterializer(Life):
         )
         self._loop = MaterializerLoop(
             client=self._client,
-            definitions=[definition_of(view) for view in attempt.process.views],
+            definitions=tuple(attempt.declared.values()),
+            dropped=attempt.dropped,
             recovered=recovered,
             schemas=self._schemas,
             has_files=lambda: attempt.state.files_in_flight > 0,
@@ -67,6 +98,22 @@ class SimulatedMaterializer(Life):
         """The views of the last report that have changed since the recovery."""
         before = self._recovered_views
         return {name: view for name, view in self._client.reported_views.items() if before.get(name) != view}
+
+    def add_view(self, definition: ViewDefinition) -> Future[None]:
+        """See `MaterializerLoop.add_view`."""
+        return self._changed(self._loop.add_view(definition))
+
+    def drop_view(self, name: str) -> Future[None]:
+        """See `MaterializerLoop.drop_view`."""
+        return self._changed(self._loop.drop_view(name))
+
+    def close(self) -> None:
+        """Ends the loop."""
+        self._loop.close()
+
+    def _changed(self, change: Future[None]) -> Future[None]:
+        self.turn_soon()
+        return SimulatedChange(change, self._world.threads, self.process)
 
     def turn_soon(self) -> None:
         """Takes a turn at some moment: there may be an epoch, a schema, or Spark."""
@@ -107,7 +154,7 @@ class SimulatedMaterializer(Life):
 
     def _make_materializer(self) -> ModelMaterializer:
         return ModelMaterializer(
-            views=self._attempt.process.views,
+            views=self._world.all_views,
             stored_rows=self._world.stored_rows,
             root=self._root,
             clock=self._world.clock,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from concurrent.futures import Executor
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -54,7 +54,7 @@ class ModelMaterializer:
     def __init__(
         self,
         *,
-        views: Iterable[ModelView],
+        views: Mapping[str, ModelView],
         stored_rows: Mapping[str, ModelView],
         root: SimulatedRoot,
         clock: Clock,
@@ -63,7 +63,7 @@ class ModelMaterializer:
         open_history: OpenHistory,
         thread: Executor,
     ) -> None:
-        self._models = {view.name: view for view in views}
+        self._models = views
         self._stored_rows, self._root, self._random, self._read = stored_rows, root, random, read
         self._plans = {name: _plan_of(view) for name, view in self._models.items()}
         self._open: dict[str, ModelDatasets] = {}
@@ -102,21 +102,24 @@ class ModelMaterializer:
         self._declared = plans.keys() - backfills.keys() - full.keys()
         self._new = {name for name in declaration.new if name not in full}
         self._dropped.update(declaration.abandoned)
-        self._backfills.declare(by_name, backfills, self._begun)
+        begun = {name: each for name, each in self._begun.items() if name not in self._dropped}
+        self._backfills.declare(by_name, backfills, begun)
         planned: Any = full
-        self._full.declare(planned, {*declaration.new, *declaration.backfills}, self._begun, self._versions)
+        self._full.declare(planned, {*declaration.new, *declaration.backfills}, begun, self._versions)
         self._begun = {}
         return declaration
 
     def drop(self, name: str) -> None:
         self._backfills.drop(name)
         self._full.drop(name)
+        self._open.pop(name, None)
         self._dropped.update([name, next_name(name)])
 
     def run_epoch(
         self, epoch: int, blocks: Mapping[str, Sequence[Block]], corrections: Sequence[Correction]
     ) -> EpochViews:
         rows = _rows({source: self._rows_of(source, of) for source, of in blocks.items()})
+        ended = self._end_dropped()
         created = self._apply(epoch, rows, blocks)
         corrected = self._correct(epoch, corrections)
         restarted = self._backfills.restart(corrected)
@@ -124,7 +127,8 @@ class ModelMaterializer:
         self._dropped |= self._backfills.take_restarted()
         created += self._show_complete(epoch)
         created += self._show_recomputed(epoch)
-        dropped = self._take_dropped()
+        dropped = tuple(sorted({*ended, *self._end_dropped()}))
+        self._new.clear()
         self._ingested |= blocks.keys()
         if blocks or corrected or not self._rows_epoch:
             self._rows_epoch = epoch
@@ -273,12 +277,12 @@ class ModelMaterializer:
     def _full_view(self, planned: Any) -> ModelFullView:
         return ModelFullView(self._models[planned.plan.name], planned, self._root)
 
-    def _take_dropped(self) -> tuple[str, ...]:
+    def _end_dropped(self) -> set[str]:
+        """Ends the views that were dropped so far; one of their names that the epoch creates is another view."""
         dropped, self._dropped = self._dropped, set()
         for name in dropped:
             self._versions.pop(name, None)
-        self._new.clear()
-        return tuple(sorted(dropped))
+        return dropped
 
     def _run(self, work: Mapping[str, _Work]) -> dict[str, ViewVersion]:
         """Does all pieces of work, in any order, as `SparkJobs` does; then the first failure is raised."""

@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from actors.coordination.caught_up import FIRST_MARK
 from actors.files import FileVersion, PathKey
-from actors.protocol.barrier import AllowRemovals, Mutation, Pause, Resume, Stop
+from actors.protocol.barrier import Pause, Resume
 from actors.protocol.run_state import RunState
 from actors.recovery.attempt_plan import AttemptPlan, RunTotals
 from actors.recovery.recovery_policy import RecoveryPolicy
 from actors.shells.coordinator_shell import CoordinatorShell
+from slackwater.running.command_loop import POLL_S, CommandLoop
+from slackwater.running.commanded_run import CommandedRun
+from slackwater.running.corrections import Corrections
+from slackwater.running.declared_views import DeclaredViews
+from slackwater.running.requests import RunRequests
 from slackwater.testing.simulation.hosting.attempt import SimulatedAttempt
-from slackwater.testing.simulation.hosting.simulated_runtime import judge
+from slackwater.testing.simulation.hosting.model_materializer import definition_of
+from slackwater.testing.simulation.hosting.simulated_runtime import SimulatedRuntime, judge
+from slackwater.testing.simulation.promises.model_view import ModelView
+from slackwater.testing.simulation.world.command_inbox import InboxOfRun
 from slackwater.testing.simulation.world.schedule import Life
+from slackwater.testing.simulation.world.simulated_objects import SimulatedObjects
+from slackwater.testing.simulation.world.simulated_root import SimulatedRoot
+from slackwater.testing.simulation.world.simulated_threads import SimulatedNews
+from state.errors import BadInputError, SlackwaterError
 
 if TYPE_CHECKING:
     from slackwater.testing.simulation.simulated_world import World
@@ -34,7 +47,23 @@ class SimulatedProcess(Life):
     def __init__(self, world: World, name: str) -> None:
         super().__init__(name)
         self.world = world
-        self.views = world.views if world.backfill is None or not world.processes else (*world.views, world.backfill)
+        root = SimulatedRoot(world.disk, world.clock, world.access(self))
+        sources = [source.name for source in world.definition.sources]
+        self._news = SimulatedNews(world.threads, self, self._on_news)
+        self.requests = RunRequests(root, sources, self._news)
+        views = world.views_to_declare()
+        self.declared = DeclaredViews(
+            [definition_of(view) for view in views], {view.name: view.sources for view in views}, self.requests
+        )
+        self._view_changes: list[Callable[[], None]] = []
+        # As the user knows them: every call of theirs that has returned is in force.
+        self.shown_views, self.ended_views = frozenset(self.declared.definitions), frozenset[str]()
+        corrections = Corrections(root, world.definition.sources, self.requests, SimulatedObjects(world.bucket))
+        commanded = CommandedRun(self.requests, corrections, lambda: self.failure)
+        log = SimulatedRuntime(self, world).log
+        inbox = InboxOfRun(world.inbox, root.access, lambda: self.stopped)
+        self._commands = CommandLoop(inbox, SimulatedOwnership(self), commanded, log)
+        self.definition = world.definition
         self._policy = RecoveryPolicy(world.recovery)
         committed = world.disk.versions.get(world.disk.latest)
         self._plan = AttemptPlan(
@@ -44,8 +73,7 @@ class SimulatedProcess(Life):
             began_at=world.clock.now(),
         )
         self._state = RunState(version=0, phase="starting", term=0, epoch=0)
-        self._paused = self._is_pausing = False
-        self.is_stopping = False
+        self._is_pausing = self._is_polling = self._is_over = False
         self._mark = FIRST_MARK
         self._marked, self._gaps = world.bucket.present(), len(world.bucket.gaps)
         self.attempt: SimulatedAttempt | None = None
@@ -59,38 +87,67 @@ class SimulatedProcess(Life):
 
     def pause(self) -> None:
         """Nothing is listed or read from the next barrier on."""
-        self._paused = True
-        self._request(Pause())
+        self.requests.change_flow(Pause())
 
     def resume(self) -> None:
         """Resumes after a `pause`."""
-        self._paused = False
-        self._request(Resume())
+        self.world.promises.on_resumed()
+        self.requests.change_flow(Resume())
 
-    def rescale(self, num_fetchers: int) -> None:
-        """Sets the number of fetch actors, from some barrier on."""
-        bounds = num_fetchers, num_fetchers
-        self._plan = replace(self._plan, fetcher_bounds=bounds)
-        attempt = self.attempt
-        if attempt is not None and attempt.is_running:
-            attempt.runtime.tell_now(attempt.coordinator, CoordinatorShell.rescale, *bounds)
+    @property
+    def is_paused(self) -> bool:
+        """True while every attempt begins with a pause."""
+        return self.requests._paused
 
     def allow_removals(self) -> None:
         """Lets the files go whose removal is paused."""
         self.world.promises.on_removals_allowed()
-        self._request(AllowRemovals(frozenset(source.name for source in self.world.definition.sources)))
+        self._call(self.requests.allow_removals)
+
+    def rescale(self, num_fetchers: int) -> None:
+        """Sets the number of fetch actors, from some barrier on."""
+        self._call(lambda: self.requests.rescale(num_fetchers, num_fetchers))
+
+    def add_view(self, view: ModelView) -> None:
+        """Declares a view, in this run, after the changes before."""
+
+        def add() -> None:
+            self.declared.add(definition_of(view), view.sources)
+            self.shown_views |= {view.name}
+            self.ended_views -= {view.name}
+
+        self._change_views(add)
+
+    def drop_view(self, name: str) -> None:
+        """Ends a view, in this run, after the changes before."""
+
+        def drop() -> None:
+            self.declared.drop(name)
+            self.shown_views -= {name}
+            self.ended_views |= {name}
+
+        self._change_views(drop)
+
+    def poll_commands(self) -> None:
+        """Looks for commands at some moment, unless it does so already."""
+        if not self._is_polling and not self._is_over:
+            self._is_polling = True
+            self.world.threads.start(self, self._take_commands, self._on_polled)
 
     @property
-    def paused_removals(self) -> frozenset[tuple[str, int]]:
-        """The sources whose removals are paused, each with the number of its listings."""
-        return frozenset((each.source, each.listings) for each in self._state.lists if each.paused_removals)
+    def paused_removals(self) -> frozenset[tuple[str, int, int]]:
+        """The sources whose removals are paused, each with the numbers of the attempt and of its listings."""
+        number = self._plan.number
+        return frozenset((each.source, number, each.listings) for each in self._state.lists if each.paused_removals)
 
     def stop(self) -> None:
         """Ends the run after a last epoch."""
-        self.is_stopping = True
-        self._request(Stop())
-        if self._is_pausing:
-            self._try()
+        self.requests.stop()
+
+    @property
+    def is_stopping(self) -> bool:
+        """True when the run was asked to stop."""
+        return self.requests.stopping
 
     def new_mark(self) -> None:
         """Makes a new mark for `caught_up`: a listing that begins after this call."""
@@ -133,10 +190,7 @@ class SimulatedProcess(Life):
     def on_started(self, attempt: SimulatedAttempt) -> None:
         """The attempt understands requests; it begins with the earlier ones of the user."""
         self._publish(attempt.state)
-        if self.is_stopping:
-            self._request(Stop())
-        elif self._paused:
-            self._request(Pause())
+        self.requests.begin(attempt)
 
     def on_state(self, attempt: SimulatedAttempt) -> None:
         """The attempt is further."""
@@ -147,7 +201,8 @@ class SimulatedProcess(Life):
         self.stopped = True
         assert attempt.materializer is not None, "it has stopped gracefully"
         self.world.promises.on_stopped(self.name, attempt.state, attempt.materializer.written_views)
-        self.end()
+        attempt.close()
+        self._end_run()
 
     def on_failure(self, attempt: SimulatedAttempt, error: Exception) -> None:
         """The attempt has failed: the next one begins, at some time, or the run is over."""
@@ -156,13 +211,17 @@ class SimulatedProcess(Life):
         judge(error, attempt.name)
         if attempt.is_running:
             self._publish(attempt.state)
-        attempt.end()
+        self.requests.end()
+        attempt.close()
         self.attempt = None
         state = self._state
+        self._policy.forgive(self.requests.take_retried())
         following = self._policy.on_failure(error, state, self.world.clock.monotonic())
         if following is None or self.is_stopping:
             self.failure = error
-            self.end()
+            if isinstance(error, BadInputError):
+                self.world.promises.on_bad_input(error)
+            self._end_run()
             return
         self._mark, self._state = (
             FIRST_MARK,
@@ -176,6 +235,7 @@ class SimulatedProcess(Life):
             files_at_once=following.files_at_once,
             poisoned=following.poisoned,
             num_fetchers=state.num_fetchers or None,
+            fetcher_bounds=self.requests.fetcher_bounds,
             spent={**self._plan.spent, **{each.source: each.spent for each in state.lists}},
         )
         self._is_pausing = True
@@ -184,7 +244,7 @@ class SimulatedProcess(Life):
     # -- inside ----------------------------------------------------------------------------------------------------
 
     def _try(self) -> None:
-        if self.attempt is not None:
+        if self.attempt is not None or self._is_over:
             return
         self._is_pausing = False
         attempt = self.attempt = SimulatedAttempt(self, self._plan)
@@ -193,13 +253,72 @@ class SimulatedProcess(Life):
     def _publish(self, state: RunState) -> None:
         self._state = state
         self.world.promises.on_state(self.name, state)
+        self._news.notify_all()
 
-    def _request(self, mutation: Mutation) -> None:
-        attempt = self.attempt
-        if attempt is not None and attempt.is_running:
-            attempt.runtime.tell_now(attempt.coordinator, CoordinatorShell.request, mutation)
+    def _on_news(self) -> None:
+        """A stop shortens the pause before the next attempt."""
+        if self._is_pausing and self.requests.stopping:
+            self.world.schedule.soon(self, self._try)
+
+    def _change_views(self, change: Callable[[], None]) -> None:
+        self._view_changes.append(change)
+        if len(self._view_changes) == 1:
+            self._call(self._view_changes[0], self._on_views_changed)
+
+    def _on_views_changed(self) -> None:
+        del self._view_changes[0]
+        if self._view_changes:
+            self._call(self._view_changes[0], self._on_views_changed)
+
+    def _call(self, work: Callable[[], object], on_end: Callable[[], None] = lambda: None) -> None:
+        """Does what the user asks, which may wait and be refused."""
+
+        def call() -> None:
+            try:
+                work()
+            except SlackwaterError as error:
+                judge(error, self.name)
+
+        self.world.threads.start(self, call, on_end)
+
+    def _take_commands(self) -> None:
+        self._commands.turn()
+
+    def _on_polled(self) -> None:
+        self._is_polling = False
+        if self._is_over:
+            self.end()
+        elif self.world.inbox.unanswered:
+            self.world.schedule.at(self.world.clock.monotonic() + POLL_S, self, self.poll_commands)
+
+    def _end_run(self) -> None:
+        """The run is over when the command is answered that it carries out."""
+        self._is_over = True
+        self.requests.end(for_good=True)
+        if not self._is_polling:
+            self.end()
 
     def _spark_started(self) -> None:
         self.spark_is_up = True
         if self.attempt is not None and self.attempt.materializer is not None:
             self.attempt.materializer.turn_soon()
+
+
+class SimulatedOwnership:
+    """The ownership of a root by one process: it ends when another process has started.
+
+    Args:
+        process: the process.
+    """
+
+    lost = False
+
+    def __init__(self, process: SimulatedProcess) -> None:
+        self._process = process
+
+    @property
+    def run_id(self) -> str:
+        return self._process.name
+
+    def renew(self) -> None:
+        self.lost = self._process.world.process is not self._process

@@ -74,7 +74,7 @@ class SimulatedFile:
         self._survive(content, 0, 1)
         if content.rows == 0:
             raise EmptyFile(f"{self._file.path} is empty")
-        if content.bad_row == 0:
+        if content.is_unreadable_at(0):
             raise UnreadableFile("row 1: not a number")
         return SCHEMA
 
@@ -85,7 +85,7 @@ class SimulatedFile:
         if self._column is not None and self._column not in schema.names:
             raise NewColumns(pa.schema([(self._column, pa.int64())]))
         start = offset.row if self._row is None else self._row
-        if content.bad_row is not None and start >= content.bad_row:
+        if content.is_unreadable_at(start):
             raise UnreadableFile(f"row {start + 1}: not a number")
         piece_rows = max(1, self._world.definition.fetch.piece_bytes // ROW_BYTES)
         end = min(start + self._world.random.randint(1, piece_rows), content.readable_rows)

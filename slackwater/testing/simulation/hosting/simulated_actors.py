@@ -44,6 +44,7 @@ class SimulatedActors:
             plan=attempt.plan,
             root=self._root(self.coordinator),
             make_actors=lambda: self,
+            pinned=lambda: self._world.pins.read(attempt.process.name),
             upkeep_interval_s=_UPKEEP_S,
             patience_s=self._world.patience_s,
         )

@@ -104,13 +104,19 @@ class SimulatedRuntime:
         if actor.alive:
             actor.runtime.act(getattr(actor.shell, method.__name__), *arguments)
 
-    def answer_now(self, actor: Actor[_Shell], method: Callable[[_Shell], Coroutine[Any, Any, _Answer]]) -> _Answer:
+    def answer_now(
+        self,
+        actor: Actor[_Shell],
+        method: Callable[Concatenate[_Shell, _Arguments], Coroutine[Any, Any, _Answer]],
+        *arguments: _Arguments.args,
+        **named: _Arguments.kwargs,
+    ) -> _Answer:
         """The answer of a method that awaits nothing."""
-        assert isinstance(actor, SimulatedActor)
+        assert isinstance(actor, SimulatedActor) and not named
         if not actor.alive:
             raise actor.death()
         try:
-            getattr(actor.shell, method.__name__)().send(None)
+            getattr(actor.shell, method.__name__)(*arguments).send(None)
         except StopIteration as end:
             answer: _Answer = end.value
             return answer

@@ -46,6 +46,7 @@ class Backlog:
             path_of(row)
             for row in FileTables.latest(self._disk).ledger.values()
             if row["status"] == "forgotten"
+            and row["gone_epoch"] is not None  # else a user has forgotten it
             and row["source"] not in closed
             and present.get(path_of(row)) == row["version"]
         }

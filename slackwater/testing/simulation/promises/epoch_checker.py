@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from slackwater.testing.simulation.promise_broken import PromiseBroken
 from state.memory.memory_disk import MemoryVersion
@@ -23,6 +23,7 @@ class EpochChecker:
         self._runs: dict[int, str] = {}
         self._committed: dict[int, EpochRecord] = {}
         self._retained: list[int] = []
+        self._pins: dict[str, list[frozenset[int]]] = {}
 
     @property
     def count(self) -> int:
@@ -39,13 +40,26 @@ class EpochChecker:
         if before is not None:
             self._check_term(before, version.head)
         records = read_epochs(version.tables.get("epoch", {}).values())
+        tagged = frozenset(version.head.tags.values())
+        kept = tagged | self._pinned(version.head.run)
+        if not tagged <= {record.epoch for record in records}:
+            raise PromiseBroken("G3", f"the epochs {sorted(tagged)} have tags, and some of them no record")
         if before is None or version.head.epoch == before.epoch:
-            self._check_records(records, None)
+            self._check_records(records, None, kept)
             return None
         *earlier, new = records
         _check_new(new, version.head, number)
-        self._check_records(earlier, new)
+        self._check_records(earlier, new, kept)
         return new
+
+    def on_pins_read(self, run: str, epochs: frozenset[int]) -> None:
+        """A run reads the epochs that readers hold."""
+        self._pins[run] = [*self._pins.get(run, []), epochs][-2:]
+
+    def _pinned(self, run: str) -> frozenset[int]:
+        """The epochs that both of the last two readings have: upkeep reads twice, and an expiry may begin between."""
+        readings = self._pins.get(run, [])
+        return readings[0] & readings[1] if len(readings) == 2 else frozenset()
 
     def check_acknowledged(self, record: EpochRecord) -> None:
         """Checks that an acknowledged epoch is committed."""
@@ -103,13 +117,14 @@ class EpochChecker:
             raise PromiseBroken("G5", f"{now.run} lost the root to {before.run}, and has taken it again")
         self._runs[now.term] = now.run
 
-    def _check_records(self, earlier: Sequence[EpochRecord], new: EpochRecord | None) -> None:
-        """Checks the records of earlier epochs, and adds the new one."""
+    def _check_records(self, earlier: Sequence[EpochRecord], new: EpochRecord | None, kept: Set[int]) -> None:
+        """Checks the records of earlier epochs, and adds the new one; those with a tag or a pin stay."""
         for record in earlier:
             if self._committed.get(record.epoch) != record:
                 raise PromiseBroken("G3", f"the record of epoch {record.epoch} has changed")
         epochs = [record.epoch for record in earlier]
         must_stay = self._retained[-(self._keep_epochs or len(self._retained)) :]
+        must_stay += [epoch for epoch in self._retained if epoch in kept]
         lost, returned = set(must_stay).difference(epochs), set(epochs).difference(self._retained)
         if lost or returned:
             raise PromiseBroken("G3", f"records are lost: {sorted(lost)}; records are back: {sorted(returned)}")

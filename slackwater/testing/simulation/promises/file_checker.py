@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from actors.files import FileKey
 from slackwater.testing.simulation.promise_broken import PromiseBroken
+from slackwater.testing.simulation.promises.command_checker import CommandChecker
 from slackwater.testing.simulation.promises.file_tables import FileTables, file_of, path_of
 from slackwater.testing.simulation.promises.ingested_rows import IngestedRows, RowsByFile
 from slackwater.testing.simulation.world.bucket import Bucket
@@ -19,11 +20,13 @@ class FileChecker:
 
     Args:
         bucket: the files and their contents.
+        commands: the wishes of users.
     """
 
-    def __init__(self, bucket: Bucket) -> None:
-        self._bucket = bucket
+    def __init__(self, bucket: Bucket, commands: CommandChecker) -> None:
+        self._bucket, self._commands = bucket, commands
         self._ingested = IngestedRows({})
+        self._done_epochs: dict[bytes, int] = {}
 
     def check(self, tables: FileTables, new_rows: int) -> RowsByFile:
         """Checks the rows of the next version of the store.
@@ -38,8 +41,8 @@ class FileChecker:
         ingested = self._ingested_rows(tables)
         for row in tables.ledger.values():
             self._check_finished(row)
-        _check_seen(tables)
-        count = ingested.count_since(self._ingested)
+        self._check_seen(tables)
+        count = ingested.count_since(self._ingested, self._read_again(tables))
         if count != new_rows:
             raise PromiseBroken("G4", f"{count} rows were ingested, the epoch counts {new_rows}")
         self._ingested = ingested
@@ -59,6 +62,15 @@ class FileChecker:
                 removed.add(file)
         return IngestedRows(rows, frozenset(removed))
 
+    def _read_again(self, tables: FileTables) -> frozenset[FileKey]:
+        """The file versions that have ended once more, and replace their own rows."""
+        before, self._done_epochs = self._done_epochs, {key: row["done_epoch"] for key, row in tables.ledger.items()}
+        return frozenset(
+            file_of(row)
+            for key, row in tables.ledger.items()
+            if row["replaces"] and row["rows_read"] and before.get(key) != row["done_epoch"]
+        )
+
     def _check_finished(self, row: Row) -> None:
         """Checks a row of the ledger against the content of the file, and against the history of its path."""
         content = self._bucket.contents[file_of(row)]
@@ -68,22 +80,26 @@ class FileChecker:
             wrong |= rows != content.rows
         elif status == "quarantined":
             kills = content.kills is not None and rows <= content.kill_row
-            wrong |= content.bad_row is None and not kills
+            wrong |= content.bad_row is None and not kills and not self._commands.is_reread(row)
         if wrong:
             raise PromiseBroken("G4", f"{row['path']} has {content}; it is {status} with {rows} rows")
         if row["gone_epoch"] is not None and path_of(row) not in self._bucket.left:
             raise PromiseBroken("G4", f"{row['path']} counts as gone, and never left the bucket")
 
+    def _check_seen(self, tables: FileTables) -> None:
+        """Checks that `seen` has exactly the paths that have a row in ledger or queue."""
+        rows: dict[bytes, list[Row]] = {}
+        for row, _ in tables.offsets():
+            rows.setdefault(path_fingerprint(*path_of(row)), []).append(row)
+        for key, seen in tables.seen.items():
+            if not any(
+                row["version"] == seen["version"] or row.get("changed_epoch") is not None or self._is_retried(row)
+                for row in rows.get(key, ())
+            ):
+                raise PromiseBroken("G4", f"an object of {seen['source']} is in `seen`, and has no row")
+        if not rows.keys() <= tables.seen.keys():
+            raise PromiseBroken("G4", "a file has a row, is not in `seen`, and would be read again")
 
-def _check_seen(tables: FileTables) -> None:
-    """Checks that `seen` has exactly the paths that have a row in ledger or queue."""
-    rows: dict[bytes, list[Row]] = {}
-    for row, _ in tables.offsets():
-        rows.setdefault(path_fingerprint(*path_of(row)), []).append(row)
-    for key, seen in tables.seen.items():
-        if not any(
-            row["version"] == seen["version"] or row.get("changed_epoch") is not None for row in rows.get(key, ())
-        ):
-            raise PromiseBroken("G4", f"an object of {seen['source']} is in `seen`, and has no row")
-    if not rows.keys() <= tables.seen.keys():
-        raise PromiseBroken("G4", "a file has a row, is not in `seen`, and would be read again")
+    def _is_retried(self, row: Row) -> bool:
+        """True for a retried version in the queue: if its object has changed before, its end notes that once more."""
+        return "row_offset" in row and self._commands.was_retried(file_of(row))

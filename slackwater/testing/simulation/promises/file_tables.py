@@ -19,6 +19,7 @@ class FileTables:
         seen: the known version of each path, by `path_fingerprint`.
         quarantine: bad records, and messages that are not events.
         list_state: the last listings of the sources.
+        catalog: the pipeline, its sources and views.
     """
 
     ledger: Mapping[bytes, Row]
@@ -26,12 +27,13 @@ class FileTables:
     seen: Mapping[bytes, Row]
     quarantine: Mapping[bytes, Row]
     list_state: Mapping[bytes, Row]
+    catalog: Mapping[bytes, Row]
 
     @classmethod
     def of(cls, version: MemoryVersion | None) -> FileTables:
         """The rows at a version; no rows for None."""
         tables: Tables = {} if version is None else version.tables
-        names = ("ledger", "queue", "seen", "quarantine", "list_state")
+        names = ("ledger", "queue", "seen", "quarantine", "list_state", "catalog")
         return cls(*(tables.get(name, {}) for name in names))
 
     @classmethod
@@ -58,6 +60,10 @@ class FileTables:
     def must_be_listed(self, source: str) -> bool:
         """True if a restart lists a source, and so finds again what messages have told."""
         return all(row["queue"] is None for row in self.list_state.values() if row["source"] == source)
+
+    def frozen_views(self) -> set[str]:
+        """The names of the views that are no longer declared."""
+        return {row["name"] for row in self.catalog.values() if row["frozen_epoch"] is not None}
 
     def statuses(self) -> dict[str, tuple[str, ...]]:
         """`source/path` → the statuses of its finished versions, in the order of their last epochs."""

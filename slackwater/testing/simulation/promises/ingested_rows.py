@@ -29,9 +29,12 @@ class IngestedRows:
         """The rows that the views must have."""
         return {file: rows for file, rows in self.rows.items() if file not in self.removed}
 
-    def count_since(self, before: IngestedRows) -> int:
-        """Number of rows that were ingested since an earlier version; a removed file that is back counts again."""
-        again = before.removed - self.removed
+    def count_since(self, before: IngestedRows, read_again: frozenset[FileKey] = frozenset()) -> int:
+        """Number of rows that were ingested since an earlier version.
+
+        A removed file that is back counts again, and so does a file that was read again.
+        """
+        again = (before.removed - self.removed) | read_again
         return sum(
             len(rows) - (0 if file in again else len(before.rows.get(file, ()))) for file, rows in self.rows.items()
         )

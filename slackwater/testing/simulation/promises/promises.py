@@ -7,6 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from actors.files import FileVersion, PathKey, ReadingOrder
 from actors.protocol.run_state import RunState
 from actors.sources.source import OnChange
+from slackwater.commands.operations import AllowRemovalsCommand
+from slackwater.testing.simulation.promises.change_checker import ChangeChecker
+from slackwater.testing.simulation.promises.command_checker import CommandChecker
 from slackwater.testing.simulation.promises.epoch_checker import EpochChecker
 from slackwater.testing.simulation.promises.file_checker import FileChecker
 from slackwater.testing.simulation.promises.file_tables import FileTables
@@ -18,7 +21,9 @@ from slackwater.testing.simulation.promises.run_checker import RunChecker
 from slackwater.testing.simulation.promises.transition_checker import TransitionChecker
 from slackwater.testing.simulation.promises.view_checker import ViewChecker
 from slackwater.testing.simulation.world.bucket import Bucket
+from state.errors import BadInputError
 from state.memory.memory_disk import MemoryDisk, MemoryVersion
+from state.ownership.command import Answer, Command
 from state.tables.records import EpochRecord, ViewVersion
 
 
@@ -54,9 +59,11 @@ class Promises:
         self._disk = disk
         self._epochs = EpochChecker(keep_epochs)
         self._quarantine = QuarantineChecker(bucket.contents)
-        self._transitions = TransitionChecker(on_change)
+        self._commands = CommandChecker()
+        self._transitions = TransitionChecker(on_change, self._commands)
         self._removals = RemovalChecker(bucket, needs_approval=pauses_removals)
-        self._files = FileChecker(bucket)
+        self._changes = ChangeChecker(bucket, fails=on_change == "fail")
+        self._files = FileChecker(bucket, self._commands)
         self._order = ReadingOrderChecker(order)
         self._views = ViewChecker(disk.datasets, bucket.contents, views)
         self._runs = RunChecker(bucket, on_change)
@@ -99,19 +106,28 @@ class Promises:
             self._runs.check_totals(run, state, records)
 
     def on_caught_up(
-        self, objects: Mapping[PathKey, FileVersion], views: Iterable[str], *, is_settled: bool = False
+        self,
+        objects: Mapping[PathKey, FileVersion],
+        views: Iterable[str],
+        dropped: Iterable[str] = (),
+        *,
+        is_settled: bool = False,
     ) -> None:
         """Checks a run that reports that it has caught up.
 
         Args:
             objects: the objects that have been in the bucket since the mark.
             views: the names of the declared views.
+            dropped: the names of the views that were dropped.
             is_settled: True if the bucket has not changed for long, so that no object counts as vanished by mistake.
         """
-        self._views.check_declared(views, self._disk.versions[self._disk.latest].head.views)
+        latest = self._disk.versions[self._disk.latest].head.views
+        tables = FileTables.latest(self._disk)
+        self._views.check_declared(views, dropped, latest)
         files = [(*path, each.version) for path, each in objects.items()]
-        self._views.check_caught_up(self._disk.versions[self._disk.latest].head.views.values(), files)
-        self._runs.check_caught_up(objects, FileTables.latest(self._disk), is_settled=is_settled)
+        maintained = [view for name, view in latest.items() if name not in tables.frozen_views()]
+        self._views.check_caught_up(maintained, files)
+        self._runs.check_caught_up(objects, tables, is_settled=is_settled)
 
     def on_message_deleted(self, queue: str, message_id: str, change: tuple[PathKey, int] | None) -> None:
         """Checks that the store knows the change behind a deleted message.
@@ -122,6 +138,40 @@ class Promises:
             change: the path and the number of the change; None for a message that is not an event.
         """
         self._runs.check_message_deleted(queue, message_id, change, FileTables.latest(self._disk))
+
+    def on_asked(self, name: str, command: Command) -> None:
+        """A user sends a command."""
+        if isinstance(command, AllowRemovalsCommand):
+            self.on_removals_allowed()
+        self._commands.on_asked(name, command)
+
+    def on_answered(self, name: str, answer: Answer, *, is_of_its_run: bool, has_stopped: bool) -> None:
+        """Checks the answer to a command.
+
+        Args:
+            name: the id of the command.
+            answer: the answer.
+            is_of_its_run: whether the run answers that was asked.
+            has_stopped: whether that run has stopped gracefully.
+        """
+        self.on_version()
+        self._commands.on_answered(name, answer, is_of_its_run=is_of_its_run, has_stopped=has_stopped)
+
+    def on_resumed(self) -> None:
+        """The process itself lets the flow continue."""
+        self._commands.on_resumed()
+
+    def on_pins_read(self, run: str, epochs: frozenset[int]) -> None:
+        """A run reads the epochs that readers hold: it must keep them."""
+        self._epochs.on_pins_read(run, epochs)
+
+    def on_bad_input(self, error: BadInputError) -> None:
+        """Checks the error of a run that has ended because of a file."""
+        self._changes.check_error(error)
+
+    def on_changes_accepted(self) -> None:
+        """The user accepts that files change."""
+        self._changes.is_accepted = True
 
     def on_removals_allowed(self) -> None:
         """The user lets files go."""
@@ -140,13 +190,16 @@ class Promises:
         record = self._epochs.check(number, version)
         tables = FileTables.of(version)
         self._quarantine.check(tables)
+        self._commands.check(tables, version.head, record)
         self._transitions.check(tables)
         self._removals.check(tables)
+        self._changes.check(tables)
         new_rows = 0 if record is None else record.counts.rows
         ingested = self._files.check(tables, new_rows)
         self.rows += new_rows
         self._order.check(tables)
-        self._views.check(version.head.epoch, version.head.views.values(), ingested, self._tables_at)
+        views = version.head.views.values()
+        self._views.check(version.head.epoch, views, ingested, self._tables_at, tables.frozen_views())
 
     def _tables_at(self, epoch: int) -> FileTables:
         """The rows about files at an epoch that a backfill reads."""

@@ -25,7 +25,7 @@ class RunChecker:
 
     def __init__(self, bucket: Bucket, on_change: OnChange) -> None:
         self._bucket = bucket
-        self._ignores_changes = on_change == "ignore"
+        self._ignores_changes = on_change in ("ignore", "fail")
         self._epochs: dict[str, int] = {}
 
     def check_state(self, run: str, state: RunState, *, is_committed: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from actors.sources.source import OnChange
 from slackwater.testing.simulation.promise_broken import PromiseBroken
+from slackwater.testing.simulation.promises.command_checker import CommandChecker
 from slackwater.testing.simulation.promises.file_tables import FileTables, path_of
 from state.memory.memory_disk import Row
 
@@ -13,9 +14,11 @@ class TransitionChecker:
 
     Args:
         on_change: the `on_change` of every source.
+        commands: the wishes of users.
     """
 
-    def __init__(self, on_change: OnChange) -> None:
+    def __init__(self, on_change: OnChange, commands: CommandChecker) -> None:
+        self._commands = commands
         self._replaces = on_change == "replace"
         self._tables = FileTables.of(None)
 
@@ -23,19 +26,27 @@ class TransitionChecker:
         """Checks the rows of the next version against those of the last one."""
         before, self._tables = self._tables, tables
         for key, earlier in before.ledger.items():
+            if self._commands.is_retried(key):
+                _check_retried(key, earlier, tables)
+                continue
             if key not in tables.ledger:
                 raise PromiseBroken("G4", f"{earlier['path']} is no longer in the ledger")
             row = tables.ledger[key]
             if earlier is not row:
                 self._check_finished(earlier, row)
         for key, earlier in before.queue.items():
-            _check_waiting(key, earlier, tables)
+            if not (self._commands.is_reread(earlier) and _begins_anew(key, earlier, tables)):
+                _check_waiting(key, earlier, tables)
 
     def _check_finished(self, earlier: Row, row: Row) -> None:
-        """Checks a finished version: it stays, its rows are removed, or the same version is back and read again."""
-        was_removed = self._replaces and earlier["status"] == "forgotten"
+        """Checks a finished version.
+
+        It stays, its rows are removed, the same version is back and read again, or a user wants that.
+        """
+        was_removed = self._replaces and earlier["status"] == "forgotten" and earlier["gone_epoch"] is not None
         is_back = was_removed or (earlier["status"] == "vanished" and not earlier["rows_read"])
-        is_gone = self._replaces and row["gone_epoch"] is not None
+        is_back |= self._commands.is_reread(row)
+        is_gone = (self._replaces and row["gone_epoch"] is not None) or self._commands.is_forgotten(row)
         allowed = (earlier["status"], "replaced", *(["forgotten"] if is_gone else []))
         is_same = earlier["rows_read"] == row["rows_read"] and row["status"] in allowed
         if not is_back and not is_same:
@@ -44,6 +55,22 @@ class TransitionChecker:
                 f"{row['path']} was {earlier['status']} with {earlier['rows_read']} rows, "
                 f"and is {row['status']} with {row['rows_read']}",
             )
+
+
+def _check_retried(key: bytes, earlier: Row, tables: FileTables) -> None:
+    """Checks a version that is in the queue again, or has ended once more: it continues behind its last row."""
+    row = tables.queue.get(key)
+    rows = tables.ledger[key]["rows_read"] if row is None else row["row_offset"]
+    if rows < earlier["rows_read"]:
+        raise PromiseBroken("G3", f"{earlier['path']} was at row {earlier['rows_read']}, was retried, and is at {rows}")
+
+
+def _begins_anew(key: bytes, earlier: Row, tables: FileTables) -> bool:
+    """Whether a version is read from its first row again while the ledger keeps the rows so far."""
+    row, kept = tables.queue.get(key), tables.ledger.get(key)
+    if row is None or not row["replaces"]:
+        return False
+    return not earlier["row_offset"] or (kept is not None and bool(kept["rows_read"] == earlier["row_offset"]))
 
 
 def _check_waiting(key: bytes, earlier: Row, tables: FileTables) -> None:

@@ -37,10 +37,16 @@ class ViewChecker:
         self._models = {model.name: model for model in models}
         self._first = models[0].name
         self._committed: dict[tuple[str, int], object] = {}
+        self._stored: dict[str, object] = {}
         self._ingested: dict[int, RowsByFile] = {}
 
     def check(
-        self, epoch: int, views: Iterable[ViewVersion], ingested: RowsByFile, tables_at: Callable[[int], FileTables]
+        self,
+        epoch: int,
+        views: Iterable[ViewVersion],
+        ingested: RowsByFile,
+        tables_at: Callable[[int], FileTables],
+        frozen: Collection[str] = (),
     ) -> None:
         """Checks the views of the next version of the store.
 
@@ -49,8 +55,10 @@ class ViewChecker:
             views: the views of its head.
             ingested: the rows of each file version that they must have.
             tables_at: epoch → the rows about files at this epoch, for backfills.
+            frozen: the names of the views that must stay as they are.
         """
         self._ingested[epoch] = ingested
+        before, self._stored = self._stored, {}
         for view in views:
             model = self._models[base_name(view.name)]
             if model.is_full:
@@ -59,6 +67,12 @@ class ViewChecker:
             (path, version), *partials = view.datasets.items()
             rows = self._rows(path, version)
             stored = self._rows(*partials[0]) if partials else rows
+            self._stored[view.name] = stored
+            if view.name in frozen:
+                if stored != before.get(view.name, stored):
+                    raise PromiseBroken("G1", f"{view.name} at version {version} is not declared, and has changed")
+                self._committed |= {(path, version): rows, **dict.fromkeys(partials, stored)}
+                continue
             if view.pinned_epoch is None:
                 whole = stored
             else:
@@ -71,17 +85,22 @@ class ViewChecker:
                 raise PromiseBroken("G1", f"{view.name} at version {version}: {difference}")
             self._committed |= {(path, version): rows, **dict.fromkeys(partials, stored)}
 
-    def check_declared(self, names: Iterable[str], views: Mapping[str, ViewVersion]) -> None:
-        """Checks that a run that has caught up has created its views.
+    def check_declared(self, names: Iterable[str], dropped: Iterable[str], views: Mapping[str, ViewVersion]) -> None:
+        """Checks that a run that has caught up has created its views, and ended those that were dropped.
 
         Args:
             names: the names of the declared views.
+            dropped: the names of the views that were dropped.
             views: the views of the last version of the store.
         """
         # The first view is there as soon as the schema of every source is known.
         missing = [name for name in names if name not in views and self._first in views]
         if missing:
             raise PromiseBroken("G1", f"caught up, and the views {missing} do not exist")
+
+        left = [name for name in dropped if name in views]
+        if left:
+            raise PromiseBroken("G1", f"caught up, and the views {left} were dropped and exist")
 
     def check_caught_up(self, views: Iterable[ViewVersion], files: Collection[FileKey]) -> None:
         """Checks that the full views have the rows of files: a run that has caught up has recomputed them.

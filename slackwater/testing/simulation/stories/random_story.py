@@ -5,9 +5,23 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from actors.protocol.barrier import Pause, Resume, Throttle
 from actors.sources.pipeline_definition import COORDINATOR, DISPATCHER, MATERIALIZER, MERGER
+from slackwater.commands.operations import (
+    AllowRemovalsCommand,
+    ForgetCommand,
+    ReingestCommand,
+    RescaleCommand,
+    RetryCommand,
+    StopCommand,
+    TagCommand,
+    VacuumCommand,
+)
 from slackwater.testing.simulation.stories.scenario import Scenario
 from slackwater.testing.simulation.stories.steps import (
+    ACCEPT,
+    ADD_VIEW,
+    ASK,
     AT,
     BARRIER,
     CAUGHT_UP,
@@ -15,11 +29,14 @@ from slackwater.testing.simulation.stories.steps import (
     COMMIT,
     CRASH,
     DEATH,
+    DROP_VIEW,
     EVENTS,
     FREEZE,
     KILL,
+    KILL_READER,
     NODE,
     PAUSE,
+    PIN,
     RECOVERED,
     RESCALE,
     RESUME,
@@ -29,12 +46,16 @@ from slackwater.testing.simulation.stories.steps import (
     START,
     STOP,
     STOPPED,
+    TAG,
     THAW,
+    TORN_PIN,
+    UNPIN,
     VIEW_COMMIT,
     Step,
     back,
     file,
     hide,
+    mend,
     refuse,
     vanish,
 )
@@ -48,6 +69,7 @@ _STAGED, _LATE, _LATE_S = 0.15, 0.25, 8 * 86_400
 _FULL = 0.5
 _ON_LANCE, _ON_LANCE_WITH_UPKEEP = 0.007, 0.03
 _DURING_UPKEEP = 0.7
+_COMMANDED, _FAILING, _PINNED = 0.4, 0.2, 0.5
 _NUMBERS_OF_FETCHERS = (1, 1, 2, 3, 4, 7, 16)
 _FETCHERS_NAMED = 6
 _NOBODY_DIES = 0.5
@@ -73,7 +95,8 @@ class RandomStory:
         # Last of all: what comes before is the same with it and without.
         if self._random.random() < _STAGED:
             scenario = replace(scenario, stages_deltas=True)
-        if (scenario.stages_deltas or scenario.stores_rows) and self._random.random() < _LATE:
+        may_be_late = (scenario.stages_deltas or scenario.stores_rows) and "PIN(" not in repr(scenario.story)
+        if may_be_late and self._random.random() < _LATE:
             scenario = self._late(scenario)
         if scenario.stores_rows and self._random.random() < _FULL:
             scenario = replace(scenario, full_view=True)
@@ -128,8 +151,122 @@ class RandomStory:
         if scenario.backfill and random.random() < _BACKFILLED:
             scenario = self._backfilled(scenario)
         if random.random() < _DYING:
-            return self._dying(scenario)
-        return self._hidden(scenario) if random.random() < _HIDDEN else scenario
+            scenario = self._dying(scenario)
+        elif random.random() < _HIDDEN:
+            scenario = self._hidden(scenario)
+        if random.random() < _COMMANDED:
+            scenario = self._commanded(scenario)
+        elif scenario.on_change == "ignore" and random.random() < _FAILING:
+            scenario = self._failing(scenario)
+        # Readers and owners measure the lives of pins by clocks that nearly agree.
+        is_steady = "CLOCK(" not in repr(scenario.story)
+        has_readers = scenario.keep_epochs is not None and is_steady and random.random() < _PINNED
+        return self._pinned(scenario) if has_readers else scenario
+
+    def _pinned(self, scenario: Scenario) -> Scenario:
+        """The same with readers that keep epochs."""
+        random, steps = self._random, list(scenario.story)
+        first = steps.index(START) + 1 if START in steps else 0
+        for _ in range(random.choice((1, 2, 4))):
+            reader = random.choice("pq")
+            added = [*self._wait(), PIN(reader), *self._wait(), self._put(), *self._wait(), self._put()]
+            added.append(random.choice((UNPIN(reader), KILL_READER(reader), TORN_PIN, SECONDS(150), BARRIER)))
+            at = random.randint(first, len(steps))
+            steps[at:at] = added
+        return replace(scenario, story=tuple(steps))
+
+    def _failing(self, scenario: Scenario) -> Scenario:
+        """The same with a run that ends when a file has changed."""
+        random, steps = self._random, list(scenario.story)
+        if START not in steps:
+            steps.append(START)
+        for _ in range(random.choice((1, 1, 2))):
+            path = random.choice(self._named)
+            added = [file(path, rows=random.choice((1, 2, 5))), *self._wait(), *self._wait()]
+            added += random.choice(([], [], [START], [ACCEPT, START]))
+            at = random.randint(steps.index(START) + 1, len(steps))
+            steps[at:at] = [*added, *self._wait()]
+        return replace(scenario, story=tuple(steps), on_change="fail")
+
+    def _commanded(self, scenario: Scenario) -> Scenario:
+        """The same with commands of users, and views that come and go."""
+        random, steps = self._random, list(scenario.story)
+        if START not in steps:
+            steps.append(START)
+        corrects = random.random() < 0.5
+        kinds = [self._flow_command, self._root_command, self._view_change]
+        if scenario.order is None:
+            # A file that is read again is read out of its order.
+            kinds += [self._retry] * 2 + ([self._correction] * 2 if corrects else [])
+            scenario = replace(scenario, materialize=scenario.materialize or (corrects and random.random() < 0.9))
+        for _ in range(random.choice((1, 2, 3, 5))):
+            added = [*random.choice(kinds)(), *self._wait()]
+            if not self._killers and random.random() < 0.25:
+                added += [*self._crash(), *self._wait()]
+            at = random.randint(steps.index(START) + 1, len(steps))
+            steps[at:at] = added
+        return replace(scenario, story=tuple(steps))
+
+    def _retry(self) -> list[Step]:
+        """A file that cannot be read, or not yet, and its retry."""
+        random, path = self._random, self._path()
+        self._named.append(path)
+        rows = random.choice((1, 2, 5))
+        added = [file(path, rows=rows, bad_row=random.randrange(rows)), *self._wait(), *self._wait()]
+        added += [mend(path)] if random.random() < 0.7 else []
+        whole = RetryCommand() if random.random() < 0.5 else RetryCommand(file=path.rpartition("/")[2])
+        added += [ASK(whole)] * random.choice((1, 1, 2))
+        return added
+
+    def _correction(self) -> list[Step]:
+        """A file is forgotten or read again, or one after the other."""
+        random = self._random
+        added: list[Step] = []
+        path = random.choice(self._named).rpartition("/")[2]
+        for _ in range(random.choice((1, 1, 2))):
+            kind = random.choice((ForgetCommand, ReingestCommand))
+            added += [*self._wait(), ASK(kind(file=path))]
+        return added
+
+    def _flow_command(self) -> list[Step]:
+        """A pause, a throttle, another number of fetch actors, or a stop."""
+        random = self._random
+        kind = random.random()
+        if kind < 0.4:
+            return [ASK(Pause()), *self._wait(), *self._crash_sometimes(), self._put(), *self._wait(), ASK(Resume())]
+        if kind < 0.6:
+            rate = random.choice((1.0, 10.0))
+            throttle = random.choice((Throttle(files_per_second=rate), Throttle(rows_per_second=rate)))
+            return [ASK(throttle), self._put(), *self._wait(), ASK(Throttle())]
+        if kind < 0.85:
+            fewest = random.choice((1, 2, 4))
+            return [ASK(RescaleCommand(fewest=fewest, most=fewest + random.choice((0, 0, 2)))), self._put()]
+        return [ASK(StopCommand()), *self._wait(), STOPPED, START]
+
+    def _crash_sometimes(self) -> list[Step]:
+        return self._crash() if not self._killers and self._random.random() < 0.3 else []
+
+    def _root_command(self) -> list[Step]:
+        """A tag, a vacuum, or the end of bad records."""
+        random = self._random
+        name = random.choice("xy")
+        kind = random.random()
+        if kind < 0.5:
+            return [TAG(name), *self._wait(), *self._crash_sometimes(), *self._wait()]
+        if kind < 0.65:
+            return [ASK(TagCommand(name=name, epoch=None))]
+        if kind < 0.8:
+            return [ASK(VacuumCommand())]
+        return [ASK(AllowRemovalsCommand())]
+
+    def _view_change(self) -> list[Step]:
+        """A view is added or dropped, or one after the other."""
+        random = self._random
+        added: list[Step] = []
+        for _ in range(random.choice((1, 2, 2, 3))):
+            change = random.choice((ADD_VIEW, DROP_VIEW))
+            added += [change(random.choice(("extra", "more", "groups"))), *self._wait()]
+        return added
 
     def _on_lance(self, scenario: Scenario) -> Scenario:
         """The same with a twin in Lance, and with so many epochs that it folds and merges."""

@@ -32,7 +32,8 @@ class Scenario:
         concurrency: reads at a time.
         files_waiting: the list budget.
         keep_epochs: how many epochs stay readable; None for all, and then there is no upkeep at all.
-        on_change: what the sources do with files that have changed: `ignore`, `append` or `replace`.
+        on_change: what the sources do with files that have changed: `ignore`, `append`, `replace`, or `fail` until the
+            user accepts it.
         max_removed_share, max_removed_files: how many files may go at once, if the sources replace.
         adds_columns: whether the files have columns that their sources get when they are found.
         clock_stands: whether the wall clock stands still, as a coarse one does for a while.

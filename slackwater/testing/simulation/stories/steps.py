@@ -9,10 +9,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from slackwater.commands.operations import TagCommand
 from slackwater.testing.simulation.promise_broken import PromiseBroken
 from slackwater.testing.simulation.world.bucket import Content
 from slackwater.testing.simulation.world.simulated_root import LATE, LOST, UNANSWERED
-from state.errors import SettingsError
+from state.errors import BadInputError, SettingsError
+from state.ownership.command import Command
 
 if TYPE_CHECKING:
     from slackwater.testing.simulation.hosting.process import SimulatedProcess
@@ -95,6 +97,11 @@ def file(
 def vanish(path: str) -> Step:
     """A file goes."""
     return Step(f"vanish({path!r})", lambda world: world.bucket.vanish(*world.path_of(path)))
+
+
+def mend(path: str) -> Step:
+    """A file that could not be read can be, in the same version."""
+    return Step(f"mend({path!r})", lambda world: world.bucket.mend(*world.path_of(path)))
 
 
 def back(path: str) -> Step:
@@ -218,9 +225,64 @@ STOP = _request("STOP", lambda process: process.stop())
 """The user stops it; `STOPPED` waits for the end."""
 
 
+def ASK(command: Command) -> Step:
+    """A user sends a command to the run, from another process."""
+    return Step(f"ASK({command!r})", lambda world: world.ask(command))
+
+
+def TAG(name: str) -> Step:
+    """A user asks for a tag of the last epoch."""
+
+    def begin(world: World) -> None:
+        epoch = world.disk.versions[world.disk.latest].head.epoch if world.disk.latest else 0
+        if epoch:
+            world.ask(TagCommand(name=name, epoch=epoch))
+
+    return Step(f"TAG({name!r})", begin)
+
+
+def PIN(reader: str) -> Step:
+    """A reader begins to read the last epoch, and keeps it."""
+    return Step(f"PIN({reader!r})", lambda world: world.pins.begin(reader))
+
+
+def UNPIN(reader: str) -> Step:
+    """A reader lets go of its epoch."""
+    return Step(f"UNPIN({reader!r})", lambda world: world.pins.end(reader))
+
+
+def KILL_READER(reader: str) -> Step:
+    """A reader dies, and leaves its pin."""
+    return Step(f"KILL_READER({reader!r})", lambda world: world.pins.kill(reader))
+
+
+TORN_PIN = Step("TORN_PIN", lambda world: world.pins.tear())
+"""A power cut leaves half a pin, which holds nothing."""
+
+
+def ADD_VIEW(name: str) -> Step:
+    """The user declares a view while the run runs: `extra`, `more`, or one that was dropped."""
+    return Step(f"ADD_VIEW({name!r})", lambda world: world.add_view(name))
+
+
+def DROP_VIEW(name: str) -> Step:
+    """The user ends a view."""
+    return Step(f"DROP_VIEW({name!r})", lambda world: world.drop_view(name))
+
+
 def RESCALE(fetchers: int) -> Step:
     """The user wants so many fetch actors."""
     return _request(f"RESCALE({fetchers})", lambda process: process.rescale(fetchers))
+
+
+def _accept(world: World) -> None:
+    world.accept_changes()
+    if world.process is not None and world.process.alive:
+        world.process.end()
+
+
+ACCEPT = Step("ACCEPT", _accept)
+"""The user ends the process, and declares that changed files end no later one."""
 
 
 def CLOCK(seconds: float) -> Step:
@@ -290,6 +352,15 @@ def _stopped(world: World) -> Wait:
     return Wait(lambda: not process.alive or process.frozen, _HARD_EVENTS, _HARD_EVENTS, "stop does not end")
 
 
+def _answered(world: World) -> Wait:
+    return Wait(
+        lambda: _running(world) is None or not world.inbox.unanswered,
+        _HARD_EVENTS,
+        _HARD_EVENTS,
+        "a command is not answered",
+    )
+
+
 def _settled(world: World) -> Wait:
     return _caught_up(world, is_settled=True) if world.backlog.has_vanished else Wait(lambda: True)
 
@@ -308,7 +379,7 @@ def _found(world: World) -> Wait:
 def _noted(world: World) -> Wait:
     process = _running(world)
     closed: frozenset[str] = frozenset() if process is None else process.closed
-    asked: set[tuple[str, int]] = set()
+    asked: set[tuple[str, int, int]] = set()
 
     def is_over() -> bool:
         if not world.backlog.not_noted_gone(closed):
@@ -337,14 +408,21 @@ def _caught_up(world: World, *, is_settled: bool = False) -> Wait:
             failure = world.process.failure if world.process is not None else None
             if len(world.processes) - started[0] > _RESTARTS:
                 raise PromiseBroken("liveness", f"the run gives up again and again: {failure}")
+            if isinstance(failure, BadInputError):
+                # The user reads the error, and accepts the change.
+                world.accept_changes()
+                started[0] = len(world.processes)
             world.start_process()
             return False
         if process.frozen:
             world.thaw()
+        if process.is_paused:
+            # By a command that came late.
+            process.resume()
         if not process.caught_up:
             return False
         world.promises.on_caught_up(
-            process.marked_objects, [view.name for view in process.views], is_settled=is_settled
+            process.marked_objects, process.shown_views, process.ended_views, is_settled=is_settled
         )
         return True
 
@@ -369,6 +447,8 @@ FOUND = Step("FOUND", _found)
 """Everything that is in the bucket is known, whatever events were lost; a process has caught up."""
 NOTED = Step("NOTED", _noted)
 """The ledger says of every file that is not in the bucket any more that it is gone; a process has caught up."""
+ANSWERED = Step("ANSWERED", _answered)
+"""Every command is answered, unless no process runs."""
 STOPPED = Step("STOPPED", _stopped)
 """The process that was asked to stop has ended."""
 

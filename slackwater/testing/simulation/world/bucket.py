@@ -28,6 +28,7 @@ class Content:
         kills: the victim of reading it: `fetch` or `spark`.
         bad_records: rows that do not fit.
         kill_row: the row that kills.
+        is_mended: whether `bad_row` can be read by now: a key that was missing is there, a store answers again.
     """
 
     rows: int
@@ -35,11 +36,16 @@ class Content:
     kills: str | None = None
     bad_records: frozenset[int] = frozenset()
     kill_row: int = 0
+    is_mended: bool = False
 
     @property
     def readable_rows(self) -> int:
         """Number of rows before the first that cannot be read."""
-        return self.rows if self.bad_row is None else min(self.bad_row, self.rows)
+        return self.rows if self.bad_row is None or self.is_mended else min(self.bad_row, self.rows)
+
+    def is_unreadable_at(self, row: int) -> bool:
+        """True if reading from a row on ends in an error at once."""
+        return self.bad_row is not None and not self.is_mended and row >= self.bad_row
 
     def kills_in(self, victim: str, start: int, end: int) -> bool:
         """True if reading the rows `start` to `end` (exclusive) ends the victim."""
@@ -114,6 +120,14 @@ class Bucket:
         self._objects[source, path] = self._last[source, path] = StoredObject(file, content, self._changes)
         self.contents[source, path, version] = content
         self._tell(source, path)
+
+    def mend(self, source: str, path: str) -> None:
+        """The version of an object that is there can be read to its end from now on."""
+        found = self._objects.get((source, path))
+        if found is not None:
+            mended = replace(found, content=replace(found.content, is_mended=True))
+            self._objects[source, path] = self._last[source, path] = mended
+            self.contents[source, path, found.file.version] = mended.content
 
     def vanish(self, source: str, path: str) -> None:
         """An object goes, if it is there."""

@@ -1,0 +1,77 @@
+"""The views of a run: declared at its start, added and dropped while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from functools import partial
+
+from slackwater.running.requests import RunningAttempt, RunRequests
+from spark_bridge.analysis.view_definition import ViewDefinition
+from state.errors import RunFailedError
+
+
+class DeclaredViews:
+    """The views that every attempt of a run begins with.
+
+    A dropped view is remembered: if an attempt ends before the epoch that drops it, the next one drops it.
+
+    Attributes:
+        definitions: name → definition.
+        reads: name → the sources that the view may read.
+        dropped: the views that were dropped, each with the last epoch at that moment.
+
+    Args:
+        definitions: the views at the start.
+        reads: the sources that they may read.
+        requests: of the run.
+    """
+
+    def __init__(
+        self, definitions: Sequence[ViewDefinition], reads: Mapping[str, frozenset[str]], requests: RunRequests
+    ) -> None:
+        self._requests = requests
+        self.definitions: Mapping[str, ViewDefinition] = {each.name: each for each in definitions}
+        self.reads: Mapping[str, frozenset[str]] = dict(reads)
+        self.dropped: Mapping[str, int] = {}
+
+    def add(self, view: ViewDefinition, reads: frozenset[str]) -> None:
+        """Adds a view, in this attempt and in the next ones.  Errors as `Run.add_view`.
+
+        Args:
+            view: the definition.
+            reads: the sources that it may read.
+        """
+        self._change(lambda attempt: attempt.add_view(view), lambda _: self._on_added(view, reads))
+
+    def drop(self, name: str) -> None:
+        """Ends a view, in this attempt and in the next ones.  Errors as `Run.drop_view`."""
+        self._change(lambda attempt: attempt.drop_view(name), partial(self._on_dropped, name))
+
+    def _change(
+        self, change: Callable[[RunningAttempt], Future[None]], on_changed: Callable[[RunningAttempt], None]
+    ) -> None:
+        """Changes the views of the running attempt; if it ends before, those of the next.
+
+        `on_changed` is called by the thread of the attempt: the next attempt begins after it.
+
+        Raises:
+            CommandRefusedError: the run ends.
+        """
+        while True:
+            attempt = self._requests.running_attempt()
+            changed = change(attempt)
+            changed.add_done_callback(lambda done: None if done.exception() else on_changed(attempt))  # noqa: B023
+            try:
+                return changed.result()
+            except RunFailedError:
+                self._requests.wait_end_of(attempt)
+
+    def _on_added(self, view: ViewDefinition, reads: frozenset[str]) -> None:
+        self.definitions = {**self.definitions, view.name: view}
+        self.reads = {**self.reads, view.name: reads}
+
+    def _on_dropped(self, name: str, attempt: RunningAttempt) -> None:
+        self.definitions = {each: view for each, view in self.definitions.items() if each != name}
+        self.reads = {each: reads for each, reads in self.reads.items() if each != name}
+        self.dropped = {**self.dropped, name: attempt.state.epoch}

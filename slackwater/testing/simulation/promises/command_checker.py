@@ -1,0 +1,238 @@
+"""Checks of commands: what is done when an answer says so, and how often."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Any
+
+from actors.files import FileKey, PathKey
+from actors.protocol.barrier import Pause, Resume
+from slackwater.commands.operations import ForgetCommand, ReingestCommand, RetryCommand, StopCommand, TagCommand
+from slackwater.testing.simulation.promise_broken import PromiseBroken
+from slackwater.testing.simulation.promises.file_tables import FileTables, file_of, path_of
+from state.memory.memory_disk import Row
+from state.ownership.command import Answer, Command
+from state.tables.records import EpochRecord, Head
+from state.tables.tables import REMOVED_STATUSES
+
+_A_BUG = re.compile(r"[A-Za-z]*(Error|Exception|Interrupt): ")
+
+
+@dataclass
+class _Asked:
+    """A command, and its effects so far.
+
+    Args:
+        command: the command.
+        due: file versions, or objects, that it must reach before it is done.
+        retried: file versions that it has put into the queue.
+        is_answered: whether it is done.
+        resumed: how often the process itself had let the flow continue before.
+    """
+
+    command: Command
+    due: set[Any] = field(default_factory=set)
+    retried: set[FileKey] = field(default_factory=set)
+    is_answered: bool = False
+    resumed: int = 0
+
+
+class CommandChecker:
+    """Checks the effects of commands (G1, G3, G4).
+
+    A quarantined file is retried once for each command, a forgotten one is read again only if a user says so, a tag
+    stays until a user deletes it, and a paused run commits no rows.
+    """
+
+    def __init__(self) -> None:
+        self._asked: dict[str, _Asked] = {}
+        self._tables = FileTables.of(None)
+        self._head = Head(0, 0)
+        self._tags: dict[str, int | None] = {}
+        self._paused_term = self._resumed = 0
+        self._retried: set[bytes] = set()
+
+    # -- of users --------------------------------------------------------------------------------------------------
+
+    def on_asked(self, name: str, command: Command) -> None:
+        """A command is on its way."""
+        asked = self._asked[name] = _Asked(command, resumed=self._resumed)
+        rows = [*self._tables.ledger.values(), *self._tables.queue.values()]
+        named = [row for row in rows if _is_named(command, row)]
+        match command:
+            case RetryCommand():
+                asked.due = {file_of(row) for row in named} & _retriable(self._tables)
+            case ForgetCommand():
+                asked.due = {file_of(row) for row in named}
+                asked.due -= {file for file in asked.due if not _is_in_views(file, self._tables)}
+            case ReingestCommand():
+                asked.due = {path_of(row) for row in named}
+            case TagCommand():
+                self._tags.pop(command.name, None)
+            case Resume():
+                self._paused_term = 0
+
+    def on_resumed(self) -> None:
+        """The process itself lets the flow continue."""
+        self._paused_term = 0
+        self._resumed += 1
+
+    def on_answered(self, name: str, answer: Answer, *, is_of_its_run: bool = True, has_stopped: bool = False) -> None:
+        """An answer is there: all that it says is committed.
+
+        Args:
+            name: the id of the command.
+            answer: the answer.
+            is_of_its_run: whether the run answers that was asked.
+            has_stopped: whether that run has stopped gracefully.
+        """
+        asked = self._asked[name]
+        asked.is_answered = answer.done
+        if _A_BUG.match(answer.text):
+            raise PromiseBroken("no bug", f"{asked.command}: {answer.text}")
+        if not answer.done:
+            return
+        if not is_of_its_run:
+            raise PromiseBroken("G5", f"{asked.command} was done by another run than the one that was asked")
+        match asked.command:
+            case RetryCommand():
+                missed = asked.due & _retriable(self._tables)
+                self._require_done(asked, missed)
+            case StopCommand() if not has_stopped:
+                raise PromiseBroken("G4", f"the answer is {answer.text!r}, and the run has not stopped")
+            case ForgetCommand() | ReingestCommand():
+                self._require_done(asked, asked.due)
+            case TagCommand(name=tag, epoch=epoch) if not self._is_under_way(TagCommand):
+                if self._head.tags.get(tag) != epoch:
+                    raise PromiseBroken("G3", f"{asked.command} is done, and the tags are {dict(self._head.tags)}")
+                self._tags[tag] = epoch
+            case Pause(outcome=outcome) if answer.text == outcome and not self._is_under_way(Resume):
+                if asked.resumed == self._resumed:
+                    self._paused_term = self._head.term
+
+    # -- of versions -----------------------------------------------------------------------------------------------
+
+    def check(self, tables: FileTables, head: Head, record: EpochRecord | None) -> None:
+        """Checks the next version of the store.
+
+        Args:
+            tables: its rows about files.
+            head: its head.
+            record: the epoch that it commits; None if it commits none.
+        """
+        before, self._tables, self._head = self._tables, tables, head
+        self._retried = {key for key, row in before.ledger.items() if _was_retried(key, row, tables)}
+        for key in self._retried:
+            self._on_retried(before.ledger[key])
+        for asked in self._asked.values():
+            if isinstance(asked.command, ForgetCommand):
+                asked.due -= {file for file in asked.due if not _is_in_views(file, tables)}
+            elif isinstance(asked.command, ReingestCommand):
+                asked.due -= {path for path in asked.due if _is_read_again(path, before, tables)}
+        for key, row in tables.ledger.items():
+            if row["status"] == "forgotten" and row["gone_epoch"] is None and key in tables.queue:
+                self._require_wanted(row)
+        for tag, epoch in self._tags.items():
+            if head.tags.get(tag) != epoch:
+                raise PromiseBroken("G3", f"tag {tag} was at epoch {epoch}, and the tags are {dict(head.tags)}")
+        if record is not None and record.term == self._paused_term and record.counts.rows:
+            raise PromiseBroken("G4", f"the run is paused, and epoch {record.epoch} has {record.counts.rows} rows")
+
+    def is_retried(self, key: bytes) -> bool:
+        """True for a quarantined version that the last version of the store has put into the queue."""
+        return key in self._retried
+
+    def was_retried(self, file: FileKey) -> bool:
+        """True for a version that was ever put into the queue by a retry."""
+        return any(file in each.retried for each in self._asked.values())
+
+    def is_reread(self, row: Row) -> bool:
+        """True for a version whose object a user has wanted to be read again."""
+        return self._is_asked(ReingestCommand, row)
+
+    def is_forgotten(self, row: Row) -> bool:
+        """True for a version whose object a user has forgotten."""
+        return self._is_asked(ForgetCommand, row)
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _on_retried(self, row: Row) -> None:
+        """Finds the command behind a retry: each one retries a version once."""
+        file = file_of(row)
+        for asked in self._asked.values():
+            is_for_it = isinstance(asked.command, RetryCommand) and _is_named(asked.command, row)
+            if is_for_it and not asked.is_answered and file not in asked.retried:
+                asked.retried.add(file)
+                for each in self._asked.values():
+                    if isinstance(each.command, RetryCommand):
+                        each.due.discard(file)
+                return
+        raise PromiseBroken("G1", f"{row['path']} was in quarantine, and is read again more often than it was retried")
+
+    def _require_wanted(self, row: Row) -> None:
+        if not self.is_reread(row):
+            raise PromiseBroken("G1", f"{row['path']} was forgotten, and is read again")
+
+    def _require_done(self, asked: _Asked, missed: Collection[object]) -> None:
+        if missed:
+            raise PromiseBroken("G1", f"{asked.command} is done, and not for {sorted(map(str, missed))}")
+
+    def _is_asked(self, kind: type[Command], row: Row) -> bool:
+        return any(isinstance(each.command, kind) and _is_named(each.command, row) for each in self._asked.values())
+
+    def _is_under_way(self, kind: type[Command]) -> bool:
+        """Whether another command of a kind has no answer."""
+        return any(isinstance(each.command, kind) and not each.is_answered for each in self._asked.values())
+
+
+def _is_named(command: Command, row: Row) -> bool:
+    """Whether a command is about an object; stories name whole paths."""
+    file, source = getattr(command, "file", None), getattr(command, "source", None)
+    return file in (None, row["path"]) and source in (None, row["source"])
+
+
+def _retriable(tables: FileTables) -> set[FileKey]:
+    """The last quarantined version of each path that is not in the queue, and of which no other version was read."""
+    latest: dict[PathKey, Row] = {}
+    for row in tables.ledger.values():
+        if row["status"] == "quarantined":
+            before = latest.get(path_of(row))
+            latest[path_of(row)] = (
+                row if before is None else max(before, row, key=lambda each: int(each["listed_epoch"]))
+            )
+    taken = {path_of(row) for row in tables.queue.values()}
+    taken |= {
+        path_of(row)
+        for row in tables.ledger.values()
+        if row["rows_read"] and row["status"] not in ("quarantined", *REMOVED_STATUSES)
+    }
+    return {file_of(row) for path, row in latest.items() if path not in taken}
+
+
+def _was_retried(key: bytes, earlier: Row, tables: FileTables) -> bool:
+    """Whether a quarantined version has left the ledger for the queue; it may have ended again since."""
+    if earlier["status"] != "quarantined":
+        return False
+    row = tables.ledger.get(key)
+    if row is None:
+        return key in tables.queue
+    return row is not earlier and not row["replaces"] and bool(row["attempts"] > earlier["attempts"])
+
+
+def _is_in_views(file: FileKey, tables: FileTables) -> bool:
+    return any(
+        file_of(row) == file and offset and row.get("status") not in REMOVED_STATUSES
+        for row, offset in tables.offsets()
+    )
+
+
+def _is_read_again(path: PathKey, before: FileTables, tables: FileTables) -> bool:
+    """Whether an object is in the queue, to replace its rows, or has been since the last version of the store."""
+    if any(path_of(row) == path and row["replaces"] for row in tables.queue.values()):
+        return True
+    return any(
+        path_of(row) == path and row["replaces"] and before.ledger.get(key) is not row
+        for key, row in tables.ledger.items()
+    )

@@ -1,0 +1,148 @@
+"""Pins of readers, in objects that are in memory: readers write them, and the owner reads them before epochs expire."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+import obstore
+from obstore.store import MemoryStore
+
+from slackwater.testing.simulation.promise_broken import PromiseBroken
+from slackwater.testing.simulation.world.interruptions import Killed
+from slackwater.testing.simulation.world.schedule import Life
+from slackwater.testing.simulation.world.simulated_root import SimulatedRoot
+from state.errors import StorageUnavailableError
+from state.location import Location
+from state.tables.keys import encode_key
+from state.upkeep.pin import LIFETIME_S, RENEWAL_S, PinFile, pinned_epochs
+
+if TYPE_CHECKING:
+    from slackwater.testing.simulation.simulated_world import World
+
+_TORN = b'{"epoch": "1'
+
+
+@dataclass(frozen=True)
+class _Held:
+    """An epoch that a reader holds, until an end that it moves forward."""
+
+    epoch: int
+    ends_at: datetime
+
+
+class Pins:
+    """The pins of all readers, by the code of production over objects in memory.
+
+    Args:
+        world: everything else.
+        place: the location of the root, for errors.
+    """
+
+    def __init__(self, world: World, place: Location) -> None:
+        self.client, self.place = MemoryStore(), place
+        self._world = world
+        self._readers: dict[str, PinningReader] = {}
+        self._held: dict[PinningReader, _Held] = {}
+
+    def begin(self, name: str) -> None:
+        """A reader begins to read the last epoch; one of this name stops before."""
+        self.end(name)
+        reader = self._readers[name] = PinningReader(f"reader-{name}", self._world)
+        self._world.schedule.soon(reader, reader.pin)
+
+    def end(self, name: str) -> None:
+        """A reader lets go of its epoch."""
+        reader = self._readers.pop(name, None)
+        if reader is not None:
+            reader.let_go()
+            reader.end()
+
+    def kill(self, name: str) -> None:
+        """A reader dies; its pin stays until its end."""
+        reader = self._readers.pop(name, None)
+        if reader is not None:
+            reader.end()
+
+    def tear(self) -> None:
+        """A power cut leaves half a pin."""
+        obstore.put(self.client, "pins/torn.json", _TORN)
+
+    def hold(self, reader: PinningReader, epoch: int) -> None:
+        """A reader has written its pin."""
+        ends_at = self._world.clock.now() + timedelta(seconds=LIFETIME_S)
+        self._held[reader] = _Held(epoch, ends_at)
+
+    def let_go(self, reader: PinningReader) -> None:
+        """A reader has deleted its pin."""
+        self._held.pop(reader, None)
+
+    def read(self, run: str) -> frozenset[int]:
+        """The epochs that a run must keep, as it reads them.
+
+        Raises:
+            PromiseBroken: a living reader's epoch is not among them, or one that no reader holds.
+        """
+        read = pinned_epochs(self.place, self._world.clock, self.client)
+        now = self._world.clock.now()
+        held = frozenset(each.epoch for each in self._held.values() if each.ends_at > now)
+        if read != held:
+            raise PromiseBroken("G3", f"readers hold the epochs {sorted(held)}, and {run} reads {sorted(read)}")
+        self._world.promises.on_pins_read(run, held)
+        return read
+
+
+class PinningReader(Life):
+    """A reader of one epoch.
+
+    Args:
+        name: its name in the trace.
+        world: everything else.
+    """
+
+    def __init__(self, name: str, world: World) -> None:
+        super().__init__(name)
+        self._world = world
+        self._root = SimulatedRoot(world.disk, world.clock, world.access(self))
+        self._file: PinFile | None = None
+        self._epoch = 0
+
+    def pin(self) -> None:
+        """Pins the last epoch, and then looks whether it still exists."""
+        world = self._world
+        if not world.disk.latest:
+            return
+        try:
+            store = self._root.open(read_only=True)
+            epoch = self._epoch = store.head.epoch
+            file = PinFile(world.pins.place, world.clock, epoch, world.pins.client)
+            self._root.access.before("pin")
+            file.create()
+            self._file = file
+            world.pins.hold(self, epoch)
+            self._root.access.after("pin")
+            if epoch and store.reopen().get("epoch", encode_key(epoch)) is None:
+                self.let_go()
+        except StorageUnavailableError:
+            self.let_go()
+        except Killed:
+            return
+        self._renew_later()
+
+    def let_go(self) -> None:
+        """Deletes the pin."""
+        if self._file is not None:
+            self._file.delete()
+            self._file = None
+            self._world.pins.let_go(self)
+
+    def _renew_later(self) -> None:
+        if self._file is not None:
+            self._world.schedule.at(self._world.clock.monotonic() + RENEWAL_S, self, self._renew)
+
+    def _renew(self) -> None:
+        if self._file is not None:
+            self._file.renew()
+            self._world.pins.hold(self, self._epoch)
+            self._renew_later()

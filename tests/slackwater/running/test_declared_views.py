@@ -1,0 +1,130 @@
+"""Tests of the views of a run that change while it runs."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from actors.protocol.run_state import RunState
+from slackwater.running.attempt import Attempt
+from slackwater.running.declared_views import DeclaredViews
+from spark_bridge.analysis.view_definition import ViewDefinition
+from state.errors import CommandRefusedError, RunFailedError, ViewNotFoundError
+from tests.slackwater.running.scripted_attempt import Requested
+from tests.waiting import eventually
+
+V, W = ViewDefinition("v", query="SELECT x FROM s"), ViewDefinition("w", query="SELECT x FROM s")
+READS = frozenset({"s"})
+
+
+class ChangedAttempt:
+    """An attempt whose changes of views the test ends."""
+
+    def __init__(self) -> None:
+        self.state = RunState(version=0, phase="running", term=1, epoch=7)
+        self.asked: list[str] = []
+        self.changes: list[Future[None]] = []
+
+    def add_view(self, definition: ViewDefinition) -> Future[None]:
+        return self._change(f"add {definition.name}")
+
+    def drop_view(self, name: str) -> Future[None]:
+        return self._change(f"drop {name}")
+
+    def _change(self, text: str) -> Future[None]:
+        self.asked.append(text)
+        self.changes.append(Future())
+        return self.changes[-1]
+
+
+class Declaring(Requested):
+    """The views of a run, and its attempts."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.views = DeclaredViews([V], {"v": READS}, self.requests)
+        self.threads: list[threading.Thread] = []
+
+    def begin(self) -> ChangedAttempt:
+        attempt = ChangedAttempt()
+        self.requests.begin(cast(Attempt, attempt))
+        return attempt
+
+    def beside(self, call: Callable[[], None]) -> None:
+        self.threads.append(threading.Thread(target=call))
+        self.threads[-1].start()
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[Declaring]:
+    run = Declaring(tmp_path / "root")
+    yield run
+    run.requests.end(for_good=True)
+    for thread in run.threads:
+        thread.join()
+
+
+def test_the_next_attempt_has_the_views_of_the_last_one(run: Declaring) -> None:
+    attempt = run.begin()
+    run.beside(lambda: run.views.add(W, READS))
+    eventually(lambda: attempt.asked == ["add w"])
+    attempt.changes[0].set_result(None)
+    eventually(lambda: (set(run.views.definitions), set(run.views.reads)) == ({"v", "w"}, {"v", "w"}))
+    run.beside(lambda: run.views.drop("v"))
+    eventually(lambda: attempt.asked == ["add w", "drop v"])
+    attempt.changes[1].set_result(None)
+    eventually(lambda: run.views.dropped == {"v": 7})
+    assert (set(run.views.definitions), set(run.views.reads)) == ({"w"}, {"w"})
+
+
+def test_a_view_that_is_added_again_is_declared(run: Declaring) -> None:
+    attempt = run.begin()
+    run.beside(lambda: run.views.drop("v"))
+    eventually(lambda: len(attempt.changes) == 1)
+    attempt.changes[0].set_result(None)
+    eventually(lambda: run.views.dropped == {"v": 7})
+    run.beside(lambda: run.views.add(V, READS))
+    eventually(lambda: len(attempt.changes) == 2)
+    attempt.changes[1].set_result(None)
+    eventually(lambda: (set(run.views.definitions), run.views.dropped) == ({"v"}, {"v": 7}))
+
+
+def test_a_change_that_an_attempt_did_not_carry_out_is_that_of_the_next(run: Declaring) -> None:
+    first = run.begin()
+    run.beside(lambda: run.views.drop("v"))
+    eventually(lambda: len(first.changes) == 1)
+    first.changes[0].set_exception(RunFailedError("the attempt ended before the views could change"))
+    assert run.views.dropped == {}
+    run.requests.end()
+    second = run.begin()
+    eventually(lambda: second.asked == ["drop v"])
+    second.changes[0].set_result(None)
+    eventually(lambda: run.views.dropped == {"v": 7})
+
+
+def test_a_change_that_is_refused_changes_nothing(run: Declaring) -> None:
+    attempt = run.begin()
+    errors: list[Exception] = []
+
+    def drop() -> None:
+        try:
+            run.views.drop("w")
+        except ViewNotFoundError as error:
+            errors.append(error)
+
+    run.beside(drop)
+    eventually(lambda: len(attempt.changes) == 1)
+    attempt.changes[0].set_exception(ViewNotFoundError("there is no view 'w' to drop"))
+    eventually(lambda: len(errors) == 1)
+    assert (set(run.views.definitions), run.views.dropped) == ({"v"}, {})
+
+
+def test_no_view_changes_when_the_run_is_over(run: Declaring) -> None:
+    run.requests.end(for_good=True)
+    with pytest.raises(CommandRefusedError):
+        run.views.drop("v")

@@ -1,0 +1,141 @@
+"""Each command that is not done, or done too often, breaks its promise."""
+
+from __future__ import annotations
+
+from actors.protocol.barrier import Pause, Resume
+from slackwater.commands.operations import ForgetCommand, ReingestCommand, RetryCommand, TagCommand
+from slackwater.testing.simulation.promises.command_checker import CommandChecker
+from slackwater.testing.simulation.promises.file_tables import FileTables
+from slackwater.testing.simulation.world.bucket import Bucket
+from state.ownership.command import Answer
+from state.tables.records import Head
+from tests.slackwater.testing.store_versions import breaks, file_tables, finished, put, record, waiting
+
+FILE = put(Bucket(page_size=10), "a")
+DONE, REFUSED = Answer(True, "done"), Answer(False, "the run is stopping")
+BAD = file_tables([finished(FILE, 1, status="quarantined")])
+RETRIED = file_tables(queue=[waiting(FILE, 1, attempts=1)])
+FORGOTTEN = file_tables([finished(FILE, status="forgotten")])
+
+
+class Commanded(CommandChecker):
+    """A checker of a store whose versions differ in their files."""
+
+    def versions(self, *versions: FileTables) -> None:
+        for tables in versions:
+            self.check(tables, Head(1, 1), None)
+
+
+def test_a_retried_file_is_read_again() -> None:
+    checker = Commanded()
+    checker.versions(BAD)
+    checker.on_asked("1", RetryCommand(file="a"))
+    checker.versions(RETRIED)
+    checker.on_answered("1", DONE)
+    # As bad as before: the next command retries it once more.
+    checker.versions(BAD)
+    checker.on_asked("2", RetryCommand())
+    checker.versions(RETRIED)
+    checker.on_answered("2", DONE)
+
+
+def test_a_file_that_is_retried_twice_by_one_command_breaks_exactly_once() -> None:
+    checker = Commanded()
+    checker.versions(BAD)
+    checker.on_asked("1", RetryCommand())
+    with breaks("G1", "a was in quarantine, and is read again more often than it was retried"):
+        checker.versions(RETRIED, BAD, RETRIED)
+
+
+def test_a_file_that_no_user_retried_breaks_exactly_once() -> None:
+    checker = Commanded()
+    checker.versions(BAD)
+    checker.on_asked("1", RetryCommand(file="b"))
+    with breaks("G1", "more often than it was retried"):
+        checker.versions(RETRIED)
+
+
+def test_a_retry_that_is_answered_and_not_done_breaks_exactly_once() -> None:
+    checker = Commanded()
+    checker.versions(BAD)
+    checker.on_asked("1", RetryCommand())
+    checker.on_answered("1", REFUSED)
+    checker.on_asked("2", RetryCommand())
+    with breaks("G1", "is done, and not for"):
+        checker.on_answered("2", DONE)
+
+
+def test_a_forget_that_is_answered_before_the_rows_are_gone_breaks_exactly_once() -> None:
+    checker = Commanded()
+    checker.versions(file_tables([finished(FILE)]))
+    checker.on_asked("1", ForgetCommand(file="a"))
+    with breaks("G1", "is done, and not for"):
+        checker.on_answered("1", DONE)
+    checker.versions(FORGOTTEN)
+    checker.on_answered("1", DONE)
+
+
+def test_a_forgotten_file_that_is_read_again_breaks_exactly_once() -> None:
+    again = file_tables([finished(FILE, status="forgotten")], queue=[waiting(FILE, replaces=True)])
+    checker = Commanded()
+    checker.versions(FORGOTTEN)
+    with breaks("G1", "a was forgotten, and is read again"):
+        checker.versions(again)
+    checker.on_asked("1", ReingestCommand(file="a"))
+    checker.versions(again)
+    checker.on_answered("1", DONE)
+
+
+def test_a_file_that_is_not_read_again_when_the_answer_says_so_breaks_exactly_once() -> None:
+    checker = Commanded()
+    checker.versions(file_tables([finished(FILE)]))
+    checker.on_asked("1", ReingestCommand(file="a"))
+    with breaks("G1", "is done, and not for"):
+        checker.on_answered("1", DONE)
+
+
+def test_a_tag_that_goes_by_itself_breaks_monotonic() -> None:
+    checker = CommandChecker()
+    checker.on_asked("1", TagCommand(name="x", epoch=1))
+    checker.check(file_tables(), Head(1, 1, tags={"x": 1}), None)
+    checker.on_answered("1", DONE)
+    with breaks("G3", "tag x was at epoch 1"):
+        checker.check(file_tables(), Head(1, 2), None)
+    checker.on_asked("2", TagCommand(name="x", epoch=None))
+    checker.check(file_tables(), Head(1, 2), None)
+    checker.on_answered("2", DONE)
+
+
+def test_a_tag_that_is_not_there_when_the_answer_says_so_breaks_monotonic() -> None:
+    checker = CommandChecker()
+    checker.on_asked("1", TagCommand(name="x", epoch=1))
+    with breaks("G3", "is done, and the tags are {}"):
+        checker.on_answered("1", DONE)
+
+
+def test_rows_of_a_paused_run_break_nothing_forgotten() -> None:
+    checker = CommandChecker()
+    checker.check(file_tables(), Head(1, 1), None)
+    checker.on_asked("1", Pause())
+    checker.on_answered("1", Answer(True, Pause.outcome))
+    checker.check(file_tables(), Head(1, 2), record(2))
+    with breaks("G4", "the run is paused, and epoch 3 has 1 rows"):
+        checker.check(file_tables(), Head(1, 3), record(3, rows=1))
+    checker.on_asked("2", Resume())
+    checker.check(file_tables(), Head(1, 4), record(4, rows=1))
+
+
+def test_a_pause_that_comes_after_a_resume_of_the_process_is_not_in_force() -> None:
+    checker = CommandChecker()
+    checker.check(file_tables(), Head(1, 1), None)
+    checker.on_asked("1", Pause())
+    checker.on_resumed()
+    checker.on_answered("1", Answer(True, Pause.outcome))
+    checker.check(file_tables(), Head(1, 2), record(2, rows=1))
+
+
+def test_an_answer_with_an_unknown_error_shows_a_bug() -> None:
+    checker = CommandChecker()
+    checker.on_asked("1", RetryCommand())
+    with breaks("no bug", "KeyError"):
+        checker.on_answered("1", Answer(False, "KeyError: 'a'"))
