@@ -32,7 +32,9 @@ def test_an_object_is_undiscovered_until_its_version_is_in_seen() -> None:
 def test_a_present_object_is_removed_while_its_version_is_forgotten() -> None:
     bucket = Bucket(page_size=10)
     file = put(bucket, "a")
-    forgotten = backlog(bucket, file_tables([finished(file, status="forgotten")]))
+    by_a_user = backlog(bucket, file_tables([finished(file, status="forgotten")]))
+    assert by_a_user.removed(OPEN) == set()
+    forgotten = backlog(bucket, file_tables([finished(file, status="forgotten", gone_epoch=2)]))
     assert (forgotten.removed(OPEN), forgotten.removed(CLOSED)) == ({A}, set())
     put(bucket, "a")
     assert forgotten.removed(OPEN) == set()
