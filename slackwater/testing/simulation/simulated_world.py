@@ -129,6 +129,7 @@ class World:
         self.threads = SimulatedThreads(self.schedule)
         self.inbox = SimulatedInbox(self.promises)
         self.pins: Pins = Pins(self, _PLACE)
+        self.promises.pinned = self.pins.kept_at
         self.backlog = Backlog(self.disk, self.bucket)
         self.processes: list[SimulatedProcess] = []
         self._network = Life("network")

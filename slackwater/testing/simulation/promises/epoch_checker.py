@@ -23,15 +23,19 @@ class EpochChecker:
         self._runs: dict[int, str] = {}
         self._committed: dict[int, EpochRecord] = {}
         self._retained: list[int] = []
-        self._pins: dict[str, list[frozenset[int]]] = {}
 
     @property
     def count(self) -> int:
         """Number of committed epochs."""
         return len(self._committed)
 
-    def check(self, number: int, version: MemoryVersion) -> EpochRecord | None:
+    def check(self, number: int, version: MemoryVersion, pinned: Set[int] = frozenset()) -> EpochRecord | None:
         """Checks the next version of the store.
+
+        Args:
+            number: its number.
+            version: its content.
+            pinned: the epochs that its owner must keep for readers.
 
         Returns:
             The record of the epoch that it commits; None if it commits none, as a take-over, a fold or an expiry.
@@ -41,7 +45,7 @@ class EpochChecker:
             self._check_term(before, version.head)
         records = read_epochs(version.tables.get("epoch", {}).values())
         tagged = frozenset(version.head.tags.values())
-        kept = tagged | self._pinned(version.head.run)
+        kept = tagged | pinned
         if not tagged <= {record.epoch for record in records}:
             raise PromiseBroken("G3", f"the epochs {sorted(tagged)} have tags, and some of them no record")
         if before is None or version.head.epoch == before.epoch:
@@ -51,15 +55,6 @@ class EpochChecker:
         _check_new(new, version.head, number)
         self._check_records(earlier, new, kept)
         return new
-
-    def on_pins_read(self, run: str, epochs: frozenset[int]) -> None:
-        """A run reads the epochs that readers hold."""
-        self._pins[run] = [*self._pins.get(run, []), epochs][-2:]
-
-    def _pinned(self, run: str) -> frozenset[int]:
-        """The epochs that both of the last two readings have: upkeep reads twice, and an expiry may begin between."""
-        readings = self._pins.get(run, [])
-        return readings[0] & readings[1] if len(readings) == 2 else frozenset()
 
     def check_acknowledged(self, record: EpochRecord) -> None:
         """Checks that an acknowledged epoch is committed."""

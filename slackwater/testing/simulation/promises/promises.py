@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from actors.files import FileVersion, PathKey, ReadingOrder
 from actors.protocol.run_state import RunState
@@ -34,6 +34,7 @@ class Promises:
 
     Attributes:
         rows: number of committed rows.
+        pinned: number of a version → the epochs that its owner must keep for readers.
 
     Args:
         disk: the disk of the store and of the views.
@@ -68,6 +69,7 @@ class Promises:
         self._views = ViewChecker(disk.datasets, bucket.contents, views)
         self._runs = RunChecker(bucket, on_change)
         self._checked = 0
+        self.pinned: Callable[[int], frozenset[int]] = lambda number: frozenset()
         self.rows = 0
 
     @property
@@ -161,10 +163,6 @@ class Promises:
         """The process itself lets the flow continue."""
         self._commands.on_resumed()
 
-    def on_pins_read(self, run: str, epochs: frozenset[int]) -> None:
-        """A run reads the epochs that readers hold: it must keep them."""
-        self._epochs.on_pins_read(run, epochs)
-
     def on_bad_input(self, error: BadInputError) -> None:
         """Checks the error of a run that has ended because of a file."""
         self._changes.check_error(error)
@@ -187,7 +185,7 @@ class Promises:
         self._views.check_unchanged(self._epochs.check_retained(self._disk.versions))
 
     def _check(self, number: int, version: MemoryVersion) -> None:
-        record = self._epochs.check(number, version)
+        record = self._epochs.check(number, version, self.pinned(number))
         tables = FileTables.of(version)
         self._quarantine.check(tables)
         self._commands.check(tables, version.head, record)

@@ -26,10 +26,17 @@ _TORN = b'{"epoch": "1'
 
 @dataclass(frozen=True)
 class _Held:
-    """An epoch that a reader holds, until an end that it moves forward."""
+    """An epoch that a reader holds, until an end that it moves forward.
+
+    Args:
+        epoch: the epoch.
+        ends_at: the end.
+        version: the version of the store at which the reader has written its pin.
+    """
 
     epoch: int
     ends_at: datetime
+    version: int
 
 
 class Pins:
@@ -70,13 +77,23 @@ class Pins:
         obstore.put(self.client, "pins/torn.json", _TORN)
 
     def hold(self, reader: PinningReader, epoch: int) -> None:
-        """A reader has written its pin."""
-        ends_at = self._world.clock.now() + timedelta(seconds=LIFETIME_S)
-        self._held[reader] = _Held(epoch, ends_at)
+        """A reader has written its pin, for the first time or once more."""
+        now, before = self._world.clock.now(), self._held.get(reader)
+        is_renewed = before is not None and before.ends_at > now
+        version = before.version if before is not None and is_renewed else self._world.disk.latest
+        self._held[reader] = _Held(epoch, now + timedelta(seconds=LIFETIME_S), version)
 
     def let_go(self, reader: PinningReader) -> None:
         """A reader has deleted its pin."""
         self._held.pop(reader, None)
+
+    def kept_at(self, number: int) -> frozenset[int]:
+        """The epochs that the owner must keep in a version of the store.
+
+        The owner reads the pins between the version before and this one: it may miss a pin that is as late.
+        """
+        now = self._world.clock.now()
+        return frozenset(each.epoch for each in self._held.values() if each.ends_at > now and each.version < number - 1)
 
     def read(self, run: str) -> frozenset[int]:
         """The epochs that a run must keep, as it reads them.
@@ -89,7 +106,6 @@ class Pins:
         held = frozenset(each.epoch for each in self._held.values() if each.ends_at > now)
         if read != held:
             raise PromiseBroken("G3", f"readers hold the epochs {sorted(held)}, and {run} reads {sorted(read)}")
-        self._world.promises.on_pins_read(run, held)
         return read
 
 
