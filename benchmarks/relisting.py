@@ -29,8 +29,8 @@ from actors.listing.list_executor import ListExecutor
 from actors.listing.listing_digests import ListingDigests
 from actors.listing.listing_pace import ListingPace
 from actors.listing.request_budget import RequestBudget
-from actors.listing.seen_index import SeenIndex
-from actors.listing.seen_piece import SeenLoader, SeenPiece
+from actors.names.seen_index import SeenIndex
+from actors.names.seen_piece import SeenLoader, SeenPiece
 from actors.objects.listing_page import LISTED, ListingPage
 from actors.objects.object_store import ObjectStore
 from actors.objects.page_reader import SIDE_BY_SIDE, PageReader

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from random import Random  # noqa: TID251 - as an argument
 
 _PATHS = "abcdef"
-_RESCALED, _BACKFILLED, _DYING, _HIDDEN = 0.35, 0.5, 0.06, 0.25
+_RESCALED, _BACKFILLED, _DYING, _HIDDEN, _SHARDED = 0.35, 0.5, 0.06, 0.25, 0.4
 _NUMBERS_OF_FETCHERS = (1, 1, 2, 3, 4, 7, 16)
 _FETCHERS_NAMED = 6
 _NOBODY_DIES = 0.5
@@ -112,8 +112,23 @@ class RandomStory:
         if scenario.backfill and random.random() < _BACKFILLED:
             scenario = self._backfilled(scenario)
         if random.random() < _DYING:
-            return self._dying(scenario)
-        return self._hidden(scenario) if random.random() < _HIDDEN else scenario
+            return self._sharded(self._dying(scenario), may_die=False)
+        return self._sharded(self._hidden(scenario) if random.random() < _HIDDEN else scenario)
+
+    def _sharded(self, scenario: Scenario, *, may_die: bool = True) -> Scenario:
+        """The same with one to four name actors, which may die."""
+        random, steps = self._random, list(scenario.story)
+        if random.random() >= _SHARDED:
+            return scenario
+        count = random.choice((2, 2, 3, 4))
+        first = steps.index(START) + 1 if START in steps else 0
+        for _ in range(random.choice((0, 1, 1, 2)) if may_die else 0):
+            name = f"names-{random.choice(self._sources)}-{random.randrange(count)}"
+            death = random.choice((CRASH(name), AT(f"{name} collects", CRASH(name))))
+            at = random.randint(first, len(steps))
+            steps[at:at] = [*self._wait(), death, *self._wait()]
+        slow = f"names-{self._sources[0]}-0" if random.random() < 0.1 else scenario.slow
+        return replace(scenario, story=tuple(steps), name_actors=count, slow=slow)
 
     def _hidden(self, scenario: Scenario) -> Scenario:
         """The same with listings that lack files which are there, and with removals that pause more often.

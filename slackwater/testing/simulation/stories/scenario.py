@@ -41,6 +41,7 @@ class Scenario:
         order: in which the files of every source are read; None for none.
         notifications: whether queues of events tell of files, too.
         loses_events: whether some events never come.
+        name_actors: how many name actors each source has; with 1 its list actor keeps the names.
         patience_s: seconds for which a rescaling waits for what is being read.
         slow: the name of an actor that is slower than everybody else; empty for none.
     """
@@ -68,6 +69,7 @@ class Scenario:
     order: ReadingOrder | None = None
     notifications: bool = False
     loses_events: bool = False
+    name_actors: int = 1
     patience_s: float = 10.0
     slow: str = ""
 
