@@ -105,7 +105,7 @@ class KnownName:
 
     Args:
         version: the version that was handed on; None if none was.
-        is_gone: whether the ledger calls it gone.
+        is_gone: whether that version is there no more, as the ledger says.
     """
 
     version: bytes | None
@@ -128,7 +128,10 @@ class FindNames(Question[list[KnownName]]):
 
     def answer(self, index: SeenIndex) -> list[KnownName]:
         versions = index.lookup(self.keys)
-        return [KnownName(version, index.is_gone(key)) for key, version in zip(self.keys, versions, strict=True)]
+        return [
+            KnownName(version, version is not None and bool(index.is_gone(key)))
+            for key, version in zip(self.keys, versions, strict=True)
+        ]
 
     def part(self, rows: Rows, shards: int) -> FindNames:
         return FindNames([self.keys[row] for row in rows])
