@@ -35,6 +35,7 @@ The rooms, from the top down; a room imports only rooms below it:
     coordination     barriers, epochs, commits, schemas, the number of fetch actors
     recovery         the beginning of an attempt, and the policy after a failure
     listing          new, changed and missing names
+    names            the names that were handed on, in one index or in shards
     fetching         reading, buffering and emitting of files
     notifications    names from a queue of events
     exchange         edges between the actors: order, credit, alignment of barriers

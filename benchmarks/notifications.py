@@ -25,7 +25,7 @@ from actors.listing.list_executor import ListExecutor
 from actors.listing.listing_pace import ListingPace
 from actors.listing.listing_state import ListedState
 from actors.listing.request_budget import RequestBudget
-from actors.listing.seen_index import SeenIndex
+from actors.names.seen_index import SeenIndex
 from actors.notifications.instructions import DeleteMessages, LookAt, Receive
 from actors.notifications.message_tracker import QueueMessage
 from actors.objects.object_store import ObjectStore

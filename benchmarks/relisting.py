@@ -10,13 +10,15 @@ bucket, as do those that have arrived in between, which are spread at random ove
 from __future__ import annotations
 
 import argparse
+import pickle
 import resource
 import tempfile
 import time
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from functools import partial
 from random import Random
 
 import numpy as np
@@ -25,16 +27,21 @@ import obstore
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from actors.listing.instructions import ListInstruction
 from actors.listing.list_executor import ListExecutor
 from actors.listing.listing_digests import ListingDigests
 from actors.listing.listing_pace import ListingPace
 from actors.listing.request_budget import RequestBudget
-from actors.listing.seen_index import SeenIndex
-from actors.listing.seen_piece import SeenLoader, SeenPiece
+from actors.names.name_executor import NameExecutor
+from actors.names.name_mapping import NameMapping
+from actors.names.name_shards import Names, NameShards, SendToNames
+from actors.names.seen_index import SeenIndex
+from actors.names.seen_piece import SeenLoader, SeenPiece
 from actors.objects.listing_page import LISTED, ListingPage
 from actors.objects.object_store import ObjectStore
 from actors.objects.page_reader import SIDE_BY_SIDE, PageReader
 from actors.protocol.barrier import Barrier, BarrierKind
+from actors.protocol.instructions import Send
 from actors.sources.path_filter import PathFilter
 from benchmarks.command import run_benchmark
 from benchmarks.result import Number, Result, Row, Table, Target
@@ -85,9 +92,14 @@ def index_of(numbers: Numbers) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:
 
 
 class Lister:
-    """A list step, and the seconds that it has taken."""
+    """A list step, and the seconds that it has taken.
 
-    def __init__(self, seen: SeenIndex) -> None:
+    Args:
+        seen: the names.
+        name_steps: the name steps, if the names are in shards; messages to them and from them are pickled.
+    """
+
+    def __init__(self, seen: Names, name_steps: Mapping[str, NameExecutor] = {}) -> None:
         self.executor = ListExecutor(
             actor="list-events",
             source=SOURCE,
@@ -98,33 +110,53 @@ class Lister:
             schema_known=True,
             must_settle=False,
         )
-        self.seconds = self.now_s = 0.0
+        self.name_steps = name_steps
+        # Seconds of the list step, and seconds that it has waited for the slowest name step.
+        self.seconds = self.waited = self.now_s = 0.0
         self.epoch = 0
         self.barrier(BarrierKind.INITIAL)
 
     def barrier(self, kind: BarrierKind = BarrierKind.CHECKPOINT) -> None:
         self.epoch += 1
         pair = EpochPair(self.epoch - 1, self.epoch)
-        self.executor.on_barrier(Barrier(pair, kind, list_budget={SOURCE: 1 << 40}), self.now_s)
+        barrier = Barrier(pair, kind, list_budget={SOURCE: 1 << 40})
+        before = self.seconds, self.waited
+        self._do(partial(self.executor.on_barrier, barrier, self.now_s))
+        self.seconds, self.waited = before
 
     def list(self, numbers: Numbers) -> float:
         """One whole listing; returns its names per second of this thread's time."""
         self.now_s += 10.0
         before = self.seconds
-        started = time.thread_time()
-        self.executor.on_time(self.now_s)
-        self.seconds += time.thread_time() - started
+        self._do(partial(self.executor.on_time, self.now_s))
         for number, page in enumerate(pages(numbers)):
-            started = time.thread_time()
-            self.executor.on_page(page, self.now_s)
-            self.seconds += time.thread_time() - started
+            self._do(partial(self.executor.on_page, page, self.now_s))
             if number % 100 == 0:
                 self.barrier()
-        started = time.thread_time()
-        self.executor.on_listing_end(self.now_s, AT)
-        self.seconds += time.thread_time() - started
+        self._do(partial(self.executor.on_listing_end, self.now_s, AT))
         self.barrier()
         return len(numbers) / (self.seconds - before)
+
+    def _do(self, call: Callable[[], Sequence[ListInstruction]]) -> None:
+        """Takes an event, and lets the name steps answer until it is over."""
+        calls = [call]
+        while calls:
+            started = time.thread_time()
+            instructions = [each for call in calls for each in call()]
+            messages = [(each.to, pickle.dumps(each.message)) for each in instructions if isinstance(each, SendToNames)]
+            self.seconds += time.thread_time() - started
+            answers, seconds = [], [0.0]
+            for owner, message in messages:
+                started = time.thread_time()
+                for step in self.name_steps[owner].on_message(pickle.loads(message)):
+                    if isinstance(step, Send):
+                        answers.append((owner, pickle.dumps(step.message)))
+                seconds.append(time.thread_time() - started)
+            self.waited += max(seconds)
+            calls = [partial(self._answer, owner, answer) for owner, answer in answers]
+
+    def _answer(self, owner: str, answer: bytes) -> Sequence[ListInstruction]:
+        return self.executor.on_names(owner, pickle.loads(answer))
 
 
 def indexed(keys: pa.ChunkedArray, versions: pa.ChunkedArray) -> SeenIndex:
@@ -133,6 +165,38 @@ def indexed(keys: pa.ChunkedArray, versions: pa.ChunkedArray) -> SeenIndex:
     loader = SeenLoader()
     loader.add(SeenPiece.of_columns(SOURCE, keys.take(order), versions.take(order)))
     return loader.index()
+
+
+def measure_shards(keys: pa.ChunkedArray, versions: pa.ChunkedArray, numbers: Numbers, shards: int) -> Table:
+    """Names per second with one index, and with name steps that answer as messages would have them."""
+    owners = [f"names-{SOURCE}-{number}" for number in range(shards)]
+    loaders = {owner: SeenLoader() for owner in owners}
+    order = pc.sort_indices(keys)
+    piece = SeenPiece.of_columns(SOURCE, keys.take(order), versions.take(order))
+    for owner, part in NameMapping(owners).split(piece).items():
+        loaders[owner].add(part)
+    steps = {owner: NameExecutor(actor=owner, index=loader.index()) for owner, loader in loaders.items()}
+    one, divided = Lister(indexed(keys, versions)), Lister(NameShards(owners), steps)
+    del piece, order
+    arrived = 2 * np.random.default_rng(2).integers(0, len(numbers), len(numbers) // 100) + 1
+    rows: list[Row] = []
+    for name, names in (
+        ("the first listing after a start", numbers),
+        ("nothing has changed", numbers),
+        ("1 % more have arrived, spread over all names", np.union1d(numbers, arrived)),
+    ):
+        alone = one.list(names)
+        before = divided.waited
+        busy = divided.list(names)
+        whole = len(names) / (len(names) / busy + divided.waited - before)
+        figures = Number(alone, "names/s"), Number(whole, "names/s"), Number(busy, "names/s")
+        rows.append(Row(name, figures, ratio=whole / alone))
+    return Table(
+        ("one index", f"{shards} shards", "of which the list step alone"),
+        tuple(rows),
+        "of one index",
+        f"{len(numbers):,} names: CPU time of the list step and the slowest shard, with pickled messages, without Ray",
+    )
 
 
 def resident() -> int:
@@ -257,6 +321,7 @@ def measure(options: argparse.Namespace) -> Result:
     listings = measure_listings(keys, versions, numbers)
     caption = f"{options.names:,} names of 44 bytes, in one thread, without requests"
     tables.append(Table(("names per second",), tuple(listings), caption=caption))
+    tables.append(measure_shards(keys, versions, numbers, options.shards))
     tables.append(Table(("bytes per name",), tuple(memory)))
     tables.append(Table(("seconds", "of which reading"), (recovery,)))
     if options.in_bucket:
@@ -268,6 +333,7 @@ def main() -> None:
     arguments = argparse.ArgumentParser()
     arguments.add_argument("--names", type=int, default=10_000_000)
     arguments.add_argument("--in-bucket", type=int, default=32_000, help="0 leaves out the S3 server")
+    arguments.add_argument("--shards", type=int, default=2, help="name actors, beside one index")
     arguments.add_argument("--latency-ms", type=float, default=30.0)
     run_benchmark(measure, arguments)
 

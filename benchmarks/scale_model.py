@@ -29,8 +29,8 @@ from actors.exchange.merge_executor import MergeExecutor
 from actors.files import FileVersion
 from actors.formats.options import Parquet
 from actors.hosting.ray_runtime import REPORT_EVERY_S
-from actors.listing.seen_index import SeenIndex
-from actors.listing.seen_piece import SeenLoader, SeenPiece
+from actors.names.seen_index import SeenIndex
+from actors.names.seen_piece import SeenLoader, SeenPiece
 from actors.protocol.barrier import Barrier
 from actors.protocol.blocks import Block
 from actors.protocol.messages import NewFiles

@@ -72,6 +72,7 @@ def test_settings_are_keyword_only_and_frozen() -> None:
         ({"visibility_s": 0}, "visibility_s"),
         ({"visibility_s": 50_000}, "43200 seconds"),
         ({"pollers": 0}, "pollers"),
+        ({"name_actors": 0}, "name_actors=0.: give a whole number from 1 to 256"),
         ({"relist_interval_s": float("nan")}, "relist_interval_s"),
         ({"max_requests_per_hour": None}, "max_requests_per_hour"),
     ],
@@ -98,6 +99,13 @@ def test_both_kinds_of_discovery_leave_out_the_same_objects() -> None:
     for made in (Listing(include_existing=False), Notifications(queue_url=_QUEUE, include_existing=False)):
         assert made.not_before(noon) == noon
     assert (Listing(interval_s=3).relist_s, Notifications(queue_url=_QUEUE).relist_s) == (3, 86_400)
+
+
+@pytest.mark.parametrize("number", [0, 257, 1.0, True, None])
+def test_a_number_of_name_actors_is_a_whole_number_of_vnodes(number: Any) -> None:
+    with pytest.raises(SettingsError, match=r"Listing\(name_actors=.*\): give a whole number from 1 to 256"):
+        Listing(name_actors=number)
+    assert Listing(name_actors=256).name_actors == 256
 
 
 def test_only_a_bucket_of_s3_has_notifications() -> None:

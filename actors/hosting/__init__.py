@@ -3,7 +3,8 @@
     run_client.py         RunClient            starts the coordinator and talks to it
     ray_session.py        connect_ray, ...     the connection of this process to Ray
     coordinator.py        Coordinator          ┐
-    list_actor.py         ListActor            │ the shells of `actors.shells` as Ray actors, each with its
+    list_actor.py         ListActor            │
+    name_actor.py         NameActor            │ the shells of `actors.shells` as Ray actors, each with its
     exchange_actors.py    DispatcherActor, ... │ collaborators
     fetch_actor.py        FetchActor           ┘
     ray_actors.py         RayActors            makes the actors of one attempt, on their nodes

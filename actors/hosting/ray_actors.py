@@ -11,13 +11,15 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from actors.hosting.exchange_actors import DispatcherActor, MergerActor
 from actors.hosting.fetch_actor import FetchActor
 from actors.hosting.list_actor import ListActor
+from actors.hosting.name_actor import NameActor
 from actors.protocol.vnode_mapping import VnodeMapping
 from actors.shells.actor_shell import Coordinating
 from actors.shells.exchange_shells import DispatcherShell, MergerShell, Sender
 from actors.shells.fetch_shell import FetchShell, FetchStart
 from actors.shells.list_shell import ListShell, ListStart
+from actors.shells.name_shell import NameShell
 from actors.shells.runtime import Actor
-from actors.sources.placement import PlacementSettings
+from actors.sources.placement import ActorResources, PlacementSettings
 from state.location import Location
 
 _Shell = TypeVar("_Shell")
@@ -36,10 +38,13 @@ class RayActors:
     def __init__(self, coordinator: Actor[Coordinating], root: Location, placement: PlacementSettings) -> None:
         self._coordinator, self._root = coordinator, root
         self._control = control_options(placement, near=ray.get_runtime_context().get_node_id())
-        self._fetch = fetch_options(placement)
+        self._fetch, self._names = spread_options(placement.fetch), spread_options(placement.names)
 
     def make_list(self, name: str, edges: Sequence[str], start: ListStart) -> Actor[ListShell]:
         return self._make(ListActor, self._control, name=name, edges=edges, root=self._root, start=start)
+
+    def make_names(self, name: str, edges: Sequence[str]) -> Actor[NameShell]:
+        return self._make(NameActor, self._names, name=name, edges=edges)
 
     def make_dispatcher(self, name: str, edges: Sequence[str], mapping: VnodeMapping) -> Actor[DispatcherShell]:
         return self._make(DispatcherActor, self._control, name=name, edges=edges, mapping=mapping)
@@ -67,6 +72,6 @@ def control_options(placement: PlacementSettings, near: str) -> dict[str, Any]:
     }
 
 
-def fetch_options(placement: PlacementSettings) -> dict[str, Any]:
-    """Options of a fetch actor: on the node that has the fewest."""
-    return {**_ONCE, **placement.fetch.options(), "scheduling_strategy": "SPREAD"}
+def spread_options(resources: ActorResources) -> dict[str, Any]:
+    """Options of an actor that computes much, or holds much: on the node that has the fewest."""
+    return {**_ONCE, **resources.options(), "scheduling_strategy": "SPREAD"}

@@ -17,7 +17,14 @@ from actors.protocol.blocks import Block
 from actors.protocol.reports import CollectReport, EpochBlocks
 from actors.protocol.run_state import Recovered, RunState
 from actors.recovery.attempt_plan import AttemptPlan
-from actors.sources.pipeline_definition import COORDINATOR, DISPATCHER, MATERIALIZER, MERGER, PipelineDefinition
+from actors.sources.pipeline_definition import (
+    COORDINATOR,
+    DISPATCHER,
+    MATERIALIZER,
+    MERGER,
+    PipelineDefinition,
+    name_actors,
+)
 from actors.sources.placement import without_room
 from state.upkeep.vacuum import Vacuumed
 
@@ -60,6 +67,7 @@ class RunClient:
         said = without_room(
             definition.placement,
             fetchers=fetchers,
+            names=sum(len(name_actors(source)) for source in definition.sources),
             controls=len(definition.sources) + len((COORDINATOR, DISPATCHER, MERGER)),
             nodes=[node["Resources"] for node in ray.nodes() if node["Alive"]],
         )

@@ -2,14 +2,14 @@
 
     ReadPage ──► ListingPage ──► PageLookUp ───┬──► UnsentFiles ──budget of the barrier──► NewFiles
     LookAt   ──► FileVersion ──► EventLookUp ──┤
-                                 SeenIndex     ├──► ChangedFiles
+                                 Names         ├──► ChangedFiles
                                                └──► MissingNames ──RemovalGuard──FindGone──► GoneFiles
                  SkippedNames ──WarnOf──► log
     barrier  ──► EpochWriter ──► rows of `seen`, `quarantine`, `list_state`
-    start    ──► SeenPiece ──► SeenLoader ──► SeenIndex
 
-`ListExecutor` joins them.  `ListingPace` with `RequestBudget` says when to list; `SettlingFiles`, which local files may
-still be written; `ListingMarks`, until which time everything is handed on; `VanishedNames`, which names are new again;
+`ListExecutor` joins them, and `StepQueue` runs its steps, which ask questions about names (`actors/names`), one after
+the other.  `ListingPace` with `RequestBudget` says when to list; `SettlingFiles`, which local files may still be
+written; `ListingMarks`, until which time everything is handed on; `VanishedNames`, which names are new again;
 `ListingDigests`, which parts of a page need no look-up; `RemovalGuard`, whether missing files may leave the views.
 
 Invariants:
@@ -17,11 +17,11 @@ Invariants:
 * `seen` decides which files are new; there is no cursor.
 * A name is marked as seen in the epoch in which its file is handed on.
 * No more files are handed on in an epoch than its barrier allows.
+* A step is over, with all answers about names, before the next one begins.
 * If a page and a look contradict each other, the step looks again.
 * A name is missing when two complete listings in a row, or a look, do not show it; a `GoneFile` is told when the store
   has it as finished, and removals do not pause.
 * Nothing of a pause is stored: listings find it again, and `list_state` says that a restart must list.
 
-Face: `ListExecutor` and its arguments, `instructions`, `find_gone` with `GoneFound`; for recovery `ListedState` and
-`seen_piece`.
+Face: `ListExecutor` and its arguments, `instructions`, `find_gone` with `GoneFound`; for recovery `ListedState`.
 """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from actors.listing.seen_index import SeenIndex
+from actors.names.name_shards import Names
 from actors.notifications.event_feed import PoisonMessage
 from actors.notifications.event_watch import EventWatch
 from actors.objects.listing_page import SkippedName
@@ -21,7 +21,7 @@ class EpochWriter:
     Args:
         source: the name of the source.
         url: its URL.
-        seen: the index, which gets each name together with the table.
+        seen: the names, which get each one together with the table.
         events: the watch that learns of each name; None without a queue of events.
 
     Attributes:
@@ -31,7 +31,7 @@ class EpochWriter:
         needs_state: whether this epoch needs a row in `list_state`.
     """
 
-    def __init__(self, source: str, url: str, seen: SeenIndex, events: EventWatch | None) -> None:
+    def __init__(self, source: str, url: str, seen: Names, events: EventWatch | None) -> None:
         self._source, self._url, self._seen, self._events = source, url, seen, events
         self._delta = DeltaBuilder()
         self.epoch: int | None = None

@@ -9,6 +9,7 @@ import pyarrow as pa
 from actors.files import ChangedFile, FileVersion
 from actors.listing.epoch_writer import EpochWriter
 from actors.listing.known_names import KnownNames
+from actors.names.questions import Asking, FindNames, KnownName
 from actors.notifications.event_watch import EventWatch
 from actors.objects.listing_page import microseconds_of
 from state.tables.fingerprint import path_fingerprints
@@ -67,7 +68,7 @@ class EventLookUp:
         if self._events is not None:
             self._events.settle(path, epoch)
 
-    def on_looked(self, events: EventWatch, found: Mapping[str, FileVersion | None]) -> list[ChangedFile]:
+    def on_looked(self, events: EventWatch, found: Mapping[str, FileVersion | None]) -> Asking[list[ChangedFile]]:
         """Takes the results of one `LookAt`.
 
         Args:
@@ -83,30 +84,31 @@ class EventLookUp:
         if self._is_listing:
             self._looked.update(zip(keys, looked, strict=True))
         changed = []
-        for path, key, before in zip(looked, keys, self._names.seen.lookup(keys), strict=True):
+        known = yield from FindNames(keys).asked()
+        for path, key, name in zip(looked, keys, known, strict=True):
             file = found[path]
             if file is None:
-                self._take_missing(path, key, before)
-            elif (change := self._take_file(path, key, before, file)) is not None:
+                self._take_missing(path, key, name)
+            elif (change := self._take_file(path, key, name, file)) is not None:
                 changed.append(change)
         return changed
 
-    def _take_missing(self, path: str, key: bytes, before: bytes | None) -> None:
-        """Takes the absence of an object, of which the version `before` was handed on; None if it never was."""
-        if before is not None:
-            is_gone = self._names.seen.is_gone(key)
+    def _take_missing(self, path: str, key: bytes, known: KnownName) -> None:
+        """Takes the absence of an object."""
+        if known.version is not None:
             self._names.seen.set_missing(key)
-            self._names.missing.add(key, before, self._writer.last_epoch, path, is_gone=is_gone)
+            self._names.missing.add(key, known.version, self._writer.last_epoch, path, is_gone=known.is_gone)
         elif path not in self._names.unsent:
             # Another process may have taken the root over and know the path; only the commit of this epoch tells.
             self.settle(path, self._writer.open_epoch)
             self._writer.require_commit()
 
-    def _take_file(self, path: str, key: bytes, before: bytes | None, file: FileVersion) -> ChangedFile | None:
-        """Takes an object, of which the version `before` was handed on; returns it if it changed since."""
-        unsent = self._names.unsent
+    def _take_file(self, path: str, key: bytes, known: KnownName, file: FileVersion) -> ChangedFile | None:
+        """Takes an object; returns it if it changed since it was handed on."""
+        unsent, before = self._names.unsent, known.version
         self._names.missing.discard([key])
-        is_back = self._names.seen.take_back(key) and self._removes
+        self._names.seen.take_back(key)
+        is_back = known.is_gone and self._removes
         if before is None:
             limit = self._not_before_us
             if path in unsent or limit is None or microseconds_of(file.last_modified) >= limit:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from actors.names.name_shards import SendToNames
 from actors.notifications.instructions import EventInstruction
 from actors.objects.listing_page import SkippedName
 from actors.protocol.instructions import FlowInstruction, Instruction
@@ -57,4 +58,6 @@ class TellRemovals(Instruction):
     known: int
 
 
-ListInstruction: TypeAlias = FlowInstruction | EventInstruction | ReadPage | FindGone | WarnOf | TellRemovals
+ListInstruction: TypeAlias = (
+    FlowInstruction | EventInstruction | SendToNames | ReadPage | FindGone | WarnOf | TellRemovals
+)

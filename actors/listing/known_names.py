@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from actors.listing.listing_digests import ListingDigests
 from actors.listing.missing_files import MissingNames
-from actors.listing.seen_index import SeenIndex
 from actors.listing.unsent_files import UnsentFiles
+from actors.names.name_shards import Names
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class KnownNames:
         digests: parts of the last listing in which every name was known.
     """
 
-    seen: SeenIndex
+    seen: Names
     unsent: UnsentFiles
     missing: MissingNames
     digests: ListingDigests

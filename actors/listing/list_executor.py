@@ -25,11 +25,14 @@ from actors.listing.listing_state import NEVER_LISTED, ListedState, ListingTally
 from actors.listing.missing_files import GoneFound, MissingNames
 from actors.listing.page_look_up import PageLookUp
 from actors.listing.removal_guard import RemovalGuard
-from actors.listing.seen_index import SeenIndex
 from actors.listing.settling_files import SettlingFiles
 from actors.listing.skipped_names import SkippedNames
+from actors.listing.step_queue import StepQueue
 from actors.listing.unsent_files import UnsentFiles
 from actors.listing.vanished_names import VanishedNames
+from actors.names.name_messages import NameAnswer
+from actors.names.name_shards import Names, NameShards, SendToNames
+from actors.names.questions import Asking, CountPresent
 from actors.notifications.event_watch import EventWatch
 from actors.notifications.instructions import Receive
 from actors.notifications.message_tracker import QueueDepth, QueueMessage
@@ -56,7 +59,7 @@ class ListExecutor:
         url: the URL of the source.
         path_filter: the paths that the source takes.
         pace: the times of listings and pages.
-        seen: the versions that were handed on before.
+        seen: the versions that were handed on before, in this process or in shards.
         schema_known, sampled, order: see `UnsentFiles`.
         must_settle: whether a file is taken only when two listings show the same version of it (local files).
         not_before_us: files written before this time are left out, in microseconds since 1970; None for no limit.
@@ -75,7 +78,7 @@ class ListExecutor:
         url: str,
         path_filter: PathFilter,
         pace: ListingPace,
-        seen: SeenIndex,
+        seen: Names,
         schema_known: bool,
         must_settle: bool,
         sampled: int = 0,
@@ -92,6 +95,8 @@ class ListExecutor:
         self._is_paused = self._is_stopped = self._is_busy = False
         # The listing under way: whether there is one, whether a page is asked for, and whether the last one has come.
         self._is_listing = self._awaits_page = self._has_last_page = False
+        self._steps = StepQueue(seen)
+        self._shards = seen.owners if isinstance(seen, NameShards) else ()
         self._unsent = UnsentFiles(order, schema_known=schema_known, sampled=sampled)
         self._names = KnownNames(seen, self._unsent, MissingNames(source), ListingDigests())
         self._guard, self._told_paused, self._has_hurried = guard or RemovalGuard(), 0, False
@@ -126,12 +131,15 @@ class ListExecutor:
 
     def on_barrier(self, barrier: Barrier, now_s: float) -> list[ListInstruction]:
         """Seals the epoch, passes the barrier on, and continues with the budget that it brings."""
+        return self._steps.run(self._take_barrier(barrier, now_s))
+
+    def _take_barrier(self, barrier: Barrier, now_s: float) -> Asking[list[ListInstruction]]:
         if self._writer.epoch is not None and barrier.epoch.prev != self._writer.epoch:
             raise ProtocolError(f"{self._actor}: barrier {barrier.epoch} does not follow epoch {self._writer.epoch}")
-        instructions = pass_on(barrier, self._seal(barrier))
+        instructions: list[ListInstruction] = [*pass_on(barrier, self._seal(barrier))]
+        instructions += [SendToNames(name, barrier) for name in self._shards]
         self._writer.epoch = barrier.epoch.curr
-        for vanished in barrier.vanished:
-            self._vanished.on_vanished(vanished)
+        yield from self._vanished.take(barrier.vanished)
         if barrier.is_stop:
             self._is_stopped = True
             return [*instructions, *(self._events.release() if self._events else []), End()]
@@ -152,15 +160,18 @@ class ListExecutor:
                     self._pace.hurry(now_s)
         self._unsent.budget = barrier.list_budget.get(self._source, 0)
         self._is_busy = barrier.backlog >= _BUSY_FILES
-        return [*instructions, *self._continue(now_s)]
+        return [*instructions, *(yield from self._continue(now_s))]
 
     def on_committed(self, epoch: int, now_s: float) -> list[ListInstruction]:
         """All epochs up to this one are committed."""
+        return self._steps.run(self._take_commit(epoch, now_s))
+
+    def _take_commit(self, epoch: int, now_s: float) -> Asking[list[ListInstruction]]:
         if self._events is None:
             return []
         self._events.on_committed(epoch)
         self._names.missing.on_committed()
-        return self._continue(now_s)
+        return (yield from self._continue(now_s))
 
     def on_mark(self, mark: int, now_s: float) -> list[ListInstruction]:
         """A mark was made.
@@ -168,22 +179,35 @@ class ListExecutor:
         It is complete when every file is handed on that was in the bucket at the mark.  A listing that begins after the
         mark tells that, or the queue of events.
         """
+        return self._steps.run(self._take_mark(mark, now_s))
+
+    def _take_mark(self, mark: int, now_s: float) -> Asking[list[ListInstruction]]:
         self._marks.on_mark(mark)
-        return self._continue(now_s)
+        return (yield from self._continue(now_s))
 
     def on_schema(self, found: bool, now_s: float) -> list[ListInstruction]:
         """The files sent ahead have shown the schema; or none of them could be read, and the next ones go ahead."""
+        return self._steps.run(self._take_schema(found, now_s))
+
+    def _take_schema(self, found: bool, now_s: float) -> Asking[list[ListInstruction]]:
         self._unsent.on_schema(found)
-        return self._continue(now_s)
+        return (yield from self._continue(now_s))
 
     def on_time(self, now_s: float) -> list[ListInstruction]:
         """The time of a `WakeAt` has come."""
-        return self._continue(now_s)
+        return self._steps.run(self._continue(now_s))
+
+    def on_names(self, owner: str, answer: NameAnswer) -> list[ListInstruction]:
+        """Takes the answer of a name actor to its part of a question."""
+        return self._steps.on_answer(owner, answer)
 
     # -- listings -------------------------------------------------------------------------------------------------
 
     def on_page(self, page: ListingPage, now_s: float) -> list[ListInstruction]:
         """Takes the new and the changed files of a page."""
+        return self._steps.run(self._take_page(page, now_s))
+
+    def _take_page(self, page: ListingPage, now_s: float) -> Asking[list[ListInstruction]]:
         self._awaits_page, self._has_last_page = False, page.is_last
         self._pace.on_page(page.requests, now_s)
         batches = [self._filter.taken(batch) for batch in page.table.to_batches()]
@@ -194,17 +218,20 @@ class ListExecutor:
         changed: list[ChangedFile] = []
         for rows in batches:
             try:
-                changed += self._pages.take(rows)
+                changed += yield from self._pages.take(rows)
             except RunFailedError as error:
                 return [Fail(error)]
-        return [*warnings, *self._send_changed(changed), *self._continue(now_s)]
+        return [*warnings, *self._send_changed(changed), *(yield from self._continue(now_s))]
 
     def on_listing_end(self, now_s: float, now: datetime) -> list[ListInstruction]:
         """The last page of this listing was taken; `now` is the time of the wall clock."""
+        return self._steps.run(self._end_listing(now_s, now))
+
+    def _end_listing(self, now_s: float, now: datetime) -> Asking[list[ListInstruction]]:
         self._tally.end_listing(now)
         self._awaits_page = self._is_listing = self._has_last_page = False
         settling = self._settling.end_listing()
-        self._pages.end_listing(now_s)
+        yield from self._pages.end_listing(now_s)
         missing = self._names.missing
         self._marks.end_listing(*settling, must_confirm=missing.is_suspecting)
         # No more than every second listing comes early for missing names: files may go all the time.
@@ -212,10 +239,13 @@ class ListExecutor:
         pause_s = _SETTLE_S if self._settling else _CONFIRM_S if self._has_hurried else None
         self._pace.end(now_s, pause_s, is_busy=self._is_busy)
         asked = [] if self._guard.paused else missing.ask(self._writer.epoch, self._tally.listings)
-        return [*asked, *self._continue(now_s)]
+        return [*asked, *(yield from self._continue(now_s))]
 
     def on_gone(self, found: GoneFound) -> list[ListInstruction]:
         """Takes the rows that the store has of missing names."""
+        return self._steps.run(self._take_gone(found))
+
+    def _take_gone(self, found: GoneFound) -> Asking[list[ListInstruction]]:
         if self._guard.paused:
             found = GoneFound(found.epoch)
         files, keys, paths = self._names.missing.on_found(found)
@@ -231,7 +261,7 @@ class ListExecutor:
         if files:
             self._writer.require_commit()
         instructions: list[ListInstruction] = [Send(GoneFiles(files))] if files else []
-        return [*instructions, *self._continue(self._now_s)]
+        return [*instructions, *(yield from self._continue(self._now_s))]
 
     # -- events ---------------------------------------------------------------------------------------------------
 
@@ -239,16 +269,24 @@ class ListExecutor:
         self, receive: Receive, messages: Sequence[QueueMessage], depth: QueueDepth | None, now_s: float
     ) -> list[ListInstruction]:
         """Takes the answer of the queue of events to a `Receive`."""
+        return self._steps.run(self._take_messages(receive, messages, depth, now_s))
+
+    def _take_messages(
+        self, receive: Receive, messages: Sequence[QueueMessage], depth: QueueDepth | None, now_s: float
+    ) -> Asking[list[ListInstruction]]:
         assert self._events is not None, "only the watch of events receives"
         for poison in self._events.on_messages(receive, messages, depth, now_s, self._writer.open_epoch):
             self._writer.quarantine(poison)
-        return self._continue(now_s)
+        return (yield from self._continue(now_s))
 
     def on_looked(self, found: Mapping[str, FileVersion | None], now_s: float) -> list[ListInstruction]:
         """Takes the objects at the paths of a `LookAt`; None where no object is."""
+        return self._steps.run(self._take_looked(found, now_s))
+
+    def _take_looked(self, found: Mapping[str, FileVersion | None], now_s: float) -> Asking[list[ListInstruction]]:
         assert self._events is not None, "only the watch of events looks"
-        changed = self._looks.on_looked(self._events, found)
-        return [*self._send_changed(changed), *self._continue(now_s)]
+        changed = yield from self._looks.on_looked(self._events, found)
+        return [*self._send_changed(changed), *(yield from self._continue(now_s))]
 
     # -- inside ---------------------------------------------------------------------------------------------------
 
@@ -256,7 +294,7 @@ class ListExecutor:
         self._writer.activity += len(changed)
         return [Send(ChangedFiles(tuple(changed)))] if changed else []
 
-    def _continue(self, now_s: float) -> list[ListInstruction]:
+    def _continue(self, now_s: float) -> Asking[list[ListInstruction]]:
         """Sends the files that may be sent, and asks for the next page or look, or for the time when that may be."""
         self._now_s = now_s
         instructions = self._send_new()
@@ -267,7 +305,7 @@ class ListExecutor:
             may_go_on = not self._is_paused and not self._unsent
             mark = self._marks.last if self._marks.last > self._complete_mark else 0
             instructions += self._events.ask(now_s, mark, may_go_on=may_go_on)
-            instructions += self._ask_for_paths(now_s)
+            instructions += yield from self._ask_for_paths(now_s)
             wakes += self._events.wakes(mark, may_go_on=may_go_on)
         may_list = not self._unsent or (self._unsent.may_grow and self._is_listing)
         if not self._is_paused and not self._awaits_page and may_list:
@@ -276,13 +314,14 @@ class ListExecutor:
         instructions += self._tell_removals()
         return [*instructions, WakeAt(min(wakes))] if wakes else instructions
 
-    def _ask_for_paths(self, now_s: float) -> list[ListInstruction]:
+    def _ask_for_paths(self, now_s: float) -> Asking[list[ListInstruction]]:
         """Asks the store for the names that messages wait for, unless removals pause."""
         missing = self._names.missing
         if not missing.may_ask_for_paths:
             return []
         if not self._guard.paused:
-            self._guard.decide(missing.count, self._names.seen.count_present(), now_s)
+            present = yield from CountPresent().asked()
+            self._guard.decide(missing.count, present, now_s)
         if not self._guard.paused:
             return missing.ask_for_paths()
         # Messages about them would fill the tracker, and keep events of new files away; a restart lists instead.

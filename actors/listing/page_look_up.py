@@ -16,8 +16,9 @@ from actors.listing.known_names import KnownNames
 from actors.listing.listing_digests import ListingDigest
 from actors.listing.listing_state import ListingTally
 from actors.listing.removal_guard import RemovalGuard
-from actors.listing.seen_index import Sight
 from actors.listing.settling_files import SettlingFiles
+from actors.names.questions import Asking, CountPresent, CountUnshown, ShowNames, TakeMissing
+from actors.names.seen_index import Sight
 from actors.objects.listing_page import time_of
 from state.errors import RunFailedError
 from state.tables.fingerprint import path_fingerprints, version_fingerprints
@@ -62,16 +63,16 @@ class PageLookUp:
         self._names.digests.begin_listing()
         self._looks.begin_listing()
 
-    def take(self, rows: pa.RecordBatch) -> list[ChangedFile]:
+    def take(self, rows: pa.RecordBatch) -> Asking[list[ChangedFile]]:
         """Takes objects of a page, see `LISTED`; returns those that changed since they were handed on.
 
         Raises:
             RunFailedError: two names have one fingerprint.
         """
         digests = self._names.digests.unknown(rows)
-        return self._look_up(rows, digests) if digests else []
+        return (yield from self._look_up(rows, digests)) if digests else []
 
-    def end_listing(self, now_s: float) -> None:
+    def end_listing(self, now_s: float) -> Asking[None]:
         """Notes the names that a complete listing did not show, and confirms those that the one before lacked.
 
         If the listing skipped names, and the numbers say that one is missing, the next listing looks up every name.
@@ -80,18 +81,20 @@ class PageLookUp:
         Args:
             now_s: time of the monotonic clock.
         """
-        seen, digests, missing = self._names.seen, self._names.digests, self._names.missing
+        digests, missing = self._names.digests, self._names.missing
         missing.confirm()
-        missing.uncounted = max(0, seen.count_unshown(digests.skipped))
+        unshown = yield from CountUnshown().asked()
+        missing.uncounted = max(0, unshown - digests.skipped)
         if missing.is_confirmed:
-            self._guard.decide(missing.count, seen.count_present(), now_s)
+            present = yield from CountPresent().asked()
+            self._guard.decide(missing.count, present, now_s)
         else:
             self._guard.go_on(missing.count)
         if digests.skipped:
             if missing.uncounted and not self._guard.paused:
                 digests.forget()
         elif not self._guard.paused:
-            taken = seen.take_missing(_MISSING_AT_ONCE)
+            taken = yield from TakeMissing(_MISSING_AT_ONCE).asked()
             missing.uncounted -= len(taken)
             for key, version in taken.items():
                 if self._looks.has_looked(key):
@@ -100,13 +103,14 @@ class PageLookUp:
                     missing.suspect(key, version, self._writer.last_epoch)
         self._looks.end_listing()
 
-    def _look_up(self, rows: pa.RecordBatch, digests: Sequence[ListingDigest]) -> list[ChangedFile]:
+    def _look_up(self, rows: pa.RecordBatch, digests: Sequence[ListingDigest]) -> Asking[list[ChangedFile]]:
         lengths = [each.stop - each.start for each in digests]
         if sum(lengths) < rows.num_rows:
             rows = rows.take(pa.array(np.concatenate([np.arange(each.start, each.stop) for each in digests])))
         keys = path_fingerprints(self._source, rows["path"])
         versions = version_fingerprints(rows["etag"], rows["size"], rows["modified_us"])
-        sights = self._names.seen.show(keys, versions)
+        shown = yield from ShowNames(keys, versions).asked()
+        sights = shown.sights
         for path in self._names.missing.discard(keys):
             self._looks.look_again(path)
         if not self._removes:
@@ -120,7 +124,7 @@ class PageLookUp:
             return []
         changed = []
         for at, row in zip(unknown, rows.take(pa.array(unknown, pa.int64())).to_pylist(), strict=True):
-            change = self._take(row, keys[at], versions[at], sights[at])
+            change = self._take(row, keys[at], versions[at], sights[at], shown.before.get(at))
             if change is not None:
                 changed.append(change)
         return changed
@@ -139,7 +143,9 @@ class PageLookUp:
             if is_kept:
                 self._names.digests.put(digest, names)
 
-    def _take(self, row: Mapping[str, Any], key: bytes, version: bytes, sight: int) -> ChangedFile | None:
+    def _take(
+        self, row: Mapping[str, Any], key: bytes, version: bytes, sight: int, before: bytes | None
+    ) -> ChangedFile | None:
         """Takes one object that is not known in this version; returns it if another version was handed on."""
         path = row["path"]
         if self._looks.has_looked(key):
@@ -159,7 +165,6 @@ class PageLookUp:
         if is_new:
             self._names.unsent.add(file)
             return None
-        (before,) = self._names.seen.lookup([key])
         assert before is not None, "its sight was not NEW"
         self._writer.mark_seen(path, version)
         return ChangedFile(before, file)

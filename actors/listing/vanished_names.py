@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from actors.files import Vanished
 from actors.listing.event_look_up import EventLookUp
 from actors.listing.known_names import KnownNames
+from actors.names.questions import Asking, FindNames
 from state.tables.fingerprint import path_fingerprint
 
 _MOST_TIMES = 5
@@ -27,25 +30,33 @@ class VanishedNames:
         # Fingerprint of the name → its last version, and the number of times that this one vanished.
         self._times: dict[bytes, tuple[bytes, int]] = {}
 
-    def on_vanished(self, vanished: Vanished) -> None:
-        """A version was not there any more; nothing changes if another version was handed on since."""
-        if vanished.source != self._source:
+    def take(self, vanished: Sequence[Vanished]) -> Asking[None]:
+        """Versions were not there any more; nothing changes if another version was handed on since."""
+        own = [each for each in vanished if each.source == self._source]
+        if not own:
             return
-        key, version = path_fingerprint(self._source, vanished.path), vanished.version
-        if vanished.is_removed:
-            self._set_gone(vanished.path, key, version)
-            return
+        keys = [path_fingerprint(self._source, each.path) for each in own]
+        known = yield from FindNames(keys).asked()
+        for each, key, name in zip(own, keys, known, strict=True):
+            if each.is_removed:
+                self._set_gone(each, key, name.version)
+            else:
+                self._forget(each, key, name.version)
+
+    def _forget(self, vanished: Vanished, key: bytes, known: bytes | None) -> None:
+        version = vanished.version
         before, times = self._times.get(key, (version, 0))
         times = 1 if before != version else times + 1
         self._times[key] = version, times
-        if times < _MOST_TIMES and self._names.seen.forget(key, version):
+        if times < _MOST_TIMES and known == version:
+            self._names.seen.forget(key, version)
             self._names.digests.forget()
             self._names.missing.discard([key])
             self._looks.look_again(vanished.path)
 
-    def _set_gone(self, path: str, key: bytes, version: bytes) -> None:
+    def _set_gone(self, vanished: Vanished, key: bytes, known: bytes | None) -> None:
         """Its rows have left the views: the same version is read again when it is back."""
-        if self._names.seen.lookup([key]) == [version]:
+        if known == vanished.version:
             self._names.seen.set_gone([key])
             self._names.digests.forget()
-            self._looks.look_again(path)
+            self._looks.look_again(vanished.path)

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from actors.files import FileKey
-from actors.listing.seen_index import SeenIndex
-from actors.listing.seen_piece import SeenLoader, SeenPiece
+from actors.names.seen_index import SeenIndex
+from actors.names.seen_piece import SeenLoader, SeenPiece
 from state.store.store import StateStore
 from state.tables.fingerprint import path_fingerprint, path_fingerprints
 from state.tables.row_selection import Clue

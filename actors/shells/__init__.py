@@ -12,6 +12,7 @@ collaborators (pages of a listing, files, blocks, a queue of events, the root) a
     actor_shell.py        ActorShell                        edges, reports, staging; the flow's instructions
     exchange_shells.py    DispatcherShell, MergerShell
     list_shell.py         ListShell
+    name_shell.py         NameShell
     fetch_shell.py        FetchShell
     coordinator_shell.py  CoordinatorShell                  one attempt: commits, tags, watches
     actor_group.py        ActorGroup                        the actors of one attempt, connected

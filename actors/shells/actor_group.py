@@ -5,7 +5,7 @@ References belong to one attempt, so that nothing of an old attempt can write in
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
@@ -16,6 +16,8 @@ from actors.exchange.edge import Outlet
 from actors.fetching.versions_without_rows import VersionsWithoutRows
 from actors.files import FileKey
 from actors.listing.listing_state import NEVER_LISTED
+from actors.names.name_mapping import NameMapping
+from actors.names.seen_piece import SeenPiece
 from actors.protocol.barrier import Barrier
 from actors.protocol.vnode_mapping import VnodeMapping
 from actors.recovery.recovery import RecoveredState
@@ -24,6 +26,7 @@ from actors.shells.actor_shell import Receiver
 from actors.shells.exchange_shells import DispatcherShell, MergerShell, Sender
 from actors.shells.fetch_shell import FetchShell, FetchStart
 from actors.shells.list_shell import ListShell, ListStart
+from actors.shells.name_shell import NameShell
 from actors.shells.runtime import Actor, Runtime
 from actors.sources.discovery import Notifications
 from actors.sources.pipeline_definition import COORDINATOR, DISPATCHER, MERGER, PipelineDefinition, Topology
@@ -34,6 +37,8 @@ class ActorFactory(Protocol):
     """Makes and ends the actors of one attempt, which all report to one coordinator."""
 
     def make_list(self, name: str, edges: Sequence[str], start: ListStart) -> Actor[ListShell]: ...
+
+    def make_names(self, name: str, edges: Sequence[str]) -> Actor[NameShell]: ...
 
     def make_dispatcher(self, name: str, edges: Sequence[str], mapping: VnodeMapping) -> Actor[DispatcherShell]: ...
 
@@ -47,7 +52,7 @@ class ActorFactory(Protocol):
 
 
 class ActorGroup:
-    """List, dispatch, fetch and merge actors, connected.
+    """List, name, dispatch, fetch and merge actors, connected.
 
     Args:
         runtime: the world around the coordinator, which calls them.
@@ -92,9 +97,14 @@ class ActorGroup:
                     spent=spent.get(source.name, ()),
                     not_before=recovered.catalog.not_before[source.name],
                     listed=recovered.listed.get(source.name, NEVER_LISTED),
+                    name_actors=topology.names[source.name],
                 ),
             )
             for name, source in zip(topology.lists, definition.sources, strict=True)
+        }
+        self._names = {
+            source: {name: actors.make_names(name, [lister]) for name in topology.names[source]}
+            for lister, source in topology.lists.items()
         }
         self._dispatcher = actors.make_dispatcher(DISPATCHER, list(topology.lists), mapping)
         self._fetchers = {name: self._make_fetcher(name, mapping, recovered) for name in mapping.owners}
@@ -106,13 +116,14 @@ class ActorGroup:
     def actors(self) -> dict[str, Actor[Any]]:
         """Name → actor."""
         lists = dict(zip(self._list_names, self._lists.values(), strict=True))
-        return {**lists, DISPATCHER: self._dispatcher, **self._fetchers, MERGER: self.merger}
+        names = {name: actor for each in self._names.values() for name, actor in each.items()}
+        return {**lists, **names, DISPATCHER: self._dispatcher, **self._fetchers, MERGER: self.merger}
 
     async def connect(self, seen: SeenNames) -> None:
         """Opens all edges, from the end of the flow to its beginning; returns when every actor is up.
 
         Args:
-            seen: the names that were handed on, which the list actors get before.
+            seen: the names that were handed on, which the list actors, or the name actors, get before.
         """
         await self._hand_names(seen)
         call = self._runtime.call
@@ -120,6 +131,12 @@ class ActorGroup:
             call(self.merger, MergerShell.connect, {}),
             *(call(fetcher, FetchShell.connect, {MERGER: self.merger}) for fetcher in self._fetchers.values()),
             call(self._dispatcher, DispatcherShell.connect, self._fetchers),
+            *(
+                call(actor, NameShell.connect, {lister: self._lists[source]})
+                for lister, source in zip(self._list_names, self._lists, strict=True)
+                for actor in self._names[source].values()
+            ),
+            *(call(self._lists[source], ListShell.meet, names) for source, names in self._names.items() if names),
             *(call(lister, ListShell.connect, {DISPATCHER: self._dispatcher}) for lister in self._lists.values()),
         ]
         for each in calls:
@@ -198,14 +215,22 @@ class ActorGroup:
         self._runtime.tell(self._lists[source], ListShell.schema, False)
 
     async def _hand_names(self, seen: SeenNames) -> None:
-        """Gives the list actors the names of their sources: a piece is read while the one before is taken."""
-        pieces, taken = seen.pieces(), None
+        """Gives each actor the names that it keeps: a piece is read while the one before is taken."""
+        pieces, taken = seen.pieces(), list[Awaitable[None]]()
         while (piece := await self._runtime.in_thread(partial(next, pieces, None))) is not None:
-            if taken is not None:
-                await taken
-            taken = self._runtime.call(self._lists[piece.source], ListShell.take_seen, piece)
-        if taken is not None:
-            await taken
+            for each in taken:
+                await each
+            taken = self._hand_piece(piece)
+        for each in taken:
+            await each
+
+    def _hand_piece(self, piece: SeenPiece) -> list[Awaitable[None]]:
+        """Gives a piece to the list actor of its source, or to the name actors that own its vnodes."""
+        call, names = self._runtime.call, self._names[piece.source]
+        if not names:
+            return [call(self._lists[piece.source], ListShell.take_seen, piece)]
+        parts = NameMapping([*names]).split(piece)
+        return [call(names[owner], NameShell.take_seen, part) for owner, part in parts.items()]
 
     def _make_fetcher(
         self, name: str, mapping: VnodeMapping, recovered: RecoveredState | None = None

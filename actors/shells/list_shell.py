@@ -8,6 +8,7 @@ from datetime import datetime
 from functools import partial
 from typing import Protocol, assert_never
 
+from actors.exchange.edge import Outlet
 from actors.files import FileVersion
 from actors.listing.instructions import FindGone, ListInstruction, ReadPage, TellRemovals, WarnOf
 from actors.listing.list_executor import ListExecutor
@@ -16,7 +17,9 @@ from actors.listing.listing_state import ListedState, wait_for_listing_s
 from actors.listing.missing_files import GoneFound, find_gone
 from actors.listing.removal_guard import RemovalGuard
 from actors.listing.request_budget import RequestBudget
-from actors.listing.seen_piece import SeenLoader, SeenPiece
+from actors.names.name_messages import NameAnswer
+from actors.names.name_shards import NameShards, SendToNames
+from actors.names.seen_piece import SeenLoader, SeenPiece
 from actors.notifications.event_watch import EventWatch
 from actors.notifications.instructions import (
     DeleteMessages,
@@ -50,6 +53,7 @@ class ListStart:
         spent: see `RequestBudget`.
         not_before: files that were written earlier are left out; None for no limit.
         listed: the last listing, as the store knows it.
+        name_actors: the name actors that keep its names; none if the list actor keeps them.
     """
 
     source: SourceDefinition
@@ -58,6 +62,7 @@ class ListStart:
     spent: Sequence[int]
     not_before: datetime | None
     listed: ListedState
+    name_actors: tuple[str, ...] = ()
 
 
 class Pages(Protocol):
@@ -139,6 +144,7 @@ class ListShell(ActorShell[ListInstruction]):
         self._start, self._root, self._pages, self._events = start, open_root, pages, events
         self._must_settle = must_settle
         self._seen = SeenLoader()
+        self._name_actors: dict[str, tuple[Actor[Receiver], Outlet]] = {}
         self._claimed: Event | None = None
         self._has_warned = self._has_stopped = False
 
@@ -158,7 +164,7 @@ class ListShell(ActorShell[ListInstruction]):
             pace=ListingPace(
                 source.discovery.relist_s, RequestBudget(per_hour, start.spent, now_s), now_s + (wait_s or 0.0)
             ),
-            seen=self._seen.index(),
+            seen=NameShards(start.name_actors) if start.name_actors else self._seen.index(),
             schema_known=start.schema_known,
             sampled=start.sampled,
             must_settle=self._must_settle,
@@ -176,6 +182,12 @@ class ListShell(ActorShell[ListInstruction]):
     async def take_seen(self, piece: SeenPiece) -> None:
         """Takes names that were handed on before the last commit; all of them come before `connect`."""
         self._seen.add(piece)
+
+    async def meet(self, name_actors: Mapping[str, Actor[Receiver]]) -> None:
+        """Opens edges to and from the name actors."""
+        for name, actor in name_actors.items():
+            self._name_actors[name] = actor, Outlet(self.name)
+            self._inlet.add(name)
 
     async def connect(self, receivers: Mapping[str, Actor[Receiver]]) -> None:
         """Opens the edges out; the list step begins with the names that have come."""
@@ -200,6 +212,8 @@ class ListShell(ActorShell[ListInstruction]):
     # -- the executor ---------------------------------------------------------------------------------------------
 
     def on_message(self, edge: str, message: Message) -> list[ListInstruction]:
+        if isinstance(message, NameAnswer):
+            return self._executor.on_names(edge, message)
         if not isinstance(message, Barrier):
             raise ProtocolError(f"{self.name}: {type(message).__name__} does not pass here")
         return self._executor.on_barrier(message, self.now_s())
@@ -219,6 +233,9 @@ class ListShell(ActorShell[ListInstruction]):
 
     def perform(self, instruction: ListInstruction) -> None:
         match instruction:
+            case SendToNames():
+                receiver, outlet = self._name_actors[instruction.to]
+                self._runtime.tell(receiver, Receiver.receive, outlet.send(instruction.message))
             case ReadPage():
                 self.beside(self._read_page, instruction)
             case FindGone():

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from actors.settings import require_positive
 from state.errors import SettingsError
+from state.vnode import VNODES
 
 _LONGEST_VISIBILITY_S = 43_200
 
@@ -23,16 +24,20 @@ class Listing:
         max_requests_per_hour: the limit of LIST requests; the interval grows to stay below it.
         modified_after: the earliest modification time of an object that is read; a time without a zone is UTC.
         include_existing: True to read also objects that were written before the first run with this source.
+        name_actors: the number of actors that keep the names that were read, each a share of them, at most 256; with 1
+            the list actor keeps them.  Each run may have another number.
     """
 
     interval_s: float = 10.0
     max_requests_per_hour: int = 3_600
     modified_after: datetime | None = None
     include_existing: bool = True
+    name_actors: int = 1
 
     def __post_init__(self) -> None:
         require_positive(self, "interval_s", "max_requests_per_hour")
         _require_zone(self)
+        _require_name_actors(self)
 
     @property
     def relist_s(self) -> float:
@@ -68,6 +73,8 @@ class Notifications:
         pollers: the number of concurrent requests that wait for messages.
         modified_after: the earliest modification time of an object that is read; a time without a zone is UTC.
         include_existing: True to read also objects that were written before the first run with this source.
+        name_actors: the number of actors that keep the names that were read, each a share of them, at most 256; with 1
+            the list actor keeps them.  Each run may have another number.
     """
 
     queue_url: str
@@ -79,6 +86,7 @@ class Notifications:
     pollers: int = 2
     modified_after: datetime | None = None
     include_existing: bool = True
+    name_actors: int = 1
 
     def __post_init__(self) -> None:
         require_positive(self, "relist_interval_s", "max_requests_per_hour", "visibility_s", "pollers")
@@ -101,6 +109,7 @@ class Notifications:
                 "order is not used here; create a standard queue"
             )
         _require_zone(self)
+        _require_name_actors(self)
 
     @property
     def relist_s(self) -> float:
@@ -122,6 +131,14 @@ Discovery = Listing | Notifications
 def _require_zone(discovery: Discovery) -> None:
     if discovery.modified_after is not None and discovery.modified_after.tzinfo is None:
         object.__setattr__(discovery, "modified_after", discovery.modified_after.replace(tzinfo=UTC))
+
+
+def _require_name_actors(discovery: Discovery) -> None:
+    count = discovery.name_actors
+    if type(count) is not int or not 1 <= count <= VNODES:
+        raise SettingsError(
+            f"{type(discovery).__name__}(name_actors={count!r}): give a whole number from 1 to {VNODES}"
+        )
 
 
 def _not_before(discovery: Discovery, declared_at: datetime | None) -> datetime | None:

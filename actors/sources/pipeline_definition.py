@@ -65,18 +65,31 @@ class Topology:
     Args:
         definition: the pipeline.
         fetchers: the names of the fetch actors at the start.
+
+    Attributes:
+        lists: list actor → its source.
+        names: source → the name actors that keep its names; none if its list actor keeps them.
+        fetchers: the fetch actors at the start.
     """
 
     def __init__(self, definition: PipelineDefinition, fetchers: Sequence[str]) -> None:
         self.lists = {f"list-{source.name}": source.name for source in definition.sources}
+        self.names = {source.name: name_actors(source) for source in definition.sources}
         self.fetchers = tuple(fetchers)
 
     @property
     def actors(self) -> tuple[str, ...]:
         """The actors that a barrier passes, in its order."""
-        return (*self.lists, DISPATCHER, *self.fetchers, MERGER)
+        names = (name for each in self.names.values() for name in each)
+        return (*self.lists, *names, DISPATCHER, *self.fetchers, MERGER)
 
     @property
     def collectors(self) -> tuple[str, ...]:
         """The actors that collect epochs, and the materializer."""
         return (*self.actors, MATERIALIZER)
+
+
+def name_actors(source: SourceDefinition) -> tuple[str, ...]:
+    """Names of the name actors of a source; none if its list actor keeps its names."""
+    count = source.discovery.name_actors
+    return tuple(f"names-{source.name}-{number}" for number in range(count)) if count > 1 else ()

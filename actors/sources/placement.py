@@ -58,27 +58,34 @@ class PlacementSettings:
 
     Args:
         fetch: the resources of each fetch actor; fetch actors are spread over the nodes.
+        names: the resources of each name actor, see `Listing`; name actors are spread over the nodes.
         control: the resources of the coordinator and of each list, dispatcher and merger actor.  They compute little
             and stand on the driver's node if they fit there: a run does not outlive that node in any case.
     """
 
     fetch: ActorResources = field(default_factory=ActorResources)
+    names: ActorResources = field(default_factory=ActorResources)
     control: ActorResources = field(default_factory=ActorResources)
 
 
 def without_room(
-    placement: PlacementSettings, *, fetchers: int, controls: int, nodes: Iterable[Mapping[str, float]]
+    placement: PlacementSettings, *, fetchers: int, names: int, controls: int, nodes: Iterable[Mapping[str, float]]
 ) -> str:
     """A text about the actors that do not fit into the cluster; empty if all fit.
 
     Args:
         placement: the resources of the actors.
         fetchers: the number of fetch actors.
+        names: the number of name actors.
         controls: the number of all other actors.
         nodes: the resources of each living node, by Ray's names.
     """
     there = list(nodes)
-    wanted = (("fetch", placement.fetch, fetchers), ("control", placement.control, controls))
+    wanted = (
+        ("fetch", placement.fetch, fetchers),
+        ("name", placement.names, names),
+        ("control", placement.control, controls),
+    )
     short = [
         f"{count} {kind} actors request {asked} each, and the {len(there)} nodes have room for {int(room)}"
         for kind, asked, count in wanted

@@ -17,7 +17,7 @@ from actors.files import FileKey, FileVersion
 from actors.listing.list_executor import ListExecutor
 from actors.listing.listing_pace import ListingPace
 from actors.listing.request_budget import RequestBudget
-from actors.listing.seen_index import SeenIndex
+from actors.names.seen_index import SeenIndex
 from actors.objects.listing_page import ListingPage
 from actors.protocol.barrier import Barrier, BarrierKind, Mutation
 from actors.protocol.instructions import Collect, Instruction, Send

@@ -224,7 +224,7 @@ MUTANTS = (
     Mutant(
         "what has vanished is not read when it is back",
         "actors/listing/vanished_names.py",
-        (("        if vanished.source != self._source:\n", "        if True:\n"),),
+        (("        if not own:\n", "        if True:\n"),),
     ),
     Mutant(
         "nobody looks for what a listing does not show",
@@ -244,7 +244,7 @@ MUTANTS = (
     ),
     Mutant(
         "a name that is back counts as absent",
-        "actors/listing/seen_index.py",
+        "actors/names/seen_index.py",
         (("        self._flags[stored] = _SHOWN\n", "        pass\n"),),
     ),
     Mutant(
@@ -582,5 +582,61 @@ MUTANTS = (
                 "        for name in changed[:0]:\n            self._restart(",
             ),
         ),
+    ),
+    Mutant(
+        "the answer of one name actor is taken for that of another",
+        "actors/names/name_shards.py",
+        (
+            (
+                "[(rows, answers[owner]) for owner, rows in asked.items()]",
+                "[(rows, answer) for rows, answer in zip(asked.values(), answers.values(), strict=True)]",
+            ),
+        ),
+        among="scenario.name_actors > 1",
+    ),
+    Mutant(
+        "a mark is complete before all parts of a page are answered",
+        "actors/names/name_shards.py",
+        (
+            (
+                "        if owner not in self._asked or owner in self._answers:\n",
+                "        self._late = getattr(self, '_late', {})\n"
+                "        if self._late.get(owner):\n"
+                "            self._late[owner] -= 1\n"
+                "            return\n"
+                "        if owner not in self._asked or owner in self._answers:\n",
+            ),
+            ("len(self._answers) == len(self._asked)", "bool(self._answers) or not self._asked"),
+            (
+                "        return question.joined([(rows, answers[owner]) for owner, rows in asked.items()])\n",
+                "        from actors.names.questions import Shown, ShowNames\n"
+                "        for owner, rows in asked.items():\n"
+                "            if owner not in answers:\n"
+                "                self._late[owner] = self._late.get(owner, 0) + 1\n"
+                "                part = question.part(rows, len(self.owners))\n"
+                "                known = Shown(np.ones(len(rows), np.uint8))\n"
+                "                is_page = isinstance(question, ShowNames)\n"
+                "                answers[owner] = known if is_page else part.answer(SeenIndex())\n"
+                "        return question.joined([(rows, answers[owner]) for owner, rows in asked.items()])\n",
+            ),
+        ),
+        among="scenario.name_actors > 1",
+    ),
+    Mutant(
+        "the names of one name actor are not recovered",
+        "actors/shells/actor_group.py",
+        (("for owner, part in parts.items()]", "for owner, part in parts.items() if owner != [*names][-1]]"),),
+        among="scenario.name_actors > 1",
+    ),
+    Mutant(
+        "a name is put into the shard of another",
+        "actors/names/name_shards.py",
+        (
+            (
+                "self._changes[self._mapping.owner_of(key)].append(change)",
+                "self._changes[self.owners[0]].append(change)",
+            ),
+        ),
+        among="scenario.name_actors > 1",
     ),
 )

@@ -39,11 +39,13 @@ LATE_VIEWS = {
 
 SCHEMA = "user bigint, amount double, note string"
 FORMATS = {"orders": "parquet", "clicks": "csv", "visits": "json"}
+SHARDED = "clicks"
+"""The source whose names are in shards, in a job that does not end."""
 STORED = ("orders", "visits")
 """The sources that are materialized."""
 
 
-def pipeline(root: str, url: str, options: dict[str, Any]) -> sw.Pipeline:
+def pipeline(root: str, url: str, options: dict[str, Any], name_actors: int = 1) -> sw.Pipeline:
     made = sw.Pipeline(
         "killed",
         root,
@@ -62,7 +64,7 @@ def pipeline(root: str, url: str, options: dict[str, Any]) -> sw.Pipeline:
             f"{url}/{source}",
             format=kind,
             schema=schema,
-            discovery=sw.Listing(interval_s=0.5),
+            discovery=sw.Listing(interval_s=0.5, name_actors=name_actors if source == SHARDED else 1),
             materialize=source in STORED,
         )
     for name in ("by_user", "large", "everything"):
@@ -92,8 +94,9 @@ def change_views(run: sw.Run, chance: random.Random) -> NoReturn:
 
 
 if __name__ == "__main__":
-    made = pipeline(sys.argv[1], sys.argv[2], json.loads(os.environ["STORAGE_OPTIONS"]))
     how = sys.argv[3:]
+    shards = 2 if how == ["for ever"] else 1
+    made = pipeline(sys.argv[1], sys.argv[2], json.loads(os.environ["STORAGE_OPTIONS"]), shards)
     if how[:1] == ["changing"]:
         with made.start() as started:
             change_views(started, random.Random(how[1]))

@@ -19,6 +19,7 @@ def _actor(shell: str) -> _Sign:
 
 _SIGNS: Final[dict[str, _Sign]] = {
     "list": _actor("ListActor"),
+    "names": _actor("NameActor"),
     "dispatcher": _actor("DispatcherActor"),
     "fetch": _actor("FetchActor"),
     "merger": _actor("MergerActor"),

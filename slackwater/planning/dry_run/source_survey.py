@@ -16,7 +16,7 @@ from actors.file_errors import ObjectChanged, ObjectVanished, UnreadableFile
 from actors.files import FileVersion
 from actors.formats.options import Parquet
 from actors.formats.parquet.parquet_reader import ParquetReader
-from actors.listing.seen_index import SeenIndex, Sight
+from actors.names.seen_index import SeenIndex, Sight
 from actors.objects.listing_page import microseconds_of, time_of
 from actors.objects.object_store import ObjectStore
 from actors.recovery.committed_files import CommittedFiles

@@ -280,7 +280,11 @@ def _retention(scenario: Scenario) -> RetentionSettings:
 
 def _discovery(scenario: Scenario, source: str) -> Listing | Notifications:
     if not scenario.notifications:
-        return Listing(interval_s=scenario.listing_s)
+        return Listing(interval_s=scenario.listing_s, name_actors=scenario.name_actors)
     return Notifications(
-        queue_url=queue_url(source), relist_interval_s=scenario.listing_s, visibility_s=VISIBILITY_S, pollers=POLLERS
+        queue_url=queue_url(source),
+        relist_interval_s=scenario.listing_s,
+        visibility_s=VISIBILITY_S,
+        pollers=POLLERS,
+        name_actors=scenario.name_actors,
     )

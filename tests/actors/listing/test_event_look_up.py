@@ -10,7 +10,7 @@ from actors.listing.instructions import FindGone, ListInstruction, ReadPage, Tel
 from actors.listing.list_executor import ListExecutor
 from actors.listing.missing_files import GoneFound
 from actors.listing.removal_guard import RemovalGuard
-from actors.listing.seen_index import SeenIndex
+from actors.names.seen_index import SeenIndex
 from actors.notifications.event_feed import EventFeed
 from actors.notifications.event_watch import EventWatch
 from actors.notifications.instructions import DeleteMessages, ExtendMessages, LookAt, Receive, ReleaseMessages

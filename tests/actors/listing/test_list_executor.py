@@ -13,7 +13,7 @@ from actors.listing.listing_state import ListedState
 from actors.listing.missing_files import GoneFound
 from actors.listing.removal_guard import RemovalGuard
 from actors.listing.request_budget import RequestBudget
-from actors.listing.seen_index import SeenIndex
+from actors.names.seen_index import SeenIndex
 from actors.objects.listing_page import microseconds_of
 from actors.objects.page_reader import SIDE_BY_SIDE
 from actors.protocol.barrier import AllowRemovals, Pause, Resume
@@ -452,8 +452,8 @@ def test_a_name_that_is_listed_and_never_there_is_not_read_for_ever() -> None:
 def test_two_names_with_one_fingerprint_end_the_run() -> None:
     executor = lister(seen=SeenIndex([key("b")], [file("a").version]))
     executor.on_barrier(INITIAL, 0.0)
-    # As if `a` had been handed on, and `b` had its fingerprint.
-    executor._names.seen.show([key("b")], [file("a").version])
+    # As if `a` had been handed on and listed, and `b` had its fingerprint.
+    assert not of(Fail, executor.on_page(page("b"), 0.0))
     (fail,) = of(Fail, executor.on_page(page("b", etag="2"), 0.0))
     assert "source s: b was listed twice in two versions, or has the fingerprint of another name" in str(fail.error)
 

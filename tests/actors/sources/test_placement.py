@@ -30,19 +30,25 @@ def test_what_no_node_can_have_is_refused_by_name(options: dict[str, Any], named
 
 
 def test_actors_that_ask_for_nothing_have_room_everywhere() -> None:
-    assert without_room(PlacementSettings(), fetchers=256, controls=9, nodes=_NODES) == ""
+    assert without_room(PlacementSettings(), fetchers=256, names=0, controls=9, nodes=_NODES) == ""
 
 
 def test_each_fetch_actor_takes_its_share_of_one_node() -> None:
     placement = PlacementSettings(fetch=ActorResources(num_cpus=1.5))
-    assert without_room(placement, fetchers=3, controls=4, nodes=_NODES) == ""
-    said = without_room(placement, fetchers=4, controls=4, nodes=_NODES)
+    assert without_room(placement, fetchers=3, names=0, controls=4, nodes=_NODES) == ""
+    said = without_room(placement, fetchers=4, names=0, controls=4, nodes=_NODES)
     assert said == "4 fetch actors request CPU 1.5 each, and the 2 nodes have room for 3"
+
+
+def test_name_actors_that_do_not_fit_are_counted() -> None:
+    placement = PlacementSettings(names=ActorResources(resources={"memory_rich": 1}))
+    said = without_room(placement, fetchers=2, names=3, controls=4, nodes=_NODES)
+    assert said == "3 name actors request memory_rich 1 each, and the 2 nodes have room for 0"
 
 
 def test_a_custom_resource_that_no_node_has_is_named() -> None:
     placement = PlacementSettings(control=ActorResources(resources={"stabel": 0.1}))
-    said = without_room(placement, fetchers=2, controls=4, nodes=_NODES)
+    said = without_room(placement, fetchers=2, names=0, controls=4, nodes=_NODES)
     assert "4 control actors request stabel 0.1 each" in said and "room for 0" in said
 
 

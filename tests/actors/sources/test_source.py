@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import slackwater as sw
+from actors.sources.pipeline_definition import Topology, name_actors
 from actors.sources.source import FilePolicy
 
 
@@ -32,3 +33,23 @@ def test_limits_of_removals_are_refused_where_nothing_is_removed(tmp_path: Path,
     pipeline.source("s", tmp_path, format="csv", on_change="replace", materialize=True, **limit)  # type: ignore[arg-type]
     policy = pipeline.sources["s"].policy
     assert {name: getattr(policy, name) for name in limit} == limit
+
+
+def test_another_number_of_name_actors_is_the_same_source(tmp_path: Path) -> None:
+    pipeline = sw.Pipeline("p", tmp_path / "root")
+    for number in (1, 3):
+        pipeline.source(f"s{number}", tmp_path, format="csv", discovery=sw.Listing(name_actors=number))
+    one, three = pipeline.sources.values()
+    assert one.to_json() == three.to_json()
+    assert name_actors(one) == ()
+    assert name_actors(three) == ("names-s3-0", "names-s3-1", "names-s3-2")
+
+
+def test_barriers_pass_the_name_actors_of_every_source(tmp_path: Path) -> None:
+    pipeline = sw.Pipeline("p", tmp_path / "root")
+    pipeline.source("a", tmp_path, format="csv", discovery=sw.Listing(name_actors=2))
+    pipeline.source("b", tmp_path, format="csv")
+    pipeline.view("v", "SELECT * FROM a")
+    topology = Topology(pipeline._definition(), ["fetch-0"])
+    assert topology.names == {"a": ("names-a-0", "names-a-1"), "b": ()}
+    assert topology.actors == ("list-a", "list-b", "names-a-0", "names-a-1", "dispatcher", "fetch-0", "merger")

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import slackwater as sw
-from actors.listing.seen_index import SeenIndex
+from actors.names.seen_index import SeenIndex
 from actors.objects.object_store import ObjectStore
 from actors.reading.source_reader import SourceReader
 from actors.recovery.committed_files import CommittedFiles

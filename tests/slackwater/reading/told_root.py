@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from actors.listing.epoch_writer import EpochWriter
-from actors.listing.seen_index import SeenIndex
+from actors.names.seen_index import SeenIndex
 from actors.notifications.event_feed import PoisonMessage
 from actors.notifications.message_tracker import QueueMessage
 from actors.objects.listing_page import SkippedName

@@ -11,6 +11,7 @@ from actors.shells.coordinator_shell import CoordinatorShell
 from actors.shells.exchange_shells import DispatcherShell, MergerShell, Sender
 from actors.shells.fetch_shell import FetchShell, FetchStart
 from actors.shells.list_shell import ListShell, ListStart
+from actors.shells.name_shell import NameShell
 from actors.shells.runtime import Actor
 from actors.sources.pipeline_definition import COORDINATOR
 from slackwater.testing.simulation.hosting.listing import SimulatedEvents, SimulatedPages
@@ -64,6 +65,11 @@ class SimulatedActors:
             events=None if queue is None else SimulatedEvents(source, queue, self._world, actor.runtime),
             must_settle=self._world.must_settle,
         )
+        return actor
+
+    def make_names(self, name: str, edges: Sequence[str]) -> Actor[NameShell]:
+        actor: SimulatedActor[NameShell] = self._actor(name)
+        actor.shell = NameShell(name=name, edges=edges, coordinator=self.coordinator, runtime=actor.runtime)
         return actor
 
     def make_dispatcher(self, name: str, edges: Sequence[str], mapping: VnodeMapping) -> Actor[DispatcherShell]:

@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from random import Random  # noqa: TID251 - as an argument
 
 _PATHS = "abcdef"
-_RESCALED, _BACKFILLED, _DYING, _HIDDEN = 0.35, 0.5, 0.06, 0.25
+_RESCALED, _BACKFILLED, _DYING, _HIDDEN, _SHARDED = 0.35, 0.5, 0.06, 0.25, 0.4
 _STAGED, _LATE, _LATE_S = 0.15, 0.25, 8 * 86_400
 _FULL = 0.5
 _ON_LANCE, _ON_LANCE_WITH_UPKEEP = 0.007, 0.03
@@ -92,6 +92,8 @@ class RandomStory:
     def scenario(self) -> Scenario:
         """A pipeline, a few files, and up to three misfortunes; a few of them on Lance, too."""
         scenario = self._scenario()
+        if self._random.random() < _SHARDED:
+            scenario = self._sharded(scenario)
         # Last of all: what comes before is the same with it and without.
         if self._random.random() < _STAGED:
             scenario = replace(scenario, stages_deltas=True)
@@ -290,6 +292,19 @@ class RandomStory:
             at = self._random.randint(first, len(steps))
             steps[at:at] = [AT(self._random.choice(("after stage", "before view", "before commit")), CLOCK(_LATE_S))]
         return replace(scenario, story=tuple(steps))
+
+    def _sharded(self, scenario: Scenario) -> Scenario:
+        """The same with two to four name actors, which may die."""
+        random, steps = self._random, list(scenario.story)
+        count = random.choice((2, 2, 3, 4))
+        first = steps.index(START) + 1 if START in steps else 0
+        for _ in range(0 if self._killers else random.choice((0, 1, 1, 2))):
+            name = f"names-{random.choice(self._sources)}-{random.randrange(count)}"
+            death = random.choice((CRASH(name), AT(f"{name} collects", CRASH(name))))
+            at = random.randint(first, len(steps))
+            steps[at:at] = [*self._wait(), death, *self._wait()]
+        slow = f"names-{self._sources[0]}-0" if random.random() < 0.1 else scenario.slow
+        return replace(scenario, story=tuple(steps), name_actors=count, slow=slow)
 
     def _hidden(self, scenario: Scenario) -> Scenario:
         """The same with listings that lack files which are there, and with removals that pause more often.

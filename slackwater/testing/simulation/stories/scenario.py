@@ -43,6 +43,7 @@ class Scenario:
         order: in which the files of every source are read; None for none.
         notifications: whether queues of events tell of files, too.
         loses_events: whether some events never come.
+        name_actors: how many name actors each source has; with 1 its list actor keeps the names.
         patience_s: seconds for which a rescaling waits for what is being read.
         stages_deltas: whether every delta is staged, as large ones are.
         on_lance: whether production's store on Lance gets each commit, too, and is compared.
@@ -73,6 +74,7 @@ class Scenario:
     order: ReadingOrder | None = None
     notifications: bool = False
     loses_events: bool = False
+    name_actors: int = 1
     patience_s: float = 10.0
     stages_deltas: bool = False
     on_lance: bool = False

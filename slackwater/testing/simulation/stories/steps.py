@@ -129,7 +129,9 @@ def hide(*paths: str, listings: int = 1) -> Step:
 
 
 def CRASH(actor: str) -> Step:
-    """An actor dies: `list-s`, `dispatcher`, `fetch-0`, `merger`, `coordinator`, or `materializer` for Spark."""
+    """An actor dies: `list-s`, `names-s-0`, `dispatcher`, `fetch-0`, `merger`, `coordinator`, or `materializer` for
+    Spark.
+    """
 
     def begin(world: World) -> None:
         process = _running(world)

@@ -9,7 +9,7 @@ import tracemalloc
 import numpy as np
 import pyarrow as pa
 
-from actors.listing.seen_piece import SeenLoader, SeenPiece
+from actors.names.seen_piece import SeenLoader, SeenPiece
 
 
 def piece(rows: dict[bytes, bytes]) -> SeenPiece:

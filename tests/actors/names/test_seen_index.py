@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from actors.listing import seen_index
-from actors.listing.seen_index import SeenIndex, Sight
+from actors.names import seen_index
+from actors.names.seen_index import SeenIndex, Sight
 
 
 def test_says_what_a_dictionary_says_through_merges(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from actors.listing.seen_index import SeenIndex, Words, words_of
+from actors.names.seen_index import SeenIndex, Words, words_of
 from state.errors import ProtocolError
 
 
@@ -48,6 +49,10 @@ class SeenPiece:
     ) -> SeenPiece:
         """Versions that are not there; see the class."""
         return cls(source, words_of(b"".join(keys)).reshape(-1, 2), words_of(b"".join(versions)), now)
+
+    def part(self, rows: npt.NDArray[np.int64]) -> SeenPiece:
+        """The piece of these rows only; the rows ascend."""
+        return replace(self, keys=self.keys[rows], versions=self.versions[rows])
 
 
 class SeenLoader:
