@@ -7,6 +7,7 @@ carries out the commands that need no run.
     operations.py   the commands that a run carries out by a call; each is one class with its arguments and answer
     ask.py          sends a command, and waits for the answer
     maintenance.py  work on a root as its owner, without a run
+    named_files.py  the files that a user names
     retry.py        the quarantined files that may be read again
 
 Invariants:

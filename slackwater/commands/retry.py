@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -10,12 +10,11 @@ import pyarrow.compute as pc
 
 from actors.fetching.file_progress import FileProgress
 from actors.files import FileVersion, RetriedFile
-from actors.sources.path_filter import PathFilter
+from slackwater.commands.named_files import NamedFiles
 from slackwater.reading.tables.file_table import source_url
 from state.clock import Clock
 from state.epoch import next_epoch
 from state.errors import NotFoundError
-from state.location import Location
 from state.store.store import StateStore
 from state.tables.catalog import Catalog
 from state.tables.delta import DeltaBuilder
@@ -33,8 +32,7 @@ def quarantined_files(store: StateStore, source: str | None = None, file: str | 
     Args:
         store: a handle on the store.
         source: only files of this source.
-        file: only files with this name: a whole URL, an absolute path, or a glob over the paths below a source, as in
-            the pattern of a source; an exact path matches its file, also if it has characters of a glob.
+        file: only files with this name, see `NamedFiles`.
 
     Raises:
         NotFoundError: there is no such source, or no such quarantined file.
@@ -46,8 +44,8 @@ def quarantined_files(store: StateStore, source: str | None = None, file: str | 
     quarantined = [row for row in found if source in (None, row["source"])]
     if file is not None:
         urls = {name: source_url(each.definition) for name, each in sources.items()}
-        is_named = naming(file, urls)
-        quarantined = [row for row in quarantined if is_named(row)]
+        named = NamedFiles(file, urls)
+        quarantined = [row for row in quarantined if named.has(row["source"], row["path"])]
         if not quarantined:
             raise NotFoundError(
                 f"no file {file} is quarantined{f' in source {source}' if source else ''}; `files --status "
@@ -91,20 +89,6 @@ def requeue(store: StateStore, clock: Clock, source: str | None = None, file: st
             seconds=EpochSeconds(),
         )
     return len(files)
-
-
-def naming(file: str, urls: Mapping[str, str]) -> Callable[[Mapping[str, Any]], bool]:
-    """A test whether a row, by its source and its path, has a name; see `quarantined_files`.
-
-    Args:
-        file: the name, as there.
-        urls: the URLs of the sources.
-    """
-    if "://" in file or file.startswith("/"):
-        url = Location(file).url
-        return lambda row: f"{urls.get(row['source'])}/{row['path']}" == url
-    glob = PathFilter(file)
-    return lambda row: row["path"] == file or glob.accepts(row["path"])
 
 
 def _paths(files: pa.Table) -> set[tuple[str, str]]:

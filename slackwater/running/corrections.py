@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 from actors.files import FileVersion, ForgottenFile, PathKey
 from actors.protocol.barrier import Forget, Mutation, Reread
 from actors.sources.source import SourceDefinition
-from slackwater.commands.retry import naming
+from slackwater.commands.named_files import NamedFiles
 from slackwater.running.requests import RunRequests
 from state.errors import CommandRefusedError, NotFoundError
 from state.store.root import Root
@@ -81,15 +81,8 @@ class Corrections:
                 f"the running pipeline has no source {source!r}; its sources are: {', '.join(self._sources)}"
             )
         store = self._root.open(read_only=True)
-        is_named = naming(file, {name: each.location.url for name, each in self._sources.items()})
-        found: set[PathKey] = set()
-        for table in ("ledger", "queue"):
-            for part in store.slices(table, fields=["source", "path"]):
-                found |= {
-                    (row["source"], row["path"])
-                    for row in part.select(["source", "path"]).to_pylist()
-                    if row["source"] in ((source,) if source else self._sources) and is_named(row)
-                }
+        urls = {name: each.location.url for name, each in self._sources.items() if source in (None, name)}
+        found = NamedFiles(file, urls).listed(store)
         if not found:
             raise NotFoundError(
                 f"no file {file} was listed{f' in source {source}' if source else ''}; `files` shows all listed files"
