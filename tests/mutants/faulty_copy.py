@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.mutants.mutants import Mutant
+from tests.mutants.mutant import Mutant
 from tests.repository import REPOSITORY
 
 _PACKAGES = ("state", "actors", "spark_bridge", "slackwater")

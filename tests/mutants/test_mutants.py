@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.mutants.faulty_copy import seeds_to_find
-from tests.mutants.mutants import MUTANTS, Mutant
+from tests.mutants.mutant import Mutant
+from tests.mutants.mutants import MUTANTS
 from tests.repository import REPOSITORY
 
 SEEDS = 5_000

@@ -1,0 +1,253 @@
+"""Deliberate faults in the outer half: commands and their loop, views that come and go, pauses, tags, corrections."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Mutant
+
+_ASKS = "'ASK(' in repr(scenario)"
+_RETRIES = "'ASK(RetryCommand' in repr(scenario)"
+_FORGETS = "'ASK(ForgetCommand' in repr(scenario)"
+_REREADS = "'ASK(ReingestCommand' in repr(scenario)"
+_PAUSES = "'ASK(Pause' in repr(scenario)"
+_STOPS = "'ASK(StopCommand' in repr(scenario)"
+_TAGS = "'TAG(' in repr(scenario)"
+_VIEWS = "'_VIEW(' in repr(scenario)"
+_PINS = "'PIN(' in repr(scenario)"
+_FAILS = "scenario.on_change == 'fail'"
+
+OUTER_MUTANTS = (
+    Mutant(
+        "a run carries out the commands for the run before",
+        "slackwater/running/command_loop.py",
+        (("if pending.run != self._ownership.run_id:", "if False:"),),
+        among=_ASKS,
+    ),
+    Mutant(
+        "an answer comes before the commit",
+        "slackwater/running/requests.py",
+        (
+            (
+                "            number = self._request(mutation)\n        return self._await_request(attempt, number)",
+                "            number = self._request(mutation)\n        return number > 0",
+            ),
+        ),
+        among=_RETRIES,
+    ),
+    Mutant(
+        "an answer comes with the request before",
+        "slackwater/running/requests.py",
+        (("attempt.state.requests_over >= number)", "attempt.state.requests_over >= number - 1)"),),
+        among=_ASKS,
+    ),
+    Mutant(
+        "a pause is answered before it is in force",
+        "slackwater/running/requests.py",
+        (
+            (
+                "return attempt is not None and self._await_request(attempt, number)",
+                "return attempt is not None",
+            ),
+        ),
+        among=_PAUSES,
+        start=280,
+    ),
+    Mutant(
+        "a stop is not carried over to the next attempt",
+        "slackwater/running/requests.py",
+        (
+            (
+                "            if self.stopping:\n                self._request(Stop())",
+                "            if False:\n                pass",
+            ),
+        ),
+    ),
+    Mutant(
+        "a correction that its attempt did not carry out is given up",
+        "slackwater/running/corrections.py",
+        (
+            (
+                "            while not self._requests.carry_out(self._requests.running_attempt(), mutation):\n"
+                "                pass\n",
+                "            self._requests.carry_out(self._requests.running_attempt(), mutation)\n",
+            ),
+        ),
+        among=f"{_FORGETS} or {_REREADS}",
+    ),
+    Mutant(
+        "a retry that its attempt did not carry out is given up",
+        "slackwater/running/requests.py",
+        (
+            (
+                "                if self.carry_out(attempt, Retry(tuple(files))):\n",
+                "                if [self.carry_out(attempt, Retry(tuple(files)))]:\n",
+            ),
+        ),
+        among=_RETRIES,
+    ),
+    Mutant(
+        "a stop is answered before the run is over",
+        "slackwater/running/commanded_run.py",
+        (("        self._requests.wait_over()\n", ""),),
+        among=_STOPS,
+    ),
+    Mutant(
+        "a dropped view is forgotten with its attempt",
+        "slackwater/running/declared_views.py",
+        (("        self.dropped = {**self.dropped, name: attempt.state.epoch}\n", ""),),
+        among=_VIEWS,
+    ),
+    Mutant(
+        "the next attempt declares a dropped view again",
+        "slackwater/running/declared_views.py",
+        (
+            (
+                "        self.definitions = {each: view for each, view in self.definitions.items() if each != name}\n",
+                "",
+            ),
+        ),
+        among=_VIEWS,
+    ),
+    Mutant(
+        "an added view is forgotten with its attempt",
+        "slackwater/running/declared_views.py",
+        (("        self.definitions = {**self.definitions, view.name: view}\n", ""),),
+        among=_VIEWS,
+    ),
+    Mutant(
+        "a change of views that an attempt did not carry out is given up",
+        "slackwater/running/declared_views.py",
+        (("                self._requests.wait_end_of(attempt)\n", "                return None\n"),),
+        among=_VIEWS,
+    ),
+    Mutant(
+        "the next attempt does not drop what the last one did not",
+        "slackwater/running/materializer_loop.py",
+        (("            for name in self._dropped:\n", "            for name in self._dropped[:0]:\n"),),
+        among=_VIEWS,
+    ),
+    Mutant(
+        "a view that is dropped and added again continues",
+        "slackwater/running/materializer_loop.py",
+        (("            self._known.pop(each, None)\n", "            pass\n"),),
+        among=_VIEWS,
+        start=410,
+    ),
+    Mutant(
+        "a retried file stays in the ledger",
+        "actors/fetching/file_versions.py",
+        (("                self.state.delete_ledger(progress)\n", ""),),
+        among=_RETRIES,
+    ),
+    Mutant(
+        "a retried file is read from its first row",
+        "actors/fetching/file_progress.py",
+        (("            row_offset=retried.rows_read,\n", ""),),
+        among=_RETRIES,
+    ),
+    Mutant(
+        "a retry is counted as over one epoch early",
+        "actors/coordination/requests.py",
+        (
+            (
+                "epoch, num_files = barrier.epoch.curr, len(mutation.files)",
+                "num_files = len(mutation.files)",
+            ),
+        ),
+        among=f"{_RETRIES} or {_REREADS}",
+    ),
+    Mutant(
+        "a forget is counted as over one epoch early",
+        "actors/coordination/requests.py",
+        (("            case Forget():\n                epoch = barrier.epoch.curr\n", ""),),
+        among=_FORGETS,
+    ),
+    Mutant(
+        "a forgotten file keeps its bad records",
+        "actors/coordination/ledger_corrections.py",
+        (('        if each.outcome == "forgotten" or (row', "        if (row"),),
+        among=_FORGETS,
+        start=440,
+    ),
+    Mutant(
+        "a new tag takes the others away",
+        "state/upkeep/tags.py",
+        (("store.amend(tags={**tags, name: epoch})", "store.amend(tags={name: epoch})"),),
+        among=_TAGS,
+        start=290,
+    ),
+    Mutant(
+        "a forgotten file keeps its place in the ledger",
+        "actors/fetching/file_versions.py",
+        (('            self.state.corrected.append(CorrectedFile(*path, None, "forgotten"))\n', ""),),
+        among=_FORGETS,
+    ),
+    Mutant(
+        "tagged epochs expire",
+        "state/upkeep/housekeeping.py",
+        (("for each in store.head.kept_epochs]", "for each in ()]"),),
+        among=f"{_TAGS} and scenario.keep_epochs",
+    ),
+    Mutant(
+        "two changes of the store are made at once",
+        "actors/shells/owned_store.py",
+        (
+            (
+                "        async with self._turn:\n            return await self",
+                "        if True:\n            return await self",
+            ),
+        ),
+        among=_TAGS,
+    ),
+    Mutant(
+        "pinned epochs expire",
+        "state/upkeep/housekeeping.py",
+        (
+            ("kept = {*store.head.kept_epochs, *self._pinned()}", "kept = {*store.head.kept_epochs}"),
+            (
+                "count - 1][0] for count in before if count), *self._pinned()}",
+                "count - 1][0] for count in before if count)}",
+            ),
+        ),
+        among=_PINS,
+    ),
+    Mutant(
+        "a pin that is renewed ends all the same",
+        "state/upkeep/pin.py",
+        (
+            (
+                "            obstore.put(self._client, self._name, self._body())\n",
+                "            obstore.head(self._client, self._name)\n",
+            ),
+        ),
+        among=_PINS,
+    ),
+    Mutant(
+        "the pin of a dead reader holds for ever",
+        "state/upkeep/pin.py",
+        (("            if expires_at <= now:\n", "            if expires_at is None:\n"),),
+        among=_PINS,
+    ),
+    Mutant(
+        "a torn pin ends the upkeep",
+        "state/upkeep/pin.py",
+        (
+            (
+                "    except (ValueError, TypeError, KeyError, RecursionError):\n",
+                "    except (TypeError, KeyError, RecursionError):\n",
+            ),
+        ),
+        among=_PINS,
+    ),
+    Mutant(
+        "a pin that its reader deletes stays",
+        "state/upkeep/pin.py",
+        (("        _delete(self._client, self._name)\n\n    def _body", "        pass\n\n    def _body"),),
+        among=_PINS,
+    ),
+    Mutant(
+        "a changed file ends no run",
+        "actors/fetching/fetch_executor.py",
+        (('                    if policy == "fail" and not', '                    if policy == "never" and not'),),
+        among=_FAILS,
+    ),
+)
