@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 
 from tests.mutants.faulty_copy import seeds_to_find
-from tests.mutants.mutants import MUTANTS, Mutant
+from tests.mutants.mutants import MUTANTS as FLOW_MUTANTS
+from tests.mutants.mutants import Mutant
+from tests.mutants.store_mutants import STORE_MUTANTS
 from tests.repository import REPOSITORY
 
+MUTANTS = (*FLOW_MUTANTS, *STORE_MUTANTS)
 SEEDS = 5_000
 _QUICK = ("alignment does not block",)
 
