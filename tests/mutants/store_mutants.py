@@ -208,4 +208,23 @@ STORE_MUTANTS = (
         among="'CLOCK(691200)' in repr(scenario)",
         start=222,
     ),
+    Mutant(
+        "a commit leaves its staged rows out",
+        "state/lance/lance_store.py",
+        (
+            (
+                "new = staged_fragments([staged.content for staged in delta.staged], self._clock)",
+                "new = staged_fragments([staged.content for staged in delta.staged[1:]], self._clock)",
+            ),
+        ),
+        among=_ON_LANCE,
+        start=559,
+    ),
+    Mutant(
+        "the name of a commit is that of the last version",
+        "state/lance/lance_store.py",
+        (("self._dataset.read_transaction(version)", "self._dataset.read_transaction(self._version)"),),
+        among=_ON_LANCE,
+        start=559,
+    ),
 )

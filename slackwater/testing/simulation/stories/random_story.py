@@ -143,7 +143,8 @@ class RandomStory:
             added[at:at] = [AT(moment, self._random.choice((KILL, FREEZE)))]
             added.insert(self._random.randint(at + 1, len(added)), START)
         started = () if START in scenario.story else (START,)
-        return replace(scenario, story=(*scenario.story, *started, *added), on_lance=True)
+        stages = scenario.stages_deltas or self._random.random() < 0.5
+        return replace(scenario, story=(*scenario.story, *started, *added), stages_deltas=stages, on_lance=True)
 
     def _late(self, scenario: Scenario) -> Scenario:
         """The same with rows that wait for their commit so long that a clean-up may delete them."""
