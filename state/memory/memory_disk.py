@@ -16,7 +16,12 @@ Tables = Mapping[str, Mapping[bytes, Row]]
 
 @dataclass(frozen=True)
 class MemoryStaged:
-    """Rows that are durable and not visible, of any shape, and the time of their staging."""
+    """Rows that are durable and not visible.
+
+    Args:
+        rows: of any shape; None when they are deleted.
+        staged_at: the time of their staging.
+    """
 
     rows: Any
     staged_at: datetime

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from state.clock import Clock
@@ -102,7 +102,7 @@ class MemoryRoot:
             CommitRefusedError: they are so old that they may be deleted.
         """
         staged = self.disk.stored.get(path, {}).get(name)
-        if staged is None:
+        if staged is None:  # the dataset was deleted
             return None
         require_fresh(staged.staged_at, self.clock.now())
         return staged.rows
@@ -115,8 +115,9 @@ class MemoryRoot:
 
     def _clean_up(self, staged: dict[str, MemoryStaged]) -> None:
         """Deletes old staged rows, as Lance does beside old versions; a version has a copy of those that it names."""
-        for name in [name for name, each in staged.items() if self.clock.now() - each.staged_at > CLEAN_UP_AGE]:
-            del staged[name]
+        for name, each in staged.items():
+            if self.clock.now() - each.staged_at > CLEAN_UP_AGE:
+                staged[name] = replace(each, rows=None)
 
     def _dataset(self, path: str) -> MemoryDataset:
         if path not in self.disk.datasets:

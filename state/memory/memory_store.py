@@ -127,9 +127,9 @@ class MemoryStateStore(HeadSwapStore):
     def _staged(self, delta: Delta) -> Iterator[Delta]:
         """The staged parts of a delta.  A part that was deleted is left out: a commit would not notice."""
         for rows in delta.staged:
-            staged = self._disk.staged.get(rows.content)
-            if staged is not None:
-                require_fresh(staged.staged_at, self._clock.now())
+            staged = self._disk.staged[rows.content]
+            require_fresh(staged.staged_at, self._clock.now())
+            if staged.rows is not None:
                 yield staged.rows
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Mutant
 from tests.mutants.outer_mutants import OUTER_MUTANTS
+from tests.mutants.store_mutants import STORE_MUTANTS
 
 MUTANTS = (
     Mutant(
@@ -613,4 +614,5 @@ MUTANTS = (
         among="scenario.name_actors > 1",
     ),
     *OUTER_MUTANTS,
+    *STORE_MUTANTS,
 )

@@ -17,6 +17,7 @@ from slackwater.testing.simulation.world.schedule import Life
 from slackwater.testing.simulation.world.simulated_root import SimulatedRoot, SimulatedStore
 from state.errors import CommitRefusedError
 from state.memory.memory_disk import MemoryVersion
+from state.store.store import StagedFold
 from state.tables.delta import Delta, DeltaBuilder
 from state.tables.records import EpochCounts, EpochSeconds, ViewVersion
 from tests.slackwater.testing.store_versions import breaks
@@ -146,4 +147,12 @@ def test_a_store_that_is_not_folded_breaks_twin(twins: Twins, monkeypatch: pytes
         twins.commit(epoch)
     monkeypatch.setattr(SmallFoldsStore, "stage_fold", lambda self: None)
     with pytest.raises(PromiseBroken, match=r"twin: .* fragments of the log are not folded"):
+        twins.disk.check_all()
+
+
+def test_folds_that_do_not_end_break_twin(twins: Twins, monkeypatch: pytest.MonkeyPatch) -> None:
+    twins.commit(1)
+    monkeypatch.setattr(SmallFoldsStore, "stage_fold", lambda self: StagedFold(self.head.term))
+    monkeypatch.setattr(SmallFoldsStore, "commit_fold", lambda self, fold: None)
+    with breaks("twin", "after 23 folds another one is due"):
         twins.disk.check_all()

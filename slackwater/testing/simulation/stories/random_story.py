@@ -282,16 +282,18 @@ class RandomStory:
             added[at:at] = [AT(moment, self._random.choice((KILL, FREEZE)))]
             added.insert(self._random.randint(at + 1, len(added)), START)
         started = () if START in scenario.story else (START,)
-        return replace(scenario, story=(*scenario.story, *started, *added), on_lance=True)
+        stages = scenario.stages_deltas or self._random.random() < 0.5
+        return replace(scenario, story=(*scenario.story, *started, *added), stages_deltas=stages, on_lance=True)
 
     def _late(self, scenario: Scenario) -> Scenario:
         """The same with rows that wait for their commit so long that a clean-up may delete them."""
-        steps = list(scenario.story)
-        first = steps.index(START) + 1 if START in steps else 0
-        for _ in range(self._random.choice((1, 2))):
-            at = self._random.randint(first, len(steps))
-            steps[at:at] = [AT(self._random.choice(("after stage", "before view", "before commit")), CLOCK(_LATE_S))]
-        return replace(scenario, story=tuple(steps))
+        self._killers = _MOST_KILLERS
+        started = () if START in scenario.story else (START,)
+        moment = self._random.choice(("after stage", "before view", "before commit", "before vacuum", "before vacuum"))
+        added = [step for _ in range(self._random.randint(2, 5)) for step in (self._put(), EVENTS(20))]
+        story = (*scenario.story, *started, AT(moment, CLOCK(_LATE_S)), *added)
+        # Short epochs: while a vacuum deletes, rows of the next epoch are staged.
+        return replace(scenario, story=story, keep_epochs=1, epoch_rows=2, credit_rows=3)
 
     def _sharded(self, scenario: Scenario) -> Scenario:
         """The same with two to four name actors, which may die."""
