@@ -1,4 +1,4 @@
-"""The mapping of vnodes to the fetch actors that own them."""
+"""The mapping of vnodes to the actors that own them: fetch actors, by path, and name actors, by fingerprint."""
 
 from __future__ import annotations
 
