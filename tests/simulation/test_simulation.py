@@ -13,7 +13,9 @@ from actors.coordination.coordinate_executor import CoordinateExecutor
 from actors.exchange.edge import Inlet
 from actors.exchange.merge_executor import MergeExecutor
 from actors.listing.list_executor import ListExecutor
+from actors.protocol import barrier
 from actors.protocol.messages import Envelope, Message
+from slackwater.commands import operations
 from slackwater.testing.simulation import simulation
 from slackwater.testing.simulation.campaign import failing_seeds, first_failing_seed, scenario_of
 from slackwater.testing.simulation.promise_broken import PromiseBroken
@@ -68,7 +70,7 @@ def test_the_example_of_the_documentation_is_true() -> None:
 def test_a_scenario_prints_as_it_is_written() -> None:
     for seed in range(100):
         scenario = scenario_of(seed)
-        again = eval(repr(scenario), {**vars(steps), "Scenario": Scenario})
+        again = eval(repr(scenario), {**vars(barrier), **vars(operations), **vars(steps), "Scenario": Scenario})
         assert repr(again) == repr(scenario)
 
 
