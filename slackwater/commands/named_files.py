@@ -14,7 +14,7 @@ from state.store.store import StateStore
 from state.tables.keys import encode_key
 from state.tables.row_selection import after_prefix
 
-_LITERAL = re.compile(r"[^*?\[{\\]*")
+_SPECIAL = re.compile(r"[*?\[{\\]")
 
 
 class NamedFiles:
@@ -58,8 +58,7 @@ class NamedFiles:
     def _begin(self, source: str) -> bytes | None:
         """What the keys of a source begin with; None if none of its objects can have the name."""
         if self._url is None:
-            literal = _LITERAL.match(self._file)
-            path = literal[0] if literal else ""
+            path = _SPECIAL.split(self._file, maxsplit=1)[0]
         else:
             above = f"{self._urls[source]}/"
             if not self._url.startswith(above):

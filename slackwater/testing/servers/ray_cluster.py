@@ -25,7 +25,7 @@ _POLL_S = 0.1
 _STARTED = "Ray runtime started."
 _MIB = 1024 * 1024
 NODE_RESOURCE = 1_000
-"""How much each node has of the resource that is called like it."""
+"""The amount that each node has of the resource with its name."""
 
 
 @dataclass(frozen=True)

@@ -127,7 +127,8 @@ class Promises:
         tables = FileTables.latest(self._disk)
         self._views.check_declared(views, dropped, latest)
         files = [(*path, each.version) for path, each in objects.items()]
-        maintained = [view for name, view in latest.items() if name not in tables.frozen_views()]
+        frozen = tables.frozen_views()
+        maintained = [view for name, view in latest.items() if name not in frozen]
         self._views.check_caught_up(maintained, files)
         self._runs.check_caught_up(objects, tables, is_settled=is_settled)
 
