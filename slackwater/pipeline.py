@@ -274,12 +274,14 @@ class Pipeline:
         ownership = Ownership(self.root, self._clock, run_id=new_run_id(self._clock), pipeline=self.name)
         ownership.acquire(takeover=takeover)
         try:
+            replaces = current_head(root)
+            ownership.confirm()
             control = RunControl(
                 definition=definition,
                 views=tuple(self._views.values()),
                 settings=self.settings,
                 ownership=ownership,
-                replaces=current_head(root),
+                replaces=replaces,
                 clock=self._clock,
             )
             run = Run(definition, control)

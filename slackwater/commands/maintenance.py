@@ -54,6 +54,7 @@ def run_as_owner(
     try:
         ownership.update(phase="maintenance")
         store = place.open()
+        ownership.confirm()
         ownership.update(term=store.take_over(run_id).term)
         return action(store, place)
     finally:

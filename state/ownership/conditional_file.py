@@ -12,6 +12,7 @@ from typing import Any
 
 import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError, NotFoundError, PreconditionError
+from obstore.store import ObjectStore
 
 from state.errors import BucketNotFoundError, StorageUnavailableError
 from state.location import Location
@@ -46,10 +47,11 @@ class ConditionalFile:
     Args:
         root: the location of its directory.
         name: the name of the file.
+        client: reaches the objects of the root; None for one of its own.
     """
 
-    def __init__(self, root: Location, name: str) -> None:
-        self._root, self._name = root, name
+    def __init__(self, root: Location, name: str, client: ObjectStore | None = None) -> None:
+        self._root, self._name, self._client = root, name, client
 
     def read(self) -> ReadFile | None:
         """The content and the version; None if the file does not exist.
@@ -60,7 +62,7 @@ class ConditionalFile:
         if self._root.is_local and not self._root.path.is_dir():
             return None
         try:
-            result = obstore.get(object_client(self._root), self._name)
+            result = obstore.get(self._reach(), self._name)
             content = bytes(result.bytes())
         except (FileNotFoundError, NotFoundError) as error:
             reason = storage_error(error, self._root)
@@ -82,7 +84,7 @@ class ConditionalFile:
             FileChangedError: the file is another one, or an earlier try of this request was carried out.
             StorageError: the root cannot be written.
         """
-        client = object_client(self._root)  # it makes the directory of a local root
+        client = self._reach()  # it makes the directory of a local root
         try:
             if self._root.is_local:
                 with self._turn():
@@ -99,6 +101,9 @@ class ConditionalFile:
             raise FileChangedError(f"{self._root}/{self._name} was written by another process") from error
         except (BaseError, OSError) as error:
             raise storage_error(error, self._root) from None
+
+    def _reach(self) -> ObjectStore:
+        return object_client(self._root) if self._client is None else self._client
 
     @contextmanager
     def _turn(self) -> Iterator[None]:

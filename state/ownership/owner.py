@@ -10,15 +10,19 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import datetime
 from typing import Any
 
+from obstore.store import ObjectStore
+
 from state.clock import Clock
 from state.errors import FencedError, OwnedError, RunFailedError, StorageError
 from state.location import Location
 from state.ownership.conditional_file import ConditionalFile, FileChangedError, Version
+from state.ownership.host import Host, ThisProcess, Thread
 from state.ownership.process_identity import ProcessIdentity
 from state.tables.discovery_progress import DiscoveryProgress
 
 _NAME = "owner.json"
 _POLL_S = 0.5
+_THIS_PROCESS = ThisProcess()
 _runs = itertools.count(1)
 _TIMES = ("since", "renewed_at")
 
@@ -41,6 +45,7 @@ class Owner:
         scaling: the reason for that number, if the run has chosen it by load.
         status: the status of the run at this renewal, as JSON; None before the first.
         released: true when the run has ended and released the root.
+        renewal: the number of writes of this run: no two have the same content, even if the owner's clock stands.
     """
 
     run_id: str
@@ -56,6 +61,7 @@ class Owner:
     scaling: str = ""
     status: Mapping[str, Any] | None = None
     released: bool = False
+    renewal: int = 0
 
     @property
     def host(self) -> str:
@@ -85,8 +91,13 @@ def read_owner(root: Location) -> Owner | None:
     Raises:
         StorageError: the root cannot be read.
     """
-    found = _read(root)
+    found = _read(owner_file(root))
     return None if found is None else found.owner
+
+
+def owner_file(root: Location, client: ObjectStore | None = None) -> ConditionalFile:
+    """The file `owner.json` of a root; see `ConditionalFile`."""
+    return ConditionalFile(root, _NAME, client)
 
 
 @dataclass(frozen=True)
@@ -96,10 +107,9 @@ class _Found:
     owner: Owner | None
     version: Version
 
-    @property
-    def is_free(self) -> bool:
-        """True if its run is over for certain."""
-        return self.owner is not None and (self.owner.released or self.owner.is_dead())
+    def is_of_run(self, other: _Found) -> bool:
+        """True if the same run wrote both."""
+        return self.owner is not None and other.owner is not None and self.owner.run_id == other.owner.run_id
 
 
 class Ownership:
@@ -112,6 +122,8 @@ class Ownership:
         pipeline: the name of the pipeline, for messages to other runs.
         interval_s: seconds between renewals.
         watch_s: seconds without a renewal after which the root of another owner is taken.
+        file: `owner.json`; None for the file in the root.
+        host: the process of the run.
     """
 
     def __init__(
@@ -123,22 +135,25 @@ class Ownership:
         pipeline: str,
         interval_s: float = 5.0,
         watch_s: float = 20.0,
+        file: ConditionalFile | None = None,
+        host: Host = _THIS_PROCESS,
     ) -> None:
         self._root = root
-        self._file = ConditionalFile(root, _NAME)
+        self._file = owner_file(root) if file is None else file
+        self._host = host
         self._clock = clock
         self._interval_s = interval_s
         self._watch_s = watch_s
         self._lock = threading.Lock()
         self._replaced: frozenset[str] = frozenset()
-        self._wake = threading.Event()
+        self._wake = host.event()
         self._ended = threading.Event()
         self._lost = threading.Event()
         self._failure: Exception | None = None
-        self._thread: threading.Thread | None = None
+        self._thread: Thread | None = None
         self._tell: Callable[[], Mapping[str, Any]] | None = None
         now = clock.now()
-        self._owner = Owner(run_id, pipeline, ProcessIdentity.current(), now, now)
+        self._owner = Owner(run_id, pipeline, host.identity, now, now)
 
     @property
     def run_id(self) -> str:
@@ -181,22 +196,15 @@ class Ownership:
             OwnedError: another process runs on this root.
             StorageError: the root cannot be written.
         """
-        found = _read(self._root)
-        if found is not None and not (takeover or found.is_free):
+        found = _read(self._file)
+        if found is not None and not (takeover or self._is_free(found)):
             found = self._watch(found)
-        before = None if found is None else found.owner
-        if before is not None:
-            # The progress of the previous run is valid until this run reports its own.
-            self.update(sources={name: each.at_rest() for name, each in before.sources.items()})
-        try:
-            self._write(None if found is None else found.version)
-        except FileChangedError:
-            other = _read(self._root)
-            if other is None or not self._wrote(other):
-                raise self._refusal(None if other is None else other.owner) from None
-        self._replaced = frozenset() if before is None else frozenset({before.run_id})
-        self._thread = threading.Thread(target=self._renew_until_ended, name="owner", daemon=True)
-        self._thread.start()
+        while (other := self._replace(found)) is not None:
+            if not (takeover and found is not None and found.is_of_run(other)):
+                raise self._refusal(other.owner)
+            found = other  # the owner that is replaced has renewed the file meanwhile
+        self._replaced = frozenset() if found is None or found.owner is None else frozenset({found.owner.run_id})
+        self._thread = self._host.start(self._renew_until_ended)
 
     def update(
         self,
@@ -250,6 +258,20 @@ class Ownership:
         except FileChangedError:
             self._look()
 
+    def confirm(self) -> None:
+        """Checks that no run has taken the root until now: what was read of the store before is not a later owner's.
+
+        A start calls this between the reading of the head and its first commit.  A run that takes the root afterwards
+        has a later term.
+
+        Raises:
+            FencedError: `owner.json` names another run.
+            RunFailedError: see `check`.
+            StorageError: see `renew`.
+        """
+        self.renew()
+        self.check()
+
     def release(self, phase: str = "stopped") -> None:
         """Ends the renewals and writes the last phase, if the root is still this run's."""
         self._ended.set()
@@ -267,9 +289,23 @@ class Ownership:
         except StorageError:
             pass  # the next run waits for `watch_s` seconds instead of starting at once
 
+    def _replace(self, found: _Found | None) -> _Found | None:
+        """Replaces the file that was found by this run's.  Returns the present file if that is another one."""
+        if found is not None and found.owner is not None:
+            # The progress of the previous run is valid until this run reports its own.
+            self.update(sources={name: each.at_rest() for name, each in found.owner.sources.items()})
+        try:
+            self._write(None if found is None else found.version)
+            return None
+        except FileChangedError:
+            other = _read(self._file)
+        if other is None:
+            raise self._refusal(None)
+        return None if self._wrote(other) else other
+
     def _look(self) -> _Found | None:
         """Reads the file; if it names another run, this one is lost.  A torn file names none."""
-        found = _read(self._root)
+        found = _read(self._file)
         if found is not None and found.owner is not None and not self._wrote(found):
             self._lost.set()
         return found
@@ -296,12 +332,16 @@ class Ownership:
         deadline = self._clock.monotonic() + self._watch_s
         while self._clock.monotonic() < deadline:
             self._clock.sleep(_POLL_S)
-            now = _read(self._root)
-            if now is None or now.is_free:
+            now = _read(self._file)
+            if now is None or self._is_free(now):
                 return now
             if now.owner != found.owner:
                 raise self._refusal(now.owner)
         return found
+
+    def _is_free(self, found: _Found) -> bool:
+        """True if the run in the file is over for certain."""
+        return found.owner is not None and (found.owner.released or self._host.has_ended(found.owner.process))
 
     def _refusal(self, owner: Owner | None) -> OwnedError:
         if owner is None:
@@ -315,13 +355,13 @@ class Ownership:
     def _write(self, version: Version | None) -> None:
         status = self._owner.status if self._tell is None else self._tell()
         with self._lock:
-            self._owner = replace(self._owner, renewed_at=self._clock.now(), status=status)
-            owner = self._owner
+            number = self._owner.renewal + 1
+            owner = self._owner = replace(self._owner, renewed_at=self._clock.now(), status=status, renewal=number)
         self._file.replace(_to_json(owner), version)
 
 
-def _read(root: Location) -> _Found | None:
-    found = ConditionalFile(root, _NAME).read()
+def _read(file: ConditionalFile) -> _Found | None:
+    found = file.read()
     return None if found is None else _Found(_from_json(found.content), found.version)
 
 

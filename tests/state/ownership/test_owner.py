@@ -115,6 +115,17 @@ def test_a_root_whose_owner_shows_life_is_refused_with_its_name(root: Location) 
     assert owner is not None and owner.run_id == "other"
 
 
+def test_a_living_owner_whose_clock_stands_is_refused(root: Location) -> None:
+    living = ownership(root, "living")
+    living.acquire()
+    clock = WatchingClock(lambda elapsed_s: living.renew())
+    with pytest.raises(OwnedError, match="is owned by pipeline 'flights'"):
+        ownership(root, "mine", clock).acquire()
+    assert clock.monotonic() < 1
+    assert not living.lost
+    living.release()
+
+
 def test_a_silent_owner_is_replaced_after_twenty_seconds_of_our_own_clock(root: Location) -> None:
     write_foreign(root)
     clock = WatchingClock()
@@ -320,6 +331,28 @@ def test_of_two_that_come_at_once_exactly_one_becomes_the_owner(root: Location, 
     fast.renew()
     fast.check()
     fast.release()
+
+
+@pytest.mark.parametrize("renewals", [1, 5])
+def test_an_explicit_take_over_is_not_refused_because_the_owner_renews(root: Location, renewals: int) -> None:
+    living, clock = ownership(root, "living"), InterruptedClock()
+    living.acquire()
+    taker, left = ownership(root, "taker", clock), iter(range(renewals))
+
+    def renew() -> None:
+        living.renew()
+        if next(left, None) is not None:
+            clock.before_writing = renew
+
+    next(left)
+    clock.before_writing = renew
+    taker.acquire(takeover=True)
+    living.renew()
+    owner = read_owner(root)
+    assert owner is not None and owner.run_id == "taker"
+    assert (living.lost, taker.lost, taker.replaced) == (True, False, frozenset({"living"}))
+    living.release()
+    taker.release()
 
 
 def test_a_renewal_never_overwrites_a_run_that_came_in_between(root: Location) -> None:
