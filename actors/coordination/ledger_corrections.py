@@ -39,30 +39,34 @@ def corrected_delta(store: StateStore, commit: Commit) -> Delta:
     new_ledger, new_quarantine = _new(commit.delta, "ledger", paths), _new(commit.delta, "quarantine", paths)
     # Rows that an epoch writes anew may have to stay as they were: of these all fields are needed.
     again = {path: rows.keys() & ledger[path].keys() for path, rows in new_ledger.items()}
-    for path, rows in _stored(store, "ledger", {path for path, keys in again.items() if keys}, _EVERY).items():
-        ledger[path] = rows
+    ledger |= _stored(store, "ledger", {path for path, keys in again.items() if keys}, _EVERY)
+    # A correction changes the rows as the one before it in this epoch has left them.
+    rows = {path: {**ledger[path], **new_ledger[path]} for path in paths}
     delta = DeltaBuilder()
     for each in commit.corrected:
         path = each.source, each.path
-        _correct_ledger(each, commit.epoch, ledger[path], new_ledger[path], delta)
+        _correct_ledger(each, commit.epoch, ledger[path], rows[path], delta)
         if each.outcome != "kept":
             _correct_quarantine(each, quarantine[path], new_quarantine[path], delta)
     return Delta.merge([commit.delta, delta.build()])
 
 
-def _correct_ledger(each: CorrectedFile, epoch: int, stored: _Rows, new: _Rows, delta: DeltaBuilder) -> None:
+def _correct_ledger(
+    each: CorrectedFile, epoch: int, stored: _Rows, rows: dict[bytes, Mapping[str, Any]], delta: DeltaBuilder
+) -> None:
     vnode = vnode_of(each.path)
-    for key in stored.keys() | new.keys():
-        row = new.get(key, stored.get(key, {}))
+    for key, row in rows.items():
         before = stored.get(key)
         if each.outcome != "replaced" and before is not None and _holds_rows(before) and not row["rows_read"]:
             # It was being read once more, in vain: the rows of the earlier reading count.
             row = {**before, "error": row.get("error"), "gone_epoch": row.get("gone_epoch")}
             delta.put("ledger", key, vnode, **row)
-        is_removed = row["status"] in REMOVED_STATUSES and row.get("removed_epoch") is not None
+        was_removed = row["status"] in REMOVED_STATUSES and row.get("removed_epoch") not in (None, epoch)
         is_replaced = each.outcome == "replaced" and row["version"] != each.version and row["rows_read"]
-        if not is_removed and (is_replaced or each.outcome == "forgotten"):
+        if not was_removed and (is_replaced or each.outcome == "forgotten"):
+            row = {**row, "status": each.outcome, "removed_epoch": epoch}
             delta.patch("ledger", key, vnode, status=each.outcome, removed_epoch=epoch)
+        rows[key] = row
 
 
 def _correct_quarantine(each: CorrectedFile, stored: _Rows, new: _Rows, delta: DeltaBuilder) -> None:

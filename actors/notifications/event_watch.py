@@ -94,8 +94,9 @@ class EventWatch:
         poison = self._feed.receive(messages, now_s, epoch)
         self._poison += len(poison)
         if depth is not None:
-            # A message that another reader has received and not deleted may come back.
-            if not messages and depth.visible == 0 and depth.in_flight <= len(self._feed.tracker):
+            # A message that another reader has received and not deleted may come back.  One that came again does not
+            # count as in flight here: its earlier reader may have deleted it.
+            if not messages and depth.visible == 0 and depth.in_flight <= self._feed.tracker.received_once:
                 self._drained_mark = max(self._drained_mark, receive.mark)
                 self._drained_at = self._feed.tracker.last
             elif receive.is_extra:

@@ -76,6 +76,11 @@ class MessageTracker:
         return len(self._tracked)
 
     @property
+    def received_once(self) -> int:
+        """Number of tracked messages that were received once: no other reader can have deleted them."""
+        return sum(each.message.deliveries == 1 for each in self._tracked.values())
+
+    @property
     def oldest_sent_s(self) -> float | None:
         """The time when the oldest tracked message was sent, in seconds since 1970; None without messages."""
         while self._sent and self._sent[0][1] not in self._tracked:

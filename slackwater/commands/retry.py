@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from actors.fetching.file_progress import FileProgress
 from actors.files import FileVersion, RetriedFile
@@ -23,9 +22,11 @@ from state.tables.records import EpochCounts, EpochSeconds
 from state.tables.row_selection import Clue
 from state.tables.tables import REMOVED_STATUSES
 
+_VERSION = ("source", "path", "status", "rows_read", "listed_epoch")
+
 
 def quarantined_files(store: StateStore, source: str | None = None, file: str | None = None) -> list[RetriedFile]:
-    """The quarantined files that may be read again: the last version of each path, unless another version was read.
+    """The quarantined files that may be read again: the last version of each path, unless the views have another one.
 
     Files with single bad records are not retried: the views hold the rows around the records.
 
@@ -53,10 +54,13 @@ def quarantined_files(store: StateStore, source: str | None = None, file: str | 
             )
     latest = {(row["source"], row["path"]): row for row in quarantined}
     prefixes = [encode_key(*key) for key in latest]
-    in_views = ~pc.field("status").isin(["quarantined", *REMOVED_STATUSES])
-    read = store.scan("ledger", prefixes=prefixes).filter((pc.field("rows_read") > 0) & in_views)
-    taken = _paths(read) | _paths(store.scan("queue", prefixes=prefixes))
-    return [_retried(row) for key, row in latest.items() if key not in taken]
+    taken = _paths(store.scan("queue", prefixes=prefixes))
+    for row in store.scan("ledger", prefixes=prefixes, fields=_VERSION).to_pylist():
+        path = row["source"], row["path"]
+        is_in_views = row["rows_read"] and row["status"] not in ("quarantined", *REMOVED_STATUSES)
+        if is_in_views or row["listed_epoch"] > latest[path]["listed_epoch"]:
+            taken.add(path)
+    return [_retried(row) for path, row in latest.items() if path not in taken]
 
 
 def requeue(store: StateStore, clock: Clock, source: str | None = None, file: str | None = None) -> int:

@@ -231,6 +231,22 @@ def test_what_is_replaced_and_forgotten_in_one_epoch_is_forgotten(tmp_path: Path
     assert store.ledger() == {"1": ("forgotten", 2, 2, None), "2": ("forgotten", 4, 2, None)}
 
 
+def test_a_version_that_is_kept_and_then_replaced_in_one_epoch_is_replaced(tmp_path: Path) -> None:
+    store, fetch = Store(tmp_path / "root"), started(on_change="ignore")
+    fetch.on_message(files("a"), 0.0)
+    piece(fetch, file("a"), rows(2))
+    store.commit(1, fetch.on_message(barrier(1), 0.0))
+    fetch.on_message(RereadFiles((file("a"),)), 0.0)
+    store.commit(2, fetch.on_message(barrier(2), 0.0))
+    ended(fetch, file("a"), Ending("vanished", "changed"))
+    fetch.on_message(changed("a"), 0.0)
+    piece(fetch, file("a", "2"), rows(4))
+    (correction,) = corrections(staged(fetch, file("a", "2")))
+    assert correction.version == file("a", "2").version, "its rows replace those of the first version"
+    store.commit(3, fetch.on_message(barrier(3), 0.0))
+    assert store.ledger() == {"1": ("replaced", 2, 3, "changed"), "2": ("done", 4, None, None)}
+
+
 def test_ignored_changes_are_counted(tmp_path: Path) -> None:
     store, fetch = Store(tmp_path / "root"), started(on_change="ignore")
     fetch.on_message(files("a", "b"), 0.0)

@@ -115,6 +115,24 @@ def test_what_others_have_received_may_come_back_and_is_waited_for() -> None:
     assert made.is_complete(3)
 
 
+def test_a_message_that_came_again_and_that_its_first_reader_deletes_late_stands_for_no_other() -> None:
+    made = watch()
+    made.on_messages(LONG, [message(1, "in/a.parquet", deliveries=2)], None, 0.0, 7)
+    ask(made)
+    made.on_looked()
+    made.settle("a.parquet", 8)
+    [extra] = [each for each in of(Receive, ask(made, mark=3)) if each.is_extra]
+    # The first reader has deleted this message: the one in flight is another, which comes back.
+    made.on_messages(extra, [], QueueDepth(0, 1), 0.0, 7)
+    assert not made.is_complete(3)
+    made.on_committed(8)
+    then = ask(made, 1.0, mark=3)
+    assert len(of(DeleteMessages, then)) == 1, "it is deleted whether the mark is complete or not"
+    [extra] = of(Receive, then)
+    made.on_messages(extra, [], QueueDepth(0, 0), 1.0, 7)
+    assert made.is_complete(3)
+
+
 def test_messages_that_come_after_a_mark_do_not_hold_it_up() -> None:
     made = watch()
     [extra] = [each for each in of(Receive, ask(made, mark=3)) if each.is_extra]

@@ -52,8 +52,9 @@ def test_a_message_without_paths_is_done_at_once() -> None:
 def test_a_message_that_comes_again_is_deleted_by_its_last_receipt() -> None:
     tracker = MessageTracker(60.0)
     tracker.receive(message(1), ["a"], 0.0)
+    assert tracker.received_once == 1
     assert not tracker.receive(message(1, "again", 2), ["a"], 70.0)
-    assert tracker.redelivered == 1
+    assert (tracker.redelivered, tracker.received_once) == (1, 0)
     settle(tracker, "a", 0)
     assert [each.receipt for each in tracker.take_done()] == ["again1"]
 

@@ -62,6 +62,7 @@ def test_the_second_listing_is_read_side_by_side_and_shows_the_same(s3: S3Server
     assert names(third) == names(first)
 
 
+@pytest.mark.more
 def test_it_asks_for_no_more_than_it_may(s3: S3Server, wide: str) -> None:
     log = s3.proxy()
     reader = reader_of(log, wide)

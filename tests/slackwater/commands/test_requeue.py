@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from actors.fetching.file_progress import Ending
 from slackwater.commands.retry import quarantined_files, requeue
 from state.clock import SystemClock
 from state.errors import NotFoundError
@@ -71,6 +72,15 @@ def test_of_several_versions_the_last_is_read_again_unless_another_one_was(bad: 
     bad.queued(progress("waits", etag="2"))
     (only,) = quarantined_files(bad.root.open(read_only=True))
     assert only.file == version("twice", etag="2")
+
+
+def test_a_version_after_which_another_one_was_listed_is_not_read_again(bad: BadFiles) -> None:
+    bad.ended(DONE, progress("filled", etag="1"))
+    bad.ended(BAD, progress("emptied", etag="1"), progress("gone", etag="1"), progress("filled", etag="2", listed=5))
+    bad.ended(DONE, progress("emptied", etag="2", listed=5))
+    bad.ended(Ending("vanished"), progress("gone", etag="2", listed=5))
+    (only,) = quarantined_files(bad.root.open(read_only=True))
+    assert only.file == version("filled", etag="2")
 
 
 def test_without_a_run_they_move_into_the_queue_in_one_epoch_with_what_they_have_cost(bad: BadFiles) -> None:
