@@ -35,7 +35,8 @@ Invariants:
 * One writer: each commit of a view makes exactly the next version, or the run recovers.
 * A dataset is created once, at a path with its creation epoch that is never used twice.
 * A declaration executes nothing.  A view that cannot be maintained is refused before a file is read.
-* `analysis/declaration.py` and `views/backfills.py` import no Spark: the simulator runs them.
+* `analysis/declaration.py` and `recorded_views.py`, `backfills.py` and `full_views.py` in `views/` import no Spark:
+  the simulator runs them.
 * References to blocks are held until the last job over them is over.
 * Every wait for Spark ends: with a result, an error, or, if the application is gone, `SparkLostError`.
 

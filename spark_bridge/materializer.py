@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from dataclasses import replace
 from functools import partial
 
 import pyarrow as pa
@@ -11,8 +12,9 @@ from pyspark.sql import SparkSession
 from actors.protocol.blocks import Block, Correction
 from spark_bridge.analysis.correctable import require_correctable
 from spark_bridge.analysis.declaration import Declaration
+from spark_bridge.analysis.planned_view import PlannedView
 from spark_bridge.analysis.view_definition import ViewDefinition
-from spark_bridge.analysis.view_planner import PlannedView, ViewPlanner
+from spark_bridge.analysis.view_planner import ViewPlanner
 from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.catalyst.epoch_timestamps import epoch_time_us
 from spark_bridge.hand_over.epoch_rows import EpochViews
@@ -24,14 +26,15 @@ from spark_bridge.views.corrections import CorrectedRows, corrected_sources
 from spark_bridge.views.full_view import FullView
 from spark_bridge.views.full_views import FullViews
 from spark_bridge.views.incremental_views import IncrementalViews
+from spark_bridge.views.recorded_views import RecordedViews
 from spark_bridge.views.stored_sources import StoredSources
-from spark_bridge.views.view import ShownView, seconds_behind
+from spark_bridge.views.view import ShownView
 from spark_bridge.work_times import WorkTimes
 from state.clock import Clock, SystemClock
 from state.errors import ViewError
 from state.location import Location
 from state.tables.records import CatalogView, ViewVersion
-from state.tables.stored_rows import base_name, is_stored_rows, next_name, stored_versions
+from state.tables.stored_rows import stored_versions
 
 _ROWS = "over the rows of an epoch"
 _CORRECTION = "over the rows of corrected files"
@@ -68,13 +71,6 @@ class Materializer:
         self._spark, self._root = spark, root
         self._materialized, self._replacing = materialized, replacing
         self._clock = clock or SystemClock()
-        self._planned: Mapping[str, PlannedView] = {}
-        self._versions: dict[str, ViewVersion] = {}
-        self._begun: dict[str, ViewVersion] = {}
-        self._new: set[str] = set()
-        self._dropped: set[str] = set()
-        self._ingested: set[str] = set()
-        self._rows_epoch = 0
         self._jobs = SparkJobs(spark)
         self._planner = ViewPlanner(spark, self._jobs, materialized)
         self._rows = RowHandOver(spark, self._jobs, materialized, put_block)
@@ -82,6 +78,7 @@ class Materializer:
         self._incremental = IncrementalViews(Catalyst(spark), root)
         self._backfills = Backfills(self._incremental.make, open_history, self._rows.piece, self._clock)
         self._full = FullViews(self._full_view, self._recompute)
+        self._recorded = RecordedViews(self._backfills, self._full, self._incremental.add, self._clock)
 
     def declare(
         self,
@@ -110,23 +107,12 @@ class Materializer:
                 raise ViewError(f"view {definition.name!r} is declared twice; rename one of them")
         planned = self._planner.planned(by_name, schemas, known)
         plans = {name: each.plan for name, each in planned.items()}
-        declaration = Declaration.of(by_name, plans, known, self._ingested)
-        continued = {name: each for name, each in self._versions.items() if name not in declaration.backfills}
+        declaration = Declaration.of(by_name, plans, known, self._recorded.ingested)
+        versions = self._recorded.versions
+        continued = {name: each for name, each in versions.items() if name not in declaration.backfills}
         require_correctable(self._root, plans.values(), continued, self._materialized, self._replacing)
-        self._planned, self._rows.schemas = planned, dict(schemas)
-        full = {name: each for name, each in planned.items() if each.plan.view_class == "full"}
-        # The view that a backfill replaces is shown as it is until then.
-        backfills = {name: plans[name] for name in declaration.backfills if name not in full}
-        self._incremental.declare(
-            {name: plan for name, plan in plans.items() if name not in backfills and name not in full}
-        )
-        self._new = {name for name in declaration.new if name not in full}
-        self._dropped.update(declaration.abandoned)
-        # A backfill of another query, or of a dropped view, does not continue.
-        begun = {name: each for name, each in self._begun.items() if name not in self._dropped}
-        self._backfills.declare(by_name, backfills, begun)
-        self._full.declare(full, {*declaration.new, *declaration.backfills}, begun, self._versions)
-        self._begun = {}
+        self._rows.schemas = dict(schemas)
+        self._incremental.declare(self._recorded.declare(by_name, planned, declaration))
         return declaration
 
     def open(self, views: Mapping[str, ViewVersion], epoch: int = 0, ingested: Set[str] = frozenset()) -> None:
@@ -140,19 +126,14 @@ class Materializer:
         Raises:
             StorageError: a version cannot be opened.
         """
-        self._versions = {name: view for name, view in views.items() if view.pinned_epoch is None}
-        self._begun = {name: view for name, view in views.items() if view.pinned_epoch is not None}
-        self._rows_epoch = epoch
-        self._ingested = {*ingested}
+        self._recorded.open(views, epoch, ingested)
         self._stored.close()
-        self._incremental.open(self._versions)
+        self._incremental.open(self._recorded.versions)
 
     def drop(self, name: str) -> None:
         """The next epoch ends a view: a maintained view, a frozen view or a backfill.  Leave it out of `declare`."""
-        self._backfills.drop(name)
-        self._full.drop(name)
+        self._recorded.drop(name)
         self._incremental.drop(name)
-        self._dropped.update([name, next_name(name)])
 
     def run_epoch(
         self, epoch: int, blocks: Mapping[str, Sequence[Block]], corrections: Sequence[Correction] = ()
@@ -176,28 +157,18 @@ class Materializer:
         times = WorkTimes(self._clock)
         with_rows = {source: filled for source, each in blocks.items() if (filled := [b for b in each if b.rows])}
         self._incremental.require_columns(with_rows)
-        ended = self._end_dropped()
-        created = self._apply(epoch, with_rows, times)
-        corrected = self._correct(epoch, corrections, times)
-        restarted = self._backfills.restart(corrected)
-        created = [each for each in created if each.name not in restarted]
-        self._dropped.update(self._backfills.take_restarted())
-        created += self._show_complete(epoch)
-        created += self._show_recomputed(epoch)
-        dropped = tuple(sorted({*ended, *self._end_dropped()}))
-        self._new.clear()
-        self._ingested.update(with_rows)
-        if with_rows or corrected or not self._rows_epoch:
-            self._rows_epoch = epoch
-        self._full.on_rows(corrected.union(with_rows))
-        self._begin_recomputation()
-        views = {**self._versions, **self._backfills.recorded(), **self._full.recorded(epoch)}
-        return EpochViews(views, tuple(created), dropped, times.spans)
+        done = self._recorded.run_epoch(
+            epoch,
+            with_rows.keys(),
+            partial(self._apply, epoch, with_rows, times),
+            partial(self._correct, epoch, corrections, times),
+        )
+        return replace(done, work=times.spans)
 
     @property
     def has_news(self) -> bool:
         """Whether the next epoch creates, shows, replaces or ends a view, even without rows."""
-        return bool(self._new or self._dropped) or self._backfills.has_news or self._full.has_news
+        return self._recorded.has_news
 
     @property
     def behind(self) -> frozenset[str]:
@@ -206,17 +177,7 @@ class Materializer:
 
     def shown(self) -> list[ShownView]:
         """All views that readers see."""
-        rows = {**self._incremental.num_rows, **self._full.num_rows}
-        return [
-            ShownView(
-                name,
-                self._planned[name].plan.view_class,
-                num_rows,
-                seconds_behind(self._versions[name], self._rows_epoch),
-            )
-            for name, num_rows in rows.items()
-            if name in self._versions
-        ]
+        return self._recorded.shown({**self._incremental.num_rows, **self._full.num_rows})
 
     @property
     def backfilling(self) -> dict[str, float]:
@@ -237,8 +198,7 @@ class Materializer:
         Raises:
             StorageError: the history cannot be read.  Others as `run_epoch`.
         """
-        self._begin_recomputation()
-        due = self._backfills.next_due()
+        due = self._recorded.next_due()
         if due is None:
             return False
         piece = {due.plan.name: partial(self._backfills.take_piece, due)}
@@ -272,70 +232,33 @@ class Materializer:
         read = {source for plan in plans for source in plan.sources}
         with times.timed(_HAND_OVER):
             rows = self._rows.epoch(epoch, blocks, read, _ROWS)
-        work = self._incremental.work(epoch, rows, blocks.keys(), self._versions)
-        work |= self._stored.work(blocks, self._versions)
-        full_work = self._full.create_work(epoch)
-        backfill_work = self._backfills.work(epoch, rows, blocks)
-        new = [name for name in work if name not in self._versions and not is_stored_rows(name)]
-        new += [name for name in self._backfills.not_created if name in backfill_work]
-        new += full_work
-        versions = self._jobs.run("view", _ROWS, times.timing("", {**work, **full_work, **backfill_work}))
-        self._versions.update({name: versions[name] for name in work})
-        return [self._planned[base_name(name)].catalog_view(name, epoch) for name in new]
+        versions = self._recorded.versions
+        work = self._incremental.work(epoch, rows, blocks.keys(), versions) | self._stored.work(blocks, versions)
+        return self._recorded.write(
+            epoch, rows, blocks, work, lambda work: self._jobs.run("view", _ROWS, times.timing("", work))
+        )
 
     def _correct(self, epoch: int, corrections: Sequence[Correction], times: WorkTimes) -> frozenset[str]:
         """Replaces the rows of corrected files in all views.  Returns the sources of the files."""
         sources = corrected_sources(corrections)
         if not sources:
             return frozenset()
-        before = stored_versions(self._versions)
-        self._versions.update(self._stored.correct(sources, self._versions, epoch))
+        versions = self._recorded.versions
+        before = stored_versions(versions)
+        versions.update(self._stored.correct(sources, versions, epoch))
         rows = CorrectedRows(
             self._spark,
             self._root,
             self._rows.schemas,
             sources,
             before,
-            stored_versions(self._versions),
+            stored_versions(versions),
             self._rows.parallelism,
             epoch_time_us(epoch),
         )
-        work = self._incremental.correction_work(rows, self._versions)
-        self._versions.update(self._jobs.run("view", _CORRECTION, times.timing(_CORRECTED, work)))
+        work = self._incremental.correction_work(rows, versions)
+        versions.update(self._jobs.run("view", _CORRECTION, times.timing(_CORRECTED, work)))
         return rows.sources
-
-    def _show_complete(self, epoch: int) -> list[CatalogView]:
-        """Shows the backfills that are complete, from this epoch on."""
-        created = []
-        for complete in self._backfills.take_complete():
-            name = complete.plan.name
-            self._incremental.add(complete.plan, complete.view)
-            self._versions[name] = complete.finished()
-            self._dropped.add(next_name(name))
-            created.append(self._planned[name].catalog_view(name, epoch, complete.missing))
-        return created
-
-    def _show_recomputed(self, epoch: int) -> list[CatalogView]:
-        """Shows a recomputation that is over, from this epoch on."""
-        finished = self._full.take_finished()
-        if finished is None:
-            return []
-        name = finished.version.name
-        self._versions[name] = finished.version
-        if not finished.is_first:
-            return []
-        self._dropped.add(next_name(name))
-        return [self._planned[name].catalog_view(name, epoch)]
-
-    def _end_dropped(self) -> set[str]:
-        """Ends the views that were dropped so far; one of their names that the epoch creates is another view."""
-        dropped, self._dropped = self._dropped, set()
-        for name in dropped:
-            self._versions.pop(name, None)
-        return dropped
-
-    def _begin_recomputation(self) -> None:
-        self._full.begin_due(self._clock.monotonic(), self._rows_epoch, stored_versions(self._versions))
 
     def _full_view(self, each: PlannedView) -> FullView:
         return FullView(self._spark, self._root, each.definition, each.plan, each.known_schemas)

@@ -5,8 +5,8 @@
                                               identity, function_source: the text that recognises the view
     ViewPlans + catalog ── declaration ──→ new views, backfills, frozen views
 
-`view_planner` keeps the plans, and analyses changed views only.  `correctable` refuses views that cannot follow
-replaced files.
+`view_planner` keeps each view with its plan (`planned_view`), and analyses changed views only.  `correctable` refuses
+views that cannot follow replaced files.
 
 Invariants: the analysis executes no job and leaves no temporary view; a refusal names the view, the reason and the
 advice in one line; equal identities mean equal computations.

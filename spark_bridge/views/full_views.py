@@ -14,7 +14,7 @@ from state.tables.records import ViewVersion
 from state.tables.stored_rows import next_name, stored_versions
 
 if TYPE_CHECKING:
-    from spark_bridge.analysis.view_planner import PlannedView
+    from spark_bridge.analysis.planned_view import PlannedView
 
 
 class RecomputedView(Protocol):

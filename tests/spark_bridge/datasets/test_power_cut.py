@@ -245,8 +245,8 @@ def nothing(*_: Any) -> set[Path]:
     [
         ("sync_fragments", appends),
         ("sync_version", appends),
-        ("_drop_torn_tags", appends),
-        ("sync_tag", appends),
+        pytest.param("_drop_torn_tags", appends, marks=pytest.mark.more),
+        pytest.param("sync_tag", appends, marks=pytest.mark.more),
         pytest.param("_deletion_files", upserts, marks=pytest.mark.more),
         pytest.param("_files", indexes_and_tidying, marks=pytest.mark.more),
     ],

@@ -1,0 +1,186 @@
+"""Each epoch records the views that it creates, shows and ends, without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor, Future
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from spark_bridge.analysis.declaration import Declaration
+from spark_bridge.analysis.planned_view import PlannedView
+from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.analysis.view_plan import ViewPlan
+from spark_bridge.hand_over.epoch_rows import EpochRows, EpochViews
+from spark_bridge.hand_over.history import HistoryPiece
+from spark_bridge.views.backfills import Backfills
+from spark_bridge.views.full_views import FullViews
+from spark_bridge.views.recorded_views import RecordedViews, Work
+from state.clock import ManualClock
+from state.tables.records import CatalogView, ViewClass, ViewVersion
+
+_SCHEMA = pa.schema([("x", pa.int64())])
+
+
+class Dataset:
+    """The dataset of a view: each write makes the next version."""
+
+    num_rows = 0
+
+    def __init__(self, planned: PlannedView | ViewPlan) -> None:
+        self.plan = planned.plan if isinstance(planned, PlannedView) else planned
+        self.definition = ViewDefinition(self.plan.name, "SELECT * FROM s")
+        self.version: ViewVersion | None = None
+
+    def create(self, epoch: int, *_: object) -> ViewVersion:
+        self.version = ViewVersion(self.plan.name, f"views/{self.plan.name}-{epoch}.lance", 1)
+        return self.version
+
+    def apply(self, *_: object) -> ViewVersion:
+        assert self.version is not None
+        self.version = replace(self.version, version=self.version.version + 1)
+        return self.version
+
+    def refresh(self, epoch: int, *_: object) -> ViewVersion:
+        self.version = replace(self.apply(), reflects_epoch=epoch)
+        return self.version
+
+
+class NoHistory:
+    """A history without rows."""
+
+    missing: tuple[str, ...] = ("s3://b/lost",)
+    fraction = 1.0
+
+    def take(self, nbytes: int) -> HistoryPiece | None:
+        return None
+
+    def close(self) -> None:
+        pass
+
+
+class AtOnce(Executor):
+    """A thread that does its work in `submit`."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_result(fn(*args, **kwargs))
+        return future
+
+
+class Views:
+    """Recorded views, whose epochs are committed at once."""
+
+    def __init__(self) -> None:
+        clock = ManualClock()
+        make: Any = Dataset
+        rows = EpochRows({}, 0, 1, 0)
+        self.backfills = Backfills(make, lambda *_: NoHistory(), lambda *_: rows, clock)
+        self.full = FullViews(make, lambda _, refresh: refresh(), AtOnce())
+        self.adopted: list[str] = []
+        self.recorded = RecordedViews(self.backfills, self.full, lambda plan, _: self.adopted.append(plan.name), clock)
+        self.known: dict[str, CatalogView] = {}
+        self.maintained: dict[str, Dataset] = {}
+        self.epoch = 0
+
+    def declare(self, classes: Mapping[str, ViewClass]) -> None:
+        definitions = {name: ViewDefinition(name, "SELECT * FROM s", on_missing="allow") for name in classes}
+        planned = {
+            name: PlannedView(definitions[name], _plan(name, each), {"s": _SCHEMA}) for name, each in classes.items()
+        }
+        plans = {name: each.plan for name, each in planned.items()}
+        declaration = Declaration.of(definitions, plans, self.known, self.recorded.ingested)
+        maintained = self.recorded.declare(definitions, planned, declaration)
+        self.maintained = {name: self.maintained.get(name, Dataset(plan)) for name, plan in maintained.items()}
+
+    def run(self, *sources: str, corrected: frozenset[str] = frozenset()) -> EpochViews:
+        self.epoch += 1
+        done = self.recorded.run_epoch(self.epoch, {*sources}, lambda: self._apply(sources), lambda: corrected)
+        self.known = {name: view for name, view in self.known.items() if name not in done.dropped}
+        self.known |= {view.name: view for view in done.created}
+        return done
+
+    def _apply(self, sources: tuple[str, ...]) -> list[CatalogView]:
+        frames: Any = dict.fromkeys(sources)
+        work = {
+            name: view.apply if name in self.recorded.versions else lambda view=view: view.create(self.epoch)
+            for name, view in self.maintained.items()
+        }
+        return self.recorded.write(self.epoch, EpochRows(frames, 0, 1, 0), {}, work, _run)
+
+
+def _run(work: Work) -> dict[str, ViewVersion]:
+    return {name: each() for name, each in work.items()}
+
+
+def _plan(name: str, view_class: ViewClass) -> ViewPlan:
+    nothing: Any = None
+    return ViewPlan(name, view_class, ("s",), {"s": frozenset()}, _SCHEMA, (), name, name, "", nothing, nothing, {})
+
+
+@pytest.fixture
+def views() -> Views:
+    return Views()
+
+
+def test_an_epoch_creates_a_new_view_and_a_later_one_ends_it(views: Views) -> None:
+    views.declare({"a": "append"})
+    news = [views.recorded.has_news]
+    done = views.run("s")
+    assert [each.name for each in done.created] == ["a"] and done.views["a"].version == 1
+    news.append(views.recorded.has_news)
+
+    views.recorded.drop("a")
+    views.maintained.clear()
+    assert [*news, views.recorded.has_news] == [True, False, True]
+    done = views.run()
+    assert done.dropped == ("a", "a.next") and done.views == {}
+
+
+def test_a_view_that_is_dropped_and_declared_again_is_another_one(views: Views) -> None:
+    views.declare({"a": "append"})
+    views.run()
+    views.recorded.drop("a")
+    views.maintained.clear()
+    views.known.clear()
+    views.declare({"a": "append"})
+    done = views.run()
+    assert done.dropped == ("a", "a.next") and [each.created_epoch for each in done.created] == [2]
+    assert done.views["a"].path == "views/a-2.lance"
+
+
+def test_a_backfill_is_hidden_until_it_is_complete(views: Views) -> None:
+    views.run("s")
+    views.declare({"a": "append"})
+    done = views.run()
+    assert [*done.views] == ["a.next"] == [each.name for each in done.created]
+    assert done.views["a.next"].pinned_epoch == 1
+
+    due = views.recorded.next_due()
+    assert due is not None and views.backfills.take_piece(due)
+    done = views.run()
+    assert [*done.views] == ["a"] and done.dropped == ("a.next",) and views.adopted == ["a"]
+    assert [(each.name, each.missing) for each in done.created] == [("a", ("s3://b/lost",))]
+
+
+def test_a_backfill_that_a_correction_restarts_in_the_epoch_of_its_creation_is_not_created(views: Views) -> None:
+    views.run("s")
+    views.declare({"a": "append"})
+    done = views.run(corrected=frozenset("s"))
+    assert (done.views, done.created, done.dropped) == ({}, (), ("a.next",))
+    assert [each.name for each in views.run().created] == ["a.next"]
+
+
+def test_a_full_view_is_hidden_until_its_first_recomputation(views: Views) -> None:
+    views.declare({"f": "full"})
+    done = views.run("s")
+    assert [*done.views] == ["f.next"] == [each.name for each in done.created]
+    done = views.run()
+    assert [*done.views] == ["f"] and done.dropped == ("f.next",) and done.views["f"].reflects_epoch == 1
+    views.run(corrected=frozenset("s"))
+    done = views.run()
+    assert done.views["f"].reflects_epoch == 3 and not (done.created or done.dropped), "readers see it already"
+    assert [(each.name, each.view_class) for each in views.recorded.shown({"f": 0})] == [("f", "full")]
