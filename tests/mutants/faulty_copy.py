@@ -1,4 +1,4 @@
-"""A copy of the packages with a fault in it, and the simulator run on that."""
+"""A copy of the packages with a fault in it, and the simulator or tests run on that."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.mutants.mutant import Mutant
 from tests.repository import REPOSITORY
 
 _PACKAGES = ("state", "actors", "spark_bridge", "slackwater")
+_COMPILED = shutil.ignore_patterns("__pycache__")
 _FIRST_FAILING_SEED = """
 from slackwater.testing.simulation.campaign import first_failing_seed
 print(first_failing_seed({start}, {seeds}, lambda scenario: {among}))
@@ -26,16 +29,39 @@ def seeds_to_find(mutant: Mutant, directory: Path, seeds: int) -> int | None:
         directory: an empty one.
         seeds: the most that are tried.
     """
-    for package in _PACKAGES:
-        shutil.copytree(REPOSITORY / package, directory / package, ignore=shutil.ignore_patterns("__pycache__"))
-    file = directory / mutant.file
-    file.write_text(mutant.applied(file.read_text()))
+    _copy(mutant, directory)
     answer = subprocess.run(
         [sys.executable, "-c", _FIRST_FAILING_SEED.format(start=mutant.start, seeds=seeds, among=mutant.among)],
         cwd=directory,
-        env={**os.environ, "PYTHONPATH": str(directory)},
+        env=_environment(directory),
         capture_output=True,
         text=True,
         check=True,
     ).stdout.strip()
     return None if answer == "None" else int(answer) - mutant.start + 1
+
+
+def fails_with(mutant: Mutant, directory: Path) -> bool:
+    """Whether a test of `mutant.shown_by` fails with the fault.
+
+    Args:
+        mutant: the fault.
+        directory: an empty one.
+    """
+    _copy(mutant, directory)
+    shutil.copytree(REPOSITORY / "tests", directory / "tests", ignore=_COMPILED)
+    shutil.copy(REPOSITORY / "pyproject.toml", directory)
+    tests = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-m", "not more", mutant.shown_by]
+    ended = subprocess.run(tests, cwd=directory, env=_environment(directory), capture_output=True, check=False)
+    return ended.returncode == pytest.ExitCode.TESTS_FAILED
+
+
+def _copy(mutant: Mutant, directory: Path) -> None:
+    for package in _PACKAGES:
+        shutil.copytree(REPOSITORY / package, directory / package, ignore=_COMPILED)
+    file = directory / mutant.file
+    file.write_text(mutant.applied(file.read_text()))
+
+
+def _environment(directory: Path) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(directory)}

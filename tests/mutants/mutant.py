@@ -16,6 +16,7 @@ class Mutant:
         among: the stories that can show a rare fault: an expression over `scenario`.
         start: the first seed that is tried.  A story that showed the fault once saves the search for a rare one;
             when stories change, the search goes on from there.
+        shown_by: the module of tests that fails with a fault that stories show too seldom; empty for the others.
     """
 
     name: str
@@ -23,6 +24,7 @@ class Mutant:
     replacements: tuple[tuple[str, str], ...]
     among: str = "True"
     start: int = 0
+    shown_by: str = ""
 
     def applied(self, source: str) -> str:
         """The file with the fault in it."""

@@ -43,6 +43,7 @@ MUTANTS = (
         "actors/fetching/file_versions.py",
         ((" or source in self._appending or source in self._replacing", ""),),
         among="scenario.on_change != 'ignore'",
+        start=257,
     ),
     Mutant(
         "alignment does not block",
@@ -95,6 +96,7 @@ MUTANTS = (
                 "            )\n",
             ),
         ),
+        start=66,
     ),
     Mutant(
         "a commit whose outcome is not known counts as done",
@@ -103,6 +105,7 @@ MUTANTS = (
             ("            if name == staged.name:\n", "            if isinstance(error, CommitUnknownError):\n"),
             ("self._adopt(self.reopen(self._version + 1))", "self._adopt(fresh)"),
         ),
+        start=27,
     ),
     Mutant("the head is not compared", "state/memory/memory_disk.py", (("if self.latest != expected:", "if False:"),)),
     Mutant(
@@ -168,17 +171,20 @@ MUTANTS = (
         "actors/recovery/recovery_policy.py",
         (("if before is not None and before.rows == rows else 1", "if before is not None else 1"),),
         among="'large' in repr(scenario)",
+        start=204,
     ),
     Mutant(
         "a node that is lost accuses a file",
         "actors/recovery/recovery_policy.py",
         (("    NodeLostError,\n    RowsLostError,\n)", "    RowsLostError,\n)"),),
         among="'large' in repr(scenario)",
+        start=791,
     ),
     Mutant(
         "an epoch of a term that committed nothing comes again",
         "state/epoch.py",
         (("return least + (term - least) % TERMS", "return least"),),
+        start=121,
     ),
     Mutant(
         "a file begins anew after a restart",
@@ -194,16 +200,19 @@ MUTANTS = (
         "what had vanished before a restart is not read when it is back",
         "actors/recovery/seen_names.py",
         (("            if vanished:\n", "            if False:\n"),),
+        start=673,
     ),
     Mutant(
         "what has vanished is not read when it is back",
         "actors/listing/vanished_names.py",
         (("        if not own:\n", "        if True:\n"),),
+        shown_by="tests/actors/listing/test_event_look_up.py",
     ),
     Mutant(
         "nobody looks for what a listing does not show",
         "actors/listing/missing_files.py",
         (("        return [FindGone(self._source, {", "        return [] and [FindGone(self._source, {"),),
+        start=16,
     ),
     Mutant(
         "what a listing did not look up counts as not shown",
@@ -215,6 +224,7 @@ MUTANTS = (
         "actors/listing/page_look_up.py",
         (("            if missing.uncounted and not self._guard.paused:\n", "            if False:\n"),),
         among="'vanish' in repr(scenario)",
+        start=607,
     ),
     Mutant(
         "a name that is back counts as absent",
@@ -225,12 +235,14 @@ MUTANTS = (
         "what is not in the store yet counts as looked for",
         "actors/listing/missing_files.py",
         (("known, self.discard(known)", "known, self.discard(list(self._names))"),),
+        start=57,
     ),
     Mutant(
         "one listing is enough to call a file gone",
         "actors/listing/missing_files.py",
         (("names = self._names if key in self._names else self._suspected", "names = self._names"),),
         among="'hide(' in repr(scenario)",
+        start=94,
     ),
     Mutant(
         "a file that is back stays under suspicion",
@@ -248,23 +260,27 @@ MUTANTS = (
         "actors/listing/removal_guard.py",
         (("self.paused, self.known = missing if is_paused else 0, known", "self.known = known"),),
         among="'hide(' in repr(scenario) and scenario.on_change == 'replace'",
+        start=94,
     ),
     Mutant(
         "no approval ends a pause",
         "actors/listing/removal_guard.py",
         (("        self._allowed = self.paused\n", "        pass\n"),),
         among="scenario.on_change == 'replace'",
+        start=94,
     ),
     Mutant(
         "a restart forgets the paused removals whose messages are deleted",
         "actors/listing/listing_state.py",
         (("events is None or self.must_list or needs_listing", "events is None or self.must_list"),),
         among="scenario.notifications and scenario.on_change == 'replace'",
+        start=101,
     ),
     Mutant(
         "a mark is complete with the listing that was under way",
         "actors/listing/listing_marks.py",
         (("self.last = max(self.last, mark)", "self.last = self._listing = max(self.last, mark)"),),
+        start=88,
     ),
     Mutant(
         "a mark is reached while files are unfinished",
@@ -305,6 +321,7 @@ MUTANTS = (
         "epochs that were committed and not acknowledged are not counted",
         "actors/recovery/recovery.py",
         (("store.epochs(after=plan.so_far.epoch) if plan.held_root else []", "[]"),),
+        start=16,
     ),
     Mutant(
         "a vacuum takes rows that are staged, and not committed yet",
@@ -325,17 +342,20 @@ MUTANTS = (
         "the epoch up to which a view catches up expires",
         "state/tables/records.py",
         (("return frozenset(self.tags.values()).union(pinned)", "return frozenset(self.tags.values())"),),
+        start=79,
     ),
     Mutant(
         "a view that is further is no reason to commit",
         "actors/coordination/epoch_commits.py",
         ((" or views != self._views:", ":"),),
         among="scenario.backfill",
+        start=15,
     ),
     Mutant(
         "a run has caught up when its views have not",
         "actors/coordination/caught_up.py",
         ((" and not self._backfilling\n", "\n"),),
+        start=16,
     ),
     Mutant(
         "a message is deleted before what it tells of is committed",
@@ -366,6 +386,7 @@ MUTANTS = (
                 "        self._named.pop(path, None)",
             ),
         ),
+        shown_by="tests/actors/notifications/test_message_tracker.py",
     ),
     Mutant(
         "what a queue tells is enough from the beginning",
@@ -376,11 +397,13 @@ MUTANTS = (
                 "if listed.queue != queue:\n        return 0.0",
             ),
         ),
+        start=18,
     ),
     Mutant(
         "a queue counts as empty while others work on its messages",
         "actors/notifications/event_watch.py",
-        ((" and depth.in_flight <= len(self._feed.tracker)", ""),),
+        ((" and depth.in_flight <= self._feed.tracker.received_once", ""),),
+        start=64,
     ),
     Mutant(
         "a file that has vanished is not looked at again",
@@ -391,6 +414,7 @@ MUTANTS = (
                 "            self._names.missing.discard([key])",
             ),
         ),
+        shown_by="tests/actors/listing/test_event_look_up.py",
     ),
     Mutant(
         "a run that was replaced deletes messages about what it does not know",
@@ -402,16 +426,19 @@ MUTANTS = (
             ),
         ),
         among="scenario.notifications and 'FREEZE' in repr(scenario)",
+        start=4_094,
     ),
     Mutant(
         "an event about a file that is gone is settled at once",
         "actors/listing/event_look_up.py",
         (("        elif path not in self._names.unsent:", "        if path not in self._names.unsent:"),),
+        start=85,
     ),
     Mutant(
         "a message that is none is deleted at once",
         "actors/notifications/event_feed.py",
         (("if self.tracker.receive(message, (), now_s, epoch):", "if self.tracker.receive(message, (), now_s):"),),
+        start=40,
     ),
     Mutant(
         "a handover forgets the row of a half-read file",
@@ -423,26 +450,31 @@ MUTANTS = (
                 "                each.row_offset, each.read_to = 0, type(each.read_to)()\n",
             ),
         ),
+        start=85,
     ),
     Mutant(
         "what was read and not emitted is not read again behind a handover",
         "actors/fetching/file_progress.py",
         (("        if is_interrupted or not self.replaces:\n", "        if is_interrupted and self.replaces:\n"),),
+        start=92,
     ),
     Mutant(
         "the next owner does not wait for the handover",
         "actors/fetching/fetch_executor.py",
         (("        if self._arrivals.is_waiting:\n", "        if False:\n"),),
+        start=500,
     ),
     Mutant(
         "a handover leaves the later versions behind",
         "actors/fetching/vnode_moves.py",
         (("                    successors=tuple(successors.get(name, ())),\n", ""),),
+        start=167,
     ),
     Mutant(
         "a handover leaves behind which versions had no row",
         "actors/fetching/vnode_moves.py",
         (("        versions.without_rows.take(handover.without_rows)\n", ""),),
+        start=167,
     ),
     Mutant(
         "vnodes move in the dispatcher one barrier late",
@@ -479,16 +511,19 @@ MUTANTS = (
                 "            return []\n",
             ),
         ),
+        start=92,
     ),
     Mutant(
         "a listing counts although not all that it found is handed on",
         "actors/listing/listing_state.py",
         (("        self._ended_at = now\n", "        self.listed_at, self.must_list = now, False\n"),),
+        shown_by="tests/actors/listing/test_listing_state.py",
     ),
     Mutant(
         "the next file of an ordered source is opened before the last one is read",
         "actors/fetching/pending_files.py",
         (("            if source not in self._reading or source not in decided:", "            if True:"),),
+        start=28,
     ),
     Mutant(
         "what is found later is read last, whatever its place",
@@ -499,6 +534,7 @@ MUTANTS = (
                 "            files.append(progress)\n            insort([], progress, key=",
             ),
         ),
+        shown_by="tests/actors/fetching/test_pending_files.py",
     ),
     Mutant(
         "an epoch is reported before its views are written",
@@ -516,6 +552,7 @@ MUTANTS = (
         "an epoch does not wait for the schemas of its rows",
         "slackwater/running/materializer_loop.py",
         (("(self._spark_is_up() and self._is_known(epoch))", "self._spark_is_up()"),),
+        start=374,
     ),
     Mutant(
         "an epoch that waits for Spark is lost",
@@ -531,16 +568,19 @@ MUTANTS = (
         "a view that an epoch created is new in the next declaration",
         "slackwater/running/materializer_loop.py",
         (("        self._known |= {view.name: view for view in done.created}\n", ""),),
+        start=67,
     ),
     Mutant(
         "no epoch is requested for a backfill without new rows",
         "slackwater/running/materializer_loop.py",
         (("new_views=record or (materializer is not None and materializer.has_news),", "new_views=False,"),),
+        start=13,
     ),
     Mutant(
         "a backfill that continues begins its history again",
         "spark_bridge/views/backfill.py",
         (('= recorded.get("history")\n', "= None\n"),),
+        start=391,
     ),
     Mutant(
         "the history of a backfill has the rows of the epoch that creates it",
@@ -556,6 +596,18 @@ MUTANTS = (
                 "        for name in changed[:0]:\n            self._restart(",
             ),
         ),
+        start=164,
+    ),
+    Mutant(
+        "the epoch that shows a backfill does not end its hidden name",
+        "spark_bridge/views/recorded_views.py",
+        (
+            (
+                "            self._dropped.add(next_name(name))\n            created.append(",
+                "            created.append(",
+            ),
+        ),
+        among="scenario.backfill",
     ),
     Mutant(
         "the answer of one name actor is taken for that of another",

@@ -14,6 +14,7 @@ _TAGS = "'TAG(' in repr(scenario)"
 _VIEWS = "'_VIEW(' in repr(scenario)"
 _PINS = "'PIN(' in repr(scenario)"
 _FAILS = "scenario.on_change == 'fail'"
+_CONTENDED = "scenario.is_contended"
 
 OUTER_MUTANTS = (
     Mutant(
@@ -49,7 +50,7 @@ OUTER_MUTANTS = (
             ),
         ),
         among=_PAUSES,
-        start=280,
+        start=1_220,
     ),
     Mutant(
         "a stop is not carried over to the next attempt",
@@ -60,6 +61,7 @@ OUTER_MUTANTS = (
                 "            if False:\n                pass",
             ),
         ),
+        start=26,
     ),
     Mutant(
         "a correction that its attempt did not carry out is given up",
@@ -72,6 +74,7 @@ OUTER_MUTANTS = (
             ),
         ),
         among=f"{_FORGETS} or {_REREADS}",
+        start=16,
     ),
     Mutant(
         "a retry that its attempt did not carry out is given up",
@@ -83,18 +86,21 @@ OUTER_MUTANTS = (
             ),
         ),
         among=_RETRIES,
+        start=36,
     ),
     Mutant(
         "a stop is answered before the run is over",
         "slackwater/running/commanded_run.py",
         (("        self._requests.wait_over()\n", ""),),
         among=_STOPS,
+        start=30,
     ),
     Mutant(
         "a dropped view is forgotten with its attempt",
         "slackwater/running/declared_views.py",
         (("        self.dropped = {**self.dropped, name: attempt.state.epoch}\n", ""),),
         among=_VIEWS,
+        start=294,
     ),
     Mutant(
         "the next attempt declares a dropped view again",
@@ -106,37 +112,42 @@ OUTER_MUTANTS = (
             ),
         ),
         among=_VIEWS,
+        start=15,
     ),
     Mutant(
         "an added view is forgotten with its attempt",
         "slackwater/running/declared_views.py",
         (("        self.definitions = {**self.definitions, view.name: view}\n", ""),),
         among=_VIEWS,
+        start=36,
     ),
     Mutant(
         "a change of views that an attempt did not carry out is given up",
         "slackwater/running/declared_views.py",
         (("                self._requests.wait_end_of(attempt)\n", "                return None\n"),),
         among=_VIEWS,
+        start=208,
     ),
     Mutant(
         "the next attempt does not drop what the last one did not",
         "slackwater/running/materializer_loop.py",
         (("            for name in self._dropped:\n", "            for name in self._dropped[:0]:\n"),),
         among=_VIEWS,
+        start=294,
     ),
     Mutant(
         "a view that is dropped and added again continues",
         "slackwater/running/materializer_loop.py",
         (("            self._known.pop(each, None)\n", "            pass\n"),),
         among=_VIEWS,
-        start=410,
+        start=630,
     ),
     Mutant(
         "a retried file stays in the ledger",
         "actors/fetching/file_versions.py",
         (("                self.state.delete_ledger(progress)\n", ""),),
         among=_RETRIES,
+        start=94,
     ),
     Mutant(
         "a retried file is read from its first row",
@@ -160,6 +171,7 @@ OUTER_MUTANTS = (
         "actors/coordination/requests.py",
         (("            case Forget():\n                epoch = barrier.epoch.curr\n", ""),),
         among=_FORGETS,
+        start=15,
     ),
     Mutant(
         "a forgotten file keeps its bad records",
@@ -169,23 +181,32 @@ OUTER_MUTANTS = (
         start=440,
     ),
     Mutant(
+        "a correction does not know of the one before it",
+        "actors/coordination/ledger_corrections.py",
+        (("        rows[key] = row\n", ""),),
+        among=_REREADS,
+        start=4_604,
+    ),
+    Mutant(
         "a new tag takes the others away",
         "state/upkeep/tags.py",
         (("store.amend(tags={**tags, name: epoch})", "store.amend(tags={name: epoch})"),),
         among=_TAGS,
-        start=290,
+        start=857,
     ),
     Mutant(
         "a forgotten file keeps its place in the ledger",
         "actors/fetching/file_versions.py",
         (('            self.state.corrected.append(CorrectedFile(*path, None, "forgotten"))\n', ""),),
         among=_FORGETS,
+        start=15,
     ),
     Mutant(
         "tagged epochs expire",
         "state/upkeep/housekeeping.py",
         (("for each in store.head.kept_epochs]", "for each in ()]"),),
         among=f"{_TAGS} and scenario.keep_epochs",
+        start=79,
     ),
     Mutant(
         "two changes of the store are made at once",
@@ -197,6 +218,7 @@ OUTER_MUTANTS = (
             ),
         ),
         among=_TAGS,
+        start=53,
     ),
     Mutant(
         "pinned epochs expire",
@@ -220,12 +242,14 @@ OUTER_MUTANTS = (
             ),
         ),
         among=_PINS,
+        start=14,
     ),
     Mutant(
         "the pin of a dead reader holds for ever",
         "state/upkeep/pin.py",
         (("            if expires_at <= now:\n", "            if expires_at is None:\n"),),
         among=_PINS,
+        start=338,
     ),
     Mutant(
         "a torn pin ends the upkeep",
@@ -237,17 +261,78 @@ OUTER_MUTANTS = (
             ),
         ),
         among=_PINS,
+        start=14,
     ),
     Mutant(
         "a pin that its reader deletes stays",
         "state/upkeep/pin.py",
         (("        _delete(self._client, self._name)\n\n    def _body", "        pass\n\n    def _body"),),
         among=_PINS,
+        start=28,
     ),
     Mutant(
         "a changed file ends no run",
         "actors/fetching/fetch_executor.py",
         (('                    if policy == "fail" and not', '                    if policy == "never" and not'),),
         among=_FAILS,
+        start=40,
+    ),
+    Mutant(
+        "a run whose root was taken renews all the same",
+        "state/ownership/owner.py",
+        (("            self._lost.set()\n", "            pass\n"),),
+        among=_CONTENDED,
+    ),
+    Mutant(
+        "the root of a living owner is taken",
+        "state/ownership/owner.py",
+        (
+            (
+                "            if now.owner != found.owner:\n                raise self._refusal(now.owner)\n",
+                "            found = now\n",
+            ),
+        ),
+        among=_CONTENDED,
+    ),
+    Mutant(
+        "a run whose root was taken while it started begins",
+        "state/ownership/owner.py",
+        (("        self.renew()\n        self.check()\n", "        pass\n"),),
+        shown_by="tests/slackwater/commands/test_maintenance.py",
+    ),
+    Mutant(
+        "the wait for a silent owner ends by the wall clock",
+        "state/ownership/owner.py",
+        (
+            (
+                "        deadline = self._clock.monotonic() + self._watch_s\n"
+                "        while self._clock.monotonic() < deadline:\n",
+                "        deadline = self._clock.now().timestamp() + self._watch_s\n"
+                "        while self._clock.now().timestamp() < deadline:\n",
+            ),
+        ),
+        among=_CONTENDED,
+        start=800,
+    ),
+    Mutant(
+        "an owner renews no more after a request without an answer",
+        "state/ownership/owner.py",
+        (("                continue  # a missing renewal", "                return  # a missing renewal"),),
+        among=_CONTENDED,
+        start=800,
+    ),
+    Mutant(
+        "a start whose answer is lost takes its own file for another's",
+        "state/ownership/owner.py",
+        (("return None if self._wrote(other) else other", "return other"),),
+        among=_CONTENDED,
+        start=29,
+    ),
+    Mutant(
+        "an owner whose clock stands writes the same file again",
+        "state/ownership/owner.py",
+        (("status=status, renewal=number)", "status=status)"),),
+        among=_CONTENDED,
+        start=724,
     ),
 )

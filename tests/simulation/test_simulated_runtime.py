@@ -28,7 +28,7 @@ class Two:
     """An actor that calls, and one that is called."""
 
     def __init__(self) -> None:
-        self.world = World(Scenario(()), Random(0), lambda: False)
+        self.world = World(Scenario(()), Random(0), Random(0), lambda: False)
         process = Life("process")
         self.caller: SimulatedActor[Echo] = SimulatedActor("caller", process, self.world)
         self.called: SimulatedActor[Echo] = SimulatedActor("called", process, self.world)

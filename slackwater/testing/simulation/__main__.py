@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -19,7 +21,7 @@ _console = Console(soft_wrap=True, highlight=False)
 def main(
     seeds: int = typer.Option(1_000, min=1, help="How many seeds."),
     start: int = typer.Option(0, min=0, help="The first seed."),
-    jobs: int = typer.Option(1, min=1, help="Processes that share the work."),
+    jobs: int = typer.Option(os.cpu_count() or 1, min=1, help="Processes that share the work."),
     seed: int | None = typer.Option(None, help="Only this seed."),
     trace: bool = typer.Option(False, help="With --seed: print everything that happens."),
 ) -> None:

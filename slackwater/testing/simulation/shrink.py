@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from slackwater.testing.simulation.promise_broken import PromiseBroken
 from slackwater.testing.simulation.simulation import Simulation
 from slackwater.testing.simulation.stories.scenario import Scenario
+from state.errors import SettingsError
 
 _ORDERS = 20
 
@@ -37,7 +39,8 @@ def failure_of(scenario: Scenario, seed: int) -> Failure | None:
 def shrink(failure: Failure) -> Failure:
     """Leaves out whatever can be left out: greedily, again and again, until every further omission makes it hold.
 
-    A shorter story takes other choices out of the same seed, so each is told in several orders.
+    Only valid stories are told.  A shorter one takes other choices out of the same seed, so each is told in several
+    orders.
     """
     shorter: Failure | None = failure
     while shorter is not None:
@@ -56,12 +59,18 @@ def _same(failure: Failure, scenario: Scenario) -> Failure | None:
 
 
 def _simpler(scenario: Scenario) -> Iterator[Scenario]:
+    """The valid stories with fewer steps, or with a setting at its default."""
+    for changes in _omissions(scenario):
+        with suppress(SettingsError):
+            yield replace(scenario, **changes)
+
+
+def _omissions(scenario: Scenario) -> Iterator[dict[str, Any]]:
     story = scenario.story
     for length in (len(story) // 2, len(story) // 4, 1):
         for at in range(0, len(story), length or 1):
             if length:
-                yield replace(scenario, story=(*story[:at], *story[at + length :]))
+                yield {"story": (*story[:at], *story[at + length :])}
     for each in fields(Scenario):
         if each.name not in ("story", "sources") and getattr(scenario, each.name) != each.default:
-            default: Any = each.default
-            yield replace(scenario, **{each.name: default})
+            yield {each.name: each.default}

@@ -15,13 +15,16 @@ from actors.sources.source import FilePolicy, SourceDefinition
 from slackwater.testing.simulation.hosting.process import SimulatedProcess
 from slackwater.testing.simulation.promises.backlog import Backlog
 from slackwater.testing.simulation.promises.model_view import EveryRow, GroupedRows, ModelView
+from slackwater.testing.simulation.promises.owner_checker import OwnerChecker
 from slackwater.testing.simulation.promises.promises import Promises
 from slackwater.testing.simulation.stories.scenario import Scenario
+from slackwater.testing.simulation.world.background import Background
 from slackwater.testing.simulation.world.bucket import Bucket
 from slackwater.testing.simulation.world.command_inbox import SimulatedInbox
 from slackwater.testing.simulation.world.event_queue import POLLERS, VISIBILITY_S, EventQueue, queue_url
 from slackwater.testing.simulation.world.file_rows import ROW_BYTES, SCHEMA
 from slackwater.testing.simulation.world.interruptions import Interruptions
+from slackwater.testing.simulation.world.ownerships import Ownerships, RunOwnership
 from slackwater.testing.simulation.world.pins import Pins
 from slackwater.testing.simulation.world.schedule import Life, Schedule
 from slackwater.testing.simulation.world.simulated_clock import SimulatedClock
@@ -30,6 +33,7 @@ from slackwater.testing.simulation.world.simulated_threads import SimulatedThrea
 from state.location import Location
 from state.memory.memory_disk import MemoryDisk
 from state.ownership.command import Command
+from state.tables.records import Head
 from state.tables.stored_rows import stored_rows_name
 from state.upkeep.retention import RetentionSettings
 
@@ -63,6 +67,7 @@ class World:
     Args:
         scenario: all settings.
         random: makes every choice.
+        beside: makes the choices about the ownership of the root.
         turn: lets one event happen.
         on_event: see `Schedule`.
     """
@@ -71,15 +76,28 @@ class World:
         self,
         scenario: Scenario,
         random: Random,
+        beside: Random,
         turn: Callable[[], bool],
         on_event: Callable[[Life, Callable[..., None], tuple[Any, ...]], None] | None = None,
     ) -> None:
         self.random = random
         self.clock = SimulatedClock(stands=scenario.clock_stands)
-        self.schedule = Schedule(random, self.clock, scenario.slow, on_event)
+        background = Background(beside, self.clock, on_event, is_lazy=scenario.is_contended)
+        self.schedule = Schedule(random, self.clock, scenario.slow, on_event, background)
         self.interruptions = Interruptions(random, turn)
         self.twin_disk = _twin_disk(self.clock) if scenario.on_lance else None
         self.disk: MemoryDisk = self.twin_disk or MemoryDisk()
+        self.ownerships: Ownerships = Ownerships(
+            _PLACE,
+            self.clock,
+            beside,
+            self.interruptions,
+            turn,
+            background,
+            # Few renewals where no story hangs on them: each costs as much as twenty events.
+            OwnerChecker(self.clock) if scenario.is_contended else OwnerChecker(self.clock, 60.0, 240.0),
+            is_contended=scenario.is_contended,
+        )
         self.bucket = Bucket(scenario.page_size)
         self.queues = {
             source: EventQueue(source, random, self.clock, loses=scenario.loses_events)
@@ -123,28 +141,42 @@ class World:
             scenario.keep_epochs,
             scenario.on_change,
             scenario.order,
-            pauses_removals=scenario.on_change == "replace"
-            and scenario.max_removed_share == scenario.max_removed_files == 0,
+            pauses_removals=scenario.pauses_removals,
         )
-        self.threads = SimulatedThreads(self.schedule)
+        self.threads = SimulatedThreads(self.schedule, self.clock)
         self.inbox = SimulatedInbox(self.promises)
         self.pins: Pins = Pins(self, _PLACE)
         self.promises.pinned = self.pins.kept_at
         self.backlog = Backlog(self.disk, self.bucket)
         self.processes: list[SimulatedProcess] = []
+        self._starts = 0
         self._network = Life("network")
 
     @property
     def process(self) -> SimulatedProcess | None:
-        """The process that was started last."""
+        """The process that became the owner of the root last."""
         return self.processes[-1] if self.processes else None
 
-    def start_process(self) -> None:
-        """Starts a process beside all others.  With the first one, queues begin to hear of changes."""
+    def start_process(self, *, takeover: bool = True) -> None:
+        """Starts a process beside all others.  With the first one, queues begin to hear of changes.
+
+        Args:
+            takeover: whether it takes the root from a living process.
+        """
         self.bucket.queues = self.queues
-        self.processes.append(SimulatedProcess(self, f"run-{len(self.processes) + 1}"))
+        self._starts += 1
+        self.ownerships.claim(f"run-{self._starts}", self._head, self._begin, takeover=takeover)
+
+    def _head(self) -> Head:
+        return self.disk.versions[self.disk.latest].head if self.disk.latest else Head(0, 0)
+
+    def _begin(self, ownership: RunOwnership, replaces: Head) -> None:
+        process = SimulatedProcess(self, ownership, replaces)
+        self.processes.append(process)
+        # Another one may have become the owner before this one heard that it is.
+        self.processes.sort(key=lambda each: self.ownerships.checker.owners.index(each.name))
         if self.inbox.unanswered:
-            self.processes[-1].poll_commands()
+            process.poll_commands()
 
     def views_to_declare(self) -> tuple[ModelView, ...]:
         """The views that the user declares with the next process."""
@@ -185,6 +217,7 @@ class World:
         for each in self.processes:
             each.frozen = False
         self.schedule.thaw()
+        self.ownerships.thaw()
 
     def access(self, life: Life) -> Access:
         """An actor's way to the root."""

@@ -14,8 +14,10 @@ from slackwater.testing.simulation.simulated_world import World
 from slackwater.testing.simulation.stories.scenario import Scenario
 from slackwater.testing.simulation.stories.steps import (
     ACCEPT,
+    ALL_OVER,
     ANSWERED,
     CAUGHT_UP,
+    CLAIMED,
     FOUND,
     NOTED,
     SETTLED,
@@ -57,7 +59,13 @@ class Simulation:
 
     def __init__(self, scenario: Scenario, seed: int, trace: Callable[[str], None] | None = None) -> None:
         self._trace = trace
-        self._world = World(scenario, Random(seed), self._turn, None if trace is None else self._on_event)
+        self._world = World(
+            scenario,
+            Random(seed),
+            Random(f"{seed} beside"),
+            self._turn,
+            None if trace is None else self._on_event,
+        )
         # A change that is found from now on ends no run.
         accepted = [ACCEPT] if scenario.on_change == "fail" else []
         self._steps: Iterator[Step] = iter(
@@ -72,6 +80,7 @@ class Simulation:
                 ANSWERED,
                 STOP,
                 STOPPED,
+                ALL_OVER,
                 _AT_END,
             )
         )
@@ -94,10 +103,12 @@ class Simulation:
             raise PromiseBroken("no bug", _described(error)) from error
         finally:
             self._world.threads.end()
+            self._world.ownerships.threads.end()
             self._world.close()
         world = self._world
         statuses = FileTables.latest(world.disk).statuses()
-        return Outcome(world.schedule.events, world.promises.epochs, world.clock.monotonic(), statuses)
+        events = world.schedule.events + world.ownerships.background.events
+        return Outcome(events, world.promises.epochs, world.clock.monotonic(), statuses)
 
     def _turn(self, *, nested: bool = True) -> bool:
         """One event, or one step of the story.  Returns False at the end, or if an outer turn must continue first.
@@ -166,12 +177,14 @@ def simulate(story: Scenario | Iterable[Step], *, seed: int = 0) -> Outcome:
     return Simulation(story if isinstance(story, Scenario) else Scenario(tuple(story)), seed).run()
 
 
-def _end_faults(world: World) -> None:
+def _end_faults(world: World) -> Wait | None:
     world.bucket.refusals = 0
     world.bucket.show()
     world.faults.end()
+    world.ownerships.end_faults()
     world.interruptions.end()
     world.thaw()
+    return CLAIMED.begin(world) if world.ownerships.is_claimed else None
 
 
 def _check_end(world: World) -> None:

@@ -39,6 +39,17 @@ def test_a_retried_file_is_read_again() -> None:
     checker.on_answered("2", DONE)
 
 
+def test_a_file_that_is_retried_before_a_mark_belongs_to_it() -> None:
+    checker = Commanded()
+    checker.versions(BAD)
+    checker.on_asked("1", RetryCommand())
+    checker.on_mark()
+    checker.versions(RETRIED)
+    assert checker.retried_since_mark == {(FILE.source, FILE.path, FILE.version)}
+    checker.on_mark()
+    assert checker.retried_since_mark == set()
+
+
 def test_a_file_that_is_retried_twice_by_one_command_breaks_exactly_once() -> None:
     checker = Commanded()
     checker.versions(BAD)
@@ -65,6 +76,15 @@ def test_a_retry_that_is_answered_and_not_done_breaks_exactly_once() -> None:
         checker.on_answered("2", DONE)
 
 
+def test_a_retry_is_done_when_a_later_version_is_finished() -> None:
+    later = put(Bucket(page_size=10), "a", rows=0)
+    checker = Commanded()
+    checker.versions(BAD)
+    checker.on_asked("1", RetryCommand())
+    checker.versions(file_tables([*BAD.ledger.values(), finished(later, 0, listed_epoch=2)]))
+    checker.on_answered("1", DONE)
+
+
 def test_a_forget_that_is_answered_before_the_rows_are_gone_breaks_exactly_once() -> None:
     checker = Commanded()
     checker.versions(file_tables([finished(FILE)]))
@@ -83,6 +103,14 @@ def test_a_forgotten_file_that_is_read_again_breaks_exactly_once() -> None:
         checker.versions(again)
     checker.on_asked("1", ReingestCommand(file="a"))
     checker.versions(again)
+    checker.on_answered("1", DONE)
+
+
+def test_a_file_that_was_read_again_in_vain_before_the_answer_is_read_again() -> None:
+    checker = Commanded()
+    checker.versions(file_tables([finished(FILE)]))
+    checker.on_asked("1", ReingestCommand(file="a"))
+    checker.versions(file_tables([finished(FILE, error="a has changed since it was listed")]))
     checker.on_answered("1", DONE)
 
 

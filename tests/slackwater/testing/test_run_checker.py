@@ -74,6 +74,12 @@ def test_a_run_that_has_caught_up_with_an_unfinished_file_breaks_nothing_forgott
         checker.check_caught_up({PATH: file}, file_tables(queue=[waiting(file, 2)]), is_settled=False)
 
 
+def test_a_file_that_is_retried_after_the_mark_was_finished(bucket: Bucket, checker: RunChecker) -> None:
+    file = put(bucket, "a")
+    tables = file_tables(queue=[waiting(file, 2)])
+    checker.check_caught_up({PATH: file}, tables, [(*PATH, file.version)], is_settled=False)
+
+
 def test_only_a_source_that_ignores_changes_has_caught_up_without_the_changed_version(bucket: Bucket) -> None:
     old, new = put(bucket, "a"), put(bucket, "a")
     noted = file_tables([finished(old, changed_epoch=2)])

@@ -39,7 +39,8 @@ class Twins:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         for check in ("on_version", "on_acknowledged", "on_tag", "check_retained"):
             monkeypatch.setattr(Promises, check, lambda *_: None)
-        self.world = World(Scenario((), on_lance=True), NoChance(), lambda: False)  # type: ignore[arg-type]
+        scenario, chance = Scenario((), on_lance=True), NoChance()
+        self.world = World(scenario, chance, chance, lambda: False)  # type: ignore[arg-type]
         assert self.world.twin_disk is not None
         self.disk: TwinDisk = self.world.twin_disk
         self.root: SimulatedRoot = self.world.root(Life("run"))

@@ -5,27 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from slackwater.testing.simulation.promises.model_view import ModelView
 from slackwater.testing.simulation.world.file_rows import Span
 from slackwater.testing.simulation.world.interruptions import Killed
 from slackwater.testing.simulation.world.simulated_root import SimulatedRoot
-from spark_bridge.analysis.view_definition import ViewDefinition
-from spark_bridge.analysis.view_plan import ViewPlan
+from spark_bridge.analysis.planned_view import PlannedView
 from state.errors import SlackwaterError
 from state.tables.records import ViewVersion
 
 _Result = TypeVar("_Result")
-
-
-@dataclass(frozen=True)
-class ModelPlannedView:
-    """See `spark_bridge.analysis.view_planner.PlannedView`."""
-
-    definition: ViewDefinition
-    plan: ViewPlan
 
 
 class ModelFullView:
@@ -39,7 +30,7 @@ class ModelFullView:
 
     num_rows = 0
 
-    def __init__(self, model: ModelView, planned: ModelPlannedView, root: SimulatedRoot) -> None:
+    def __init__(self, model: ModelView, planned: PlannedView, root: SimulatedRoot) -> None:
         self.definition, self.plan = planned.definition, planned.plan
         self._model, self._root = model, root
         self.version: ViewVersion | None = None

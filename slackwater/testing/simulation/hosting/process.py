@@ -23,16 +23,19 @@ from slackwater.testing.simulation.hosting.model_materializer import definition_
 from slackwater.testing.simulation.hosting.simulated_runtime import SimulatedRuntime, judge
 from slackwater.testing.simulation.promises.model_view import ModelView
 from slackwater.testing.simulation.world.command_inbox import InboxOfRun
+from slackwater.testing.simulation.world.ownerships import RunOwnership
 from slackwater.testing.simulation.world.schedule import Life
 from slackwater.testing.simulation.world.simulated_objects import SimulatedObjects
 from slackwater.testing.simulation.world.simulated_root import SimulatedRoot
 from slackwater.testing.simulation.world.simulated_threads import SimulatedNews
-from state.errors import BadInputError, SlackwaterError
+from state.errors import BadInputError, FencedError, SlackwaterError
+from state.tables.records import Head
 
 if TYPE_CHECKING:
     from slackwater.testing.simulation.simulated_world import World
 
 _SPARK_START_S = 5.0
+_LOOKS_AFTER_S = 1.0
 _NEXT_ATTEMPT = 1 << 62
 
 
@@ -41,12 +44,16 @@ class SimulatedProcess(Life):
 
     Args:
         world: everything around it.
-        name: name of the run; each run has its own.
+        ownership: of the root.
+        replaces: the head before this run.
     """
 
-    def __init__(self, world: World, name: str) -> None:
+    def __init__(self, world: World, ownership: RunOwnership, replaces: Head) -> None:
+        name = ownership.run_id
         super().__init__(name)
-        self.world = world
+        self.world, self._ownership = world, ownership
+        ownership.life.move_into(self)
+        ownership.on_lost = self._on_lost
         root = SimulatedRoot(world.disk, world.clock, world.access(self))
         sources = [source.name for source in world.definition.sources]
         self._news = SimulatedNews(world.threads, self, self._on_news)
@@ -62,20 +69,19 @@ class SimulatedProcess(Life):
         commanded = CommandedRun(self.requests, corrections, lambda: self.failure)
         log = SimulatedRuntime(self, world).log
         inbox = InboxOfRun(world.inbox, root.access, lambda: self.stopped)
-        self._commands = CommandLoop(inbox, SimulatedOwnership(self), commanded, log)
+        self._commands = CommandLoop(inbox, ownership, commanded, log)
         self.definition = world.definition
         self._policy = RecoveryPolicy(world.recovery)
-        committed = world.disk.versions.get(world.disk.latest)
         self._plan = AttemptPlan(
             name,
-            replaces_term=0 if committed is None else committed.head.term,
-            replaces=frozenset(process.name for process in world.processes),
+            replaces_term=replaces.term,
+            replaces=frozenset({replaces.run, *ownership.replaced}),
             began_at=world.clock.now(),
         )
         self._state = RunState(version=0, phase="starting", term=0, epoch=0)
         self._is_pausing = self._is_polling = self._is_over = False
         self._mark = FIRST_MARK
-        self._marked, self._gaps = world.bucket.present(), len(world.bucket.gaps)
+        self._note_mark()
         self.attempt: SimulatedAttempt | None = None
         self.spark_is_up = False
         self.failure: Exception | None = None
@@ -151,7 +157,7 @@ class SimulatedProcess(Life):
 
     def new_mark(self) -> None:
         """Makes a new mark for `caught_up`: a listing that begins after this call."""
-        self._marked, self._gaps = self.world.bucket.present(), len(self.world.bucket.gaps)
+        self._note_mark()
         attempt = self.attempt
         if attempt is None:
             self._mark = FIRST_MARK
@@ -190,6 +196,7 @@ class SimulatedProcess(Life):
     def on_started(self, attempt: SimulatedAttempt) -> None:
         """The attempt understands requests; it begins with the earlier ones of the user."""
         self._publish(attempt.state)
+        self._ownership.update(term=attempt.state.term, phase="running")
         self.requests.begin(attempt)
 
     def on_state(self, attempt: SimulatedAttempt) -> None:
@@ -210,7 +217,10 @@ class SimulatedProcess(Life):
             return
         judge(error, attempt.name)
         if attempt.is_running:
-            self._publish(attempt.state)
+            try:
+                self._publish(attempt.state)
+            except FencedError as lost:
+                error = lost
         self.requests.end()
         attempt.close()
         self.attempt = None
@@ -223,6 +233,7 @@ class SimulatedProcess(Life):
                 self.world.promises.on_bad_input(error)
             self._end_run()
             return
+        self._ownership.update(phase="recovering", last_error=str(error))
         self._mark, self._state = (
             FIRST_MARK,
             replace(state, reached_mark=0, files_at_once=following.files_at_once, suspects={}),
@@ -251,9 +262,25 @@ class SimulatedProcess(Life):
         attempt.start()
 
     def _publish(self, state: RunState) -> None:
+        self._ownership.check()
         self._state = state
         self.world.promises.on_state(self.name, state)
         self._news.notify_all()
+
+    def _note_mark(self) -> None:
+        self.world.promises.on_mark()
+        self._marked, self._gaps = self.world.bucket.present(), len(self.world.bucket.gaps)
+
+    def _on_lost(self) -> None:
+        """A run looks at its ownership with each state of its attempt, which comes at least once a second."""
+        self.world.schedule.at(self.world.clock.monotonic() + _LOOKS_AFTER_S, self, self._check_ownership)
+
+    def _check_ownership(self) -> None:
+        if self.attempt is not None and self.attempt.is_running:
+            try:
+                self._ownership.check()
+            except FencedError as error:
+                self.on_failure(self.attempt, error)
 
     def _on_news(self) -> None:
         """A stop shortens the pause before the next attempt."""
@@ -287,7 +314,7 @@ class SimulatedProcess(Life):
     def _on_polled(self) -> None:
         self._is_polling = False
         if self._is_over:
-            self.end()
+            self._release()
         elif self.world.inbox.unanswered:
             self.world.schedule.at(self.world.clock.monotonic() + POLL_S, self, self.poll_commands)
 
@@ -296,29 +323,14 @@ class SimulatedProcess(Life):
         self._is_over = True
         self.requests.end(for_good=True)
         if not self._is_polling:
-            self.end()
+            self._release()
+
+    def _release(self) -> None:
+        phase = "stopped" if self.failure is None else "failed"
+        ownership, ownerships = self._ownership, self.world.ownerships
+        ownerships.call(ownership.life, lambda: ownership.release(phase), self.end)
 
     def _spark_started(self) -> None:
         self.spark_is_up = True
         if self.attempt is not None and self.attempt.materializer is not None:
             self.attempt.materializer.turn_soon()
-
-
-class SimulatedOwnership:
-    """The ownership of a root by one process: it ends when another process has started.
-
-    Args:
-        process: the process.
-    """
-
-    lost = False
-
-    def __init__(self, process: SimulatedProcess) -> None:
-        self._process = process
-
-    @property
-    def run_id(self) -> str:
-        return self._process.name
-
-    def renew(self) -> None:
-        self.lost = self._process.world.process is not self._process

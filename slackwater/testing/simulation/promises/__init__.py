@@ -14,6 +14,8 @@
         view_checker.py           ViewChecker          views, backfills, stored rows, tags                  G1 G2 G3
     each report of a run ───────► Promises
         run_checker.py            RunChecker           its state and totals, caught up, deleted messages    G3 G4 G6
+    each write of `owner.json`
+        owner_checker.py          OwnerChecker         one owner after the other, each by right             G5 owner
 
     file_tables.py, ingested_rows.py    FileTables, IngestedRows: the values that the checkers pass on
     model_view.py                       ModelView: the rows of a view, computed without Spark

@@ -44,6 +44,9 @@ class CommandChecker:
 
     A quarantined file is retried once for each command, a forgotten one is read again only if a user says so, a tag
     stays until a user deletes it, and a paused run commits no rows.
+
+    Attributes:
+        retried_since_mark: file versions that were finished at the last mark or later, and retried since.
     """
 
     def __init__(self) -> None:
@@ -53,6 +56,7 @@ class CommandChecker:
         self._tags: dict[str, int | None] = {}
         self._paused_term = self._resumed = 0
         self._retried: set[bytes] = set()
+        self.retried_since_mark: set[FileKey] = set()
 
     # -- of users --------------------------------------------------------------------------------------------------
 
@@ -78,6 +82,10 @@ class CommandChecker:
         """The process itself lets the flow continue."""
         self._paused_term = 0
         self._resumed += 1
+
+    def on_mark(self) -> None:
+        """A run gets a new mark: it has caught up when all that waits now is finished."""
+        self.retried_since_mark.clear()
 
     def on_answered(self, name: str, answer: Answer, *, is_of_its_run: bool = True, has_stopped: bool = False) -> None:
         """An answer is there: all that it says is committed.
@@ -165,6 +173,7 @@ class CommandChecker:
             is_for_it = isinstance(asked.command, RetryCommand) and _is_named(asked.command, row)
             if is_for_it and not asked.is_answered and file not in asked.retried:
                 asked.retried.add(file)
+                self.retried_since_mark.add(file)
                 for each in self._asked.values():
                     if isinstance(each.command, RetryCommand):
                         each.due.discard(file)
@@ -194,7 +203,7 @@ def _is_named(command: Command, row: Row) -> bool:
 
 
 def _retriable(tables: FileTables) -> set[FileKey]:
-    """The last quarantined version of each path that is not in the queue, and of which no other version was read."""
+    """The last version of each path, if it is quarantined, none is in the queue, and the views have no other one."""
     latest: dict[PathKey, Row] = {}
     for row in tables.ledger.values():
         if row["status"] == "quarantined":
@@ -203,11 +212,11 @@ def _retriable(tables: FileTables) -> set[FileKey]:
                 row if before is None else max(before, row, key=lambda each: int(each["listed_epoch"]))
             )
     taken = {path_of(row) for row in tables.queue.values()}
-    taken |= {
-        path_of(row)
-        for row in tables.ledger.values()
-        if row["rows_read"] and row["status"] not in ("quarantined", *REMOVED_STATUSES)
-    }
+    for row in tables.ledger.values():
+        is_in_views = row["rows_read"] and row["status"] not in ("quarantined", *REMOVED_STATUSES)
+        last = latest.get(path_of(row))
+        if is_in_views or (last is not None and row["listed_epoch"] > last["listed_epoch"]):
+            taken.add(path_of(row))
     return {file_of(row) for path, row in latest.items() if path not in taken}
 
 
@@ -233,6 +242,11 @@ def _is_read_again(path: PathKey, before: FileTables, tables: FileTables) -> boo
     if any(path_of(row) == path and row["replaces"] for row in tables.queue.values()):
         return True
     return any(
-        path_of(row) == path and row["replaces"] and before.ledger.get(key) is not row
+        path_of(row) == path and before.ledger.get(key) is not row and (row["replaces"] or _was_in_vain(row))
         for key, row in tables.ledger.items()
     )
+
+
+def _was_in_vain(row: Row) -> bool:
+    """Whether a version with rows was read once more in vain: it stays as it was, with the error of that reading."""
+    return bool(row["rows_read"]) and row["error"] is not None

@@ -107,6 +107,11 @@ class Promises:
         if records is not None:
             self._runs.check_totals(run, state, records)
 
+    def on_mark(self) -> None:
+        """A run gets a new mark for `on_caught_up`."""
+        self.on_version()
+        self._commands.on_mark()
+
     def on_caught_up(
         self,
         objects: Mapping[PathKey, FileVersion],
@@ -130,7 +135,7 @@ class Promises:
         frozen = tables.frozen_views()
         maintained = [view for name, view in latest.items() if name not in frozen]
         self._views.check_caught_up(maintained, files)
-        self._runs.check_caught_up(objects, tables, is_settled=is_settled)
+        self._runs.check_caught_up(objects, tables, self._commands.retried_since_mark, is_settled=is_settled)
 
     def on_message_deleted(self, queue: str, message_id: str, change: tuple[PathKey, int] | None) -> None:
         """Checks that the store knows the change behind a deleted message.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
-from actors.files import FileVersion, PathKey
+from actors.files import FileKey, FileVersion, PathKey
 from actors.protocol.run_state import RunState
 from actors.sources.source import OnChange
 from slackwater.testing.simulation.promise_broken import PromiseBroken
@@ -69,12 +69,20 @@ class RunChecker:
             if recorded.get(name) != view:
                 raise PromiseBroken("G4", f"{run} has stopped, and {view} is recorded as {recorded.get(name)}")
 
-    def check_caught_up(self, objects: Mapping[PathKey, FileVersion], tables: FileTables, *, is_settled: bool) -> None:
+    def check_caught_up(
+        self,
+        objects: Mapping[PathKey, FileVersion],
+        tables: FileTables,
+        retried: Collection[FileKey] = (),
+        *,
+        is_settled: bool,
+    ) -> None:
         """Checks that every object is finished when a run has caught up.
 
         Args:
             objects: the objects that have been in the bucket since the mark.
             tables: the rows about files.
+            retried: file versions that were finished at the mark or later, and that a user has retried since.
             is_settled: True if none of them may count as vanished.
         """
         finished: dict[PathKey, list[Row]] = {}
@@ -86,7 +94,7 @@ class RunChecker:
             is_ignored = self._ignores_changes and any(
                 row["changed_epoch"] is not None and row["rows_read"] for row in rows
             )
-            if not own and not is_ignored:
+            if not own and not is_ignored and (*path, file.version) not in retried:
                 raise PromiseBroken("G4", f"caught up, and {path[1]} is not finished")
             if own == [("vanished", 0)] and is_settled:
                 raise PromiseBroken("G4", f"{path[1]} is in the bucket, and counts as vanished")

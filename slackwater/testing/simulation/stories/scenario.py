@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 from actors.files import ReadingOrder
 from actors.sources.source import OnChange
+from state.errors import SettingsError
 
 if TYPE_CHECKING:
     from slackwater.testing.simulation.stories.steps import Step
+
+_READ_AGAIN = ("RetryCommand(", "ReingestCommand(", "ForgetCommand(")
 
 
 @dataclass(frozen=True, repr=False)
@@ -47,7 +51,11 @@ class Scenario:
         patience_s: seconds for which a rescaling waits for what is being read.
         stages_deltas: whether every delta is staged, as large ones are.
         on_lance: whether production's store on Lance gets each commit, too, and is compared.
+        is_contended: whether others act between any two requests for the ownership of the root, which can fail.
         slow: the name of an actor that is slower than everybody else; empty for none.
+
+    Raises:
+        SettingsError: the story is not valid: some of its settings or steps exclude each other.
     """
 
     story: tuple[Step, ...]
@@ -78,11 +86,22 @@ class Scenario:
     patience_s: float = 10.0
     stages_deltas: bool = False
     on_lance: bool = False
+    is_contended: bool = False
     slow: str = ""
+
+    def __post_init__(self) -> None:
+        conflict = next(self._conflicts(), None)
+        if conflict is not None:
+            raise SettingsError(f"the story is not valid: {conflict}")
 
     @property
     def stores_rows(self) -> bool:
         return self.materialize or self.on_change == "replace"
+
+    @property
+    def pauses_removals(self) -> bool:
+        """True if every removal of rows pauses until the user allows it."""
+        return self.on_change == "replace" and self.max_removed_share == self.max_removed_files == 0
 
     def __repr__(self) -> str:
         others = [
@@ -91,3 +110,25 @@ class Scenario:
             if each.name != "story" and getattr(self, each.name) != each.default
         ]
         return f"Scenario(({''.join(f'{step!r}, ' for step in self.story).rstrip()}){''.join(others)})"
+
+    def _conflicts(self) -> Iterator[str]:
+        """The settings and steps that exclude each other: with them, promises break that no page gives."""
+        words = [repr(step) for step in self.story]
+        if self.full_view and not self.stores_rows:
+            yield "a full view is computed from stored rows, and no rows are stored"
+        if self.must_settle and self.notifications:
+            yield "a directory has no queue of events"
+        if self.on_change != "fail" and _have(words, "ACCEPT"):
+            yield "ACCEPT is for on_change='fail'"
+        if self.order is not None and _have(words, *_READ_AGAIN):
+            yield "a file that is read again, or not any more, is read out of its order"
+        if _have(words, "PIN(") and _have(words, "CLOCK("):
+            yield "readers and owners measure the lives of pins by clocks that nearly agree"
+        hidden_long = [word for word in words if "hide(" in word and "listings=" in word]
+        keeps_all = self.on_change == "replace" and not self.notifications and not _have(hidden_long, "hide('")
+        if hidden_long and not self.pauses_removals and not keeps_all:
+            yield "rows of files that several listings lack stay only if all are lacking, or every removal pauses"
+
+
+def _have(words: list[str], *some: str) -> bool:
+    return any(each in word for word in words for each in some)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from slackwater.commands.operations import TagCommand
 from slackwater.testing.simulation.promise_broken import PromiseBroken
 from slackwater.testing.simulation.world.bucket import Content
+from slackwater.testing.simulation.world.ownerships import REPEATED
 from slackwater.testing.simulation.world.simulated_root import LATE, LOST, UNANSWERED
 from state.errors import BadInputError, SettingsError
 from state.ownership.command import Command
@@ -179,6 +180,10 @@ KILL = Step("KILL", _kill)
 """The process dies, and all of its actors; what it has sent may still arrive."""
 START = Step("START", lambda world: world.start_process())
 """A process starts; one that runs already is taken over from."""
+START_IF_FREE = Step("START_IF_FREE", lambda world: world.start_process(takeover=False))
+"""A process starts if no other one runs, or if that one has been silent for long."""
+POWER_CUT = Step("POWER_CUT", lambda world: world.ownerships.cut_power())
+"""Every process dies, and half of `owner.json` is left."""
 FREEZE = Step("FREEZE", _freeze)
 """The process stands still, at whatever it is doing, until `THAW`."""
 THAW = Step("THAW", lambda world: world.thaw())
@@ -198,6 +203,23 @@ def VIEW_COMMIT(fate: str) -> Step:
     """What becomes of the next commit of a view: `"lost"` or `"unanswered"`."""
     _require(fate, LOST, UNANSWERED)
     return Step(f"VIEW_COMMIT({fate!r})", lambda world: world.faults.views.append(fate))
+
+
+def OWNER_WRITE(fate: str) -> Step:
+    """What becomes of the next write of `owner.json`: `"lost"`, `"unanswered"`, `"late"`, or `"repeated"`: its answer
+    is lost, and the repeated request is refused.
+    """
+    _require(fate, LOST, UNANSWERED, LATE, REPEATED)
+    return Step(f"OWNER_WRITE({fate!r})", lambda world: world.ownerships.fates.append(fate))
+
+
+def OWNER_SILENCE(readings: int) -> Step:
+    """So many of the next readings of `owner.json` are not answered."""
+
+    def begin(world: World) -> None:
+        world.ownerships.silences += readings
+
+    return Step(f"OWNER_SILENCE({readings})", begin)
 
 
 def SILENCE(readings: int) -> Step:
@@ -296,8 +318,9 @@ def AT(moment: str, step: Step) -> Step:
     """Something happens not now but the next time that a moment comes.
 
     The moments at the root: `before` and `after` each of `commit`, `view`, `restore`, `tag`, `vacuum`, `stage`, and
-    with `on_lance` `fold`; and `before read`.  Those of any actor: `fetch-0 collects`: it has sealed an epoch and told
-    so, and not passed the barrier on; `fetch-0 hands over`: what it hands over with its vnodes is on the way.
+    with `on_lance` `fold`; and `before read`.  Those of `owner.json`: `before` and `after` each of `look` and `owner`,
+    which is a write.  Those of any actor: `fetch-0 collects`: it has sealed an epoch and told so, and not passed the
+    barrier on; `fetch-0 hands over`: what it hands over with its vnodes is on the way.
     """
 
     def begin(world: World) -> None:
@@ -406,6 +429,8 @@ def _caught_up(world: World, *, is_settled: bool = False) -> Wait:
 
     def is_over() -> bool:
         process = _running(world)
+        if process is None and world.ownerships.is_claimed:
+            return False
         if process is None:
             failure = world.process.failure if world.process is not None else None
             if len(world.processes) - started[0] > _RESTARTS:
@@ -435,6 +460,20 @@ def _caught_up(world: World, *, is_settled: bool = False) -> Wait:
     return Wait(is_over, _HARD_EVENTS, _HARD_EVENTS, "it does not catch up")
 
 
+def _claimed(world: World) -> Wait:
+    return _must(lambda: not world.ownerships.is_claimed, "a start does not end")
+
+
+def _all_over(world: World) -> Wait:
+    # A run that is idle hears with a renewal that it has lost the root.
+    world.ownerships.background.passes_time = True
+    return _must(lambda: not any(each.alive for each in world.processes), "a run goes on that has lost the root")
+
+
+def _must(is_over: Callable[[], bool], otherwise: str) -> Wait:
+    return Wait(is_over, _HARD_EVENTS, _HARD_EVENTS, otherwise)
+
+
 BARRIER = Step("BARRIER", _barrier)
 """The next epoch is committed, unless none comes."""
 ROWS = Step("ROWS", _rows)
@@ -453,6 +492,10 @@ ANSWERED = Step("ANSWERED", _answered)
 """Every command is answered, unless no process runs."""
 STOPPED = Step("STOPPED", _stopped)
 """The process that was asked to stop has ended."""
+CLAIMED = Step("CLAIMED", _claimed)
+"""No start is under way."""
+ALL_OVER = Step("ALL_OVER", _all_over)
+"""No process runs, also none that has lost the root."""
 
 
 def _running(world: World) -> SimulatedProcess | None:

@@ -1,6 +1,7 @@
 """World: a bucket, a queue of events, a disk and a clock in memory, and the schedule of everything that happens.
 
     Schedule: events, picked by chance ──► an action of one Life (process or actor), which may be killed or frozen
+    Background: events beside them, by a chance of their own ──► Ownerships: `owner.json`, its claims and its renewals
     SimulatedThreads: calls that wait, one at a time; SimulatedInbox: the commands of users; Pins
     Bucket · EventQueue · FileRows · SimulatedRoot (a store with faults) · SimulatedClock · Interruptions
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 _LIKELY = 0.15
 _MOST_EVENTS_BITS = 8
+_FEW_EVENTS_BITS = 5
 _DEPTH = 3
 
 
@@ -25,12 +26,14 @@ class Interruptions:
     Args:
         random: decides about the number and the length of interruptions.
         turn: lets one event happen; returns False if none can.
+        around: other interruptions, within which these may happen, and the reverse.
     """
 
-    def __init__(self, random: Random, turn: Callable[[], bool]) -> None:
+    def __init__(self, random: Random, turn: Callable[[], bool], around: Interruptions | None = None) -> None:
         self._random, self._turn = random, turn
         self._planned: dict[str, list[Callable[[], object]]] = {}
-        self._depth = 0
+        self._nested: list[Interruptions] = [] if around is None else around._nested
+        self._most_events_bits = _MOST_EVENTS_BITS if around is None else _FEW_EVENTS_BITS
 
     def plan(self, moment: str, action: Callable[[], object]) -> None:
         """Does something the next time that `moment` comes."""
@@ -54,12 +57,12 @@ class Interruptions:
         """
         if self._planned:
             self.planned(name)
-        if self._depth < _DEPTH and self._random.random() < _LIKELY:
-            self._depth += 1
-            for _ in range(1 << int(self._random.random() * _MOST_EVENTS_BITS)):
+        if len(self._nested) < _DEPTH and self._random.random() < _LIKELY:
+            self._nested.append(self)
+            for _ in range(1 << int(self._random.random() * self._most_events_bits)):
                 if not self._turn():
                     break
-            self._depth -= 1
+            self._nested.pop()
         while life.process.frozen and life.alive and self._turn():
             pass
         if not life.alive and not (may_arrive_late and self._random.random() < 0.5):

@@ -11,6 +11,8 @@ from slackwater.testing.simulation.world.simulated_clock import SimulatedClock
 if TYPE_CHECKING:
     from random import Random  # noqa: TID251 - as an argument
 
+    from slackwater.testing.simulation.world.background import Background
+
 _TIME_PASSES = 0.01
 _HURRIES = 0.9
 _LATE_S = 0.0001
@@ -32,6 +34,11 @@ class Life:
         self._inside: list[Life] = []
         if within is not None:
             within._inside.append(self)
+
+    def move_into(self, around: Life) -> None:
+        """From now on it ends, and is frozen, with another life."""
+        self.process = around.process
+        around._inside.append(self)
 
     def end(self) -> None:
         """Ends it: none of its events happens any more."""
@@ -69,6 +76,7 @@ class Schedule:
         clock: is moved to the time of each timer that comes due.
         slow: name of the actor whose events mostly come after all others; empty for none.
         on_event: called with each event before it happens.
+        background: the events beside these.
     """
 
     def __init__(
@@ -77,12 +85,14 @@ class Schedule:
         clock: SimulatedClock,
         slow: str = "",
         on_event: Callable[[Life, Callable[..., None], tuple[Any, ...]], None] | None = None,
+        background: Background | None = None,
     ) -> None:
         self._random, self._clock, self._slow, self._on_event = random, clock, slow, on_event
         self._ready: list[tuple[Life, Callable[..., None], tuple[Any, ...]]] = []
         self._held: list[tuple[Life, Callable[..., None], tuple[Any, ...]]] = []
         self._timers: list[tuple[float, int, ScheduledTimer]] = []
         self._num_timers = 0
+        self._background = background
         self.events = 0
         self.pauses = 0
 
@@ -105,14 +115,19 @@ class Schedule:
 
     def step(self) -> bool:
         """One event happens.  Returns False if none is left."""
-        ready, chance = self._ready, self._random.random
+        ready, chance, background = self._ready, self._random.random, self._background
+        has_acted = background is not None and background.between()
         while True:
             if not ready or (self._timers and chance() < _TIME_PASSES):
+                if background is not None and self._timers:
+                    first = self._timers[0]
+                    has_acted = self._let_first(background) or has_acted
+                    if not self._timers or self._timers[0] is not first:
+                        return True  # within an event of the background others have happened
                 if not self._timers:
-                    return False
-                due_s, _, timer = heapq.heappop(self._timers)
-                self.pauses += not ready and timer.event is not None
-                event = timer.event
+                    return has_acted or (background is not None and background.alone())
+                due_s, event = self._next_timer()
+                self.pauses += not ready and event is not None
                 if event is not None and event[0].alive:
                     self._clock.advance_to(due_s + _LATE_S)
                     ready.append(event)
@@ -128,16 +143,28 @@ class Schedule:
             if life.name == self._slow and len(ready) > 1 and chance() < _HURRIES:
                 continue
             self._take(at)
-            self.events += 1
-            if self._on_event is not None:
-                self._on_event(life, action, arguments)
-            action(*arguments)
+            self._tell(life, action, arguments)
             return True
 
     def thaw(self) -> None:
         """Returns the held events of frozen processes."""
         held, self._held = self._held, []
         self._ready += held
+
+    def _let_first(self, background: Background) -> bool:
+        """Lets happen in the background what is due before the next timer.  Returns whether anything was."""
+        due_s, _, timer = self._timers[0]
+        return timer.event is not None and timer.event[0].alive and background.until(due_s)
+
+    def _next_timer(self) -> tuple[float, tuple[Life, Callable[..., None], tuple[Any, ...]] | None]:
+        due_s, _, timer = heapq.heappop(self._timers)
+        return due_s, timer.event
+
+    def _tell(self, life: Life, action: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+        self.events += 1
+        if self._on_event is not None:
+            self._on_event(life, action, arguments)
+        action(*arguments)
 
     def _take(self, at: int) -> tuple[Life, Callable[..., None], tuple[Any, ...]]:
         ready = self._ready

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from slackwater.testing.simulation.world.interruptions import Killed
 from slackwater.testing.simulation.world.schedule import Life, Schedule
+from slackwater.testing.simulation.world.simulated_clock import SimulatedClock
 
 
 class SimulatedThreads:
@@ -18,14 +19,15 @@ class SimulatedThreads:
 
     Args:
         schedule: gets an event for each part of a call.
+        clock: of the schedule.
     """
 
-    def __init__(self, schedule: Schedule) -> None:
-        self._schedule = schedule
+    def __init__(self, schedule: Schedule, clock: SimulatedClock) -> None:
+        self._schedule, self._clock = schedule, clock
         self._threads: list[SimulatedThread] = []
         self.running: SimulatedThread | None = None
 
-    def start(self, life: Life, work: Callable[[], None], on_end: Callable[[], None] = lambda: None) -> None:
+    def start(self, life: Life, work: Callable[[], None], on_end: Callable[[], None] = lambda: None) -> SimulatedThread:
         """Lets a call begin at some moment.
 
         Args:
@@ -36,11 +38,19 @@ class SimulatedThreads:
         thread = SimulatedThread(self, life, work, on_end)
         self._threads.append(thread)
         self._schedule.soon(life, thread.resume)
+        return thread
 
-    def wait_until(self, is_true: Callable[[], bool]) -> None:
-        """Waits, in a call; `wake` lets it look again."""
-        assert self.running is not None, "only a call of `start` waits"
-        self.running.wait_until(is_true)
+    def wait_until(self, is_true: Callable[[], bool], timeout_s: float | None = None) -> None:
+        """Waits, in a call, at most for some seconds; `wake` lets it look again."""
+        thread = self.running
+        assert thread is not None, "only a call of `start` waits"
+        if timeout_s is None:
+            thread.wait_until(is_true)
+            return
+        end_s = self._clock.monotonic() + timeout_s
+        timer = self._schedule.at(end_s, thread.life, thread.resume)
+        thread.wait_until(lambda: is_true() or self._clock.monotonic() >= end_s)
+        timer.cancel()
 
     def wake(self, life: Life) -> None:
         """Lets the calls of a life look again, at some moment."""
@@ -66,8 +76,14 @@ class SimulatedThread:
         self._threads, self._work, self._on_end = threads, work, on_end
         self._thread: threading.Thread | None = None
         self._may_run, self._has_paused = threading.Semaphore(0), threading.Semaphore(0)
-        self._is_killed = self._is_over = False
+        self.is_over = self._is_killed = False
         self._error: BaseException | None = None
+        self._is_joined = False
+
+    def join(self) -> None:
+        """Waits, in another call of the same life, for the end of this one."""
+        self._is_joined = True
+        self._threads.wait_until(lambda: self.is_over)
 
     def resume(self) -> None:
         """Runs the call until it waits or ends; an error of it is raised here."""
@@ -84,8 +100,10 @@ class SimulatedThread:
         self._threads.running = before
         if self._error is not None:
             raise self._error
-        if self._is_over and self.life.alive:
+        if self.is_over and self.life.alive:
             self._on_end()
+        if self.is_over and self._is_joined:
+            self._threads.wake(self.life)
 
     def wait_until(self, is_true: Callable[[], bool]) -> None:
         """Gives control back until something is true.
@@ -103,7 +121,7 @@ class SimulatedThread:
 
     def kill(self) -> None:
         """Ends the call where it waits."""
-        if self._thread is not None and not self._is_over:
+        if self._thread is not None and not self.is_over:
             self._is_killed = True
             self._may_run.release()
             self._thread.join()
@@ -116,8 +134,32 @@ class SimulatedThread:
         except BaseException as error:
             self._error = error
         finally:
-            self._is_over = True
+            self.is_over = True
             self._has_paused.release()
+
+
+class SimulatedEvent:
+    """A flag that calls of one life wait for; see `threading.Event`.
+
+    Args:
+        threads: the calls.
+        life: the life.
+    """
+
+    def __init__(self, threads: SimulatedThreads, life: Life) -> None:
+        self._threads, self._life = threads, life
+        self._is_set = False
+
+    def set(self) -> None:
+        self._is_set = True
+        self._threads.wake(self._life)
+
+    def clear(self) -> None:
+        self._is_set = False
+
+    def wait(self, timeout: float) -> bool:
+        self._threads.wait_until(lambda: self._is_set, timeout)
+        return self._is_set
 
 
 class SimulatedNews(threading.Condition):
