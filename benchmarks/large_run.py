@@ -4,8 +4,8 @@
 
 A first run makes the root.  Then a history is written into it (`ledger_history`), of files that are not in the
 source: removals pause, and no listing has to show them.  A second run is measured: a start with Ray and Spark, 100 new
-files, `slackwater status` as a command, the correction of one file, and the stop.  The memory of each process is the
-most that it held at any time, without what it shares with others.
+files, `slackwater status` as a command, the correction of one file, and the stop.  One second lies between two
+listings.  The memory of each process is the most that it held at any time, without what it shares with others.
 """
 
 from __future__ import annotations
@@ -41,7 +41,13 @@ _MEMORY = Target(1_024.0, "MiB")
 def _pipeline(place: Path) -> sw.Pipeline:
     pipeline = sw.Pipeline("large", place / "root")
     pipeline.source(
-        SOURCE, place / "in", format="csv", schema="k bigint, v bigint", materialize=True, on_change="replace"
+        SOURCE,
+        place / "in",
+        format="csv",
+        schema="k bigint, v bigint",
+        materialize=True,
+        on_change="replace",
+        discovery=sw.Listing(interval_s=1.0),
     )
     pipeline.view("totals", f"SELECT k, count(*) AS n, sum(v) AS total FROM {SOURCE} GROUP BY k")
     return pipeline
