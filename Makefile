@@ -6,6 +6,9 @@ READY := .venv/.ready
 
 .DEFAULT_GOAL := help
 
+# Tests start hundreds of processes: what Python has compiled is kept for the next one, whatever the environment says.
+unexport PYTHONDONTWRITEBYTECODE
+
 # A process has one Spark session: on RayDP for tests marked `ray`, or without Ray.  All tests that share a session run in
 # one process, beside the others.
 PYTEST := $(BIN)/python -m pytest --dist loadgroup

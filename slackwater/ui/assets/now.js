@@ -14,8 +14,7 @@ const WORDS = {
 export class Now {
   constructor() {
     this.flow = new Flow(byId("picture"));
-    this.sources = [];
-    this.told = null;
+    this.sources = this.told = null;
   }
 
   show(told) {
@@ -74,6 +73,7 @@ export class Now {
 
   /** The sources: by the status of the run, or by the store for a source that the run does not have. */
   drawSources() {
+    if (!this.sources) return;
     const live = this.told?.runs ? this.told.status : null;
     const known = new Map(this.sources.map((each) => [each.name, each]));
     const rows = [...known.keys()].map((name) => ({ name, store: known.get(name), run: live && Object.hasOwn(live.sources, name) ? live.sources[name] : null }));

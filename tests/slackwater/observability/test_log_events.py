@@ -5,24 +5,26 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from tests.repository import REPOSITORY
 
 _PACKAGES = ("state", "actors", "spark_bridge", "slackwater")
-_TREES = {
-    path.relative_to(REPOSITORY): ast.parse(path.read_text())
-    for package in _PACKAGES
-    for path in sorted((REPOSITORY / package).rglob("*.py"))
-}
 _LEVELS = {"debug", "info", "warning", "error", "exception", "critical"}
 _PAGE = REPOSITORY / "docs" / "guide" / "logs.md"
 _ROW = re.compile(r"^\| (?P<event>[^|]+) \| (?P<level>\w+) \| (?P<fields>[^|]+) \|$", re.MULTILINE)
 Line = tuple[str, str, frozenset[str]]
 
 
+@cache
+def _trees() -> dict[Path, ast.Module]:
+    paths = [path for package in _PACKAGES for path in sorted((REPOSITORY / package).rglob("*.py"))]
+    return {path.relative_to(REPOSITORY): ast.parse(path.read_text()) for path in paths}
+
+
 def _calls() -> Iterator[tuple[Path, ast.Call]]:
-    for path, tree in _TREES.items():
+    for path, tree in _trees().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.Call):
                 yield path, node
@@ -70,7 +72,7 @@ def test_every_line_says_who_speaks() -> None:
             continue
         bound = {
             keyword.arg
-            for other in ast.walk(_TREES[path])
+            for other in ast.walk(_trees()[path])
             if isinstance(other, ast.Call) and isinstance(other.func, ast.Attribute)
             if other.func.attr == "bind" and other.func.value is call
             for keyword in other.keywords

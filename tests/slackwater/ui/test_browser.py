@@ -22,7 +22,7 @@ from tests.slackwater.ui.living_root import busy_status, commit_epochs, running
 from tests.slackwater.ui.served_page import ServedPage, served
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, Route
 
 TOKEN = "0123456789abcdef0123"
 FOCUSED = "document.activeElement"
@@ -123,6 +123,7 @@ def test_a_run_is_followed_as_it_goes_and_when_it_ends(written: WrittenRoot, bro
     epochs = commit_epochs(written.root, 5, Random(1))
     with served(written.root.url) as server, opened(browser, server.url) as page:
         with running(written.root, busy_status(epochs[-1])):
+            drawn(page)
             page.wait_for_selector("#state [data-kind=running]")
             picture = page.text_content("#picture svg") or ""
             for text in ("Coordinator", "210 files/s", "4.1 MiB/s", "91.2K rows/s", "39 %", "full", "× 2"):
@@ -135,6 +136,20 @@ def test_a_run_is_followed_as_it_goes_and_when_it_ends(written: WrittenRoot, bro
         page.wait_for_selector("#state [data-kind=ended]")
         assert "No pipeline runs on this root" in (page.text_content("#said") or "")
         assert page.locator("#picture svg.idle").count() == 1
+
+
+def test_the_page_says_nothing_of_the_sources_before_it_knows_them(quiet: ServedPage, browser: Browser) -> None:
+    with opened(browser, "about:blank") as page:
+        waiting: list[Route] = []
+        page.route("**/api/sources", lambda route: waiting.append(route))
+        page.goto(quiet.url)
+        page.wait_for_selector("#state > *")
+        page.wait_for_function("document.querySelector('#foot').textContent")
+        assert page.text_content("#sources") == ""
+        while not waiting:
+            page.wait_for_timeout(50)
+        waiting[0].continue_()
+        page.wait_for_selector("#sources table")
 
 
 @pytest.mark.more

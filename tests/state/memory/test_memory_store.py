@@ -56,7 +56,7 @@ def by_key(store: HeadSwapStore, version: int) -> dict[bytes, dict[str, Any]]:
     return {row["key"]: row for row in rows}
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 @given(EPOCHS)
 @example([[[("put", b"a", {"path": "x", "rows_read": 1})]], [[("patch", b"a", {"path": None, "rows_read": 2})]]])
 @example([[[("put", b"a", {"path": "x"}), ("patch", b"a", {"path": "y"})], [("patch", b"a", {"path": None})]]])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -108,6 +109,7 @@ def test_a_table_without_rows_has_its_columns() -> None:
     assert current.column_names[:3] == ["key", "vnode", "epoch"]
 
 
+@pytest.mark.more
 def test_keys_of_more_than_two_gibibytes_are_resolved() -> None:
     keys = [f"{number:0>9000}".encode() for number in range(10_000)]
     once = pa.table(
