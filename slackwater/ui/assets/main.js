@@ -19,7 +19,7 @@ const search = new FileSearch();
 const views = new Views();
 const quarantine = new Quarantine();
 
-let shownEpoch, slowlyAt = 0, isAsking = false, timer = null;
+let shownEpoch, slowlyAt = 0, isAsking = false, isAskedAgain = false, timer = null;
 
 /** Shows an error, and asks for the token if it is missing. */
 export function tell(error) {
@@ -57,7 +57,9 @@ async function look() {
   if (timeline.has(told.epoch)) shownEpoch = told.epoch;
 }
 
+/** Asks, and once more at once if that was called for meanwhile: the answer that is under way may be to an old token. */
 async function loop() {
+  isAskedAgain = isAsking;
   if (isAsking || document.hidden) return;
   isAsking = true;
   clearTimeout(timer);
@@ -68,7 +70,8 @@ async function loop() {
     wait = tell(error) ? null : AFTER_TROUBLE_MS;
   }
   isAsking = false;
-  if (wait !== null) timer = setTimeout(loop, wait);
+  if (isAskedAgain) loop();
+  else if (wait !== null) timer = setTimeout(loop, wait);
 }
 
 function isTyping(target) {

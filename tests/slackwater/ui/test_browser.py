@@ -302,6 +302,31 @@ def test_the_token_of_the_url_is_taken_out_of_it_and_a_missing_one_is_asked_for(
             assert page.is_visible("#content") and not page.is_visible("#token")
 
 
+def test_a_token_that_is_given_before_the_answer_to_a_wrong_one_is_used(written: WrittenRoot, browser: Browser) -> None:
+    held: list[Route] = []
+
+    def hold_the_wrong(route: Route) -> None:
+        if route.request.headers["authorization"].endswith(TOKEN):
+            route.continue_()
+        else:
+            held.append(route)
+
+    with (
+        served(written.root.url, token=AccessToken(TOKEN)) as server,
+        opened(browser, server.url, complaints=True) as page,
+    ):
+        page.wait_for_selector("#token-text")
+        page.route("**/api/now", hold_the_wrong)
+        with page.expect_request("**/api/now"):
+            page.fill("#token-text", "x" * 20)
+            page.keyboard.press("Enter")
+        page.fill("#token-text", TOKEN)
+        page.keyboard.press("Enter")
+        held[0].continue_()
+        drawn(page)
+        assert page.is_visible("#content") and not page.is_visible("#token")
+
+
 def test_a_server_that_is_gone_is_said_and_what_was_read_stays(written: WrittenRoot, browser: Browser) -> None:
     with served(written.root.url) as server, opened(browser, server.url, complaints=True) as page:
         drawn(page)
