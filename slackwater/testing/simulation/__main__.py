@@ -40,11 +40,11 @@ def _run_many(start: int, seeds: int, jobs: int) -> int:
             failing += found
             progress.advance(task, done)
     seconds = clock.monotonic() - started_s
-    _console.print(f"{seeds} seeds from {start} in {seconds:.1f} s, {seeds / seconds:.0f}/s: {len(failing)} failed")
+    named = f": {', '.join(map(str, failing))}" if failing else ""
+    rate = f"{seconds:.1f} s, {seeds / seconds:.0f}/s"
+    _console.print(f"{seeds} seeds from {start} in {rate}: {len(failing)} failed{named}", markup=False)
     for each in failing[:_SHRINK_AT_MOST]:
         _explain(each)
-    if len(failing) > _SHRINK_AT_MOST:
-        _console.print(f"also failed: {', '.join(map(str, failing[_SHRINK_AT_MOST:]))}")
     return 1 if failing else 0
 
 

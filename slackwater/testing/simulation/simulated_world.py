@@ -147,7 +147,7 @@ class World:
         self.inbox = SimulatedInbox(self.promises)
         self.pins: Pins = Pins(self, _PLACE)
         self.promises.pinned = self.pins.kept_at
-        self.backlog = Backlog(self.disk, self.bucket)
+        self.backlog = Backlog(self.disk, self.bucket, removes=scenario.on_change == "replace")
         self.processes: list[SimulatedProcess] = []
         self._starts = 0
         self._network = Life("network")

@@ -14,10 +14,10 @@ CLOSED = frozenset({SOURCE})
 A = SOURCE, "a"
 
 
-def backlog(bucket: Bucket, tables: FileTables) -> Backlog:
+def backlog(bucket: Bucket, tables: FileTables, *, removes: bool = True) -> Backlog:
     disk = MemoryDisk()
     disk.add(store_version(Head(1, 1), tables=tables))
-    return Backlog(disk, bucket)
+    return Backlog(disk, bucket, removes=removes)
 
 
 def test_an_object_is_undiscovered_until_its_version_is_in_seen() -> None:
@@ -34,7 +34,10 @@ def test_a_present_object_is_removed_while_its_version_is_forgotten() -> None:
     file = put(bucket, "a")
     by_a_user = backlog(bucket, file_tables([finished(file, status="forgotten")]))
     assert by_a_user.removed(OPEN) == set()
-    forgotten = backlog(bucket, file_tables([finished(file, status="forgotten", gone_epoch=2)]))
+    tables = file_tables([finished(file, status="forgotten", gone_epoch=2)])
+    by_a_user_and_gone = backlog(bucket, tables, removes=False)
+    assert by_a_user_and_gone.removed(OPEN) == set()
+    forgotten = backlog(bucket, tables)
     assert (forgotten.removed(OPEN), forgotten.removed(CLOSED)) == ({A}, set())
     put(bucket, "a")
     assert forgotten.removed(OPEN) == set()

@@ -19,10 +19,11 @@ class Backlog:
     Args:
         disk: the disk of the store.
         bucket: the files.
+        removes: whether the rows of files that are gone leave the views: `on_change="replace"`.
     """
 
-    def __init__(self, disk: MemoryDisk, bucket: Bucket) -> None:
-        self._disk, self._bucket = disk, bucket
+    def __init__(self, disk: MemoryDisk, bucket: Bucket, *, removes: bool) -> None:
+        self._disk, self._bucket, self._removes = disk, bucket, removes
 
     @property
     def has_vanished(self) -> bool:
@@ -40,7 +41,9 @@ class Backlog:
         }
 
     def removed(self, closed: Set[str]) -> set[PathKey]:
-        """The objects of the bucket whose rows were removed from the views."""
+        """The objects of the bucket whose rows have left the views with the object, which is back."""
+        if not self._removes:
+            return set()
         present = {path: each.file.version for path, each in self._bucket.present().items()}
         return {
             path_of(row)
