@@ -168,8 +168,8 @@ class SimulatedProcess(Life):
 
     @property
     def caught_up(self) -> bool:
-        """True when every object of the mark is finished and committed."""
-        return self._state.reached_mark >= self._mark
+        """True when every object of the mark is finished and committed; a run that is over tells nothing more."""
+        return not self._is_over and self._state.reached_mark >= self._mark
 
     @property
     def marked_objects(self) -> dict[PathKey, FileVersion]:
