@@ -150,10 +150,11 @@ class RecordedViews:
         created += self._show_recomputed(epoch)
         dropped = tuple(sorted({*ended, *self._end_dropped()}))
         self._new.clear()
-        self.ingested.update(sources)
-        if sources or corrected or not self._rows_epoch:
+        changed = corrected.union(sources)
+        self.ingested.update(changed)
+        if changed or not self._rows_epoch:
             self._rows_epoch = epoch
-        self._full.on_rows(corrected.union(sources))
+        self._full.on_rows(changed)
         self._begin_recomputation()
         views = {**self.versions, **self._backfills.recorded(), **self._full.recorded(epoch)}
         return EpochViews(views, tuple(created), dropped, ())

@@ -166,6 +166,12 @@ def test_a_backfill_is_hidden_until_it_is_complete(views: Views) -> None:
     assert [(each.name, each.missing) for each in done.created] == [("a", ("s3://b/lost",))]
 
 
+def test_a_source_whose_only_rows_came_by_a_correction_has_history(views: Views) -> None:
+    views.run(corrected=frozenset("s"))
+    views.declare({"a": "append"})
+    assert [*views.run().views] == ["a.next"]
+
+
 def test_a_backfill_that_a_correction_restarts_in_the_epoch_of_its_creation_is_not_created(views: Views) -> None:
     views.run("s")
     views.declare({"a": "append"})
