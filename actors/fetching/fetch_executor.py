@@ -401,8 +401,11 @@ class FetchExecutor:
 
     def _forget(self, files: Collection[ForgottenFile]) -> list[FetchInstruction]:
         """Takes objects out of the views in this epoch; their unfinished versions end."""
-        instructions = self._give_up(self._files.forget(files, self._epoch.number))
-        return [*instructions, *self._replacements.forget(files)]
+        ended = self._files.forget(files, self._epoch.number)
+        # The next file may show the schema in place of one that was sent ahead.
+        undecided = [each for each in ended if each.file.source not in self._schemas]
+        proposals = [proposal for each in undecided for proposal in self._proposals.propose(each, None)]
+        return [*proposals, *self._give_up(ended), *self._replacements.forget(files)]
 
     def _give_up(self, files: Collection[FileProgress]) -> list[FetchInstruction]:
         """Counts files that have ended before their last row, and drops their rows."""

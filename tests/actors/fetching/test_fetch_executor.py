@@ -8,10 +8,10 @@ import pytest
 from actors.fetching.fetch_executor import FetchExecutor
 from actors.fetching.file_progress import Ending, FileProgress, FileStatus
 from actors.fetching.instructions import EmitBlock, FetchInstruction, InferSchema
-from actors.files import ChangedFile, FileVersion, Vanished
+from actors.files import ChangedFile, FileVersion, ForgottenFile, Vanished
 from actors.protocol.barrier import Pause, Resume, Stop
 from actors.protocol.instructions import Fail, ProposeColumns, ProposeSchema, WakeAt
-from actors.protocol.messages import ChangedFiles, NewFiles
+from actors.protocol.messages import ChangedFiles, ForgottenFiles, NewFiles
 from actors.rows import Rows
 from actors.settings import FetchSettings
 from state.errors import ProtocolError, StorageUnavailableError
@@ -175,6 +175,14 @@ def test_a_first_file_that_cannot_be_read_lets_the_next_one_show_the_schema() ->
     executor.on_message(files("a"), 0.0)
     instructions = executor.on_ending(file("a"), Ending("quarantined", "bad"), requests=1, bytes_read=0, now_s=0.0)
     assert of(ProposeSchema, instructions) == [ProposeSchema("s", "a", None, 0)]
+
+
+def test_a_first_file_that_is_forgotten_lets_the_next_one_show_the_schema() -> None:
+    executor = started(known_schemas=[])
+    executor.on_message(files("a"), 0.0)
+    forgotten = ForgottenFiles((ForgottenFile("s", "a"),))
+    assert of(ProposeSchema, executor.on_message(forgotten, 0.0)) == [ProposeSchema("s", "a", None, 0)]
+    assert of(ProposeSchema, executor.on_inferred(file("a"), rows(0).table.schema, 0.0)) == []
 
 
 def test_a_file_of_a_sample_tells_how_large_that_is() -> None:
