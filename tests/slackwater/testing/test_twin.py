@@ -100,6 +100,16 @@ def test_equal_stores_keep_the_promise_through_folds_takeovers_and_vacuums(twins
     assert len(fragments) < 20, "each commit adds two, and it folds"
 
 
+def test_a_refused_append_leaves_a_version_that_no_epoch_names(twins: Twins) -> None:
+    first = twins.root.commit_view(PATH, 0, (SPAN,))
+    twins.root.commit_view(PATH, first, (SPAN, SPAN))
+    with pytest.raises(CommitRefusedError):
+        twins.root.commit_view(PATH, first, (SPAN, SPAN, SPAN))
+    restored = twins.root.restore(ViewVersion("rows", PATH, first), 2).version
+    assert (restored, twins.disk.datasets[PATH].versions[3]) == (4, (SPAN,) * 4)
+    twins.disk.check_all()
+
+
 def test_a_commit_that_only_one_store_accepts_breaks_twin(twins: Twins) -> None:
     twins.lance().amend(queued(1))
     with breaks("twin", "memory accepts a commit after version 2, and Lance refuses it"):

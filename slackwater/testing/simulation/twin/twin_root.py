@@ -135,10 +135,20 @@ class TwinMemoryRoot(MemoryRoot):
         except (CommitRefusedError, ViewNotFoundError):
             if found is not None:
                 raise PromiseBroken("twin", f"{path} after version {expected_version}: only Lance accepts it") from None
+            self._keep_refused(path, before, rows)
             raise
         if version != found:
             raise PromiseBroken("twin", f"{path} after version {expected_version} is {version}, in Lance {found}")
         return version
+
+    def _keep_refused(self, path: str, before: Any, rows: Any) -> None:
+        """Keeps the version that Lance has made of an append, after versions that its writer had not seen.
+
+        `ViewTable` has refused it, so no epoch names it, and the next restore leaves it behind.
+        """
+        dataset = self.disk.datasets.get(path)
+        if dataset is not None and dataset.latest + 1 in self.disk.twin.root.versions(path):
+            dataset.add((*dataset.rows(path, dataset.latest), *rows[len(before) :]))
 
     def tag_committed(self, view: ViewVersion) -> None:
         super().tag_committed(view)
