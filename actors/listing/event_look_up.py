@@ -12,7 +12,7 @@ from actors.listing.known_names import KnownNames
 from actors.names.questions import Asking, FindNames, KnownName
 from actors.notifications.event_watch import EventWatch
 from actors.objects.listing_page import microseconds_of
-from state.tables.fingerprint import path_fingerprints
+from state.tables.fingerprint import path_fingerprint, path_fingerprints
 
 
 class EventLookUp:
@@ -49,6 +49,11 @@ class EventLookUp:
         """All pages of the listing are taken."""
         self._is_listing = False
         self._looked.clear()
+
+    def on_reread(self, path: str) -> None:
+        """A user has an object read again, and so has looked at it: this listing may show another version."""
+        if self._is_listing:
+            self._looked[path_fingerprint(self._source, path)] = path
 
     def has_looked(self, key: bytes) -> bool:
         """Whether the name with this fingerprint was looked at since the listing began."""

@@ -152,6 +152,7 @@ class ListExecutor:
                 # Their fetch actors queue them in this epoch; a listing must not find them a second time.
                 for file in files:
                     if file.source == self._source:
+                        self._looks.on_reread(file.path)
                         self._writer.mark_seen(file.path, file.version)
             case AllowRemovals(sources=sources):
                 if self._source in sources and self._guard.paused:

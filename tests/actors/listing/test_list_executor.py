@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from actors.files import GoneFile, Vanished
+from actors.files import ChangedFile, GoneFile, Vanished
 from actors.listing import page_look_up
 from actors.listing.instructions import FindGone, ListInstruction, ReadPage, TellRemovals
 from actors.listing.list_executor import ListExecutor
@@ -16,7 +16,7 @@ from actors.listing.request_budget import RequestBudget
 from actors.names.seen_index import SeenIndex
 from actors.objects.listing_page import microseconds_of
 from actors.objects.page_reader import SIDE_BY_SIDE
-from actors.protocol.barrier import AllowRemovals, Pause, Resume
+from actors.protocol.barrier import AllowRemovals, Pause, Reread, Resume
 from actors.protocol.instructions import Fail, WakeAt
 from actors.protocol.messages import ChangedFiles, GoneFiles, NewFiles
 from actors.sources.path_filter import PathFilter
@@ -447,6 +447,20 @@ def test_a_name_that_is_listed_and_never_there_is_not_read_for_ever() -> None:
         gone = Vanished("s", "m", file("m").version)
         executor.on_barrier(replace(barrier(number), vanished=(gone,)), 10.0 * number + 5)
     assert handed_on == 5
+
+
+def test_a_file_that_is_read_again_may_have_changed_when_the_listing_shows_it() -> None:
+    executor = lister()
+    executor.on_barrier(INITIAL, 0.0)
+    listed(executor, 0.0, "a", "b")
+    executor.on_time(10.0)
+    executor.on_barrier(barrier(1, Reread((file("b", "2"),))), 10.0)
+    shown = executor.on_page(page("a"), 10.0) + executor.on_page(page("b", etag="3"), 10.0)
+    assert (of(Fail, shown), sent(shown)) == ([], [])
+    executor.on_listing_end(10.0, AT)
+    executor.on_time(20.0)
+    (changed,) = sent(executor.on_page(page("b", etag="3"), 20.0))
+    assert changed == ChangedFiles((ChangedFile(file("b", "2").version, file("b", "3")),))
 
 
 def test_two_names_with_one_fingerprint_end_the_run() -> None:
