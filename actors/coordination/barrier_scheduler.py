@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from actors.coordination.autoscaler import Workload
 from actors.files import FileKey, Vanished
-from actors.protocol.barrier import Barrier, BarrierKind, Mutation, Stop
+from actors.protocol.barrier import Barrier, BarrierKind, FlowCommand, Mutation, Stop
 from actors.protocol.reports import CollectReport, FetchProgress, ListProgress, Progress
 from actors.settings import BarrierSettings
 from state.epoch import EpochPair
@@ -170,7 +170,10 @@ class BarrierScheduler:
         if self.stopping or self.wait_s(now_s) > 0:
             return None
         initial = self._last_injection_s == float("-inf")
-        mutation = None if initial or not self._mutations else self._mutations.popleft()
+        due = self._mutations[0] if self._mutations else None
+        mutation = None if initial and not isinstance(due, FlowCommand) else due
+        if mutation is not None:
+            self._mutations.popleft()
         self.stopping = isinstance(mutation, Stop)
         pair = EpochPair(prev=self._epoch, curr=epoch)
         self._epoch, self._last_injection_s, self._declared = epoch, now_s, self._declared and initial

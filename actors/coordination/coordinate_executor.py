@@ -103,6 +103,8 @@ class CoordinateExecutor:
             num_unfinished=len(unfinished),
         )
         self._has_failed = False
+        for each in plan.flow:
+            self._ask(each)
 
     # -- readings --------------------------------------------------------------------------------------------------
 
@@ -253,10 +255,13 @@ class CoordinateExecutor:
 
     def on_request(self, mutation: Mutation, now_s: float) -> list[CoordinateInstruction]:
         """Puts a mutation on the next barrier: it is request number `self.requests`."""
+        self._ask(mutation)
+        return self._continue(now_s)
+
+    def _ask(self, mutation: Mutation) -> None:
         self._scheduler.request(mutation)
         self._requests.ask()
         self._published.change(phase=_phase_after(mutation, self._published.phase))
-        return self._continue(now_s)
 
     def on_rescale(self, fewest: int, most: int, now_s: float) -> list[CoordinateInstruction]:
         """The number of fetch actors moves into new bounds: it is rescaling number `self.rescalings`."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from actors.files import FileKey
+from actors.protocol.barrier import FlowCommand
 from actors.settings import FetchSettings
 from state.tables.records import EpochCounts
 
@@ -38,6 +39,7 @@ class AttemptPlan:
         spent: source → LIST requests of the last hour, see `RequestBudget`.
         num_fetchers: number of fetch actors of the last attempt; None for the fewest.
         fetcher_bounds: the fewest and the most fetch actors; None for those of the settings.
+        flow: the pause and the throttle that are in force from the first barrier on.
         began_at: time at which the run began; the sources that it adds are declared since then.
     """
 
@@ -52,6 +54,7 @@ class AttemptPlan:
     spent: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     num_fetchers: int | None = None
     fetcher_bounds: tuple[int, int] | None = None
+    flow: tuple[FlowCommand, ...] = ()
     began_at: datetime | None = None
 
     def fetchers(self, settings: FetchSettings) -> tuple[int, int, int]:

@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from typing import Protocol
 
 from actors.files import PathKey, RetriedFile
-from actors.protocol.barrier import AllowRemovals, FlowCommand, Mutation, Pause, Retry, Stop, Throttle
+from actors.protocol.barrier import AllowRemovals, FlowCommand, Mutation, Pause, Resume, Retry, Stop, Throttle
 from actors.protocol.run_state import RunState
 from slackwater.commands.retry import quarantined_files
 from spark_bridge.analysis.view_definition import ViewDefinition
@@ -70,6 +70,7 @@ class RunRequests:
         self._number = 0
         self._paused = False
         self._throttle = Throttle()
+        self._planned = False, Throttle()
         self._fetcher_bounds: tuple[int, int] | None = None
         self._retried: set[PathKey] = set()
         self.stopping = False
@@ -88,10 +89,18 @@ class RunRequests:
                 return
             if self._fetcher_bounds is not None:
                 self._rescale(attempt, self._fetcher_bounds)
-            if self._throttle != Throttle():
+            was_paused, throttle = self._planned
+            if self._throttle != throttle:
                 self._request(self._throttle)
-            if self._paused:
-                self._request(Pause())
+            if self._paused != was_paused:
+                self._request(Pause() if self._paused else Resume())
+
+    def plan_flow(self) -> tuple[FlowCommand, ...]:
+        """The pause and the throttle with which the next attempt begins; `begin` sends what has changed since."""
+        with self._asking:
+            self._planned = self._paused, self._throttle
+            pauses = (Pause(),) if self._paused else ()
+            return pauses if self._throttle == Throttle() else (*pauses, self._throttle)
 
     def end(self, *, for_good: bool = False) -> None:
         """The attempt is over; with `for_good` no other follows."""

@@ -14,6 +14,7 @@ _TAGS = "'TAG(' in repr(scenario)"
 _VIEWS = "'_VIEW(' in repr(scenario)"
 _PINS = "'PIN(' in repr(scenario)"
 _FAILS = "scenario.on_change == 'fail'"
+_CLEARS = "'CLEAR_QUARANTINE' in repr(scenario.story)"
 _CONTENDED = "scenario.is_contended"
 
 OUTER_MUTANTS = (
@@ -269,6 +270,62 @@ OUTER_MUTANTS = (
         (("        _delete(self._client, self._name)\n\n    def _body", "        pass\n\n    def _body"),),
         among=_PINS,
         start=28,
+    ),
+    Mutant(
+        "bad records of later epochs are cleared, too",
+        "state/upkeep/quarantine.py",
+        (
+            (
+                'pc.and_(pc.less_equal(records["epoch"], epoch), pc.is_valid(records["reason"]))',
+                'pc.is_valid(records["reason"])',
+            ),
+        ),
+        among=_CLEARS,
+    ),
+    Mutant(
+        "the positions of bad records are cleared, too",
+        "state/upkeep/quarantine.py",
+        (
+            ("records.filter(has_no_row(records)), records", "records, records"),
+            ("        delta.put_many(", "        0 and delta.put_many("),
+        ),
+        among=_CLEARS,
+    ),
+    Mutant(
+        "a clearing is answered, and not done",
+        "state/upkeep/quarantine.py",
+        (("        store.amend(delta.build())\n", "        delta.build()\n"),),
+        among=_CLEARS,
+    ),
+    Mutant(
+        "a first file that is forgotten shows no schema, and holds its source up",
+        "actors/fetching/fetch_executor.py",
+        (("for each in ended if each.file.source not in self._schemas]", "for each in ended if each is None]"),),
+        start=9225,
+    ),
+    Mutant(
+        "rows that came by a correction alone are no history",
+        "spark_bridge/views/recorded_views.py",
+        (("        self.ingested.update(changed)\n", "        self.ingested.update(sources)\n"),),
+        start=5731,
+    ),
+    Mutant(
+        "a file that is read again, and has changed, counts as two names",
+        "actors/listing/list_executor.py",
+        (("                        self._looks.on_reread(file.path)\n", ""),),
+        shown_by="tests/actors/listing/test_list_executor.py",
+    ),
+    Mutant(
+        "an attempt after a recovery does not know that the run is paused",
+        "slackwater/running/requests.py",
+        (("(Pause(),) if self._paused else ()", "() if self._paused else ()"),),
+        among="'paused' in repr(scenario.story)",
+    ),
+    Mutant(
+        "the first barrier of an attempt does not carry the pause",
+        "actors/coordination/barrier_scheduler.py",
+        (("None if initial and not isinstance(due, FlowCommand) else due", "None if initial else due"),),
+        among="'paused' in repr(scenario.story)",
     ),
     Mutant(
         "a changed file ends no run",

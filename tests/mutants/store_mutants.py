@@ -167,7 +167,7 @@ STORE_MUTANTS = (
     Mutant(
         "a full view does not follow corrections",
         "spark_bridge/views/recorded_views.py",
-        (("self._full.on_rows(corrected.union(sources))", "self._full.on_rows(frozenset(sources))"),),
+        (("self._full.on_rows(changed)", "self._full.on_rows(frozenset(sources))"),),
         among=_FULL,
         start=43,
     ),

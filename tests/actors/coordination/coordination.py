@@ -13,7 +13,7 @@ from actors.coordination.instructions import (
     CoordinateInstruction,
     Inject,
 )
-from actors.protocol.barrier import Barrier, Mutation
+from actors.protocol.barrier import Barrier, FlowCommand, Mutation
 from actors.protocol.instructions import ProposeSchema
 from actors.protocol.reports import CollectReport
 from actors.recovery.attempt_plan import AttemptPlan
@@ -31,9 +31,15 @@ X = pa.schema([("x", pa.int64())])
 class Coordination:
     """The executor, the barriers that it injected, and the reports of all other actors."""
 
-    def __init__(self, root: Path, schema: pa.Schema | None = X, files_at_once: int | None = None) -> None:
+    def __init__(
+        self,
+        root: Path,
+        schema: pa.Schema | None = X,
+        files_at_once: int | None = None,
+        flow: tuple[FlowCommand, ...] = (),
+    ) -> None:
         made = definition(root, "s", schema=schema)
-        plan = AttemptPlan("run", files_at_once=files_at_once)
+        plan = AttemptPlan("run", files_at_once=files_at_once, flow=flow)
         recovered = recover(made, plan, LanceRoot(made.root, SystemClock()))
         self.executor = CoordinateExecutor(
             definition=made, plan=plan, recovered=recovered, next_epoch=lambda last: last + 1, now_s=0.0

@@ -61,6 +61,16 @@ def test_a_request_is_over_when_the_epoch_that_it_ends_is(flow: Coordination) ->
     assert flow.over == 2
 
 
+def test_a_pause_that_is_in_force_is_on_the_first_barrier_of_an_attempt(tmp_path: Path) -> None:
+    slow = Throttle(files_per_second=1.0)
+    flow = Coordination(tmp_path, flow=(Pause(), slow))
+    assert [each.mutation for each in flow.barriers] == [Pause(), slow]
+    assert flow.executor.state.phase == "paused"
+    for barrier in flow.barriers:
+        flow.ends(barrier)
+    assert (flow.executor.requests, flow.over) == (2, 2)
+
+
 def test_a_request_whose_epoch_has_something_to_commit_is_over_when_that_is_committed(flow: Coordination) -> None:
     barrier = flow.ask(Throttle(files_per_second=1.0))
     assert barrier is not None and flow.executor.state.phase == "running"

@@ -46,9 +46,10 @@ def waiting(file: FileVersion, row_offset: int = 0, **fields: object) -> Row:
     return vars(file) | {"row_offset": row_offset, "rows_bad": 0, "listed_epoch": 1, "replaces": None} | fields
 
 
-def bad_record(file: FileVersion, row: int) -> Row:
+def bad_record(file: FileVersion, row: int, epoch: int = 1, reason: str | None = "no number") -> Row:
     """A row of the quarantine."""
-    return {"source": file.source, "path": file.path, "version": file.version, "row": row}
+    fields = {"source": file.source, "path": file.path, "version": file.version}
+    return {**fields, "row": row, "epoch": epoch, "reason": reason}
 
 
 def file_tables(

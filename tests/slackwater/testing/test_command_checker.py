@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from actors.protocol.barrier import Pause, Resume
-from slackwater.commands.operations import ForgetCommand, ReingestCommand, RetryCommand, TagCommand
+from slackwater.commands.operations import (
+    ClearQuarantineCommand,
+    ForgetCommand,
+    ReingestCommand,
+    RetryCommand,
+    TagCommand,
+)
 from slackwater.testing.simulation.promises.command_checker import CommandChecker
 from slackwater.testing.simulation.promises.file_tables import FileTables
 from slackwater.testing.simulation.world.bucket import Bucket
 from state.ownership.command import Answer
 from state.tables.records import Head
-from tests.slackwater.testing.store_versions import breaks, file_tables, finished, put, record, waiting
+from tests.slackwater.testing.store_versions import bad_record, breaks, file_tables, finished, put, record, waiting
 
 FILE = put(Bucket(page_size=10), "a")
 DONE, REFUSED = Answer(True, "done"), Answer(False, "the run is stopping")
@@ -143,14 +149,15 @@ def test_a_tag_that_is_not_there_when_the_answer_says_so_breaks_monotonic() -> N
 
 def test_rows_of_a_paused_run_break_nothing_forgotten() -> None:
     checker = CommandChecker()
-    checker.check(file_tables(), Head(1, 1), None)
+    checker.check(file_tables(), Head(1, 1, run="run-1"), None)
     checker.on_asked("1", Pause())
     checker.on_answered("1", Answer(True, Pause.outcome))
-    checker.check(file_tables(), Head(1, 2), record(2))
+    checker.check(file_tables(), Head(1, 2, run="run-1"), record(2))
     with breaks("G4", "the run is paused, and epoch 3 has 1 rows"):
-        checker.check(file_tables(), Head(1, 3), record(3, rows=1))
+        checker.check(file_tables(), Head(2, 3, run="run-1"), record(3, rows=1))
+    checker.check(file_tables(), Head(3, 3, run="run-2"), record(3, rows=1))
     checker.on_asked("2", Resume())
-    checker.check(file_tables(), Head(1, 4), record(4, rows=1))
+    checker.check(file_tables(), Head(1, 4, run="run-1"), record(4, rows=1))
 
 
 def test_a_pause_that_comes_after_a_resume_of_the_process_is_not_in_force() -> None:
@@ -167,3 +174,28 @@ def test_an_answer_with_an_unknown_error_shows_a_bug() -> None:
     checker.on_asked("1", RetryCommand())
     with breaks("no bug", "KeyError"):
         checker.on_answered("1", Answer(False, "KeyError: 'a'"))
+
+
+def test_a_bad_record_that_loses_its_content_to_nobody_breaks_bad_input_is_kept() -> None:
+    checker = Commanded()
+    kept, cleared = bad_record_of(epoch=2), bad_record_of(epoch=2, reason=None)
+    checker.versions(kept)
+    checker.on_asked("1", ClearQuarantineCommand(epoch=2))
+    checker.versions(cleared, cleared)
+    checker.on_answered("1", DONE)
+    late = bad_record_of(epoch=3)
+    checker.versions(late)
+    with breaks("G6", "a bad record of a has lost its content, and nobody cleared it"):
+        checker.versions(bad_record_of(epoch=3, reason=None))
+
+
+def test_a_clearing_that_leaves_content_breaks_exactly_once() -> None:
+    checker = Commanded()
+    checker.versions(bad_record_of(epoch=2))
+    checker.on_asked("1", ClearQuarantineCommand(epoch=2))
+    with breaks("G1", "is done, and not for"):
+        checker.on_answered("1", DONE)
+
+
+def bad_record_of(epoch: int, reason: str | None = "no number") -> FileTables:
+    return file_tables(quarantine=[bad_record(FILE, 0, epoch, reason)])

@@ -20,7 +20,7 @@ def check(tables: FileTables) -> None:
 def test_quarantine_has_the_bad_records_that_were_read() -> None:
     check(file_tables(queue=[waiting(BAD, 1)]))
     check(file_tables(queue=[waiting(BAD, 2, rows_bad=1)], quarantine=[bad_record(BAD, 1)]))
-    check(file_tables([finished(BAD, rows_bad=1)], quarantine=[bad_record(BAD, 1), {"row": None}]))
+    check(file_tables([finished(BAD, rows_bad=1)], quarantine=[bad_record(BAD, 1), {"row": None, "path": "queue#m"}]))
     check(file_tables([finished(BAD, rows_bad=1, status="forgotten")]))
 
 

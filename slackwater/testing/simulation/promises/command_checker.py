@@ -9,7 +9,14 @@ from typing import Any
 
 from actors.files import FileKey, PathKey
 from actors.protocol.barrier import Pause, Resume
-from slackwater.commands.operations import ForgetCommand, ReingestCommand, RetryCommand, StopCommand, TagCommand
+from slackwater.commands.operations import (
+    ClearQuarantineCommand,
+    ForgetCommand,
+    ReingestCommand,
+    RetryCommand,
+    StopCommand,
+    TagCommand,
+)
 from slackwater.testing.simulation.promise_broken import PromiseBroken
 from slackwater.testing.simulation.promises.file_tables import FileTables, file_of, path_of
 from state.memory.memory_disk import Row
@@ -40,10 +47,11 @@ class _Asked:
 
 
 class CommandChecker:
-    """Checks the effects of commands (G1, G3, G4).
+    """Checks the effects of commands (G1, G3, G4, G6).
 
-    A quarantined file is retried once for each command, a forgotten one is read again only if a user says so, a tag
-    stays until a user deletes it, and a paused run commits no rows.
+    A quarantined file is retried once for each command, a forgotten one is read again only if a user says so, a bad
+    record keeps its content until a user clears it, a tag stays until a user deletes it, and a paused run commits no
+    rows.
 
     Attributes:
         retried_since_mark: file versions that were finished at the last mark or later, and retried since.
@@ -54,7 +62,7 @@ class CommandChecker:
         self._tables = FileTables.of(None)
         self._head = Head(0, 0)
         self._tags: dict[str, int | None] = {}
-        self._paused_term = self._resumed = 0
+        self._paused_run, self._resumed = "", 0
         self._retried: set[bytes] = set()
         self.retried_since_mark: set[FileKey] = set()
 
@@ -76,11 +84,11 @@ class CommandChecker:
             case TagCommand():
                 self._tags.pop(command.name, None)
             case Resume():
-                self._paused_term = 0
+                self._paused_run = ""
 
     def on_resumed(self) -> None:
         """The process itself lets the flow continue."""
-        self._paused_term = 0
+        self._paused_run = ""
         self._resumed += 1
 
     def on_mark(self) -> None:
@@ -112,13 +120,18 @@ class CommandChecker:
                 raise PromiseBroken("G4", f"the answer is {answer.text!r}, and the run has not stopped")
             case ForgetCommand() | ReingestCommand():
                 self._require_done(asked, asked.due)
+            case ClearQuarantineCommand(epoch=epoch):
+                kept = [
+                    row["path"] for row in self._tables.quarantine.values() if row["reason"] and row["epoch"] <= epoch
+                ]
+                self._require_done(asked, kept)
             case TagCommand(name=tag, epoch=epoch) if not self._is_under_way(TagCommand):
                 if self._head.tags.get(tag) != epoch:
                     raise PromiseBroken("G3", f"{asked.command} is done, and the tags are {dict(self._head.tags)}")
                 self._tags[tag] = epoch
             case Pause(outcome=outcome) if answer.text == outcome and not self._is_under_way(Resume):
                 if asked.resumed == self._resumed:
-                    self._paused_term = self._head.term
+                    self._paused_run = self._head.run
 
     # -- of versions -----------------------------------------------------------------------------------------------
 
@@ -142,10 +155,11 @@ class CommandChecker:
         for key, row in tables.ledger.items():
             if row["status"] == "forgotten" and row["gone_epoch"] is None and key in tables.queue:
                 self._require_wanted(row)
+        self._check_quarantine(before, tables)
         for tag, epoch in self._tags.items():
             if head.tags.get(tag) != epoch:
                 raise PromiseBroken("G3", f"tag {tag} was at epoch {epoch}, and the tags are {dict(head.tags)}")
-        if record is not None and record.term == self._paused_term and record.counts.rows:
+        if record is not None and head.run and head.run == self._paused_run and record.counts.rows:
             raise PromiseBroken("G4", f"the run is paused, and epoch {record.epoch} has {record.counts.rows} rows")
 
     def is_retried(self, key: bytes) -> bool:
@@ -180,6 +194,13 @@ class CommandChecker:
                 return
         raise PromiseBroken("G1", f"{row['path']} was in quarantine, and is read again more often than it was retried")
 
+    def _check_quarantine(self, before: FileTables, tables: FileTables) -> None:
+        for key, row in tables.quarantine.items():
+            earlier = before.quarantine.get(key)
+            was_kept = earlier is None or earlier["reason"] is not None
+            if row["reason"] is None and was_kept and not (earlier and self._is_cleared(earlier["epoch"])):
+                raise PromiseBroken("G6", f"a bad record of {row['path']} has lost its content, and nobody cleared it")
+
     def _require_wanted(self, row: Row) -> None:
         if not self.is_reread(row):
             raise PromiseBroken("G1", f"{row['path']} was forgotten, and is read again")
@@ -187,6 +208,11 @@ class CommandChecker:
     def _require_done(self, asked: _Asked, missed: Collection[object]) -> None:
         if missed:
             raise PromiseBroken("G1", f"{asked.command} is done, and not for {sorted(map(str, missed))}")
+
+    def _is_cleared(self, epoch: int) -> bool:
+        """True if a user has let go of the bad records of an epoch."""
+        asked = (each.command for each in self._asked.values())
+        return any(isinstance(each, ClearQuarantineCommand) and epoch <= each.epoch for each in asked)
 
     def _is_asked(self, kind: type[Command], row: Row) -> bool:
         return any(isinstance(each.command, kind) and _is_named(each.command, row) for each in self._asked.values())

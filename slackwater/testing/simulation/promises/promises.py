@@ -145,7 +145,8 @@ class Promises:
             message_id: the id of the message.
             change: the path and the number of the change; None for a message that is not an event.
         """
-        self._runs.check_message_deleted(queue, message_id, change, FileTables.latest(self._disk))
+        if f"{queue}#{message_id}" not in self._quarantine.messages:  # else a user may have cleared it
+            self._runs.check_message_deleted(queue, message_id, change, FileTables.latest(self._disk))
 
     def on_asked(self, name: str, command: Command) -> None:
         """A user sends a command."""

@@ -14,6 +14,9 @@ from state.memory.memory_disk import Row
 class QuarantineChecker:
     """Checks that the bad records that were read, and no others, are in quarantine and counted (G6).
 
+    Attributes:
+        messages: what was ever in quarantine and is no record: the messages of queues that are no events.
+
     Args:
         contents: file version → its content.
     """
@@ -21,12 +24,15 @@ class QuarantineChecker:
     def __init__(self, contents: Mapping[FileKey, Content]) -> None:
         self._contents = contents
         self._forgotten: set[PathKey] = set()
+        self.messages: set[str] = set()
 
     def check(self, tables: FileTables) -> None:
         """Checks the rows about files at one version of the store."""
         quarantined: dict[FileKey, set[int]] = {}
         for record in tables.quarantine.values():
-            if record["row"] is not None:  # else it is a message of a queue
+            if record["row"] is None:
+                self.messages.add(record["path"])
+            else:
                 quarantined.setdefault(file_of(record), set()).add(record["row"])
         self._forgotten |= {path_of(row) for row in tables.ledger.values() if row["status"] == "forgotten"}
         for row, offset in tables.offsets():

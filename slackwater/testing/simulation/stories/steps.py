@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from slackwater.commands.operations import TagCommand
+from slackwater.commands.operations import ClearQuarantineCommand, TagCommand
 from slackwater.testing.simulation.promise_broken import PromiseBroken
 from slackwater.testing.simulation.world.bucket import Content
 from slackwater.testing.simulation.world.ownerships import REPEATED
@@ -263,6 +263,15 @@ def TAG(name: str) -> Step:
             world.ask(TagCommand(name=name, epoch=epoch))
 
     return Step(f"TAG({name!r})", begin)
+
+
+def _clear(world: World) -> None:
+    if world.disk.latest:
+        world.ask(ClearQuarantineCommand(epoch=world.disk.versions[world.disk.latest].head.epoch))
+
+
+CLEAR_QUARANTINE = Step("CLEAR_QUARANTINE", _clear)
+"""A user has seen the bad records up to now, and lets go of their content."""
 
 
 def PIN(reader: str) -> Step:

@@ -1,0 +1,55 @@
+"""Random stories with further commands of users."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from actors.protocol.barrier import Pause, Resume
+from slackwater.testing.simulation.stories.scenario import Scenario
+from slackwater.testing.simulation.stories.steps import (
+    ASK,
+    CLEAR_QUARANTINE,
+    CRASH,
+    RECOVERED,
+    SECONDS,
+    START,
+    Step,
+    file,
+)
+
+if TYPE_CHECKING:
+    from random import Random  # noqa: TID251 - as an argument
+
+_CLEARED, _PAUSED = 0.3, 0.03
+_BAD = ("bad=", "bad_row=")
+_WHO = ("coordinator", "dispatcher", "merger", "materializer", "fetch-0")
+
+
+class CommandedStory:
+    """Adds commands to a share of the stories; the others stay as they are.
+
+    Args:
+        random: makes every choice; not the one that made the story.
+    """
+
+    def __init__(self, random: Random) -> None:
+        self._random = random
+
+    def of(self, scenario: Scenario) -> Scenario:
+        """The same, or with clearings of the quarantine, or with a pause over a recovery."""
+        random, steps = self._random, list(scenario.story)
+        text = repr(steps)
+        if any(each in text for each in _BAD) and random.random() < _CLEARED:
+            for _ in range(random.choice((1, 2, 3))):
+                steps.insert(random.randint(1, len(steps)), CLEAR_QUARANTINE)
+        if START in steps and not scenario.is_contended and "DEATH(" not in text and random.random() < _PAUSED:
+            at = random.randint(steps.index(START) + 1, len(steps))
+            steps[at:at] = self._pause(scenario)
+        return replace(scenario, story=tuple(steps))
+
+    def _pause(self, scenario: Scenario) -> list[Step]:
+        random = self._random
+        path = "paused" if len(scenario.sources) == 1 else f"{random.choice(scenario.sources)}/paused"
+        death = [file(path, rows=3), CRASH(random.choice(_WHO)), RECOVERED]
+        return [ASK(Pause()), SECONDS(3), *death, SECONDS(random.choice((2, 20))), ASK(Resume())]
