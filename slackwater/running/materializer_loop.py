@@ -172,6 +172,8 @@ class MaterializerLoop:
         report = self._materialize(taken)
         if taken.epoch.barrier.is_stop:
             self._look_at_views()  # for the last status
+        if self._is_catching_up:
+            self._tell_if_changed()  # else no view would seem to lack the rows, once the epoch is committed
         self._client.collect(report)
         self._taken = None
         self._recorded_s = self._clock.monotonic()

@@ -56,15 +56,25 @@ class Recomputation:
 class _Maintained:
     """One full view, and whether it is up to date."""
 
-    def __init__(self, view: RecomputedView, *, is_shown: bool, is_stale: bool) -> None:
+    def __init__(self, view: RecomputedView, *, is_shown: bool, is_stale: bool, has_rows: bool) -> None:
         self.view = view
-        self.is_shown, self.is_stale = is_shown, is_stale
+        self.is_shown, self.is_stale, self.has_rows = is_shown, is_stale, has_rows
         self.begun_s = float("-inf")
 
     @property
     def is_awaited(self) -> bool:
         """Whether it lacks rows, and waits for the computation only, not for its interval."""
         return self.is_stale and not (self.is_shown and self.view.definition.refresh_interval_s)
+
+    def begin(self, now_s: float) -> None:
+        """A recomputation begins.  The interval begins with the first one over rows."""
+        self.is_stale = False
+        if self.has_rows:
+            self.begun_s = now_s
+
+    def on_rows(self) -> None:
+        """Rows of its sources have changed."""
+        self.is_stale = self.has_rows = True
 
     def is_due(self, now_s: float) -> bool:
         """Whether it can be recomputed now, and lacks rows."""
@@ -144,8 +154,13 @@ class FullViews:
             recorded = begun.get(next_name(name)) if name in fresh else versions[name]
             if recorded is not None:
                 view.open(recorded)
-            is_stale = name in fresh or view.is_stale(stored_versions(versions))
-            views[name] = _Maintained(view, is_shown=name not in fresh, is_stale=is_stale)
+            stored = stored_versions(versions)
+            views[name] = _Maintained(
+                view,
+                is_shown=name not in fresh,
+                is_stale=name in fresh or view.is_stale(stored),
+                has_rows=not stored.keys().isdisjoint(each.plan.sources),
+            )
         self._views = views
 
     def drop(self, name: str) -> None:
@@ -163,7 +178,8 @@ class FullViews:
     def on_rows(self, sources: frozenset[str]) -> None:
         """Notes that an epoch has changed rows of these sources."""
         for each in self._views.values():
-            each.is_stale = each.is_stale or not sources.isdisjoint(each.view.plan.sources)
+            if not sources.isdisjoint(each.view.plan.sources):
+                each.on_rows()
 
     def begin_due(self, now_s: float, epoch: int, stored: Mapping[str, ViewVersion]) -> None:
         """Begins the recomputation that has waited longest, unless one runs.
@@ -177,7 +193,7 @@ class FullViews:
         if self._running is not None or not due:
             return
         name = min(due, key=lambda each: due[each].begun_s)
-        due[name].is_stale, due[name].begun_s = False, now_s
+        due[name].begin(now_s)
         refresh = partial(due[name].view.refresh, epoch, stored)
         self._running = (name, due[name], self._thread.submit(self._run, name, refresh))
 

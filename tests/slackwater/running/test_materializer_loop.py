@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from concurrent.futures import Future
 from dataclasses import replace
 from types import MappingProxyType
@@ -108,6 +108,7 @@ class Looped:
         self.reports: list[CollectReport] = []
         self.told: list[tuple[bool, bool]] = []
         self.waits: list[float] = []
+        self.on_report: Callable[[], None] = lambda: None
         self.spark_is_up, self.schema, self.has_files = spark_is_up, schema, False
         self.materializer = ScriptedMaterializer(self.calls, self.clock)
         self.loop = MaterializerLoop(
@@ -129,6 +130,7 @@ class Looped:
     def collect(self, report: CollectReport) -> None:
         self.calls.append(f"report of {report.epoch}")
         self.reports.append(report)
+        self.on_report()
 
     def views_declared(
         self, *, sources: Set[str], new_views: bool, columns: Mapping[str, Sequence[str]], backfilling: bool
@@ -206,6 +208,22 @@ def test_an_epoch_waits_for_the_columns_of_its_rows(known: pa.Schema | None) -> 
     looped.schema = SCHEMA
     assert looped.loop.turn() is Turn.BUSY
     assert looped.calls[-4:] == ["declare v", "views of 2", "report of 2", "tidy"]
+
+
+def test_a_full_view_that_lacks_the_rows_of_an_epoch_is_told_before_the_epoch_is_reported() -> None:
+    looped = Looped()
+    looped.turns()
+    looped.materializer.behind = frozenset({"v"})
+    looped.epochs = [epoch(2, ROWS)]
+    told_at_report: list[bool] = []
+    looped.on_report = lambda: told_at_report.append(looped.told[-1][1])
+    looped.turns()
+    assert told_at_report == [True], "else a run would count as caught up between the two"
+    looped.materializer.behind = frozenset()
+    looped.epochs = [epoch(3)]
+    looped.turns()
+    assert told_at_report == [True, True], "it is up to date with the epoch that is reported, and not before"
+    assert looped.told[-1][1] is False
 
 
 def test_a_later_schema_is_declared_with_the_views_that_epochs_have_created() -> None:

@@ -33,6 +33,8 @@ class Dataset:
     def __init__(self, planned: PlannedView | ViewPlan) -> None:
         self.plan = planned.plan if isinstance(planned, PlannedView) else planned
         self.definition = ViewDefinition(self.plan.name, "SELECT * FROM s")
+        if isinstance(planned, PlannedView):
+            self.definition = planned.definition
         self.version: ViewVersion | None = None
 
     def create(self, epoch: int, *_: object) -> ViewVersion:
@@ -86,8 +88,9 @@ class Views:
         self.maintained: dict[str, Dataset] = {}
         self.epoch = 0
 
-    def declare(self, classes: Mapping[str, ViewClass]) -> None:
-        definitions = {name: ViewDefinition(name, "SELECT * FROM s", on_missing="allow") for name in classes}
+    def declare(self, classes: Mapping[str, ViewClass], refresh_interval_s: float = 0.0) -> None:
+        options: Any = {"on_missing": "allow", "refresh_interval_s": refresh_interval_s}
+        definitions = {name: ViewDefinition(name, "SELECT * FROM s", **options) for name in classes}
         planned = {
             name: PlannedView(definitions[name], _plan(name, each), {"s": _SCHEMA}) for name, each in classes.items()
         }
@@ -178,6 +181,19 @@ def test_a_backfill_that_a_correction_restarts_in_the_epoch_of_its_creation_is_n
     done = views.run(corrected=frozenset("s"))
     assert (done.views, done.created, done.dropped) == ({}, (), ("a.next",))
     assert [each.name for each in views.run().created] == ["a.next"]
+
+
+def test_a_recomputation_without_rows_does_not_begin_the_interval_of_a_full_view(views: Views) -> None:
+    views.declare({"f": "full"}, refresh_interval_s=3_600.0)
+    views.run()
+    views.run()
+    assert views.recorded.versions["f"].reflects_epoch == 1
+    views.run("s")
+    assert views.full.behind == {"f"}
+    assert views.run().views["f"].reflects_epoch == 3
+    views.run("s")
+    assert views.full.behind == set()
+    assert views.run().views["f"].reflects_epoch == 3, "from now on it waits"
 
 
 def test_a_full_view_is_hidden_until_its_first_recomputation(views: Views) -> None:
