@@ -26,7 +26,7 @@ def _file(path: Path) -> str:
 
 
 @pytest.mark.ray
-@pytest.mark.more
+@pytest.mark.long
 @pytest.mark.parametrize("program", _PROGRAMS, ids=_file)
 def test_a_program_runs_to_its_end(program: Path) -> None:
     # Not below pytest's directory: the path of a socket has at most 107 bytes, and Ray puts its own behind this one.
@@ -44,7 +44,7 @@ def test_a_program_runs_to_its_end(program: Path) -> None:
 
 
 @pytest.mark.ray
-@pytest.mark.more
+@pytest.mark.long
 @pytest.mark.parametrize("notebook", _NOTEBOOKS, ids=_file)
 def test_a_notebook_runs_to_its_end(notebook: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))

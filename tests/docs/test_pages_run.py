@@ -41,7 +41,7 @@ def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.ray
-@pytest.mark.more
+@pytest.mark.long
 @pytest.mark.usefixtures("session", "reader")
 @pytest.mark.parametrize("page", _HERE, ids=name)
 def test_a_page_does_what_it_says(page: Path) -> None:
@@ -51,7 +51,7 @@ def test_a_page_does_what_it_says(page: Path) -> None:
 
 
 @pytest.mark.ray
-@pytest.mark.more
+@pytest.mark.long
 @pytest.mark.parametrize("page", _ON_S3, ids=name)
 def test_a_page_about_s3_does_what_it_says_on_a_real_server(page: Path, tmp_path: Path) -> None:
     with S3Server() as server:

@@ -51,7 +51,7 @@ def fails_with(mutant: Mutant, directory: Path) -> bool:
     _copy(mutant, directory)
     shutil.copytree(REPOSITORY / "tests", directory / "tests", ignore=_COMPILED)
     shutil.copy(REPOSITORY / "pyproject.toml", directory)
-    tests = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-m", "not more", mutant.shown_by]
+    tests = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-m", "not more and not long", mutant.shown_by]
     ended = subprocess.run(tests, cwd=directory, env=_environment(directory), capture_output=True, check=False)
     return ended.returncode == pytest.ExitCode.TESTS_FAILED
 

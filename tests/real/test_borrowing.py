@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import ray
 
-pytestmark = [pytest.mark.ray, pytest.mark.more, pytest.mark.usefixtures("session")]
+pytestmark = [pytest.mark.ray, pytest.mark.long, pytest.mark.usefixtures("session")]
 
 
 @pytest.mark.timeout(300)

@@ -129,7 +129,7 @@ def test_a_quarantined_file_is_retried_while_it_runs_and_while_nothing_does_and_
     assert totals(root) == expected(read) | {7: (1, 1.5)}
 
 
-@pytest.mark.more
+@pytest.mark.long
 @pytest.mark.timeout(400)
 def test_a_poisoned_file_is_retried_when_what_it_died_of_is_mended(tmp_path: Path) -> None:
     flag = str(tmp_path / "mended")

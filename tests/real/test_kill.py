@@ -11,7 +11,7 @@ from slackwater.testing.servers.s3_server import S3Server
 from tests.real import job
 from tests.real.killed_job import Job, checked, fill, killed_at
 
-FILES = 210
+FILES = 150
 
 
 @pytest.mark.ray
@@ -23,21 +23,21 @@ def test_no_row_is_lost_and_none_comes_twice(s3: S3Server, bucket: str, tmp_path
 
 
 @pytest.mark.ray
-@pytest.mark.more
+@pytest.mark.long
 @pytest.mark.timeout(1_200)
-def test_no_row_is_lost_and_none_comes_twice_over_six_kills(s3: S3Server, bucket: str, tmp_path: Path) -> None:
-    killed_at(s3, bucket, tmp_path, FILES, [0.0, 0.02, 0.2, 0.45, 0.7, 0.9])
+def test_no_row_is_lost_and_none_comes_twice_over_many_kills(s3: S3Server, bucket: str, tmp_path: Path) -> None:
+    killed_at(s3, bucket, tmp_path, FILES, [0.0, 0.02, 0.45, 0.9])
 
 
 @pytest.mark.ray
-@pytest.mark.more
+@pytest.mark.long
 @pytest.mark.timeout(1_200)
 def test_views_that_come_and_go_are_whole_whenever_they_are_shown_over_kills(
     s3: S3Server, bucket: str, tmp_path: Path
 ) -> None:
     fill(s3, bucket, FILES)
     root, url, options = f"s3://{bucket}/root", f"s3://{bucket}/in", s3.storage_options
-    for number, done in enumerate([1, FILES // 2, FILES, FILES]):
+    for number, done in enumerate([1, FILES // 2, FILES]):
         life = Job(root, url, options, tmp_path / f"life-{number}.log", "changing", str(number))
         try:
             life.kill_while_a_view_catches_up(done)

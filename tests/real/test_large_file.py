@@ -13,7 +13,7 @@ import pytest
 import slackwater as sw
 from tests.real.event_pipeline import FAST
 
-pytestmark = [pytest.mark.ray, pytest.mark.more, pytest.mark.usefixtures("session")]
+pytestmark = [pytest.mark.ray, pytest.mark.long, pytest.mark.usefixtures("session")]
 
 ROWS = 1 << 20
 COLUMNS = 8

@@ -23,7 +23,7 @@ from tests.real.event_pipeline import FAST, TOTALS, check_every_epoch
 from tests.real.events import events, parquet, write
 from tests.waiting import eventually
 
-pytestmark = [pytest.mark.ray, pytest.mark.more]
+pytestmark = [pytest.mark.ray, pytest.mark.long]
 
 IN_BLOCKS = sw.Settings(
     fetch=sw.FetchSettings(

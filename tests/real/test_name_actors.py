@@ -13,7 +13,7 @@ from tests.real.event_pipeline import local
 from tests.real.events import events, parquet, write
 from tests.waiting import eventually
 
-pytestmark = [pytest.mark.ray, pytest.mark.more, pytest.mark.usefixtures("session")]
+pytestmark = [pytest.mark.ray, pytest.mark.long, pytest.mark.usefixtures("session")]
 
 FILES = 40
 

@@ -146,7 +146,7 @@ def test_what_is_removed_while_it_is_read_stays_as_far_as_it_was_committed_or_le
     assert (max(amounts, default=0.0) >= 2_000) == (on_change == "ignore")
 
 
-@pytest.mark.more
+@pytest.mark.long
 def test_a_root_goes_from_listing_to_events_and_back(told: ToldBucket, tmp_path: Path) -> None:
     known, root = oracle(told, tmp_path), tmp_path / "root"
     discoveries: list[sw.Listing | sw.Notifications]
@@ -163,7 +163,7 @@ def test_a_root_goes_from_listing_to_events_and_back(told: ToldBucket, tmp_path:
     known.check_every_epoch(store, VIEWS)
 
 
-@pytest.mark.more
+@pytest.mark.long
 @pytest.mark.timeout(400)
 def test_a_run_that_is_killed_with_messages_in_hand_loses_and_repeats_no_row(told: ToldBucket, tmp_path: Path) -> None:
     root, rows = tmp_path / "root", 0

@@ -40,7 +40,7 @@ def test_a_run_survives_the_death_of_any_of_its_actors(tmp_path: Path) -> None:
     check_every_epoch(tmp_path / "root", tmp_path)
 
 
-@pytest.mark.more
+@pytest.mark.long
 @pytest.mark.timeout(400)
 def test_a_file_that_ends_every_attempt_is_found_and_the_others_are_done(tmp_path: Path) -> None:
     def touchy(events: Any) -> Any:

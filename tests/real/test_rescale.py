@@ -101,7 +101,7 @@ def secrets(s3: S3Server) -> dict[str, str]:
     return {"AWS_ACCESS_KEY_ID": options["access_key_id"], "AWS_SECRET_ACCESS_KEY": options["secret_access_key"]}
 
 
-@pytest.mark.more
+@pytest.mark.long
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("victim", ["fetch", "dispatcher", "coordinator"])
 def test_a_death_while_vnodes_move_loses_no_row_and_the_number_that_was_asked_for_comes(

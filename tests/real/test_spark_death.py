@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-pytestmark = [pytest.mark.ray, pytest.mark.more]
+pytestmark = [pytest.mark.ray, pytest.mark.long]
 
 
 @pytest.fixture(scope="module")
