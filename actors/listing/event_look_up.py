@@ -18,6 +18,9 @@ from state.tables.fingerprint import path_fingerprint, path_fingerprints
 class EventLookUp:
     """Takes the result of a look as `PageLookUp` takes a page.
 
+    Attributes:
+        is_doubtful: whether this listing contradicts a look, and no further look decides.
+
     Args:
         source: the name of the source.
         events: the watch that has objects looked at; None without a queue of events: then nothing is looked at.
@@ -38,12 +41,12 @@ class EventLookUp:
     ) -> None:
         self._source, self._events, self._names, self._writer = source, events, names, writer
         self._removes, self._not_before_us = removes, not_before_us
-        self._is_listing = False
+        self._is_listing = self.is_doubtful = False
         self._looked: dict[bytes, str] = {}
 
     def begin_listing(self) -> None:
         """A listing begins: its pages may show the state before the looks that end from now on."""
-        self._is_listing = True
+        self._is_listing, self.is_doubtful = True, False
 
     def end_listing(self) -> None:
         """All pages of the listing are taken."""
@@ -61,7 +64,9 @@ class EventLookUp:
 
     def look_again(self, path: str) -> None:
         """Has a path looked at, because a page or the ledger contradicts an earlier look or version."""
-        if self._events is not None:
+        if self._events is None:
+            self.is_doubtful = True
+        else:
             self._events.look_at([path])
 
     def look_again_at(self, key: bytes) -> None:

@@ -234,9 +234,10 @@ class ListExecutor:
         settling = self._settling.end_listing()
         yield from self._pages.end_listing(now_s)
         missing = self._names.missing
-        self._marks.end_listing(*settling, must_confirm=missing.is_suspecting)
+        doubtful = self._looks.is_doubtful
+        self._marks.end_listing(*settling, must_confirm=missing.is_suspecting, is_doubtful=doubtful)
         # No more than every second listing comes early for missing names: files may go all the time.
-        self._has_hurried = missing.is_suspecting and not self._is_busy and not self._has_hurried
+        self._has_hurried = (missing.is_suspecting or doubtful) and not self._is_busy and not self._has_hurried
         pause_s = _SETTLE_S if self._settling else _CONFIRM_S if self._has_hurried else None
         self._pace.end(now_s, pause_s, is_busy=self._is_busy)
         asked = [] if self._guard.paused else missing.ask(self._writer.epoch, self._tally.listings)

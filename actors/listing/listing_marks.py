@@ -29,14 +29,19 @@ class ListingMarks:
         """A listing begins."""
         self._listing = self.last
 
-    def end_listing(self, settling: Set[str], waited_for: Set[str], *, must_confirm: bool = False) -> None:
+    def end_listing(
+        self, settling: Set[str], waited_for: Set[str], *, must_confirm: bool = False, is_doubtful: bool = False
+    ) -> None:
         """A listing has ended.
 
         Args:
             settling: the paths of all settling files, see `SettlingFiles.end_listing`.
             waited_for: the paths of those that are waited for once more.
             must_confirm: whether it lacks names that the next listing must confirm.
+            is_doubtful: whether it has passed a name over; it completes no mark then.
         """
+        if is_doubtful:
+            return
         if self._pending > self.complete:
             self._waits_for &= waited_for
             self._must_confirm = False

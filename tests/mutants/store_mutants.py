@@ -157,8 +157,9 @@ STORE_MUTANTS = (
         "spark_bridge/views/full_views.py",
         (
             (
-                "each.is_stale = each.is_stale or not sources.isdisjoint",
-                "each.is_stale = each.is_stale or self._running is None and not sources.isdisjoint",
+                "            if not sources.isdisjoint(each.view.plan.sources):\n                each.on_rows()",
+                "            if self._running is None and not sources.isdisjoint(each.view.plan.sources):\n"
+                "                each.on_rows()",
             ),
         ),
         among=_FULL,
@@ -188,7 +189,7 @@ STORE_MUTANTS = (
     Mutant(
         "a restart takes every full view for complete",
         "spark_bridge/views/full_views.py",
-        (("is_stale = name in fresh or view.is_stale(stored_versions(versions))", "is_stale = name in fresh"),),
+        (("is_stale=name in fresh or view.is_stale(stored)", "is_stale=name in fresh"),),
         among=_FULL,
         start=362,
     ),

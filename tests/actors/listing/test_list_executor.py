@@ -453,14 +453,19 @@ def test_a_file_that_is_read_again_may_have_changed_when_the_listing_shows_it() 
     executor = lister()
     executor.on_barrier(INITIAL, 0.0)
     listed(executor, 0.0, "a", "b")
+    executor.on_mark(2, 5.0)
     executor.on_time(10.0)
     executor.on_barrier(barrier(1, Reread((file("b", "2"),))), 10.0)
     shown = executor.on_page(page("a"), 10.0) + executor.on_page(page("b", etag="3"), 10.0)
     assert (of(Fail, shown), sent(shown)) == ([], [])
     executor.on_listing_end(10.0, AT)
+    assert mark(executor, 2) == 1, "the version that it has shown is not handed on"
     executor.on_time(20.0)
+    executor.on_page(page("a"), 20.0)
     (changed,) = sent(executor.on_page(page("b", etag="3"), 20.0))
     assert changed == ChangedFiles((ChangedFile(file("b", "2").version, file("b", "3")),))
+    executor.on_listing_end(20.0, AT)
+    assert mark(executor, 3) == 2
 
 
 def test_two_names_with_one_fingerprint_end_the_run() -> None:
