@@ -203,7 +203,7 @@ STORE_MUTANTS = (
     Mutant(
         "a full view is shown before its first recomputation",
         "spark_bridge/views/full_views.py",
-        (("view, is_shown=name not in fresh,", "view, is_shown=recorded is not None,"),),
+        (("is_shown=name not in fresh,", "is_shown=recorded is not None,"),),
         among=_FULL,
         start=213,
     ),
