@@ -20,8 +20,8 @@ from tests.spark_bridge.random_rows import SCHEMA, random_rows
 from tests.spark_bridge.view_queries import DEFINITIONS
 
 SHORT = (
-    "counts", "extremes", "having", "one_row", "over_explode", "distinct_filtered", "rollup", "append_some",
-    "append_union", "udf_rows",
+    "counts", "having", "one_row", "distinct_filtered", "append_some",
+    "append_union",
 )  # fmt: skip
 
 
@@ -89,6 +89,7 @@ def test_many_groups_and_many_epochs_keep_the_view_right(local_spark: SparkSessi
     assert len(view.dataset().get_fragments()) < 70
 
 
+@pytest.mark.more
 def test_merge_too_large_for_the_driver_is_a_job_with_the_same_answer(
     local_spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -158,6 +158,7 @@ def poison_of(told: ToldBucket) -> dict[str, str]:
     }
 
 
+@pytest.mark.more
 def test_poison_is_kept_with_its_text_and_leaves_the_queue_and_test_events_only_leave(
     told: ToldBucket, tmp_path: Path
 ) -> None:
@@ -178,6 +179,7 @@ def test_poison_is_kept_with_its_text_and_leaves_the_queue_and_test_events_only_
         assert row["path"].startswith(f"{told.queue_url}#") and row["row"] is None
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("on_change", "statuses"),
     [
@@ -392,6 +394,7 @@ def test_a_stop_gives_back_what_is_not_done_and_deletes_what_is(told: ToldBucket
         run.until(lambda: told.is_drained)
 
 
+@pytest.mark.more
 def test_a_stop_waits_until_what_is_done_is_deleted(told: ToldBucket, tmp_path: Path) -> None:
     with closing(told.sqs.fault_proxy(Random(1))) as proxy:
         made = pipeline(told, tmp_path / "root", visibility_s=600.0, endpoint=proxy.endpoint)
@@ -423,6 +426,7 @@ def test_what_a_poll_receives_after_the_stop_is_given_back(
 # --- One queue, one pipeline ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.more
 def test_a_second_pipeline_on_a_queue_is_refused_and_takes_nothing_from_it(told: ToldBucket, tmp_path: Path) -> None:
     with ListRun(pipeline(told, tmp_path / "first")) as first:
         first.catch_up()
@@ -482,6 +486,7 @@ def test_a_root_goes_from_one_discovery_to_the_other_and_back(told: ToldBucket, 
         assert run.handed_on == []
 
 
+@pytest.mark.more
 def test_a_look_that_is_refused_for_one_object_ends_no_run(told: ToldBucket, tmp_path: Path) -> None:
     with closing(told.s3.fault_proxy(Random(1))) as proxy:
         made = pipeline(told, tmp_path / "root", options=proxy.storage_options)
@@ -511,6 +516,7 @@ def test_a_queue_that_is_deleted_ends_the_run_with_what_to_do(told: ToldBucket, 
         assert f"{told.queue_url}: there is no such queue" in str(run.failure)
 
 
+@pytest.mark.more
 def test_a_queue_that_does_not_answer_fails_the_attempt_and_the_next_one_goes_on(
     told: ToldBucket, tmp_path: Path
 ) -> None:

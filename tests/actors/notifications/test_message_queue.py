@@ -108,6 +108,7 @@ def test_a_message_that_is_not_deleted_comes_again_and_counts_its_deliveries(sqs
     assert (again.message_id, again.deliveries) == (first.message_id, 2)
 
 
+@pytest.mark.more
 def test_a_message_whose_visibility_is_extended_does_not_come_again(sqs: SqsServer, queue_url: str) -> None:
     short, long = queue(sqs, queue_url, visibility_s=5.0), queue(sqs, queue_url, visibility_s=600.0)
     sqs.send_batch(queue_url, ["kept", "left"])

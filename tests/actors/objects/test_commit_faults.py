@@ -109,7 +109,8 @@ def test_a_manifest_that_did_not_arrive_is_sent_again_or_refused(
     assert epochs in ([*done, 3], [1, 2, 3]) and files == [f"file-{epoch:011}" for epoch in epochs]
 
 
-@pytest.mark.parametrize("kind", few(["refuse", "reset", "cut"], "cut"))
+@pytest.mark.more
+@pytest.mark.parametrize("kind", ["refuse", "reset", "cut"])
 def test_commits_through_random_faults_lose_and_repeat_nothing(
     s3: S3Server, bucket: str, proxy: FaultProxy, kind: str
 ) -> None:

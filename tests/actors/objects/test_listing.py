@@ -122,6 +122,7 @@ def test_odd_names_are_listed_as_they_are_and_can_be_read(s3: S3Server, bucket: 
     assert all(store.open(file).stream().read() == f"data/{file.path}".encode() for file in files)
 
 
+@pytest.mark.more
 def test_names_that_no_client_takes_are_listed_and_cannot_be_read(s3: S3Server, bucket: str) -> None:
     keys = [f"data/{number:04}" for number in range(2_100)]
     odd = [f"data/{name}" for name in ("0000\nx", "0999\t", "2099\r\x7f")]

@@ -101,6 +101,7 @@ def test_names_that_come_and_go_between_two_listings_are_there_and_not(s3: S3Ser
         assert sum(page.requests for page in pages) == len(log.requests) - made
 
 
+@pytest.mark.more
 def test_a_listing_that_fails_in_the_middle_is_no_listing(s3: S3Server, wide: str) -> None:
     proxy = s3.fault_proxy(Random(1))
     reader = PageReader(ObjectStore(Location(f"s3://{wide}/data", proxy.storage_options), max_attempts=1))

@@ -25,7 +25,6 @@ from state.clock import SystemClock
 from state.errors import StorageUnavailableError
 from state.location import Location
 from tests.actors.formats.written_files import write_parquet
-from tests.cases import few
 
 _KINDS = ["refuse", "cut", "reset"]
 
@@ -68,7 +67,8 @@ def test_what_is_read_through_faults_is_what_was_written(
     assert len(proxy.met(kind)) >= 8
 
 
-@pytest.mark.parametrize("kind", few(_KINDS, "cut"))
+@pytest.mark.more
+@pytest.mark.parametrize("kind", _KINDS)
 def test_a_listing_through_faults_has_every_name_once(s3: S3Server, bucket: str, proxy: FaultProxy, kind: str) -> None:
     keys = [f"data/{number:05}" for number in range(3_300)]
     with ThreadPoolExecutor(16) as threads:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 import slackwater as sw
 from state.location import Location
 from tests.slackwater.cli.command import slackwater
@@ -50,6 +52,7 @@ def test_prices_without_a_dry_run_are_refused(tmp_path: Path) -> None:
     assert "--dry-run" in ended.err
 
 
+@pytest.mark.more
 def test_views_of_a_root_catch_up_are_refused_or_stay(tmp_path: Path) -> None:
     raw = tmp_path / "raw"
     (raw / "day=1").mkdir(parents=True)

@@ -45,6 +45,7 @@ def every_page(store: sw.Store, limit: int, **asked: str) -> pa.Table:
         after = page.after
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("limit", [1, 2, 3, 100])
 @pytest.mark.parametrize("status", [None, "waiting", "reading", "done", "quarantined", "vanished"])
 def test_all_pages_together_are_the_table_of_files(written: WrittenRoot, status: str | None, limit: int) -> None:

@@ -203,6 +203,7 @@ def rows_of(numbers: list[int], *, nested: bool) -> pa.Table:
     return pa.table({"n": numbers, "delay": delays, **({"seen": lists} if nested else {})})
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("nested", "withdraw"),
     [(False, False), pytest.param(True, True, marks=pytest.mark.more)],

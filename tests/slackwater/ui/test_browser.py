@@ -327,6 +327,7 @@ def test_a_token_that_is_given_before_the_answer_to_a_wrong_one_is_used(written:
         assert page.is_visible("#content") and not page.is_visible("#token")
 
 
+@pytest.mark.more
 def test_a_server_that_is_gone_is_said_and_what_was_read_stays(written: WrittenRoot, browser: Browser) -> None:
     with served(written.root.url) as server, opened(browser, server.url, complaints=True) as page:
         drawn(page)

@@ -178,6 +178,7 @@ def lz4(content: bytes) -> bytes:
 _LATIN = Csv(encoding="latin-1")
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("format", "body", "why"),
     [

@@ -12,7 +12,6 @@ from pyspark.sql import SparkSession
 from spark_bridge.analysis.columns import columns_to_read, visible_schemas
 from spark_bridge.analysis.view_definition import ViewDefinition
 from state.tables.records import CatalogView
-from tests.cases import few
 from tests.spark_bridge.followed_view import FollowedView
 from tests.spark_bridge.random_rows import SCHEMA, random_rows
 
@@ -27,8 +26,9 @@ USES = {
 LONGER = pa.schema([("a", pa.int64()), ("b", pa.string()), ("added", pa.int8())])
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("query", USES)
-@pytest.mark.parametrize("pieces", few([1, 3], 3))
+@pytest.mark.parametrize("pieces", [1, 3])
 def test_a_view_over_the_columns_that_it_uses_is_sparks_answer_over_all(
     local_spark: SparkSession, tmp_path: Path, query: str, pieces: int
 ) -> None:

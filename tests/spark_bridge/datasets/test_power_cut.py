@@ -23,7 +23,6 @@ from state.location import Durability, Location
 from state.tables.delta import Delta
 from state.tables.group_key import KEY_COLUMN
 from state.tables.records import EpochCounts, EpochSeconds, ViewVersion
-from tests.cases import few
 from tests.state.lance.recorded_disk import RecordedDisk, memory_directory, replayed
 
 SCHEMA = pa.schema([pa.field(KEY_COLUMN, pa.string(), nullable=False), ("n", pa.int64())])
@@ -225,7 +224,8 @@ def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Play]:
     disk.close()
 
 
-@pytest.mark.parametrize("story", few([appends, upserts], appends))
+@pytest.mark.more
+@pytest.mark.parametrize("story", [appends, upserts])
 def test_views_of_acknowledged_epochs_survive_a_power_cut(story: Callable[[Views], None], play: Play) -> None:
     assert list(play(story)) == []
 
@@ -240,6 +240,7 @@ def nothing(*_: Any) -> set[Path]:
     return set()
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("part", "story"),
     [

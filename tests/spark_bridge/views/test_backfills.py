@@ -121,7 +121,7 @@ def pipeline(local_spark: SparkSession, tmp_path: Path) -> Pipeline:
     return made
 
 
-@pytest.mark.parametrize("name", few(QUERIES, "having", "appended"))
+@pytest.mark.parametrize("name", few(QUERIES, "having"))
 def test_a_shown_backfill_is_complete_wherever_it_was_interrupted(pipeline: Pipeline, name: str) -> None:
     chance = random.Random(f"late {name}")
     added = ViewDefinition(name, QUERIES[name])

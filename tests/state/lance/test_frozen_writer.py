@@ -70,6 +70,7 @@ def taken_over(root: Location) -> LanceStateStore:
         return taker
 
 
+@pytest.mark.more
 def test_a_frozen_writer_changes_nothing_when_it_goes_on(root: Location, processes: list[StoreProcess]) -> None:
     chance, writer = random.Random(7), processes[0]
     LanceStateStore.create(root, CLOCK)

@@ -221,6 +221,7 @@ def nothing(*_: object) -> tuple[()]:
     return ()
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("part", "instead"),
     [

@@ -25,7 +25,6 @@ from state.tables.delta import Delta, DeltaBuilder
 from state.tables.records import EpochCounts, EpochSeconds
 from state.tables.row_selection import Clue
 from state.upkeep.fold import FoldSizes
-from tests.cases import few
 
 CLOCK = ManualClock()
 TINY = {
@@ -246,7 +245,8 @@ def test_a_fold_in_memory_is_a_version_without_a_change() -> None:
         store.commit_fold(replace(fold, term=7))
 
 
-@pytest.mark.parametrize("seed", few(range(6), 0))
+@pytest.mark.more
+@pytest.mark.parametrize("seed", range(6))
 def test_any_folds_of_any_history_give_the_rows_that_memory_has(seed: int, tiny: None, store: LanceStateStore) -> None:
     rng = random.Random(seed)
     memory_store = MemoryStateStore.create(MemoryDisk(), CLOCK)
@@ -269,7 +269,8 @@ def test_any_folds_of_any_history_give_the_rows_that_memory_has(seed: int, tiny:
     assert store.scan("queue", fields=["size"]).num_rows == sum(part.num_rows for part in store.slices("queue"))
 
 
-@pytest.mark.parametrize("pattern", few(["drained", "trickle", "overwritten", "emptied"], "trickle"))
+@pytest.mark.more
+@pytest.mark.parametrize("pattern", ["drained", "trickle", "overwritten", "emptied"])
 def test_dead_rows_are_at_most_half_of_the_live_ones(tiny: None, store: LanceStateStore, pattern: str) -> None:
     live: list[int] = []
     for epoch in range(1, 61):
