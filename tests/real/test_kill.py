@@ -15,6 +15,7 @@ FILES = 150
 
 
 @pytest.mark.ray
+@pytest.mark.more
 @pytest.mark.timeout(900)
 def test_no_row_is_lost_and_none_comes_twice(s3: S3Server, bucket: str, tmp_path: Path) -> None:
     store, epochs = killed_at(s3, bucket, tmp_path, 90, [0.4])

@@ -19,6 +19,7 @@ pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]
 TOTALS = "SELECT user, count(*) AS n, sum(amount) AS total FROM events GROUP BY user"
 
 
+@pytest.mark.more
 @pytest.mark.timeout(200)
 def test_a_run_survives_the_death_of_any_of_its_actors(tmp_path: Path) -> None:
     pipeline = local(tmp_path)
