@@ -101,5 +101,9 @@ class FileChecker:
             raise PromiseBroken("G4", "a file has a row, is not in `seen`, and would be read again")
 
     def _is_retried(self, row: Row) -> bool:
-        """True for a retried version in the queue: if its object has changed before, its end notes that once more."""
-        return "row_offset" in row and self._commands.was_retried(file_of(row))
+        """True for a retried version: its end notes once more that its object has changed.
+
+        An end without a reading does not: the object is gone then, or a user has forgotten it.
+        """
+        is_unread = "row_offset" in row or row["gone_epoch"] is not None or row["status"] == "forgotten"
+        return is_unread and self._commands.was_retried(file_of(row))

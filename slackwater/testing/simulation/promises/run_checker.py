@@ -91,9 +91,9 @@ class RunChecker:
         for path, file in objects.items():
             rows = finished.get(path, [])
             own = [(row["status"], row["rows_read"]) for row in rows if row["version"] == file.version]
-            is_ignored = self._ignores_changes and any(
-                row["changed_epoch"] is not None and row["rows_read"] for row in rows
-            )
+            # Of a retried version the end notes the change once more.
+            noted = any(row["changed_epoch"] is not None and row["rows_read"] for row in rows)
+            is_ignored = self._ignores_changes and (noted or any((key[0], key[1]) == path for key in retried))
             if not own and not is_ignored and (*path, file.version) not in retried:
                 raise PromiseBroken("G4", f"caught up, and {path[1]} is not finished")
             if own == [("vanished", 0)] and is_settled:
