@@ -19,7 +19,7 @@ class EventLookUp:
     """Takes the result of a look as `PageLookUp` takes a page.
 
     Attributes:
-        is_doubtful: whether this listing contradicts a look, and no further look decides.
+        is_doubtful: whether this listing has passed a name over, and no further look decides about it.
 
     Args:
         source: the name of the source.
@@ -64,13 +64,12 @@ class EventLookUp:
 
     def look_again(self, path: str) -> None:
         """Has a path looked at, because a page or the ledger contradicts an earlier look or version."""
-        if self._events is None:
-            self.is_doubtful = True
-        else:
+        if self._events is not None:
             self._events.look_at([path])
 
-    def look_again_at(self, key: bytes) -> None:
-        """`look_again` by the fingerprint of a name for which `has_looked` holds."""
+    def pass_over(self, key: bytes) -> None:
+        """Leaves a name for which `has_looked` holds to another look, or without events to the next listing."""
+        self.is_doubtful = self.is_doubtful or self._events is None
         self.look_again(self._looked[key])
 
     def settle(self, path: str, epoch: int) -> None:

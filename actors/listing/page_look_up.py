@@ -98,7 +98,7 @@ class PageLookUp:
             missing.uncounted -= len(taken)
             for key, version in taken.items():
                 if self._looks.has_looked(key):
-                    self._looks.look_again_at(key)
+                    self._looks.pass_over(key)
                 else:
                     missing.suspect(key, version, self._writer.last_epoch)
         self._looks.end_listing()
@@ -149,7 +149,7 @@ class PageLookUp:
         """Takes one object that is not known in this version; returns it if another version was handed on."""
         path = row["path"]
         if self._looks.has_looked(key):
-            self._looks.look_again(path)
+            self._looks.pass_over(key)
             return None
         if sight == Sight.TWICE:
             raise RunFailedError(

@@ -468,6 +468,18 @@ def test_a_file_that_is_read_again_may_have_changed_when_the_listing_shows_it() 
     assert mark(executor, 3) == 2
 
 
+def test_a_file_that_vanishes_during_a_listing_does_not_hold_its_mark_up() -> None:
+    executor = lister()
+    executor.on_barrier(INITIAL, 0.0)
+    listed(executor, 0.0, "a", "b")
+    executor.on_mark(2, 5.0)
+    executor.on_time(10.0)
+    executor.on_page(page("a", "b"), 10.0)
+    executor.on_barrier(replace(barrier(1), vanished=(Vanished("s", "b", file("b").version),)), 10.0)
+    executor.on_listing_end(10.0, AT)
+    assert mark(executor, 2) == 2
+
+
 def test_two_names_with_one_fingerprint_end_the_run() -> None:
     executor = lister(seen=SeenIndex([key("b")], [file("a").version]))
     executor.on_barrier(INITIAL, 0.0)
