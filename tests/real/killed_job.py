@@ -1,4 +1,4 @@
-"""A pipeline in a process of its own, which a test kills; DuckDB checks every epoch."""
+"""A pipeline over 210 files in a process of its own, which a test kills; DuckDB checks every epoch."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 
 import slackwater as sw
@@ -19,13 +18,17 @@ from tests.real import job
 from tests.real.ledger_oracle import LedgerOracle
 from tests.real.source_files import encoded
 
+Moment = Callable[[int, int], bool]
+"""True for the numbers of finished and of half-read files at which the process is killed."""
+
+FILES = 210
 START_LIMIT_S = 300.0
 
 
-def fill(s3: S3Server, bucket: str, files: int) -> None:
+def fill(s3: S3Server, bucket: str) -> None:
     """Files of 20 to 80 rows, in three formats."""
     rng = random.Random(1)
-    for number in range(files):
+    for number in range(FILES):
         source, kind = list(job.FORMATS.items())[number % 3]
         count = rng.randint(20, 80)
         rows = [
@@ -86,35 +89,24 @@ class Job:
             time.sleep(0.25)
 
 
-def killed_at(s3: S3Server, bucket: str, tmp_path: Path, files: int, shares: Sequence[float]) -> tuple[sw.Store, int]:
-    """Runs the pipeline to its end over several kills, and checks every epoch.
-
-    Args:
-        s3: where files and root are.
-        bucket: a fresh bucket.
-        tmp_path: for logs and for DuckDB.
-        files: how many files there are.
-        shares: for each kill the share of the files that must be finished or half read.
-
-    Returns:
-        The store, and the number of epochs.
-    """
-    fill(s3, bucket, files)
+def killed_at(s3: S3Server, bucket: str, tmp_path: Path, moments: Sequence[Moment]) -> tuple[sw.Store, int]:
+    """Runs the pipeline to its end over one kill per moment; checks every epoch; returns the store and the epochs."""
+    fill(s3, bucket)
     root, url, options = f"s3://{bucket}/root", f"s3://{bucket}/in", s3.storage_options
-    for number, share in enumerate([*shares, None]):
+    for number, moment in enumerate([*moments, None]):
         life = Job(root, url, options, tmp_path / f"life-{number}.log")
         try:
-            if share is None:
+            if moment is None:
                 life.finish()
             else:
-                life.kill_when(partial(_are_beyond, share * files))
+                life.kill_when(moment)
         finally:
             life.end()
     store = sw.open(root, options)
-    return store, checked(store, s3, bucket, tmp_path, files)
+    return store, checked(store, s3, bucket, tmp_path)
 
 
-def checked(store: sw.Store, s3: S3Server, bucket: str, tmp_path: Path, files: int) -> int:
+def checked(store: sw.Store, s3: S3Server, bucket: str, tmp_path: Path) -> int:
     """Compares every view at every epoch, and requires every file to be done.  Returns the number of epochs."""
     client = s3.client()
 
@@ -124,11 +116,11 @@ def checked(store: sw.Store, s3: S3Server, bucket: str, tmp_path: Path, files: i
 
     oracle = LedgerOracle(job.FORMATS, read, tmp_path, job.STORED)
     epochs = oracle.check_every_epoch(store, {**job.VIEWS, **job.LATE_VIEWS})
-    ledger = store.files()
-    assert ledger["status"].to_pylist() == ["done"] * files
-    assert len(set(ledger["path"].to_pylist())) == files
+    files = store.files()
+    assert files["status"].to_pylist() == ["done"] * FILES
+    assert len(set(files["path"].to_pylist())) == FILES
     return epochs
 
 
-def _are_beyond(files: float, done: int, reading: int) -> bool:
-    return done + reading > files
+def in_the_middle(done: int, reading: int) -> bool:
+    return done > FILES // 3 and reading > 0

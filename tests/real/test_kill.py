@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -9,25 +10,28 @@ import pytest
 import slackwater as sw
 from slackwater.testing.servers.s3_server import S3Server
 from tests.real import job
-from tests.real.killed_job import Job, checked, fill, killed_at
-
-FILES = 150
+from tests.real.killed_job import FILES, Job, checked, fill, in_the_middle, killed_at
 
 
 @pytest.mark.ray
 @pytest.mark.more
 @pytest.mark.timeout(900)
 def test_no_row_is_lost_and_none_comes_twice(s3: S3Server, bucket: str, tmp_path: Path) -> None:
-    store, epochs = killed_at(s3, bucket, tmp_path, 90, [0.4])
-    assert epochs > 5
+    store, epochs = killed_at(s3, bucket, tmp_path, [in_the_middle])
+    assert epochs > 10
     assert len(set(store.epochs()["term"].to_pylist())) == 2, "each life has committed"
+
+
+def beyond(share: float, done: int, reading: int) -> bool:
+    return done + reading > share * FILES
 
 
 @pytest.mark.ray
 @pytest.mark.long
 @pytest.mark.timeout(1_200)
-def test_no_row_is_lost_and_none_comes_twice_over_many_kills(s3: S3Server, bucket: str, tmp_path: Path) -> None:
-    killed_at(s3, bucket, tmp_path, FILES, [0.0, 0.02, 0.45, 0.9])
+def test_no_row_is_lost_and_none_comes_twice_over_six_kills(s3: S3Server, bucket: str, tmp_path: Path) -> None:
+    shares = [0.0, 0.02, 0.2, 0.45, 0.7, 0.9]
+    killed_at(s3, bucket, tmp_path, [partial(beyond, share) for share in shares])
 
 
 @pytest.mark.ray
@@ -36,9 +40,9 @@ def test_no_row_is_lost_and_none_comes_twice_over_many_kills(s3: S3Server, bucke
 def test_views_that_come_and_go_are_whole_whenever_they_are_shown_over_kills(
     s3: S3Server, bucket: str, tmp_path: Path
 ) -> None:
-    fill(s3, bucket, FILES)
+    fill(s3, bucket)
     root, url, options = f"s3://{bucket}/root", f"s3://{bucket}/in", s3.storage_options
-    for number, done in enumerate([1, FILES // 2, FILES]):
+    for number, done in enumerate([1, FILES // 2, FILES, FILES]):
         life = Job(root, url, options, tmp_path / f"life-{number}.log", "changing", str(number))
         try:
             life.kill_while_a_view_catches_up(done)
@@ -50,7 +54,7 @@ def test_views_that_come_and_go_are_whole_whenever_they_are_shown_over_kills(
     finally:
         last.end()
     store = sw.open(root, options)
-    assert checked(store, s3, bucket, tmp_path, FILES) > 10
+    assert checked(store, s3, bucket, tmp_path) > 10
     snapshot = store.snapshot()
     assert {*snapshot.views} == {*job.VIEWS, *job.LATE_VIEWS}
     assert store.backfills().num_rows == 0
