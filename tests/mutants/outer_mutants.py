@@ -185,8 +185,7 @@ OUTER_MUTANTS = (
         "a correction does not know of the one before it",
         "actors/coordination/ledger_corrections.py",
         (("        rows[key] = row\n", ""),),
-        among=_REREADS,
-        start=4_604,
+        shown_by="tests/actors/fetching/test_replacements.py",
     ),
     Mutant(
         "a new tag takes the others away",
