@@ -11,6 +11,7 @@ from typing import Protocol
 from actors.files import PathKey, RetriedFile
 from actors.protocol.barrier import AllowRemovals, FlowCommand, Mutation, Pause, Resume, Retry, Stop, Throttle
 from actors.protocol.run_state import RunState
+from actors.recovery.attempt_plan import AttemptPlan
 from slackwater.commands.retry import quarantined_files
 from spark_bridge.analysis.view_definition import ViewDefinition
 from state.errors import CommandRefusedError, NotFoundError, RunFailedError
@@ -36,6 +37,9 @@ class OwnerClient(Protocol):
 
 class RunningAttempt(Protocol):
     """An attempt that runs, as requests use it; see `slackwater.running.attempt.Attempt`."""
+
+    @property
+    def plan(self) -> AttemptPlan: ...
 
     @property
     def state(self) -> RunState: ...
@@ -70,7 +74,6 @@ class RunRequests:
         self._number = 0
         self._paused = False
         self._throttle = Throttle()
-        self._planned = False, Throttle()
         self._fetcher_bounds: tuple[int, int] | None = None
         self._retried: set[PathKey] = set()
         self.stopping = False
@@ -89,18 +92,11 @@ class RunRequests:
                 return
             if self._fetcher_bounds is not None:
                 self._rescale(attempt, self._fetcher_bounds)
-            was_paused, throttle = self._planned
-            if self._throttle != throttle:
+            begun = attempt.plan.flow
+            if self._throttle != next((each for each in begun if isinstance(each, Throttle)), Throttle()):
                 self._request(self._throttle)
-            if self._paused != was_paused:
+            if self._paused != (Pause() in begun):
                 self._request(Pause() if self._paused else Resume())
-
-    def plan_flow(self) -> tuple[FlowCommand, ...]:
-        """The pause and the throttle with which the next attempt begins; `begin` sends what has changed since."""
-        with self._asking:
-            self._planned = self._paused, self._throttle
-            pauses = (Pause(),) if self._paused else ()
-            return pauses if self._throttle == Throttle() else (*pauses, self._throttle)
 
     def end(self, *, for_good: bool = False) -> None:
         """The attempt is over; with `for_good` no other follows."""
@@ -125,6 +121,12 @@ class RunRequests:
             else:
                 self._paused = isinstance(command, Pause)
             self._request(command)
+
+    @property
+    def flow(self) -> tuple[FlowCommand, ...]:
+        """The pause and the throttle for the plan of the next attempt; its `begin` gets what has changed since."""
+        pauses = (Pause(),) if self._paused else ()
+        return pauses if self._throttle == Throttle() else (*pauses, self._throttle)
 
     @property
     def fetcher_bounds(self) -> tuple[int, int] | None:

@@ -295,7 +295,7 @@ class RunControl:
             spent={**plan.spent, **{each.source: each.spent for each in state.lists}},
             num_fetchers=state.num_fetchers or None,
             fetcher_bounds=self.requests.fetcher_bounds,
-            flow=self.requests.plan_flow(),
+            flow=self.requests.flow,
         )
 
     def _clean_up(self) -> None:

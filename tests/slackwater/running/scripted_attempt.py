@@ -8,8 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
-from actors.protocol.barrier import Mutation
+from actors.protocol.barrier import FlowCommand, Mutation
 from actors.protocol.run_state import RunState
+from actors.recovery.attempt_plan import AttemptPlan
 from slackwater.running.attempt import Attempt
 from slackwater.running.requests import RunRequests
 from state.location import Location
@@ -21,8 +22,9 @@ Meet = Callable[["ScriptedAttempt", Mutation], None]
 class ScriptedAttempt:
     """An attempt as the requests see it; `meet` is called with each mutation."""
 
-    def __init__(self, run: Requested, meet: Meet) -> None:
+    def __init__(self, run: Requested, meet: Meet, flow: tuple[FlowCommand, ...] = ()) -> None:
         self.run, self.meet = run, meet
+        self.plan = AttemptPlan("run", flow=flow)
         self.state = RunState(version=0, phase="running", term=1, epoch=1)
         self.asked: list[Mutation] = []
         self.rescalings: list[tuple[int, int]] = []
@@ -61,8 +63,8 @@ class Requested:
         self.news = threading.Condition()
         self.requests = RunRequests(self.bad.root, ["s"], self.news)
 
-    def attempt(self, meet: Meet) -> ScriptedAttempt:
-        attempt = ScriptedAttempt(self, meet)
+    def attempt(self, meet: Meet, flow: tuple[FlowCommand, ...] = ()) -> ScriptedAttempt:
+        attempt = ScriptedAttempt(self, meet, flow)
         self.requests.begin(cast(Attempt, attempt))
         return attempt
 

@@ -11,6 +11,7 @@ from typing import cast
 import pytest
 
 from actors.protocol.run_state import RunState
+from actors.recovery.attempt_plan import AttemptPlan
 from slackwater.running.attempt import Attempt
 from slackwater.running.declared_views import DeclaredViews
 from spark_bridge.analysis.view_definition import ViewDefinition
@@ -24,6 +25,8 @@ READS = frozenset({"s"})
 
 class ChangedAttempt:
     """An attempt whose changes of views the test ends."""
+
+    plan = AttemptPlan("run")
 
     def __init__(self) -> None:
         self.state = RunState(version=0, phase="running", term=1, epoch=7)

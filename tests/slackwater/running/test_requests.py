@@ -40,14 +40,15 @@ def test_every_attempt_begins_with_the_pause_and_the_throttle_and_no_more(run: R
 
 def test_an_attempt_whose_plan_has_the_pause_and_the_throttle_is_told_what_has_changed_since(run: Requested) -> None:
     slow = Throttle(files_per_second=2.0)
-    assert run.requests.plan_flow() == ()
+    assert not run.requests.flow
     run.requests.change_flow(Pause())
     run.requests.change_flow(slow)
-    assert run.requests.plan_flow() == (Pause(), slow)
-    assert run.attempt(later).asked == []
+    planned = run.requests.flow
+    assert planned == (Pause(), slow)
+    assert run.attempt(later, planned).asked == []
     run.requests.end()
     run.requests.change_flow(Resume())
-    assert run.attempt(later).asked == [Resume()]
+    assert run.attempt(later, planned).asked == [Resume()]
 
 
 def test_a_run_that_is_to_stop_begins_an_attempt_with_that_alone(run: Requested) -> None:

@@ -247,7 +247,7 @@ class SimulatedProcess(Life):
             poisoned=following.poisoned,
             num_fetchers=state.num_fetchers or None,
             fetcher_bounds=self.requests.fetcher_bounds,
-            flow=self.requests.plan_flow(),
+            flow=self.requests.flow,
             spent={**self._plan.spent, **{each.source: each.spent for each in state.lists}},
         )
         self._is_pausing = True
