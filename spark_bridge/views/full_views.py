@@ -144,7 +144,7 @@ class FullViews:
         Raises:
             StorageError: a version cannot be opened.
         """
-        views = {}
+        views, stored = {}, stored_versions(versions)
         for name, each in planned.items():
             kept = self._views.get(name)
             if kept is not None and kept.view.plan is each.plan:
@@ -154,7 +154,6 @@ class FullViews:
             recorded = begun.get(next_name(name)) if name in fresh else versions[name]
             if recorded is not None:
                 view.open(recorded)
-            stored = stored_versions(versions)
             views[name] = _Maintained(
                 view,
                 is_shown=name not in fresh,
