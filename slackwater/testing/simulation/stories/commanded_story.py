@@ -26,30 +26,27 @@ _BAD = ("bad=", "bad_row=")
 _WHO = ("coordinator", "dispatcher", "merger", "materializer", "fetch-0")
 
 
-class CommandedStory:
+def with_commands(scenario: Scenario, random: Random) -> Scenario:
     """Adds commands to a share of the stories; the others stay as they are.
 
     Args:
+        scenario: a story.
         random: makes every choice; not the one that made the story.
+
+    Returns:
+        The same, or with clearings of the quarantine, or with a pause over a recovery.
     """
+    steps, text = list(scenario.story), repr(scenario.story)
+    if any(each in text for each in _BAD) and random.random() < _CLEARED:
+        for _ in range(random.choice((1, 2, 3))):
+            steps.insert(random.randint(1, len(steps)), CLEAR_QUARANTINE)
+    if START in steps and not scenario.is_contended and "DEATH(" not in text and random.random() < _PAUSED:
+        at = random.randint(steps.index(START) + 1, len(steps))
+        steps[at:at] = _pause(scenario, random)
+    return replace(scenario, story=tuple(steps))
 
-    def __init__(self, random: Random) -> None:
-        self._random = random
 
-    def of(self, scenario: Scenario) -> Scenario:
-        """The same, or with clearings of the quarantine, or with a pause over a recovery."""
-        random, steps = self._random, list(scenario.story)
-        text = repr(steps)
-        if any(each in text for each in _BAD) and random.random() < _CLEARED:
-            for _ in range(random.choice((1, 2, 3))):
-                steps.insert(random.randint(1, len(steps)), CLEAR_QUARANTINE)
-        if START in steps and not scenario.is_contended and "DEATH(" not in text and random.random() < _PAUSED:
-            at = random.randint(steps.index(START) + 1, len(steps))
-            steps[at:at] = self._pause(scenario)
-        return replace(scenario, story=tuple(steps))
-
-    def _pause(self, scenario: Scenario) -> list[Step]:
-        random = self._random
-        path = "paused" if len(scenario.sources) == 1 else f"{random.choice(scenario.sources)}/paused"
-        death = [file(path, rows=3), CRASH(random.choice(_WHO)), RECOVERED]
-        return [ASK(Pause()), SECONDS(3), *death, SECONDS(random.choice((2, 20))), ASK(Resume())]
+def _pause(scenario: Scenario, random: Random) -> list[Step]:
+    path = "paused" if len(scenario.sources) == 1 else f"{random.choice(scenario.sources)}/paused"
+    death = [file(path, rows=3), CRASH(random.choice(_WHO)), RECOVERED]
+    return [ASK(Pause()), SECONDS(3), *death, SECONDS(random.choice((2, 20))), ASK(Resume())]
