@@ -13,7 +13,7 @@ from slackwater.commands.named_files import NamedFiles
 from slackwater.reading.tables.file_table import source_url
 from state.clock import Clock
 from state.epoch import next_epoch
-from state.errors import NotFoundError
+from state.errors import CommandRefusedError, NotFoundError
 from state.store.store import StateStore
 from state.tables.catalog import Catalog
 from state.tables.delta import DeltaBuilder
@@ -28,7 +28,8 @@ _VERSION = ("source", "path", "status", "rows_read", "listed_epoch")
 def quarantined_files(store: StateStore, source: str | None = None, file: str | None = None) -> list[RetriedFile]:
     """The quarantined files that may be read again: the last version of each path, unless the views have another one.
 
-    Files with single bad records are not retried: the views hold the rows around the records.
+    Files with single bad records are not retried: the views hold the rows around the records.  Neither is a version
+    whose object has changed since: it can no longer be read.
 
     Args:
         store: a handle on the store.
@@ -37,6 +38,7 @@ def quarantined_files(store: StateStore, source: str | None = None, file: str | 
 
     Raises:
         NotFoundError: there is no such source, or no such quarantined file.
+        CommandRefusedError: each named file has changed since.
     """
     sources = Catalog.of(store.scan("catalog")).sources
     if source is not None and source not in sources:
@@ -52,6 +54,11 @@ def quarantined_files(store: StateStore, source: str | None = None, file: str | 
                 f"no file {file} is quarantined{f' in source {source}' if source else ''}; `files --status "
                 "quarantined` shows those that are; single bad records, which `quarantine` shows, are not retried"
             )
+        if all(row["changed_epoch"] is not None for row in quarantined):
+            raise CommandRefusedError(
+                f"{file} has changed since it was quarantined, and what it was can no longer be read; `reingest` reads "
+                "what it is now"
+            )
     latest = {(row["source"], row["path"]): row for row in quarantined}
     prefixes = [encode_key(*key) for key in latest]
     taken = _paths(store.scan("queue", prefixes=prefixes))
@@ -60,7 +67,7 @@ def quarantined_files(store: StateStore, source: str | None = None, file: str | 
         is_in_views = row["rows_read"] and row["status"] not in ("quarantined", *REMOVED_STATUSES)
         if is_in_views or row["listed_epoch"] > latest[path]["listed_epoch"]:
             taken.add(path)
-    return [_retried(row) for path, row in latest.items() if path not in taken]
+    return [_retried(row) for path, row in latest.items() if path not in taken and row["changed_epoch"] is None]
 
 
 def requeue(store: StateStore, clock: Clock, source: str | None = None, file: str | None = None) -> int:
@@ -76,7 +83,7 @@ def requeue(store: StateStore, clock: Clock, source: str | None = None, file: st
         The number of files.
 
     Raises:
-        NotFoundError: as `quarantined_files`.
+        NotFoundError, CommandRefusedError: as `quarantined_files`.
         FencedError, CommitRefusedError, CommitUnknownError: as `StateStore.commit`.
     """
     files = [FileProgress.of_retried(each) for each in quarantined_files(store, source, file)]

@@ -147,7 +147,7 @@ class Run:
 
         Raises:
             NotFoundError: there is no such source, or no such quarantined file.
-            CommandRefusedError: the run ends.
+            CommandRefusedError: each named file has changed since it was quarantined, or the run ends.
         """
         return self._control.requests.retry(source, file)
 

@@ -48,12 +48,12 @@ class BadFiles:
             put_source(delta, CatalogSource(name, json.dumps(definition), None))
         self._commit(delta)
 
-    def ended(self, ending: Ending, *files: FileProgress) -> None:
-        """These end in one epoch."""
+    def ended(self, ending: Ending, *files: FileProgress, changed_epoch: int | None = None) -> None:
+        """These end in one epoch; with `changed_epoch` their objects are others since."""
         delta = DeltaBuilder()
         for each in files:
             delta.delete("queue", each.state_key, each.vnode)
-            row = each.ledger_row(ending, done_epoch=9, changed_epoch=None)
+            row = each.ledger_row(ending, done_epoch=9, changed_epoch=changed_epoch)
             delta.put("ledger", each.state_key, each.vnode, **row)
         self._commit(delta)
 

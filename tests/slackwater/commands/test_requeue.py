@@ -9,7 +9,7 @@ import pytest
 from actors.fetching.file_progress import Ending
 from slackwater.commands.retry import quarantined_files, requeue
 from state.clock import SystemClock
-from state.errors import NotFoundError
+from state.errors import CommandRefusedError, NotFoundError
 from state.location import Location
 from tests.slackwater.commands.bad_files import BAD, DONE, RAW, BadFiles, progress, version
 from tests.slackwater.reading.told_root import QUEUE, poisoned
@@ -81,6 +81,16 @@ def test_a_version_after_which_another_one_was_listed_is_not_read_again(bad: Bad
     bad.ended(Ending("vanished"), progress("gone", etag="2", listed=5))
     (only,) = quarantined_files(bad.root.open(read_only=True))
     assert only.file == version("filled", etag="2")
+
+
+def test_a_version_whose_object_has_changed_since_is_not_read_again_and_the_refusal_says_what_to_do(
+    bad: BadFiles,
+) -> None:
+    bad.ended(BAD, progress("changed", rows=4), changed_epoch=9)
+    bad.ended(BAD, progress("same", rows=4))
+    assert chosen(bad) == chosen(bad, file="*") == [("s", "same", 4)]
+    with pytest.raises(CommandRefusedError, match="changed has changed since it was quarantined"):
+        chosen(bad, file="changed")
 
 
 def test_without_a_run_they_move_into_the_queue_in_one_epoch_with_what_they_have_cost(bad: BadFiles) -> None:

@@ -166,10 +166,6 @@ class CommandChecker:
         """True for a quarantined version that the last version of the store has put into the queue."""
         return key in self._retried
 
-    def was_retried(self, file: FileKey) -> bool:
-        """True for a version that was ever put into the queue by a retry."""
-        return any(file in each.retried for each in self._asked.values())
-
     def is_reread(self, row: Row) -> bool:
         """True for a version whose object a user has wanted to be read again."""
         return self._is_asked(ReingestCommand, row)
@@ -229,7 +225,10 @@ def _is_named(command: Command, row: Row) -> bool:
 
 
 def _retriable(tables: FileTables) -> set[FileKey]:
-    """The last version of each path, if it is quarantined, none is in the queue, and the views have no other one."""
+    """The last version of each path, if it is quarantined and not known to have changed.
+
+    None of the path is in the queue, and the views have no other one.
+    """
     latest: dict[PathKey, Row] = {}
     for row in tables.ledger.values():
         if row["status"] == "quarantined":
@@ -243,7 +242,7 @@ def _retriable(tables: FileTables) -> set[FileKey]:
         last = latest.get(path_of(row))
         if is_in_views or (last is not None and row["listed_epoch"] > last["listed_epoch"]):
             taken.add(path_of(row))
-    return {file_of(row) for path, row in latest.items() if path not in taken}
+    return {file_of(row) for path, row in latest.items() if path not in taken and row["changed_epoch"] is None}
 
 
 def _was_retried(key: bytes, earlier: Row, tables: FileTables) -> bool:

@@ -41,7 +41,7 @@ class FileChecker:
         ingested = self._ingested_rows(tables)
         for row in tables.ledger.values():
             self._check_finished(row)
-        self._check_seen(tables)
+        _check_seen(tables)
         count = ingested.count_since(self._ingested, self._read_again(tables))
         if count != new_rows:
             raise PromiseBroken("G4", f"{count} rows were ingested, the epoch counts {new_rows}")
@@ -86,24 +86,16 @@ class FileChecker:
         if row["gone_epoch"] is not None and path_of(row) not in self._bucket.left:
             raise PromiseBroken("G4", f"{row['path']} counts as gone, and never left the bucket")
 
-    def _check_seen(self, tables: FileTables) -> None:
-        """Checks that `seen` has exactly the paths that have a row in ledger or queue."""
-        rows: dict[bytes, list[Row]] = {}
-        for row, _ in tables.offsets():
-            rows.setdefault(path_fingerprint(*path_of(row)), []).append(row)
-        for key, seen in tables.seen.items():
-            if not any(
-                row["version"] == seen["version"] or row.get("changed_epoch") is not None or self._is_retried(row)
-                for row in rows.get(key, ())
-            ):
-                raise PromiseBroken("G4", f"an object of {seen['source']} is in `seen`, and has no row")
-        if not rows.keys() <= tables.seen.keys():
-            raise PromiseBroken("G4", "a file has a row, is not in `seen`, and would be read again")
 
-    def _is_retried(self, row: Row) -> bool:
-        """True for a retried version: its end notes once more that its object has changed.
-
-        An end without a reading does not: the object is gone then, or a user has forgotten it.
-        """
-        is_unread = "row_offset" in row or row["gone_epoch"] is not None or row["status"] == "forgotten"
-        return is_unread and self._commands.was_retried(file_of(row))
+def _check_seen(tables: FileTables) -> None:
+    """Checks that `seen` has exactly the paths that have a row in ledger or queue."""
+    rows: dict[bytes, list[Row]] = {}
+    for row, _ in tables.offsets():
+        rows.setdefault(path_fingerprint(*path_of(row)), []).append(row)
+    for key, seen in tables.seen.items():
+        if not any(
+            row["version"] == seen["version"] or row.get("changed_epoch") is not None for row in rows.get(key, ())
+        ):
+            raise PromiseBroken("G4", f"an object of {seen['source']} is in `seen`, and has no row")
+    if not rows.keys() <= tables.seen.keys():
+        raise PromiseBroken("G4", "a file has a row, is not in `seen`, and would be read again")

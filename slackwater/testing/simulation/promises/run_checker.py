@@ -91,10 +91,8 @@ class RunChecker:
         for path, file in objects.items():
             rows = finished.get(path, [])
             own = [(row["status"], row["rows_read"]) for row in rows if row["version"] == file.version]
-            # Of a retried version the end notes the change once more, unless a user has forgotten the file.
             noted = any(row["changed_epoch"] is not None and row["rows_read"] for row in rows)
-            unread = any(row["status"] == "forgotten" for row in rows) or any(key[:2] == path for key in retried)
-            is_ignored = self._ignores_changes and (noted or unread)
+            is_ignored = self._ignores_changes and noted
             if not own and not is_ignored and (*path, file.version) not in retried:
                 raise PromiseBroken("G4", f"caught up, and {path[1]} is not finished")
             if own == [("vanished", 0)] and is_settled:
