@@ -51,7 +51,7 @@ from slackwater.testing.simulation.stories.steps import (
 )
 from tests.cases import few
 
-_SOME = 3 / 8
+_SOME = 1 / 8
 
 
 class Told(Protocol):

@@ -86,8 +86,6 @@ def test_only_a_source_that_ignores_changes_has_caught_up_without_the_changed_ve
     RunChecker(bucket, "ignore").check_caught_up({PATH: new}, noted, is_settled=True)
     with breaks("G4", "a is not finished"):
         RunChecker(bucket, "replace").check_caught_up({PATH: new}, noted, is_settled=True)
-    retried = file_tables(queue=[waiting(old, 2)])
-    RunChecker(bucket, "ignore").check_caught_up({PATH: new}, retried, [(*PATH, old.version)], is_settled=True)
 
 
 def test_a_present_file_that_counts_as_vanished_breaks_nothing_forgotten(bucket: Bucket, checker: RunChecker) -> None:

@@ -227,9 +227,9 @@ def nothing(*_: object) -> tuple[()]:
     [
         ("sync_fragments", nothing),
         ("sync_version", nothing),
-        pytest.param("sync_creation", DatasetFiles.sync_version, marks=pytest.mark.more),
-        pytest.param("_directories", nothing, marks=pytest.mark.more),
-        pytest.param("settle", nothing, marks=pytest.mark.more),
+        ("sync_creation", DatasetFiles.sync_version),
+        ("_directories", nothing),
+        ("settle", nothing),
     ],
 )
 def test_each_part_of_the_syncing_is_needed(part: str, instead: Callable[..., Any], play: Play) -> None:
