@@ -14,6 +14,7 @@ from tests.mutants.mutant import Mutant
 from tests.repository import REPOSITORY
 
 _PACKAGES = ("state", "actors", "spark_bridge", "slackwater")
+_SEARCH_S = 240
 _COMPILED = shutil.ignore_patterns("__pycache__")
 _FIRST_FAILING_SEED = """
 from slackwater.testing.simulation.campaign import first_failing_seed
@@ -22,7 +23,9 @@ print(first_failing_seed({start}, {seeds}, lambda scenario: {among}))
 
 
 def seeds_to_find(mutant: Mutant, directory: Path, seeds: int) -> int | None:
-    """Number of seeds from `mutant.start` on until the simulator finds the fault; None if it does not within `seeds`.
+    """Number of seeds from `mutant.start` on until the simulator finds the fault.
+
+    Returns None if it does not within `seeds`, or within four minutes, which is less than the limit of a test.
 
     Args:
         mutant: the fault.
@@ -30,14 +33,19 @@ def seeds_to_find(mutant: Mutant, directory: Path, seeds: int) -> int | None:
         seeds: the most that are tried.
     """
     _copy(mutant, directory)
-    answer = subprocess.run(
-        [sys.executable, "-c", _FIRST_FAILING_SEED.format(start=mutant.start, seeds=seeds, among=mutant.among)],
-        cwd=directory,
-        env=_environment(directory),
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.strip()
+    try:
+        ended = subprocess.run(
+            [sys.executable, "-c", _FIRST_FAILING_SEED.format(start=mutant.start, seeds=seeds, among=mutant.among)],
+            cwd=directory,
+            env=_environment(directory),
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=_SEARCH_S,
+        )
+    except subprocess.TimeoutExpired:
+        return None
+    answer = ended.stdout.strip()
     return None if answer == "None" else int(answer) - mutant.start + 1
 
 
@@ -51,7 +59,7 @@ def fails_with(mutant: Mutant, directory: Path) -> bool:
     _copy(mutant, directory)
     shutil.copytree(REPOSITORY / "tests", directory / "tests", ignore=_COMPILED)
     shutil.copy(REPOSITORY / "pyproject.toml", directory)
-    tests = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-m", "not more and not long", mutant.shown_by]
+    tests = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-m", "not ray and not long", mutant.shown_by]
     ended = subprocess.run(tests, cwd=directory, env=_environment(directory), capture_output=True, check=False)
     return ended.returncode == pytest.ExitCode.TESTS_FAILED
 

@@ -29,7 +29,10 @@ def _by_name(mutant: Mutant) -> str:
 def test_a_fault_is_found(mutant: Mutant, tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
     seeds = seeds_to_find(mutant, tmp_path, SEEDS)
     record_property("seeds", seeds)
-    assert seeds is not None, f"{mutant.name}: not found within {SEEDS} seeds"
+    assert seeds is not None, (
+        f"{mutant.name}: not found within {SEEDS} seeds from {mutant.start} on, or four minutes; if stories have "
+        "changed, name the `start` that shows it, or a test of its room in `shown_by`"
+    )
 
 
 @pytest.mark.more

@@ -44,6 +44,7 @@ _PROGRAM = """if True:
 """
 
 
+@pytest.mark.more
 def test_spark_uses_nothing_that_lies_in_the_temporary_directory(tmp_path: Path) -> None:
     (tmp_path / "shared").mkdir()
     environment = {key: value for key, value in os.environ.items() if key != "SPARK_CONF_DIR"}

@@ -87,6 +87,7 @@ def test_one_text_larger_than_a_batch_is_refused(tmp_path: Path) -> None:
         list(ParquetReader(_SMALL).read(file, _TEXT))
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("whole_object_bytes", [_WHOLE, _BLOCKS])
 def test_incremental_texts_that_unfold_to_500_mb_end_at_the_limit(
     tmp_path: Path, memory: None, whole_object_bytes: int
@@ -320,6 +321,7 @@ def test_csv_takes_time_in_proportion_to_its_length(tmp_path: Path, bomb: str, p
         assert "max_cpu_s_per_mib" not in str(error)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("content", [b'{"b":[' + b"{}," * 4_000_000 + b"{}]}\n", b'["' + b'a","' * 4_000_000 + b'"]\n'])
 def test_python_parses_no_json_that_would_fill_its_memory(tmp_path: Path, content: bytes) -> None:
     file = open_written(tmp_path, gzip.compress(content))

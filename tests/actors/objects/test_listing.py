@@ -33,6 +33,7 @@ def _paths(pages: list[ListingPage]) -> list[str]:
     return [path for page in pages for path in page.paths]
 
 
+@pytest.mark.more
 def test_each_page_is_one_request_made_when_the_one_before_is_taken(s3: S3Server, bucket: str) -> None:
     keys = [f"data/{number:05}" for number in range(2_300)]
     _fill(s3, bucket, [*keys, "other/x"])

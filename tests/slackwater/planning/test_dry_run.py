@@ -45,6 +45,7 @@ def test_the_command_says_what_would_be_read_and_refused_and_writes_nothing(tmp_
     assert {path.name for path in tmp_path.iterdir()} - {"__pycache__"} == {"app.py", "none", "raw"}
 
 
+@pytest.mark.more
 def test_prices_without_a_dry_run_are_refused(tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text(_APP, encoding="utf-8")
     ended = slackwater("run", "app.py:shop", "--get-price", "1", cwd=tmp_path)

@@ -70,6 +70,7 @@ def test_the_repr_shows_no_secret(s3: S3Server) -> None:
     assert s3.storage_options["access_key_id"] not in repr(s3)
 
 
+@pytest.mark.more
 def test_server_dies_with_an_owner_that_is_killed() -> None:
     owner = subprocess.Popen(
         [sys.executable, "-c", _OWNER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=REPOSITORY, text=True
@@ -85,6 +86,7 @@ def test_server_dies_with_an_owner_that_is_killed() -> None:
     owner.stdout.close()
 
 
+@pytest.mark.more
 def test_a_stopped_server_is_gone_at_once() -> None:
     with S3Server() as server:
         pid = server.pid

@@ -27,6 +27,7 @@ def test_what_is_sent_is_there_until_it_is_purged(sqs: SqsServer, queue_url: str
     assert sqs.depth(queue_url) == QueueDepth(0, 0)
 
 
+@pytest.mark.more
 def test_two_servers_have_queues_and_accounts_of_their_own(sqs: SqsServer) -> None:
     sqs.create_queue("of-the-first")
     with SqsServer(SystemClock()) as other:

@@ -119,6 +119,7 @@ def test_the_browser_itself_refuses_markup_and_other_scripts(quiet: ServedPage, 
         assert page.evaluate("() => fetch('https://example.invalid').catch(e => 'refused')") == "refused"
 
 
+@pytest.mark.more
 def test_a_run_is_followed_as_it_goes_and_when_it_ends(written: WrittenRoot, browser: Browser) -> None:
     epochs = commit_epochs(written.root, 5, Random(1))
     with served(written.root.url) as server, opened(browser, server.url) as page:
@@ -181,6 +182,7 @@ def test_the_timeline_is_gone_through_by_keys_as_far_as_epochs_are_retained(
         assert chosen() == epochs[-1]
 
 
+@pytest.mark.more
 def test_a_file_is_searched_and_its_story_told_by_keyboard_alone(quiet: ServedPage, browser: Browser) -> None:
     with opened(browser, quiet.url) as page:
         drawn(page)

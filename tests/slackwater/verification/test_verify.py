@@ -163,6 +163,7 @@ def test_missing_and_extra_rows_are_counted_and_named(root: CommittedRoot, view:
     assert dict(found.examples[0].view or {}) == table.slice(2, 1).to_pylist()[0]
 
 
+@pytest.mark.more
 def test_duckdb_alone_never_condemns_a_view(root: CommittedRoot) -> None:
     """Some SQL it does not understand, and some means another thing there: what Spark says counts, and why is told."""
     shifted = ViewDefinition("shifted", "SELECT i, substring(k, 0, 1) AS s FROM t")
@@ -332,6 +333,7 @@ def test_a_query_of_the_catalog_reaches_no_file(root: CommittedRoot) -> None:
             engine.answer(view, pa.schema([("a", pa.int64())]))
 
 
+@pytest.mark.more
 def test_nested_columns_are_compared_too(root: CommittedRoot) -> None:
     schema = pa.schema(
         [("id", pa.int64()), ("tags", pa.list_(pa.string())), ("moment", pa.struct([("x", pa.float64())]))]

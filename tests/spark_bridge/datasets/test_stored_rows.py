@@ -116,6 +116,7 @@ def test_rows_are_created_once(source: Source) -> None:
         StoredRows(source.root, "s").apply([source.stored()])
 
 
+@pytest.mark.more
 def test_many_small_epochs_leave_few_fragments(source: Source) -> None:
     rows = StoredRows(source.root, "s")
     versions = [rows.apply([source.stored(1), source.stored(1)])]

@@ -123,6 +123,7 @@ def test_upsert_after_another_commit_is_refused(tmp_path: Path, by: str) -> None
     assert found(ViewTable.open(location, 2), 7, 9) == {"it's 7": 0, "it's 9": 2}
 
 
+@pytest.mark.more
 def test_small_pieces_are_merged_without_another_version_of_the_rows(tmp_path: Path) -> None:
     location = Location(str(tmp_path / "v.lance"))
     table = ViewTable.create(location, groups(0))

@@ -40,6 +40,7 @@ _PROGRAM = """if True:
 """
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("signal", ["SIGKILL", pytest.param("SIGSTOP", marks=pytest.mark.more)])
 def test_work_in_a_dead_or_frozen_jvm_ends_as_a_lost_application(signal: str, tmp_path: Path) -> None:
     done = subprocess.run(

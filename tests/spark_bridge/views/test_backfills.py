@@ -226,6 +226,7 @@ def test_a_view_that_is_dropped_and_added_before_the_next_epoch_is_another_one(p
     pipeline.check(EARLY)
 
 
+@pytest.mark.more
 def test_a_backfill_of_another_query_begins_anew_in_the_next_run(pipeline: Pipeline) -> None:
     chance = random.Random(8)
     pipeline.run(random_rows(chance, 40))
@@ -240,6 +241,7 @@ def test_a_backfill_of_another_query_begins_anew_in_the_next_run(pipeline: Pipel
     pipeline.check(other)
 
 
+@pytest.mark.more
 def test_pieces_that_no_epoch_recorded_are_merged_once(pipeline: Pipeline) -> None:
     chance = random.Random(6)
     pipeline.run(random_rows(chance, 40))

@@ -18,6 +18,7 @@ from state.lance.lance_store import LanceStateStore
 from state.location import Location
 from state.tables.delta import Delta
 from state.tables.records import EpochCounts, EpochSeconds
+from tests.cases import few
 
 DAMAGE: dict[str, Callable[[bytes], bytes]] = {
     "empty": lambda content: b"",
@@ -47,12 +48,12 @@ def manifest(place: Path, version: int) -> Path:
     return place / "state.lance" / "_versions" / f"{2**64 - 1 - version}.manifest"
 
 
-@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
-def test_a_torn_newest_manifest_is_dropped_by_the_next_owner(damage: Callable[[bytes], bytes], tmp_path: Path) -> None:
+@pytest.mark.parametrize("damage", few(DAMAGE, "empty", "zeroes"))
+def test_a_torn_newest_manifest_is_dropped_by_the_next_owner(damage: str, tmp_path: Path) -> None:
     root = root_with(tmp_path, epochs=60)
     newest = manifest(tmp_path, 62)
     assert newest.stat().st_size > 3 * 4_096
-    newest.write_bytes(damage(newest.read_bytes()))
+    newest.write_bytes(DAMAGE[damage](newest.read_bytes()))
     assert root.open(read_only=True).head.epoch == 59
     assert newest.exists(), "a reader changes nothing"
     store = root.create_or_open()

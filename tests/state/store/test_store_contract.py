@@ -447,6 +447,7 @@ def test_a_scan_gives_the_fields_that_are_wanted_as_they_are_now(store: HeadSwap
     assert store.scan("ledger", fields=["path"]).column_names == ["key", "vnode", "epoch", "path"]
 
 
+@pytest.mark.more
 def test_a_reader_waits_for_an_epoch(place: Place, store: HeadSwapStore, monkeypatch: pytest.MonkeyPatch) -> None:
     reader = place.open(read_only=True)
     with pytest.raises(EpochNotFoundError, match="epoch 2 was not committed within 5 s: the last epoch is 0"):
