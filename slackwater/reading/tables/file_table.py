@@ -197,7 +197,8 @@ def _merged(store: StateStore, within: _Within, columns: Sequence[str], status: 
     queued = queue["key"].combine_chunks()
     waiting = _of_status(_as_files(queue, columns), status)
     clues = [] if status is None else [Clue("status", equals=status)]
-    slices = store.slices("ledger", where=clues, fields=columns, **vars(within)) if status not in _UNFINISHED else ()
+    has_some = status not in _UNFINISHED and (status is None or _is_counted(store, status, within.state_version))
+    slices = store.slices("ledger", where=clues, fields=columns, **vars(within)) if has_some else ()
     for ledger in slices:
         if not ledger.num_rows:
             continue
@@ -206,6 +207,11 @@ def _merged(store: StateStore, within: _Within, columns: Sequence[str], status: 
         yield pa.concat_tables([finished, waiting.filter(until)]).sort_by("key")
         waiting = waiting.filter(pc.invert(until))
     yield waiting
+
+
+def _is_counted(store: StateStore, status: str, state_version: int | None) -> bool:
+    """Whether the ledger has a file with a status: its counts say so without a reading of all files."""
+    return status in store.count_ledger(state_version)["status"].to_pylist()
 
 
 def _of_status(files: pa.Table, status: str | None) -> pa.Table:

@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
@@ -120,6 +122,24 @@ def test_files_can_be_asked_for_by_source_and_status(written: WrittenRoot) -> No
         store.files("flight")
     with pytest.raises(UsageError, match="give one of waiting, reading, done"):
         store.files(status="finished")
+
+
+def test_a_status_that_no_file_has_costs_no_search_of_the_ledger(
+    written: WrittenRoot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searched = []
+    slices = LanceStateStore.slices
+
+    def counted(store: LanceStateStore, table: str, **options: Any) -> Iterator[pa.Table]:
+        searched.append(table)
+        return slices(store, table, **options)
+
+    monkeypatch.setattr(LanceStateStore, "slices", counted)
+    store = opened(written)
+    assert store.files(status="vanished").num_rows == 0
+    assert searched == []
+    assert store.files(status="quarantined").num_rows == 1
+    assert searched == ["ledger"]
 
 
 def test_a_version_that_is_queued_again_is_one_row(written: WrittenRoot) -> None:
