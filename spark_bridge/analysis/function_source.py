@@ -1,17 +1,28 @@
-"""Source texts of the Python functions of a view, as a part of its identity."""
+"""Source texts of the Python functions of a view, and the values that they see, as a part of its identity."""
 
 from __future__ import annotations
 
 import ast
+import copyreg
 import datetime
 import decimal
+import functools
+import hashlib
 import inspect
+import sys
+import sysconfig
 import textwrap
-from collections.abc import Callable
-from types import CodeType, FunctionType
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-_CONSTANTS = (bool, int, float, str, bytes, decimal.Decimal, datetime.date, datetime.datetime, type(None))
+from pyspark.sql import Column
+from pyspark.sql.types import DataType
+
+_CONSTANTS = (bool, int, float, complex, str, bytes, decimal.Decimal, datetime.date, datetime.timedelta, type(None))
+_LIBRARIES = (sysconfig.get_paths()["stdlib"], sysconfig.get_paths()["purelib"], "<frozen ")
+_OF_THIS_PROCESS = ("pyspark.", "py4j.")
+_LONGEST = 1_000
 
 
 def definition_text(function: Callable[..., Any]) -> str:
@@ -23,57 +34,168 @@ def definition_text(function: Callable[..., Any]) -> str:
 
 
 def identity_texts(function: Callable[..., Any]) -> list[str]:
-    """The canonical text of each user function that a view's function reaches, and of the constants that they use.
+    """The canonical text of each user function that a view's function reaches, and of the values that they use.
 
     A Spark plan holds a Python UDF as pickled bytes, which differ from run to run; its source text does not.  Comments
-    and formatting do not count.  Functions of installed libraries are not followed: Spark's plan names them.
+    and formatting do not count.  Values are globals, enclosing variables, defaults, arguments of a `partial`, and the
+    state of objects, all that can be pickled.  Functions and classes of installed libraries are not followed: their
+    names stand for them.
     """
-    texts: dict[str, str] = {}
-    view_function = _plain(function)
-    # The plan has the effect of the view's own function; with its text, a rewording would make another view.  But a
-    # function that is defined inside it may be a UDF.
-    _follow(view_function, texts, set(), in_plan=not _defines_functions(view_function))
-    return [f"{name}: {text}" for name, text in sorted(texts.items())]
+    reached = _Reached()
+    reached.follow_view(function)
+    return [f"{name}: {text}" for name, text in sorted(reached.texts.items())]
+
+
+class _Reached:
+    """The functions, classes and values that a function reaches.
+
+    Attributes:
+        texts: name → text of each user function and class, and of the values that functions use.
+    """
+
+    def __init__(self) -> None:
+        self.texts: dict[str, str] = {}
+        self._told: dict[int, tuple[str, Any]] = {}
+
+    def follow_view(self, function: Callable[..., Any]) -> None:
+        """Follows the function of a view itself.
+
+        The plan has the effect of its code; with its text, a rewording would make another view.  But the code of a UDF
+        is not in the plan, nor a function that is defined inside it, which may be a UDF.
+        """
+        view = _plain(function)
+        if not isinstance(view, FunctionType) or _is_library(view.__code__.co_filename) or _defines_functions(view):
+            self._text(view)
+            return
+        self._told[id(view)] = view.__qualname__, view
+        used = [value for _, value in _used(view) if _has_code(value)]
+        objects = sorted(
+            text for value, text in zip(used, map(self._text, used), strict=True) if not _is_function(value)
+        )
+        if objects:
+            self.texts[f"{view.__qualname__} uses"] = ", ".join(objects)
+
+    def _text(self, value: Any) -> str:
+        """A value as a text: equal for equal values, in every process."""
+        value = _plain(value)
+        if isinstance(value, _CONSTANTS):
+            return _short(repr(value))
+        if id(value) in self._told:
+            return self._told[id(value)][0]
+        if isinstance(value, FunctionType):
+            return self._function(value)
+        if isinstance(value, type):
+            return self._class(value)
+        if isinstance(value, BuiltinFunctionType | ModuleType):
+            return str(getattr(value, "__qualname__", value.__name__))
+        self._told[id(value)] = f"<again {len(self._told)}>", value
+        return _short(self._object(value))
+
+    def _object(self, value: Any) -> str:
+        if isinstance(value, functools.partial):
+            return f"partial({self._all((value.func, value.args, value.keywords))})"
+        if isinstance(value, MethodType):
+            return f"{self._text(value.__self__)}.{self._text(value.__func__)}"
+        kind = type(value)
+        if kind in (list, tuple):
+            return f"{kind.__name__}({self._all(value)})"
+        if kind in (set, frozenset):
+            return f"{kind.__name__}({', '.join(sorted(map(self._text, value)))})"
+        if kind is dict:
+            return f"dict({self._all(each for pair in value.items() for each in pair)})"
+        if kind.__module__.startswith(_OF_THIS_PROCESS) and not isinstance(value, DataType):
+            return repr(value) if isinstance(value, Column) else f"<{kind.__qualname__}>"
+        try:
+            reduced = copyreg.dispatch_table.get(kind)
+            parts = value.__reduce_ex__(4) if reduced is None else reduced(value)
+        except Exception:
+            # What cannot be pickled reaches no worker.
+            return f"<{self._class(kind)}>"
+        if isinstance(parts, str):
+            return parts
+        state = [list(each) if isinstance(each, Iterator) else each for each in parts]
+        return f"{kind.__qualname__}({self._all(state)})"
+
+    def _all(self, values: Iterable[Any]) -> str:
+        return ", ".join(map(self._text, values))
+
+    def _function(self, function: FunctionType) -> str:
+        if _is_library(function.__code__.co_filename):
+            return f"{function.__module__}.{function.__qualname__}"
+        # Without the module: one file is `__main__` today and imported by the command line tomorrow.
+        name = self._named(function, function.__qualname__, _canonical(function))
+        for at, value in enumerate((*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).items())):
+            self.texts[f"{name} default {at}"] = self._text(value)
+        for used, value in _used(function):
+            if not isinstance(value, ModuleType) and self._told.get(id(value), ("",))[0] != name:
+                self.texts[f"{name}.{used}"] = self._text(value)
+        return name
+
+    def _class(self, kind: type) -> str:
+        if _is_of_library(kind):
+            return f"{kind.__module__}.{kind.__qualname__}"
+        name = self._named(kind, kind.__qualname__, _canonical(kind))
+        for _, value in sorted(vars(kind).items()):
+            method = getattr(value, "__func__", getattr(value, "fget", value))
+            if isinstance(method, FunctionType) and method.__qualname__.startswith(f"{kind.__qualname__}."):
+                self._function(method)
+        for base in kind.__bases__:
+            self._text(base)
+        return name
+
+    def _named(self, value: Any, name: str, text: str) -> str:
+        """Keeps the text of a function or class under its name, or under a further one if another has that name."""
+        others = sum(told == name or told.startswith(f"{name} (") for told, _ in self._told.values())
+        name = f"{name} ({others + 1})" if others else name
+        self._told[id(value)] = name, value
+        self.texts[name] = text
+        return name
 
 
 def _plain(value: Any) -> Any:
-    """The Python function inside a Spark UDF, or the value itself."""
-    inner = getattr(value, "func", None)
-    return inner if isinstance(inner, FunctionType) else value
+    """The Python callable inside a Spark UDF or a cache, or the value itself."""
+    if isinstance(value, functools._lru_cache_wrapper):
+        return value.__wrapped__
+    is_udf = hasattr(value, "returnType") and hasattr(value, "evalType")
+    return value.func if is_udf else value
 
 
-def _follow(function: Any, texts: dict[str, str], seen: set[str], in_plan: bool = False) -> None:
-    if not isinstance(function, FunctionType) or _is_library(function):
-        return
-    # Without the module: one file is `__main__` today and imported by the command line tomorrow.
-    name = function.__qualname__
-    if name in seen:
-        return
-    seen.add(name)
-    if not in_plan:
-        texts[name] = _canonical(function)
-    for used, value in _used(function):
-        plain = _plain(value)
-        if isinstance(plain, FunctionType):
-            _follow(plain, texts, seen)
-        elif isinstance(value, _CONSTANTS) and not in_plan:
-            texts[f"{name}.{used}"] = repr(value)
+def _has_code(value: Any) -> bool:
+    """Whether a value is, or holds, code that no plan shows: a UDF, or what may become one."""
+    value = _plain(value)
+    if isinstance(value, FunctionType):
+        return not _is_library(value.__code__.co_filename)
+    if isinstance(value, functools.partial | MethodType):
+        return True
+    if isinstance(value, list | tuple | set | frozenset):
+        return any(map(_has_code, value))
+    if isinstance(value, Mapping):
+        return any(map(_has_code, value.values()))
+    kind = value if isinstance(value, type) else type(value)
+    return callable(value) and not _is_of_library(kind)
 
 
-def _defines_functions(function: Any) -> bool:
-    constants = function.__code__.co_consts if isinstance(function, FunctionType) else ()
+def _defines_functions(function: FunctionType) -> bool:
+    constants = function.__code__.co_consts
     return any(isinstance(each, CodeType) and not each.co_name.endswith("comp>") for each in constants)
 
 
 def _used(function: FunctionType) -> list[tuple[str, Any]]:
-    """The globals and the enclosing variables that a function's code names, inner functions included."""
-    found = {name: function.__globals__[name] for name in _names(function.__code__) if name in function.__globals__}
+    """The globals and the enclosing variables that a function's code names, inner functions included.
+
+    Of a module of the user they are what the code names of it.
+    """
+    names = _names(function.__code__)
+    found = {name: function.__globals__[name] for name in names if name in function.__globals__}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         try:
             found[name] = cell.cell_contents
         except ValueError:
             continue
-    return sorted(found.items())
+    for module, value in list(found.items()):
+        if isinstance(value, ModuleType) and not _is_library(getattr(value, "__file__", None)):
+            found |= {f"{module}.{name}": getattr(value, name) for name in names if hasattr(value, name)}
+    return sorted(found.items(), key=lambda each: each[0])
 
 
 def _names(code: CodeType) -> set[str]:
@@ -81,15 +203,36 @@ def _names(code: CodeType) -> set[str]:
     return set(code.co_names).union(*[_names(part) for part in inner])
 
 
-def _is_library(function: FunctionType) -> bool:
-    path = function.__code__.co_filename
-    return "site-packages" in path or "/pyspark/" in path
+def _is_library(path: str | None) -> bool:
+    """Whether a file belongs to Python or to an installed package; a module without one does."""
+    return path is None or "site-packages" in path or "/pyspark/" in path or path.startswith(_LIBRARIES)
 
 
-def _canonical(function: FunctionType) -> str:
+def _is_of_library(kind: type) -> bool:
+    """Whether a class belongs to Python or to an installed package, and not to a file, notebook or prompt of a user."""
+    module = sys.modules.get(kind.__module__)
+    return module is not None and kind.__module__ != "__main__" and _is_library(getattr(module, "__file__", None))
+
+
+def _canonical(code: FunctionType | type) -> str:
     try:
-        return ast.unparse(ast.parse(textwrap.dedent(inspect.getsource(function))))
+        return ast.unparse(ast.parse(textwrap.dedent(inspect.getsource(code))))
     except (OSError, TypeError, SyntaxError):
         # Typed into a prompt, or a lambda within an expression: its byte code stands for its source.
-        constants = [each for each in function.__code__.co_consts if not isinstance(each, CodeType)]
-        return f"{function.__code__.co_code.hex()} {constants!r}"
+        functions = [code] if isinstance(code, FunctionType) else [*filter(_is_function, vars(code).values())]
+        return "; ".join(f"{each.__code__.co_code.hex()} {_constants(each.__code__)!r}" for each in functions)
+
+
+def _is_function(value: Any) -> bool:
+    return isinstance(_plain(value), FunctionType)
+
+
+def _constants(code: CodeType) -> list[Any]:
+    inner = [each for each in code.co_consts if isinstance(each, CodeType)]
+    own = [each for each in code.co_consts if not isinstance(each, CodeType)]
+    return [*own, *[each for part in inner for each in (part.co_code.hex(), *_constants(part))]]
+
+
+def _short(text: str) -> str:
+    """The text, or the digest of a long one."""
+    return text if len(text) <= _LONGEST else f"<{hashlib.sha256(text.encode(errors='surrogatepass')).hexdigest()}>"

@@ -1,0 +1,121 @@
+"""The identity of a view sees all that the code of its Python functions sees."""
+
+from __future__ import annotations
+
+import linecache
+import subprocess
+import sys
+import textwrap
+from types import ModuleType
+
+import pytest
+
+from spark_bridge.analysis.function_source import identity_texts
+
+APP = """
+    import functools
+    import re
+    from dataclasses import dataclass
+    from enum import Enum
+    from pyspark.sql import functions as F
+    from pyspark.sql.types import StringType
+
+    {code}
+
+    u = F.udf(look, StringType())
+
+    def v(t):
+        return t.select('id', u('k').alias('n'))
+"""
+SEEN = {
+    "a dict": "NAMES = {'a': @}\ndef look(k): return NAMES.get(k)",
+    "the order of a dict": "NAMES = {@: 1, 'x': 2}\ndef look(k): return next(iter(NAMES))",
+    "a tuple": "C = (1, @)\ndef look(k): return C[1]",
+    "a set": "C = {'x', @}\ndef look(k): return str(k in C)",
+    "a nested value": "C = [{'a': (1, [@])}]\ndef look(k): return C[0]['a'][1][0]",
+    "a long value": "C = [@] * 10_000\ndef look(k): return C[0]",
+    "an argument of a partial": "def add(p, k): return p + k\nlook = functools.partial(add, @)",
+    "the code of a partial": "def add(p, k): return p + k + @\nlook = functools.partial(add, 'x')",
+    "a default": "def look(k, p=@): return p + k",
+    "a default of a keyword": "def look(k, *, p=@): return p + k",
+    "a pattern": "C = re.compile(@)\ndef look(k): return str(C.match(k))",
+    "a member of an enumeration": "class E(Enum):\n    A = @\ndef look(k): return E.A.value",
+    "the state of a callable object": (
+        "class L:\n    def __init__(self, p): self.p = p\n    def __call__(self, k): return self.p + k\nlook = L(@)"
+    ),
+    "the code of a callable object": "class L:\n    def __call__(self, k): return @ + k\nlook = L()",
+    "a constant of a callable object": "C = @\nclass L:\n    def __call__(self, k): return C + k\nlook = L()",
+    "a class above its class": (
+        "class B:\n    def p(self): return @\nclass L(B):\n    def __call__(self, k): return self.p() + k\nlook = L()"
+    ),
+    "a method": "class L:\n    p = @\n    def look(self, k): return self.p + k\nlook = L().look",
+    "a data class": "@@dataclass\nclass D:\n    p: str\nC = D(@)\ndef look(k): return C.p + k",
+    "a cached function": "@@functools.cache\ndef p(): return @\ndef look(k): return p() + k",
+    "another lambda": "a, b = (lambda k: k), [\n    lambda k: @ + k][0]\ndef look(k): return b(a(k))",
+    "a function in a list": "def p(k): return @ + k\nALL = [p]\ndef look(k): return ALL[0](k)",
+}
+
+
+def texts_of(code: str, name: str = "app") -> list[str]:
+    """The texts of the function `v` of an application with this code."""
+    source = textwrap.dedent(APP).format(code=code)
+    module = ModuleType(name)
+    module.__file__ = f"/{name}-{abs(hash(source))}.py"
+    linecache.cache[module.__file__] = (len(source), None, source.splitlines(keepends=True), module.__file__)
+    sys.modules[name] = module
+    try:
+        exec(compile(source, module.__file__, "exec"), vars(module))
+        return identity_texts(module.v)
+    finally:
+        del sys.modules[name]
+
+
+def with_value(code: str, value: str) -> str:
+    return code.replace("@@", "\0").replace("@", repr(value)).replace("\0", "@")
+
+
+@pytest.mark.parametrize("code", SEEN.values(), ids=SEEN)
+def test_a_changed_value_is_another_view_and_an_equal_one_is_not(code: str) -> None:
+    known = texts_of(with_value(code, "Alpha"))
+    assert texts_of(with_value(code, "Alpha")) == known
+    assert texts_of(with_value(code, "Beta")) != known
+
+
+def test_a_module_of_the_user_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    helpers = ModuleType("helpers")
+    helpers.__file__ = "/helpers.py"
+    monkeypatch.setitem(sys.modules, "helpers", helpers)
+    code = "import helpers\ndef look(k): return helpers.NAMES[k]"
+    known = {}
+    for name in ("Alpha", "Beta"):
+        vars(helpers)["NAMES"] = {"a": name}
+        known[name] = texts_of(code)
+    assert known["Alpha"] != known["Beta"]
+
+
+def test_a_library_is_known_by_its_names_alone() -> None:
+    assert texts_of("import json\ndef look(k): return json.dumps(k)") == [
+        "look: def look(k):\n    return json.dumps(k)",
+    ]
+
+
+def test_what_cannot_be_pickled_and_what_is_of_this_process_is_known_by_its_kind() -> None:
+    code = "import threading\nLOCK = threading.Lock()\ndef look(k): return str(LOCK)"
+    assert "look.LOCK: <_thread.lock>" in texts_of(code)
+
+
+def test_a_value_that_holds_itself_ends() -> None:
+    code = "LOOP = ['a']\nLOOP.append(LOOP)\ndef look(k): return str(LOOP)"
+    assert texts_of(code) == texts_of(code)
+
+
+@pytest.mark.more
+def test_the_texts_are_the_same_in_another_process() -> None:
+    code = "\n".join(with_value(each, "Alpha").replace("look", f"look{at}") for at, each in enumerate(SEEN.values()))
+    code += f"\ndef look(k): return {' + '.join(f'look{at}(k)' for at in range(len(SEEN)))}"
+    program = f"from tests.spark_bridge.analysis.test_function_source import texts_of\nprint(texts_of({code!r}))"
+    answers = [
+        subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+        for _ in range(2)
+    ]
+    assert answers[0] == answers[1] == f"{texts_of(code)}\n"
