@@ -154,8 +154,11 @@ class Pipeline:
             SchemaError: the schema cannot be read or cannot be carried to Spark.
         """
         _check_name("source", name)
-        if name in self._sources:
-            raise SettingsError(f"source {name} is declared twice; give the second another name")
+        for other in self._sources:
+            if other.lower() == name.lower():
+                # Spark's names are the same in upper and lower case.
+                as_what = "" if other == name else f", as {other}"
+                raise SettingsError(f"source {name} is declared twice{as_what}; give the second another name")
         location = Location(os.fspath(url), storage_options or {})
         if storage_options is None and location.scheme == self.root.scheme:
             location = replace(location, storage_options=self.root.storage_options)

@@ -12,15 +12,15 @@ from actors.schemas.ddl import format_schema
 from spark_bridge.analysis.aggregate_calls import aggregate_calls, can_name_groups
 from spark_bridge.analysis.columns import grouping_columns, used_columns
 from spark_bridge.analysis.full_analysis import full_refusal, require_recomputable, source_leaves
-from spark_bridge.analysis.function_source import definition_text, identity_texts
+from spark_bridge.analysis.function_source import constant_texts, definition_text, identity_texts
 from spark_bridge.analysis.identity import identity_text
 from spark_bridge.analysis.operators import ROW_BY_ROW, ExpressionCheck, refuse, refuse_operator
-from spark_bridge.analysis.spark_analysis import SparkAnalysis
+from spark_bridge.analysis.spark_analysis import LEAVES, SparkAnalysis
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.arrow_frames import arrow_schema
 from spark_bridge.catalyst.catalyst import Catalyst, Plan, attribute_id, simple_name
-from spark_bridge.catalyst.epoch_timestamps import EpochTimestamps
+from spark_bridge.catalyst.epoch_timestamps import EpochTimestamps, wall_clock_literal
 from spark_bridge.session.spark_errors import one_line
 from state.errors import NotIncrementalError, SchemaError, ViewError
 from state.tables.records import ViewClass
@@ -78,6 +78,7 @@ class _Analysis:
         used = dict(source_leaves(self._catalyst, analysed_plan, self._schemas))
         if not used:
             raise ViewError(f"view {self._name!r} uses no source; declared are {self._spark_analysis.declared_sources}")
+        self._require_no_clock()
         plan = self._plain(analysed_plan)
         try:
             if self._foreign_leaf is not None:
@@ -116,6 +117,17 @@ class _Analysis:
             leaves=dict(self._leaves),
         )
 
+    def _require_no_clock(self) -> None:
+        """Refuses a literal that Spark's parser reads from the clock: its plan shows a constant."""
+        function = self._definition.function
+        texts = [self._definition.query or ""] if function is None else constant_texts(function)
+        for literal in filter(None, map(wall_clock_literal, texts)):
+            raise refuse(
+                self._name,
+                literal,
+                "it is read from the clock of each start; write current_date() or current_timestamp()",
+            )
+
     def _plain(self, plan: Plan) -> Plan:
         """The plan without aliases of relations.  Notes the leaf of each source, and a leaf that is not a source."""
         kind = simple_name(plan)
@@ -123,9 +135,9 @@ class _Analysis:
         if kind == "View" and plan.isTempView():
             name = str(plan.desc().identifier().table())
             leaf = children[0]
-            if name in self._schemas and simple_name(leaf) == "LocalRelation":
+            if name in self._schemas and simple_name(leaf) in LEAVES:
                 self._leaves[attribute_id(leaf.output().apply(0))] = name
-                return leaf
+                return self._catalyst.local_relation(leaf.output())
         if kind == "SubqueryAlias":
             return self._plain(children[0])
         if not children:
@@ -170,7 +182,7 @@ class _Analysis:
             NotIncrementalError: recomputation is not possible, or not allowed.
         """
         is_query = self._definition.function is None
-        require_recomputable(self._catalyst, self._name, plan, is_query=is_query)
+        require_recomputable(self._catalyst, self._name, plan, self._schemas, is_query=is_query)
         if self._definition.on_full != "allow":
             raise full_refusal(refusal) from None
         apart = sorted({*sources} - {*self._materialized})

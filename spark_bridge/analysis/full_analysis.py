@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from spark_bridge.analysis.operators import ExpressionCheck, refuse
-from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, parts_of, simple_name
+from spark_bridge.analysis.spark_analysis import LEAVES
+from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, attribute_id, parts_of, simple_name
 from state.errors import NotIncrementalError
 
 _ROWS_OF_ITS_OWN = frozenset({"LocalRelation", "OneRowRelation", "Range"})
@@ -37,27 +38,33 @@ def source_leaves(catalyst: Catalyst, plan: Plan, schemas: Collection[str]) -> I
                 yield name, part.child()
 
 
-def require_recomputable(catalyst: Catalyst, view: str, plan: Plan, *, is_query: bool) -> None:
+def require_recomputable(
+    catalyst: Catalyst, view: str, plan: Plan, sources: Collection[str], *, is_query: bool
+) -> None:
     """Refuses a plan that is not deterministic over the same rows, or reads other data than sources.
 
     Args:
         catalyst: of the session.
         view: the name of the view.
         plan: analysed.
+        sources: the names of the sources.
         is_query: whether it is that of SQL text, which must be one SELECT in all its parts; a function is code.
 
     Raises:
         NotIncrementalError: naming the operator or the function.
     """
     check = ExpressionCheck(view, catalyst, allow_subqueries=True)
+    of_sources = {attribute_id(leaf.output().apply(0)) for _, leaf in source_leaves(catalyst, plan, sources)}
     for part in parts_of(catalyst, plan):
         kind = simple_name(part)
         if kind == "Sample":
             raise refuse(view, "Sample", "a sample is not deterministic; filter by a hash of a column instead")
         if kind in _LIMITS and not _is_ordered(part):
             raise refuse(view, f"{part.nodeName()} without an order", "sort the rows first, by ORDER BY")
-        if not catalyst.items(part.children()) and kind not in _ROWS_OF_ITS_OWN:
-            raise refuse(view, str(part.nodeName()), "a view reads sources only; declare it as a source")
+        if not catalyst.items(part.children()):
+            is_source = kind in LEAVES and attribute_id(part.output().apply(0)) in of_sources
+            if not is_source and kind not in _ROWS_OF_ITS_OWN:
+                raise refuse(view, str(part.nodeName()), "a view reads sources only; declare it as a source")
         if is_query and kind not in _OF_A_QUERY:
             raise refuse(view, str(part.nodeName()), "a view is one SELECT, which runs no program and writes nothing")
         for expression in catalyst.items(part.expressions()):

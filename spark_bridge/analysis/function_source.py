@@ -33,6 +33,12 @@ def definition_text(function: Callable[..., Any]) -> str:
         return f"<function {getattr(function, '__qualname__', function)!s}>"
 
 
+def constant_texts(function: Callable[..., Any]) -> list[str]:
+    """The texts that stand in the code of a function, inner functions included."""
+    code = getattr(function, "__code__", None)
+    return [] if code is None else [each for each in _constants(code) if isinstance(each, str)]
+
+
 def identity_texts(function: Callable[..., Any]) -> list[str]:
     """The canonical text of each user function that a view's function reaches, and of the values that they use.
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, attribute_id, parts_of, simple_name
 
 _EXPRESSION_ID = re.compile(r"#(\d+)")
-_LEAF = re.compile(r"[\s:+|-]*LocalRelation ")
+_LEAF = re.compile(r"[\s:+|-]*(?:LocalRelation|LogicalRDD) ")
 _NO_LIMIT = 2**31 - 1
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, simple_name
-from spark_bridge.catalyst.epoch_timestamps import is_epoch_timestamp
+from spark_bridge.catalyst.epoch_timestamps import is_epoch_timestamp, is_wall_clock
 from state.errors import NotIncrementalError
 
 ROW_BY_ROW = frozenset({"Project", "Filter", "Generate", "Union", "Expand"})
@@ -80,6 +80,8 @@ class ExpressionCheck:
         Raises:
             NotIncrementalError: one of them cannot be maintained.
         """
+        if simple_name(plan) == "Filter":
+            self._require_timeless(plan.condition())
         for expression in self._catalyst.items(plan.expressions()):
             self._check(expression, is_of_rows)
 
@@ -96,6 +98,14 @@ class ExpressionCheck:
             self._check(each, is_of_rows=False)
 
     def _check(self, expression: Expression, is_of_rows: bool) -> None:
+        if simple_name(expression) == "AggregateExpression" and expression.filter().isDefined():
+            self._require_timeless(expression.filter().get())
+        if is_wall_clock(expression):
+            raise refuse(
+                self._view,
+                f"the text {expression.child().value()} as a {expression.dataType().sql()}",
+                "it is read from the clock of each computation; write current_timestamp() or current_date()",
+            )
         is_of_rows = is_of_rows or self._is_of_rows(expression)
         if is_of_rows and is_epoch_timestamp(expression):
             return
@@ -122,6 +132,17 @@ class ExpressionCheck:
                 self._view,
                 f"{name}()",
                 "its value differs each time it is computed; derive it from columns of the rows",
+            )
+
+    def _require_timeless(self, condition: Expression) -> None:
+        """Refuses a condition on the time of the epoch: rows would have to come and go as time passes."""
+        for child in self._catalyst.items(condition.children()):
+            self._require_timeless(child)
+        if is_epoch_timestamp(condition):
+            raise refuse(
+                self._view,
+                f"{_pretty_name(condition)}() in a condition",
+                "rows would have to come and go as time passes; filter by columns of the rows, or when reading",
             )
 
     def _is_of_rows(self, expression: Expression) -> bool:

@@ -11,9 +11,12 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.catalyst.arrow_frames import spark_schema
-from spark_bridge.catalyst.catalyst import Catalyst, Plan, analysed
+from spark_bridge.catalyst.catalyst import UNREADABLE, Catalyst, Plan, analysed
 from spark_bridge.session.spark_errors import one_line
 from state.errors import ViewError
+
+LEAVES = frozenset({"LocalRelation", "LogicalRDD"})
+"""The operators that stand for a source in an analysed plan, below the temporary view with its name."""
 
 
 class SourceWithoutSchemaError(ViewError):
@@ -62,13 +65,16 @@ class SparkAnalysis:
 
     @contextmanager
     def _source_views(self) -> Iterator[None]:
-        """Temporary views without rows, for the sources whose schema is known."""
+        """Temporary views for the sources whose schema is known: without rows, and unreadable for a function."""
         known = {name: schema for name, schema in self._schemas.items() if schema is not None}
         for name, schema in known.items():
             struct = spark_schema(pa.schema([field.with_nullable(True) for field in schema]))
             empty = self._spark._jvm.java.util.ArrayList()
             session = self._spark._jsparkSession
             frame = session.createDataFrame(empty, session.parseDataType(struct.json()))
+            if self._definition.function is not None:
+                output = frame.queryExecution().analyzed().output()
+                frame = self._catalyst.frame(self._catalyst.unreadable_rows(output))._jdf
             frame.createOrReplaceTempView(name)
         try:
             yield
@@ -92,11 +98,17 @@ class SparkAnalysis:
                 raise self._without_schema(name)
         try:
             frame = function(**{name: self._spark.table(name) for name in self._definition.parameters})
-        except PySparkException as error:
-            raise self._spark_error(error) from None
         except ViewError:
             raise
         except Exception as error:
+            if UNREADABLE in str(error):
+                raise ViewError(
+                    f"view {self._name!r}: its function reads rows while it is declared, when there are none (collect, "
+                    "count, toPandas, pivot without values, ...); it must only build a DataFrame: write the value as a "
+                    'subquery or a join, with on_full="allow"'
+                ) from None
+            if isinstance(error, PySparkException):
+                raise self._spark_error(error) from None
             # The user's code: each error that it raises is an error of the view.
             raise ViewError(f"view {self._name!r}: its function raised {type(error).__name__}: {error}") from error
         if not isinstance(frame, DataFrame):

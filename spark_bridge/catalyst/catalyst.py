@@ -223,6 +223,17 @@ class Catalyst:
         ]
         return self.project(values, rows)
 
+    def unreadable_rows(self, output: Any) -> Plan:
+        """A leaf with the given attributes (a Seq) that can be analysed; a query that reads it fails in the driver.
+
+        The message of its error holds `UNREADABLE`.
+        """
+        context = self._jvm.org.apache.spark.api.java.JavaSparkContext(self._session.sparkContext())
+        # Spark finds the mistake when it asks for the partitions, before any job.
+        mismatched = context.emptyRDD().zip(context.parallelize(self._jvm.java.util.ArrayList(), 1)).rdd()
+        unknown = self._jvm.org.apache.spark.sql.catalyst.plans.physical.UnknownPartitioning(0)
+        return self._logical_rdd(output, mismatched, unknown)
+
     def unknown_rows(self, output: Any, frame: DataFrame) -> Plan:
         """The frame's rows under other attributes (a Seq), as a leaf whose rows the optimizer does not see."""
         execution = frame._jdf.queryExecution()
@@ -294,6 +305,10 @@ class Catalyst:
     def frame(self, plan: Plan) -> DataFrame:
         """A DataFrame that runs an analysed plan."""
         return DataFrame(self._jvm.org.apache.spark.sql.Dataset.ofRows(self._session, plan), self.spark)
+
+
+UNREADABLE = "Can't zip RDDs with unequal numbers of partitions: List(0, 1)"
+"""Part of the message of the error of a query that reads `Catalyst.unreadable_rows`."""
 
 
 def analysed(frame: DataFrame) -> Plan:

@@ -8,12 +8,35 @@ from typing import Any
 from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, simple_name
 
 _KINDS = frozenset({"CurrentTimestamp", "Now", "CurrentDate", "LocalTimestamp"})
+_CLOCK_WORDS = frozenset({"now", "today", "tomorrow", "yesterday"})
+_TIMES = frozenset({"DateType", "TimestampType", "TimestampNTZType"})
+_TYPED_LITERAL = re.compile(
+    rf"""\b(?:date|timestamp(?:_ltz|_ntz)?)\s*(['"])\s*(?:{"|".join(_CLOCK_WORDS)})\b""", re.IGNORECASE
+)
+_COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 _IN_IDENTITY = re.compile(r"\b(?:current_timestamp|now|current_date|localtimestamp)\(")
 
 
 def is_epoch_timestamp(expression: Expression) -> bool:
     """Whether an expression gives the time of its computation."""
     return simple_name(expression) in _KINDS
+
+
+def is_wall_clock(expression: Expression) -> bool:
+    """Whether an expression is a word for a time, as 'now', that Spark reads from the clock when it plans a job."""
+    if simple_name(expression) != "Cast" or simple_name(expression.dataType()).rstrip("$") not in _TIMES:
+        return False
+    text = expression.child()
+    if simple_name(text) != "Literal" or text.value() is None:
+        return False
+    words = str(text.value()).split()
+    return bool(words) and words[0].lower() in _CLOCK_WORDS
+
+
+def wall_clock_literal(text: str) -> str | None:
+    """A typed literal of SQL that Spark's parser reads from the clock, as `DATE 'today'`; None without one."""
+    found = _TYPED_LITERAL.search(_COMMENT.sub(" ", text))
+    return None if found is None else f"{found[0]}{found[1]}"
 
 
 def uses_epoch_timestamps(identity: str) -> bool:

@@ -38,4 +38,7 @@ def _carried(catalyst: Catalyst, plan: Plan) -> tuple[Plan, Expression]:
     child, file = _carried(catalyst, children[0])
     if simple_name(plan) == "Project":
         return catalyst.project([*catalyst.items(plan.projectList()), file], child), file
+    if simple_name(plan) == "Expand":
+        projections = [[*catalyst.items(each), file] for each in catalyst.items(plan.projections())]
+        return catalyst.expand(projections, catalyst.seq([*catalyst.items(plan.output()), file]), child), file
     return catalyst.with_children(plan, [child]), file

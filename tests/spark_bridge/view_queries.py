@@ -75,6 +75,9 @@ QUERIES = {
     "append_some": "SELECT k, x * 2 AS x2, CASE WHEN b THEN 'yes' ELSE 'no' END AS yes FROM t WHERE i > 0",
     "append_explode": "SELECT k, posexplode_outer(tags) AS (position, tag), place.city FROM t",
     "append_union": "SELECT k AS name, i FROM t WHERE b UNION ALL SELECT upper(k), -i FROM t WHERE NOT b",
+    "append_unpivot": "SELECT k, name, v FROM (SELECT k, i, CAST(g AS BIGINT) AS g FROM t) "
+    "UNPIVOT (v FOR name IN (i, g))",
+    "append_hopping": "SELECT i, window(at, '10 minutes', '5 minutes').start AS w FROM t",
     "append_nested": "SELECT map('a', i) AS m, array(g, 1) AS a, named_struct('k', k, 'p', place) AS s FROM t",
 }
 

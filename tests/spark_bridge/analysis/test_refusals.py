@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -42,6 +44,12 @@ NOT_INCREMENTAL = {
     "current_timestamp()": "SELECT k, max(at) < current_timestamp() AS old FROM t GROUP BY k",
     "now()": "SELECT k, max(at) AS last FROM t GROUP BY k HAVING max(at) < now()",
     "current_user()": "SELECT k, current_user() AS u FROM t",
+    "now() in a condition": "SELECT k FROM t WHERE at > now() - INTERVAL 1 HOUR",
+    "current_date() in a condition": "SELECT k, count(*) FILTER (WHERE day < current_date()) AS n FROM t GROUP BY k",
+    "the text now as a TIMESTAMP": "SELECT k, CAST('now' AS TIMESTAMP) AS c FROM t",
+    "the text Yesterday  as a DATE": "SELECT k FROM t WHERE day >= 'Yesterday '",
+    "DATE 'today'": "SELECT k FROM t WHERE day >= DATE 'today'",
+    'timestamp_ntz"NOW"': 'SELECT k, timestamp_ntz"NOW" AS c FROM t',
     "a subquery (ScalarSubquery)": "SELECT k FROM t WHERE i > (SELECT max(i) FROM u)",
     "a subquery (ListQuery)": "SELECT k FROM t WHERE k IN (SELECT k FROM u)",
     "a subquery (Exists)": "SELECT k, count(*) AS n FROM t GROUP BY k HAVING EXISTS (SELECT 1 FROM u)",
@@ -124,6 +132,54 @@ def test_an_error_of_a_function_names_the_view(local_spark: SparkSession) -> Non
         analyse(local_spark, ViewDefinition("v", function=lambda t: 3), SCHEMAS)
     with pytest.raises(ViewError, match=r"view 'v': .*nope"):
         analyse(local_spark, ViewDefinition("v", function=lambda t: t.select("nope")), SCHEMAS)
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda t: t.agg(F.avg("i")).collect(),
+        lambda t: t.count(),
+        lambda t: t.where("i > 0").toPandas(),
+        lambda t: t.isEmpty(),
+        lambda t: t.rdd.take(1),
+        lambda t: t.groupBy("k").pivot("g").count(),
+        lambda t: t.sparkSession.sql("SELECT max(i) FROM t").first(),
+    ],
+)
+def test_function_that_reads_rows_while_it_is_declared_is_refused(
+    local_spark: SparkSession, read: Callable[[DataFrame], object]
+) -> None:
+    def v(t: DataFrame) -> DataFrame:
+        read(t)
+        return t.select("k")
+
+    for on_full in ("refuse", "allow"):
+        with pytest.raises(ViewError, match="view 'v': its function reads rows while it is declared"):
+            analyse(local_spark, ViewDefinition("v", function=v, on_full=on_full), SCHEMAS, ["t", "u"])
+
+
+def test_function_may_ask_for_columns_and_for_the_plan(local_spark: SparkSession) -> None:
+    def v(t: DataFrame) -> DataFrame:
+        t.createOrReplaceTempView("mine")
+        return t.select([column for column in t.columns if t.schema[column].nullable]).where("k = 'DATE today'")
+
+    assert analyse(local_spark, ViewDefinition("v", function=v), SCHEMAS).view_class == "append"
+
+
+def test_function_with_a_day_of_the_wall_clock_is_refused(local_spark: SparkSession) -> None:
+    def v(t: DataFrame) -> DataFrame:
+        return t.where("day >= DATE 'today'")
+
+    with pytest.raises(NotIncrementalError, match="because of DATE 'today'"):
+        analyse(local_spark, ViewDefinition("v", function=v), SCHEMAS)
+
+
+def test_fixed_times_and_comments_are_no_wall_clock(local_spark: SparkSession) -> None:
+    for query in (
+        "SELECT k, CAST('epoch' AS TIMESTAMP) AS c, 'now' AS word FROM t WHERE day > DATE '2026-01-01'",
+        "SELECT k -- not DATE 'today'\nFROM t /* nor TIMESTAMP 'now' */",
+    ):
+        assert analyse(local_spark, ViewDefinition("v", query), SCHEMAS).view_class == "append"
 
 
 def test_udf_that_is_not_deterministic_is_refused_by_name(local_spark: SparkSession) -> None:
