@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +22,7 @@ from state.errors import (
     FencedError,
     NotFoundError,
     ProtocolError,
+    SlackwaterError,
     StorageError,
 )
 from state.store.store import StagedFold
@@ -251,6 +253,9 @@ class HeadSwapStore(ABC):
             self._persist()
         except StorageError as error:
             self._out_of_date = True
+            with suppress(StorageError):
+                # Another owner may have removed the version that was to be synced.
+                self._check_term(self.reopen(), staged, f"epoch {staged.head.epoch} was committed before", error)
             raise CommitUnknownError(
                 f"epoch {staged.head.epoch} is committed, and may not survive a power cut ({error}): start again when "
                 "the disk answers; committed epochs are kept"
@@ -271,18 +276,22 @@ class HeadSwapStore(ABC):
                 f"the outcome of the commit of epoch {staged.head.epoch} is not known, and the store does not answer "
                 f"({unreadable}): start again when it answers; committed epochs are kept"
             ) from error
-        own_late_take_over = staged.head.run and fresh.head.run == staged.head.run
-        if fresh.head.term != self._head.term and not own_late_take_over:
-            epoch = staged.head.epoch
-            written = {
-                staged.name: f"epoch {epoch} was committed before",
-                None: f"it is not known whether epoch {epoch} was committed before",  # its version was vacuumed
-            }.get(name, f"nothing of epoch {epoch} was written")
-            raise FencedError(
-                f"another process has taken this root over (its term is {fresh.head.term}, ours was "
-                f"{self._head.term}): this process stops; {written}"
-            ) from error
+        epoch = staged.head.epoch
+        written = {
+            staged.name: f"epoch {epoch} was committed before",
+            None: f"it is not known whether epoch {epoch} was committed before",  # its version was vacuumed
+        }.get(name, f"nothing of epoch {epoch} was written")
+        self._check_term(fresh, staged, written, error)
         raise CommitRefusedError(
             f"the commit of epoch {staged.head.epoch} was refused and wrote nothing ({error}): recover from epoch "
             f"{fresh.head.epoch}"
         ) from error
+
+    def _check_term(self, fresh: HeadSwapStore, staged: StagedSwap, written: str, error: SlackwaterError) -> None:
+        """Raises FencedError if another process has taken the root over, with what this one has written."""
+        own_late_take_over = staged.head.run and fresh.head.run == staged.head.run
+        if fresh.head.term != self._head.term and not own_late_take_over:
+            raise FencedError(
+                f"another process has taken this root over (its term is {fresh.head.term}, ours was "
+                f"{self._head.term}): this process stops; {written}"
+            ) from error

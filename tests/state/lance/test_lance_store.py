@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from datetime import timedelta
 from pathlib import Path
 
 import lance
@@ -11,7 +12,8 @@ import pytest
 
 from slackwater.testing.servers.s3_server import S3Server
 from state.clock import ManualClock
-from state.errors import AccessDeniedError, BucketNotFoundError, CommitRefusedError, ProtocolError
+from state.errors import AccessDeniedError, BucketNotFoundError, CommitRefusedError, FencedError, ProtocolError
+from state.lance.dataset_files import DatasetFiles
 from state.lance.lance_access import create_dataset
 from state.lance.lance_store import LanceStateStore
 from state.location import Location
@@ -55,6 +57,27 @@ def test_the_head_is_one_row_after_any_number_of_commits(tmp_path: Path) -> None
         commit(store, epoch)
         assert lance.dataset(str(tmp_path / "state.lance")).count_rows("`table` = 'head'") == 1
         assert LanceStateStore.open(root, CLOCK).head == Head(epoch, epoch)
+
+
+def test_a_writer_whose_version_another_owner_has_removed_before_it_was_synced_is_fenced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = Location(str(tmp_path))
+    frozen = LanceStateStore.create(root, CLOCK)
+    frozen.take_over()
+    sync = DatasetFiles.sync_version
+
+    def late(files: DatasetFiles, version: int) -> None:
+        monkeypatch.setattr(DatasetFiles, "sync_version", sync)
+        taker = LanceStateStore.open(root, CLOCK)
+        taker.take_over()
+        lance.dataset(str(tmp_path / "state.lance")).cleanup_old_versions(older_than=timedelta(0))
+        sync(files, version)
+
+    monkeypatch.setattr(DatasetFiles, "sync_version", late)
+    with pytest.raises(FencedError, match="this process stops; epoch 1 was committed before"):
+        commit(frozen, 1)
+    assert LanceStateStore.open(root, CLOCK).head == Head(2, 1)
 
 
 def test_of_many_first_starts_at_once_all_get_the_same_store(tmp_path: Path) -> None:
