@@ -71,6 +71,8 @@ def test_declarations_that_cannot_be_meant(tmp_path: Path) -> None:
     made.source("s", tmp_path, format="csv")
     with pytest.raises(sw.SettingsError, match="source s is declared twice"):
         made.source("s", tmp_path, format="csv")
+    with pytest.raises(sw.SettingsError, match="source S is declared twice, as s; give the second another name"):
+        made.source("S", tmp_path, format="csv")
     with pytest.raises(sw.SettingsError, match="a b"):
         made.source("a b", tmp_path, format="csv")
     with pytest.raises(sw.SchemaError, match="bigit"):
