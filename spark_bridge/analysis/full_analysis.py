@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from spark_bridge.analysis.operators import ExpressionCheck, refuse
+from spark_bridge.analysis.operators import ExpressionCheck, refuse, takes_row_of_order, window_arguments
 from spark_bridge.analysis.spark_analysis import LEAVES
 from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, attribute_id, parts_of, simple_name
 from state.errors import NotIncrementalError
 
 _ROWS_OF_ITS_OWN = frozenset({"LocalRelation", "OneRowRelation", "Range"})
-_OF_ANY_ROW = frozenset({"First", "Last", "AnyValue"})
+_OF_ANY_ROW = frozenset({"First", "Last", "AnyValue", "Mode"})
 _LIMITS = frozenset({"GlobalLimit", "LocalLimit", "Offset", "Tail"})
 # All that a SELECT consists of, and no operator that runs a program, calls Python, or writes.
 _OF_A_QUERY = (
@@ -59,6 +59,13 @@ def require_recomputable(
         kind = simple_name(part)
         if kind == "Sample":
             raise refuse(view, "Sample", "a sample is not deterministic; filter by a hash of a column instead")
+        if kind == "Deduplicate" and part.keys().size() < part.child().output().size():
+            raise refuse(
+                view,
+                "dropDuplicates over some columns",
+                "rows have no order, so that any of them would stay; group by the columns, and take the others by "
+                "min_by or max_by of one that orders the rows",
+            )
         if kind in _LIMITS and not _is_ordered(part):
             raise refuse(view, f"{part.nodeName()} without an order", "sort the rows first, by ORDER BY")
         if not catalyst.items(part.children()):
@@ -73,6 +80,10 @@ def require_recomputable(
 
 
 def _require_order(catalyst: Catalyst, view: str, expression: Expression) -> None:
+    if takes_row_of_order(expression):
+        for part in (*window_arguments(catalyst, expression), expression.windowSpec()):
+            _require_order(catalyst, view, part)
+        return
     if simple_name(expression) in _OF_ANY_ROW:
         raise refuse(
             view,

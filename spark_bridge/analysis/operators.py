@@ -40,7 +40,26 @@ _SESSION_VALUES = frozenset(
     }
     | {"current_catalog", "curdate", "user", "session_user"}
 )
+_FIRST_OR_LAST = frozenset({"First", "Last"})
+_ITERATOR_UDF = 204
+"""PySpark's `PythonEvalType.SQL_SCALAR_PANDAS_ITER_UDF`."""
+
 _COLLECTIONS = frozenset({"CollectList", "CollectSet"})
+
+
+def takes_row_of_order(expression: Expression) -> bool:
+    """Whether it is `first_value` or `last_value` over a window with an order, which decides the row."""
+    if simple_name(expression) != "WindowExpression" or not expression.windowSpec().orderSpec().size():
+        return False
+    function = expression.windowFunction()
+    return (
+        simple_name(function) == "AggregateExpression" and simple_name(function.aggregateFunction()) in _FIRST_OR_LAST
+    )
+
+
+def window_arguments(catalyst: Catalyst, expression: Expression) -> list[Expression]:
+    """The arguments of the aggregate function of a window expression."""
+    return catalyst.items(expression.windowFunction().aggregateFunction().children())
 
 
 def refuse(view: str, what: str, advice: str) -> NotIncrementalError:
@@ -106,6 +125,16 @@ class ExpressionCheck:
                 f"the text {expression.child().value()} as a {expression.dataType().sql()}",
                 "it is read from the clock of each computation; write current_timestamp() or current_date()",
             )
+        if simple_name(expression) == "PythonUDF" and expression.evalType() == _ITERATOR_UDF:
+            raise refuse(
+                self._view,
+                f"{expression.name()}(), a pandas UDF over an iterator",
+                "it can keep a state from batch to batch; take a pandas UDF of a Series",
+            )
+        if takes_row_of_order(expression):
+            for part in (*window_arguments(self._catalyst, expression), expression.windowSpec()):
+                self._check(part, is_of_rows)
+            return
         is_of_rows = is_of_rows or self._is_of_rows(expression)
         if is_of_rows and is_epoch_timestamp(expression):
             return

@@ -462,13 +462,13 @@ MUTANTS = (
         "the next owner does not wait for the handover",
         "actors/fetching/fetch_executor.py",
         (("        if self._arrivals.is_waiting:\n", "        if False:\n"),),
-        start=500,
+        start=1_693,
     ),
     Mutant(
         "a handover leaves the later versions behind",
         "actors/fetching/vnode_moves.py",
         (("                    successors=tuple(successors.get(name, ())),\n", ""),),
-        start=167,
+        start=2_183,
     ),
     Mutant(
         "a handover leaves behind which versions had no row",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
+import pandas as pd
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -164,6 +165,44 @@ def test_function_may_ask_for_columns_and_for_the_plan(local_spark: SparkSession
         return t.select([column for column in t.columns if t.schema[column].nullable]).where("k = 'DATE today'")
 
     assert analyse(local_spark, ViewDefinition("v", function=v), SCHEMAS).view_class == "append"
+
+
+def test_pandas_udf_over_an_iterator_is_refused_because_it_can_keep_a_state(local_spark: SparkSession) -> None:
+    def counted(series: Iterator[pd.Series]) -> Iterator[pd.Series]:
+        count = 0
+        for each in series:
+            count += len(each)
+            yield each * 0 + count
+
+    so_far = F.pandas_udf(counted, "long")
+    with pytest.raises(NotIncrementalError, match=r"because of counted\(\), a pandas UDF over an iterator"):
+        analyse(local_spark, ViewDefinition("v", function=lambda t: t.select(so_far("g").alias("d"))), SCHEMAS)
+
+
+@pytest.mark.parametrize(
+    ("what", "made"),
+    [
+        ("dropDuplicates over some columns", lambda t: t.dropDuplicates(["k"])),
+        ("mode", lambda t: t.groupBy("k").agg(F.mode("g").alias("m"))),
+        ("first", lambda t: t.groupBy("k").agg(F.first("g").alias("m"))),
+        ("any_value", lambda t: t.selectExpr("k", "any_value(g) OVER (PARTITION BY k) AS m")),
+        ("first", lambda t: t.selectExpr("k", "first_value(g) OVER (PARTITION BY k) AS m")),
+    ],
+)
+def test_what_takes_any_row_is_refused_even_if_all_rows_are_read(
+    local_spark: SparkSession, what: str, made: Callable[[DataFrame], DataFrame]
+) -> None:
+    with pytest.raises(NotIncrementalError, match=f"because of .*{what}"):
+        analyse(local_spark, ViewDefinition("v", function=lambda t: made(t), on_full="allow"), SCHEMAS, ["t"])
+
+
+def test_the_first_row_of_an_order_is_determined(local_spark: SparkSession) -> None:
+    query = "SELECT k, first_value(i) OVER (PARTITION BY k ORDER BY at, i) AS f FROM t"
+    plan = analyse(local_spark, ViewDefinition("v", query, on_full="allow"), SCHEMAS, ["t"])
+    assert plan.view_class == "full"
+    chance = "SELECT k, first_value(i) OVER (PARTITION BY k ORDER BY rand()) AS f FROM t"
+    with pytest.raises(NotIncrementalError, match=r"rand\(\)"):
+        analyse(local_spark, ViewDefinition("v", chance, on_full="allow"), SCHEMAS, ["t"])
 
 
 def test_function_with_a_day_of_the_wall_clock_is_refused(local_spark: SparkSession) -> None:
