@@ -474,7 +474,7 @@ MUTANTS = (
         "a handover leaves behind which versions had no row",
         "actors/fetching/vnode_moves.py",
         (("        versions.without_rows.take(handover.without_rows)\n", ""),),
-        start=167,
+        start=542,
     ),
     Mutant(
         "vnodes move in the dispatcher one barrier late",

@@ -280,6 +280,7 @@ OUTER_MUTANTS = (
             ),
         ),
         among=_CLEARS,
+        start=543,
     ),
     Mutant(
         "the positions of bad records are cleared, too",

@@ -238,6 +238,6 @@ STORE_MUTANTS = (
         "state/lance/lance_store.py",
         (("self._dataset.read_transaction(version)", "self._dataset.read_transaction(self._version)"),),
         among=_ON_LANCE,
-        start=1_679,
+        start=4_193,
     ),
 )
