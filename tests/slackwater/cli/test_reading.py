@@ -36,20 +36,24 @@ def test_a_query_is_answered_as_a_table_and_as_json_at_any_epoch(written: Writte
 
 
 @pytest.mark.parametrize(
-    ("query", "said"),
+    ("query", "said", "limit"),
     [
-        ("SELECT * FROM nothing", "the views at epoch .* are: by_carrier, late"),
-        ("SELECT m FROM by_carrier", '"m" not found'),
-        ("DROP TABLE by_carrier", "one SELECT; given: DROP"),
-        ("SELECT 1 AS a, 2 AS a", "two columns of the answer are called 'a'"),
-        ("SELECT count(*) FROM range(100_000_000_000) a, range(1_000) b", "took more than 0.5 s"),
-        ("SELECT * FROM range(100_000_000)", "needs more than 107.4 MB of memory"),
+        ("SELECT * FROM nothing", "the views at epoch .* are: by_carrier, late", ()),
+        ("SELECT m FROM by_carrier", '"m" not found', ()),
+        ("DROP TABLE by_carrier", "one SELECT; given: DROP", ()),
+        ("SELECT 1 AS a, 2 AS a", "two columns of the answer are called 'a'", ()),
+        (
+            "SELECT count(*) FROM range(100_000_000_000) a, range(1_000) b",
+            "took more than 0.5 s",
+            ("--timeout", "0.5"),
+        ),
+        ("SELECT * FROM range(100_000_000)", "needs more than 107.4 MB of memory", ("--max-memory-gib", "0.1")),
     ],
 )
 def test_a_query_that_cannot_be_answered_is_a_usage_error_of_one_line(
-    written: WrittenRoot, query: str, said: str
+    written: WrittenRoot, query: str, said: str, limit: tuple[str, ...]
 ) -> None:
-    ended = slackwater("sql", written.root.url, query, "--timeout", "0.5", "--max-memory-gib", "0.1")
+    ended = slackwater("sql", written.root.url, query, *limit)
     assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
     with pytest.raises(AssertionError, match=said):
         raise AssertionError(ended.err)
