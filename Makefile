@@ -35,8 +35,8 @@ job: setup  ## run flights as a job of a local Ray cluster: submit, watch, stop 
 	$(BIN)/python -m slackwater.demo.cluster_job
 
 .PHONY: test
-test: setup  ## run the tests that prove the product (12 minutes on two cores)
-	$(PYTEST) -n 3 -m "not (ray or more or long)"
+test: setup  ## run the tests that prove the product (ten minutes on two quiet cores)
+	$(PYTEST) -n 4 -m "not (ray or more or long)"
 	$(PYTEST) -n 2 -m "ray and not (more or long)"
 
 .PHONY: test-more

@@ -92,6 +92,7 @@ def file_of(root: Path, name: str) -> dict[str, Any]:
     return dict(row)
 
 
+@pytest.mark.more
 @pytest.mark.timeout(200)
 def test_a_quarantined_file_is_retried_while_it_runs_and_while_nothing_does_and_no_row_is_repeated(
     tmp_path: Path,
