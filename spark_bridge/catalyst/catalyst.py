@@ -273,6 +273,8 @@ class Catalyst:
         return self._jvm.org.apache.spark.sql.catalyst.optimizer.ColumnPruning.apply(plan)
 
     def parse(self, query: str) -> Plan:
+        """The plan of a query, with the ANSI mode and the time zone of the session."""
+        self._set_active(self._session)
         return self._session.sessionState().sqlParser().parsePlan(query)
 
     def analyse(self, plan: Plan) -> Plan:

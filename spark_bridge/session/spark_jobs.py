@@ -43,6 +43,9 @@ class SparkJobs:
         self._spark = spark
         # Kept here: pyspark knows only the gateway of the latest session.
         self._gateway = spark.sparkContext._gateway
+        jvm: Any = spark._jvm
+        self._session: Any = spark._jsparkSession
+        self._set_active = jvm.org.apache.spark.sql.SparkSession.setActiveSession
         self._threads = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="view")
 
     def run(self, kind: JobKind, doing: str, work: Mapping[str, Callable[[], _Result]]) -> dict[str, _Result]:
@@ -85,6 +88,8 @@ class SparkJobs:
 
     def _classified(self, name: str, doing: str, call: Callable[[], _Result]) -> _Result:
         try:
+            # New expressions take ANSI mode and time zone from the session of the thread, or else Spark's defaults.
+            self._set_active(self._session)
             return call()
         except _FAILURES as error:
             if isinstance(error, _CUT_OFF) or not is_alive(self._spark):

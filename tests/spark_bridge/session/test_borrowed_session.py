@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
 import slackwater as sw
+from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.session.borrowed_session import borrow, can_compute, refuse_unfit
 from spark_bridge.session.local_session import session_at_hand
 from spark_bridge.session.session import find_session
 from spark_bridge.session.settings import SparkSettings
-from state.errors import SettingsError
+from state.errors import RunFailedError, SettingsError
+from tests.spark_bridge.followed_view import FollowedView
 
 
 def test_session_that_is_not_on_ray_is_refused(local_spark: SparkSession) -> None:
@@ -51,6 +55,44 @@ def test_views_are_computed_under_our_settings_and_the_users_stay(local_spark: S
         assert beside.conf.get("spark.sql.ansi.enabled") == "true"
         assert local_spark.conf.get("spark.sql.ansi.enabled") == "false"
         assert beside.sparkContext is local_spark.sparkContext
+    finally:
+        local_spark.conf.set("spark.sql.session.timeZone", "UTC")
+
+
+@pytest.mark.parametrize(
+    ("query", "error"),
+    [
+        ("SELECT k, 1 / i AS x FROM t", "DIVIDE_BY_ZERO"),
+        ("SELECT CAST(s AS int) AS x FROM t", "CAST_INVALID_INPUT"),
+        ("SELECT k, sum(i) / min(i) AS x FROM t GROUP BY k", "DIVIDE_BY_ZERO"),
+        ("SELECT k, avg(1 / i) AS x FROM t GROUP BY k", "DIVIDE_BY_ZERO"),
+        ("SELECT k, sum(i) AS x FROM t GROUP BY k HAVING 1 / min(i) > 0", "DIVIDE_BY_ZERO"),
+        ("SELECT k, sum(i + 9223372036854775800) AS x FROM t GROUP BY k", "ARITHMETIC_OVERFLOW"),
+    ],
+)
+def test_views_have_the_ansi_mode_of_their_session(
+    local_spark: SparkSession, tmp_path: Path, query: str, error: str
+) -> None:
+    """The process has another session too, whose mode is another one."""
+    rows = pa.table({"k": ["a", "a"], "i": [0, 7], "s": ["x", "12"]})
+    definition = ViewDefinition("v", query)
+    strict = borrow(local_spark, SparkSettings(ansi=True))
+    with pytest.raises(RunFailedError, match=error):
+        FollowedView(strict, tmp_path / "strict", definition, {"t": rows.schema}).run({"t": rows})
+    view = FollowedView(local_spark, tmp_path / "lenient", definition, {"t": rows.schema})
+    view.run({"t": rows})
+    assert view.version.version > 0
+
+
+def test_texts_of_times_in_a_view_are_in_utc(local_spark: SparkSession, tmp_path: Path) -> None:
+    local_spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    try:
+        beside = borrow(local_spark, SparkSettings())
+        rows = pa.table({"i": [1]})
+        definition = ViewDefinition("v", "SELECT TIMESTAMP '2020-01-01 12:00:00' AS at FROM t")
+        view = FollowedView(beside, tmp_path, definition, {"t": rows.schema})
+        view.run({"t": rows})
+        assert view.stored().column("at").to_pylist() == [datetime(2020, 1, 1, 12, tzinfo=UTC)]
     finally:
         local_spark.conf.set("spark.sql.session.timeZone", "UTC")
 
