@@ -104,6 +104,7 @@ if TYPE_CHECKING:
         StoreNotFoundError,
         UsageError,
         ViewError,
+        ViewFailedError,
         ViewNotFoundError,
     )
     from state.tables.epoch_trace import Span
@@ -219,6 +220,7 @@ __all__ = [
     "ViewChange",
     "ViewError",
     "ViewExplanation",
+    "ViewFailedError",
     "ViewNotFoundError",
     "ViewStatus",
     "__version__",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import partial
+from typing import TypeVar
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -14,9 +15,11 @@ from spark_bridge.analysis.correctable import require_correctable
 from spark_bridge.analysis.declaration import Declaration
 from spark_bridge.analysis.planned_view import PlannedView
 from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.analysis.view_planner import ViewPlanner
 from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.catalyst.epoch_timestamps import epoch_time_us
+from spark_bridge.datasets.view_table import ViewTable, empty_path
 from spark_bridge.hand_over.epoch_rows import EpochViews
 from spark_bridge.hand_over.history import OpenHistory, PutBlock, block_of_table, no_history
 from spark_bridge.hand_over.row_hand_over import RowHandOver
@@ -35,6 +38,8 @@ from state.errors import ViewError
 from state.location import Location
 from state.tables.records import CatalogView, ViewVersion
 from state.tables.stored_rows import stored_versions
+
+_Result = TypeVar("_Result")
 
 _ROWS = "over the rows of an epoch"
 _CORRECTION = "over the rows of corrected files"
@@ -78,7 +83,9 @@ class Materializer:
         self._incremental = IncrementalViews(Catalyst(spark), root)
         self._backfills = Backfills(self._incremental.make, open_history, self._rows.piece, self._clock)
         self._full = FullViews(self._full_view, self._recompute)
-        self._recorded = RecordedViews(self._backfills, self._full, self._incremental.add, self._clock)
+        self._recorded = RecordedViews(
+            self._backfills, self._full, self._incremental.add, self._create_empty, self._clock
+        )
 
     def declare(
         self,
@@ -140,8 +147,9 @@ class Materializer:
     ) -> EpochViews:
         """Brings every view up to date with the epoch's rows, and creates the declared views that are new.
 
-        A view without new rows keeps its version.  When one view fails, the others finish first: no work is left
-        behind in a thread.
+        A view without new rows keeps its version.  A view whose own expression fails keeps its version too, and is
+        maintained no longer.  When anything else fails, the other views finish first: no work is left behind in a
+        thread.
 
         Args:
             epoch: its number; the datasets of new views are named after it.
@@ -201,8 +209,9 @@ class Materializer:
         due = self._recorded.next_due()
         if due is None:
             return False
-        piece = {due.plan.name: partial(self._backfills.take_piece, due)}
-        return self._jobs.run("view", _HISTORY, piece)[due.plan.name]
+        name = due.plan.name
+        done = self._run_views(_HISTORY, {name: partial(self._backfills.take_piece, due)})
+        return done.get(name, True)
 
     def columns(self) -> dict[str, tuple[str, ...]]:
         """Source → the columns that the planned views use."""
@@ -235,7 +244,7 @@ class Materializer:
         versions = self._recorded.versions
         work = self._incremental.work(epoch, rows, blocks.keys(), versions) | self._stored.work(blocks, versions)
         return self._recorded.write(
-            epoch, rows, blocks, work, lambda work: self._jobs.run("view", _ROWS, times.timing("", work))
+            epoch, rows, blocks, work, lambda work: self._run_views(_ROWS, times.timing("", work))
         )
 
     def _correct(self, epoch: int, corrections: Sequence[Correction], times: WorkTimes) -> frozenset[str]:
@@ -257,8 +266,20 @@ class Materializer:
             epoch_time_us(epoch),
         )
         work = self._incremental.correction_work(rows, versions)
-        versions.update(self._jobs.run("view", _CORRECTION, times.timing(_CORRECTED, work)))
+        versions.update(self._run_views(_CORRECTION, times.timing(_CORRECTED, work)))
         return rows.sources
+
+    def _run_views(self, doing: str, work: Mapping[str, Callable[[], _Result]]) -> dict[str, _Result]:
+        """The results of the views that do not fail."""
+        done, failed = self._jobs.run_views(doing, work)
+        for error in failed:
+            self._incremental.drop(self._recorded.fail(error))
+        return done
+
+    def _create_empty(self, plan: ViewPlan, epoch: int) -> ViewVersion:
+        path = empty_path(plan.name, epoch)
+        table = ViewTable.create(self._root.child(path), plan.schema.empty_table())
+        return ViewVersion(plan.name, path, table.version)
 
     def _full_view(self, each: PlannedView) -> FullView:
         return FullView(self._spark, self._root, each.definition, each.plan, each.known_schemas)

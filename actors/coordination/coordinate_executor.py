@@ -93,7 +93,7 @@ class CoordinateExecutor:
             actors=topology.collectors, merger=MERGER, materializer=MATERIALIZER, now_s=now_s
         )
         self._deadline = EpochDeadline(definition.barrier.stalled_epoch_s)
-        self._commits = EpochCommits(recovered.catalog, recovered.views)
+        self._commits = EpochCommits(recovered.catalog, recovered.views, head.epoch)
         self._requests = Requests()
         self._caught_up, self._views = CaughtUp(topology.lists), DeclaredViews()
         self._published = PublishedState(

@@ -22,7 +22,8 @@ class CollectedEpoch:
     Args:
         barrier: the barrier that ends the epoch.
         views: the views that the materializer has written, with their new versions.
-        created, dropped: the views that begin, and the names of those that end, with the epoch.
+        changed_views: the views of the catalog that begin or change with the epoch.
+        dropped: the names of the views that end with it.
         reports: actor → its report.
     """
 
@@ -32,7 +33,7 @@ class CollectedEpoch:
     seconds: EpochSeconds
     times: EpochTimes
     views: Mapping[str, ViewVersion]
-    created: tuple[CatalogView, ...]
+    changed_views: tuple[CatalogView, ...]
     dropped: tuple[str, ...]
     reports: Mapping[str, CollectReport]
 
@@ -167,7 +168,7 @@ class EpochCollector:
                 work=materialized.work,
             ),
             views=materialized.views or {},
-            created=materialized.created,
+            changed_views=materialized.changed_views,
             dropped=materialized.dropped,
             reports=epoch.reports,
         )

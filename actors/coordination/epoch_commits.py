@@ -14,7 +14,7 @@ from actors.recovery.catalog_changes import CatalogChanges
 from state.errors import ProtocolError
 from state.tables.delta import Delta
 from state.tables.epoch_trace import EpochTrace
-from state.tables.records import EpochRecord, ViewVersion
+from state.tables.records import CatalogView, EpochRecord, ViewVersion
 
 
 @dataclass(frozen=True)
@@ -38,10 +38,11 @@ class EpochCommits:
     Args:
         catalog: changes that the next commit carries.
         views: name → version, as of the last commit.
+        epoch: the epoch of the last commit.
     """
 
-    def __init__(self, catalog: CatalogChanges, views: Mapping[str, ViewVersion]) -> None:
-        self._catalog = catalog
+    def __init__(self, catalog: CatalogChanges, views: Mapping[str, ViewVersion], epoch: int) -> None:
+        self._catalog, self._epoch = catalog, epoch
         self._views = dict(views)
         self._under_way: CollectedEpoch | None = None
         self._since_s = 0.0
@@ -71,7 +72,7 @@ class EpochCommits:
             return []
         left_out = [each for report in epoch.reports.values() for each in report.left_out]
         instructions: list[CoordinateInstruction] = [TellLeftOut(each) for each in self._catalog.leave_out(left_out)]
-        catalog = self._catalog.take_delta(epoch.created, epoch.dropped)
+        catalog = self._catalog.take_delta(map(self._standing, epoch.changed_views), epoch.dropped)
         epoch = replace(epoch, delta=Delta.merge([epoch.delta, catalog]))
         views = epoch.views_after(self._views)
         if not epoch.delta.is_empty or views != self._views:
@@ -97,7 +98,7 @@ class EpochCommits:
         commit_s = now_s - self._since_s
         self._commit_before = (record.epoch, commit_s)
         changed = {name: view for name, view in epoch.views.items() if self._views.get(name) != view}
-        self._views = epoch.views_after(self._views)
+        self._views, self._epoch = epoch.views_after(self._views), record.epoch
         committed = CommittedEpoch(
             epoch=record.epoch,
             committed_at=record.committed_at,
@@ -110,3 +111,15 @@ class EpochCommits:
             },
         )
         return EndedCommit(epoch, committed, changed)
+
+    def _standing(self, view: CatalogView) -> CatalogView:
+        """A view as the catalog has it: one that stands does so at a committed epoch.
+
+        The materializer counts epochs, too, that are not committed, since they have changed nothing.
+        """
+        if view.frozen_epoch is None:
+            return view
+        known = self._catalog.views.get(view.name)
+        if known is not None and known.created_epoch == view.created_epoch and known.frozen_epoch is not None:
+            return replace(view, frozen_epoch=known.frozen_epoch)
+        return replace(view, frozen_epoch=min(view.frozen_epoch, self._epoch))

@@ -45,7 +45,7 @@ class CollectReport:
         complete_mark: a list actor's: everything that was there at this mark has been handed on.
         last_progress: a fetch actor's that leaves with this barrier: its final progress.
         views: the materializer's: name → version of every view as of this epoch.
-        created: the materializer's: views that begin with this epoch.
+        changed_views: the materializer's: views of the catalog that begin or change with this epoch.
         dropped: the materializer's: names of views that end with it.
         work_s: the materializer's: seconds that it had the epoch.
         work: the materializer's: its spans in these seconds; `start_s` counts from their begin.
@@ -63,7 +63,7 @@ class CollectReport:
     complete_mark: int = 0
     last_progress: FetchProgress | None = None
     views: Mapping[str, ViewVersion] | None = None
-    created: tuple[CatalogView, ...] = ()
+    changed_views: tuple[CatalogView, ...] = ()
     dropped: tuple[str, ...] = ()
     work_s: float = 0.0
     work: tuple[Span, ...] = ()

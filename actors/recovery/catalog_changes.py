@@ -93,22 +93,22 @@ class CatalogChanges:
         return new
 
     def put_view(self, view: CatalogView) -> None:
-        """Adds a view, or freezes it."""
+        """Adds a view, or changes its row."""
         self.views[view.name] = view
         put_view(self._delta, view)
         self.is_changed = True
 
-    def take_delta(self, created: Iterable[CatalogView], dropped: Iterable[str] = ()) -> Delta:
+    def take_delta(self, views: Iterable[CatalogView], dropped: Iterable[str] = ()) -> Delta:
         """Changes since the last call, with those of the epoch that takes them.
 
         Args:
-            created: views that begin with the epoch.
+            views: those that begin or change with the epoch.
             dropped: names of views that end with it.
         """
         for name in dropped:
             if self.views.pop(name, None) is not None:
                 delete_view(self._delta, name)
-        for view in created:
+        for view in views:
             self.put_view(view)
         self.is_changed = False
         return self._delta.build()

@@ -37,6 +37,8 @@ class RunOperations(Protocol):
 
     def retry(self, source: str | None, file: str | None) -> int: ...
 
+    def retry_view(self, name: str) -> None: ...
+
     def allow_removals(self, source: str | None) -> int: ...
 
     def reingest(self, file: str, source: str | None) -> int: ...
@@ -129,6 +131,27 @@ class RetryCommand(RootOperation, kind="retry"):
 
     def _answer(self, files: int) -> Answer:
         return _files_answer(files, "in the queue again") if files else Answer(True, "nothing to retry", {"files": 0})
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetryViewCommand(RootOperation, kind="retry_view"):
+    """Builds a failed view anew.
+
+    Args:
+        view: its name.
+    """
+
+    view: str
+
+    def on_run(self, run: RunOperations) -> Answer:
+        run.retry_view(self.view)
+        return Answer(True, f"view {self.view} is built anew; `status` shows its progress")
+
+    def on_root(self, store: StateStore, root: LanceRoot) -> Answer:
+        from slackwater.commands.retry import forgive_view
+
+        forgive_view(store, root.clock, self.view)
+        return Answer(True, f"the next run builds view {self.view} anew")
 
 
 @dataclass(frozen=True, kw_only=True)

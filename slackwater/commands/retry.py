@@ -1,8 +1,9 @@
-"""Quarantined files that may be read again, and their return into the queue of a root without a run."""
+"""What may be tried again: quarantined files, and failed views; and how a root without a run notes it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -13,13 +14,14 @@ from slackwater.commands.named_files import NamedFiles
 from slackwater.reading.tables.file_table import source_url
 from state.clock import Clock
 from state.epoch import next_epoch
-from state.errors import CommandRefusedError, NotFoundError
+from state.errors import CommandRefusedError, NotFoundError, ViewNotFoundError
 from state.store.store import StateStore
-from state.tables.catalog import Catalog
+from state.tables.catalog import Catalog, put_view
 from state.tables.delta import DeltaBuilder
 from state.tables.keys import encode_key
 from state.tables.records import EpochCounts, EpochSeconds
 from state.tables.row_selection import Clue
+from state.tables.stored_rows import is_view
 from state.tables.tables import REMOVED_STATUSES
 
 _VERSION = ("source", "path", "status", "rows_read", "listed_epoch")
@@ -92,14 +94,47 @@ def requeue(store: StateStore, clock: Clock, source: str | None = None, file: st
         delta.delete("ledger", each.state_key, each.vnode)
         delta.put("queue", each.state_key, each.vnode, **each.queue_row())
     if files:
-        store.commit(
-            epoch=next_epoch(clock, store.head.epoch, store.head.term),
-            delta=delta.build(),
-            views=store.head.views,
-            counts=EpochCounts(),
-            seconds=EpochSeconds(),
-        )
+        _commit(store, clock, delta)
     return len(files)
+
+
+def forgive_view(store: StateStore, clock: Clock, name: str) -> None:
+    """Takes the error of a failed view out of the catalog, in an epoch of its own.  The next run builds the view anew.
+
+    Args:
+        store: the owner's handle.
+        clock: makes the epoch.
+        name: of the view.
+
+    Raises:
+        ViewNotFoundError: there is no such view.
+        CommandRefusedError: the view has not failed.
+        FencedError, CommitRefusedError, CommitUnknownError: as `StateStore.commit`.
+    """
+    views = Catalog.of(store.scan("catalog")).views
+    if name not in views or not is_view(name):
+        names = ", ".join(filter(is_view, views)) or "none"
+        raise ViewNotFoundError(f"there is no view {name!r} to retry; the views are: {names}")
+    if views[name].error is None:
+        raise CommandRefusedError(has_not_failed(name))
+    delta = DeltaBuilder()
+    put_view(delta, replace(views[name], error=None))
+    _commit(store, clock, delta)
+
+
+def has_not_failed(view: str) -> str:
+    """The message for a view that cannot be retried."""
+    return f"view {view!r} has not failed: `status` shows the views that have"
+
+
+def _commit(store: StateStore, clock: Clock, delta: DeltaBuilder) -> None:
+    store.commit(
+        epoch=next_epoch(clock, store.head.epoch, store.head.term),
+        delta=delta.build(),
+        views=store.head.views,
+        counts=EpochCounts(),
+        seconds=EpochSeconds(),
+    )
 
 
 def _paths(files: pa.Table) -> set[tuple[str, str]]:

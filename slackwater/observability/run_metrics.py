@@ -73,6 +73,9 @@ class RunMetrics:
             if view.rows is not None:
                 self._exporter.set_to(Metric.VIEW_ROWS, view.rows, view=name)
             self._exporter.set_to(Metric.VIEW_LAG, view.behind_s, view=name)
+        for name in self._views:  # also those that are gone, whose failure is over
+            known = status.views.get(name)
+            self._exporter.set_to(Metric.VIEW_FAILED, known is not None and known.error is not None, view=name)
         for name in self._late - status.backfills.keys():
             self._exporter.set_to(Metric.VIEW_CAUGHT_UP, 1.0, view=name)
         self._late = set(status.backfills)

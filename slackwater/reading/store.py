@@ -300,8 +300,10 @@ class Store:
     def views(self) -> pa.Table:
         """One row per view, with the path of its dataset; a view without a version was not committed yet.
 
-        `reflects_epoch` is the epoch whose rows the view shows: the latest, unless the view is recomputed as a whole or
-        frozen.  `missing` lists ingested files that were gone at their turn in the backfill; the view lacks them.
+        `reflects_epoch` is the epoch whose rows the view shows: the latest, unless the view is recomputed as a whole,
+        is frozen, or has failed; null for a view that failed in its first epoch, and has no rows.  `error` is the
+        reason of a failure; null for a view that has not failed.  `missing` lists ingested files that were gone at
+        their turn in the backfill; the view lacks them.
         """
         state = self._latest()
         return view_table(state, _catalog(state), self._root)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -14,6 +14,7 @@ from actors.objects.object_store import ObjectStore
 from actors.sources.path_filter import PathFilter
 from slackwater.reading.tables.file_table import read_files, source_url
 from slackwater.reading.tables.source_table import SourceDiscovery
+from slackwater.reading.tables.view_table import reflected_epoch
 from slackwater.status.text import counted
 from state.epoch import epoch_time
 from state.errors import SlackwaterError
@@ -49,6 +50,7 @@ class Story:
             `removed_epoch`.
         rows_bad: the number of quarantined records of its latest version.
         first_bad: the first of them with its reason, in words; empty without one, or if it was cleared.
+        lacking_views: the failed views over its source that lack rows of it.
     """
 
     path: str
@@ -58,6 +60,7 @@ class Story:
     epochs: Mapping[str, int] = field(default_factory=dict)
     rows_bad: int = 0
     first_bad: str = ""
+    lacking_views: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,7 @@ def tell(path: str, root: Location, store: StateStore, catalog: Catalog, owner: 
         path: the whole URL of the object, or its path below a source.
         root: the root; its storage options count for sources of the same scheme.
         store: a handle on the store.
-        catalog: the sources.
+        catalog: the sources and the views.
         owner: the process that runs on the root or ran last; it tells the progress of discovery.
         now: the time of the wall clock.
     """
@@ -93,7 +96,7 @@ def tell(path: str, root: Location, store: StateStore, catalog: Catalog, owner: 
         start = encode_key(candidate.source.name, candidate.relative)
         versions = read_files(store, None, start=start, end=start + b"\xff").sort_by("listed_epoch").to_pylist()
         if versions:
-            return _of_listed(candidate, versions, store)
+            return _of_listed(candidate, versions, store, catalog)
     stories = [
         _of_skipped(candidate, store)
         or _of_unlisted(candidate, root, SourceDiscovery.read(candidate.source.name, store, owner), now)
@@ -116,7 +119,7 @@ def _candidates(path: str, catalog: Catalog) -> list[_Candidate]:
     return [_Candidate(each, path) for each in sources]
 
 
-def _of_listed(candidate: _Candidate, versions: list[dict[str, Any]], store: StateStore) -> Story:
+def _of_listed(candidate: _Candidate, versions: list[dict[str, Any]], store: StateStore, catalog: Catalog) -> Story:
     latest, is_read_again = versions[-1], _is_read_again(candidate, store)
     bad = [_first_bad(candidate, version, store) for version in versions]
     lines = [
@@ -130,9 +133,13 @@ def _of_listed(candidate: _Candidate, versions: list[dict[str, Any]], store: Sta
         lines.append("When it is back, it is read again.")
     if len(versions) > 1:
         lines.append(f"{len(versions)} versions of it were listed; the last line is about the latest.")
+    lacking = _lacking(candidate.source.name, versions, store, catalog)
+    lines += lacking.values()
     epochs = {name: latest[name] for name in _EPOCHS if latest[name] is not None}
     text, rows_bad = "\n".join(lines), latest["rows_bad"] or 0
-    return Story(candidate.url, candidate.source.name, latest["status"], text, epochs, rows_bad, bad[-1])
+    return Story(
+        candidate.url, candidate.source.name, latest["status"], text, epochs, rows_bad, bad[-1], tuple(lacking)
+    )
 
 
 def _took_its_rows_along(version: Mapping[str, Any]) -> bool:
@@ -155,6 +162,35 @@ def _first_bad(candidate: _Candidate, version: Mapping[str, Any], store: StateSt
     for first in records.filter(mine).sort_by("row").slice(0, 1).to_pylist():
         return f"row {first['row'] + 1:,}: {first['reason']}"
     return ""
+
+
+def _lacking(source: str, versions: Sequence[Mapping[str, Any]], store: StateStore, catalog: Catalog) -> dict[str, str]:
+    """The failed views over a source that lack rows of a file, each with the reason, in a sentence."""
+    ingested = [each for each in versions if each["rows_read"] and each["status"] not in REMOVED_STATUSES]
+    if not ingested:
+        return {}
+    first = min(_first_known(store.head.epoch, each["first_epoch"], each["done_epoch"]) for each in ingested)
+    last = max(_first_known(store.head.epoch, each["done_epoch"]) for each in ingested)
+    lacking = {}
+    for name, version in store.head.views.items():
+        view = catalog.views.get(name)
+        if view is None or view.error is None or source not in view.sources:
+            continue
+        stands_at = reflected_epoch(view, version, store.head.epoch)
+        if stands_at is None:
+            text = f"View {name} does not have its rows: it failed in its first epoch, {_at(view.created_epoch)}"
+        elif stands_at < first:
+            text = f"View {name} does not have its rows: it failed, and stands at {_at(stands_at)}"
+        elif stands_at < last:
+            text = f"View {name} has its rows only up to {_at(stands_at)}, where it stands since it failed"
+        else:
+            continue
+        lacking[name] = f"{text}. The error: {' '.join(view.error.split())}"
+    return lacking
+
+
+def _first_known(otherwise: int, *epochs: int | None) -> int:
+    return next((each for each in epochs if each is not None), otherwise)
 
 
 def _version_line(url: str, version: Mapping[str, Any]) -> str:

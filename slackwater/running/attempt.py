@@ -34,7 +34,7 @@ class Attempt:
         definition: the pipeline.
         plan: the result of the earlier attempts.
         views: the declared views.
-        dropped: see `MaterializerLoop`.
+        dropped, retried: see `MaterializerLoop`.
         spark: the Spark application, which outlives the attempt.
         clock: see `MaterializerLoop`.
     """
@@ -46,11 +46,12 @@ class Attempt:
         plan: AttemptPlan,
         views: Sequence[ViewDefinition],
         dropped: Mapping[str, int],
+        retried: set[str],
         spark: SparkApplication,
         clock: Clock,
     ) -> None:
         self.plan = plan
-        self._definition, self._views, self._dropped = definition, views, dropped
+        self._definition, self._views, self._dropped, self._retried = definition, views, dropped, retried
         self._spark, self._clock = spark, clock
         self._client = RunClient(definition, plan)
         self._loop: MaterializerLoop | None = None
@@ -86,6 +87,11 @@ class Attempt:
         assert self._loop is not None
         return self._loop.drop_view(name)
 
+    def retry_view(self, name: str) -> Future[None]:
+        """See `MaterializerLoop.retry_view`; the attempt runs."""
+        assert self._loop is not None
+        return self._loop.retry_view(name)
+
     def start(self) -> Recovered:
         """Takes the root over, recovers, and starts the flow.  Errors as `actors.recovery.recovery.recover`."""
         self.recovered = recovered = self._client.start()
@@ -94,6 +100,7 @@ class Attempt:
             client=self._client,
             definitions=self._views,
             dropped=self._dropped,
+            retried=self._retried,
             recovered=recovered,
             schemas=self._schemas,
             has_files=lambda: self.state.files_in_flight > 0,

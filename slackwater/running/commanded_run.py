@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from actors.protocol.barrier import FlowCommand
 from slackwater.running.corrections import Corrections
+from slackwater.running.declared_views import DeclaredViews
 from slackwater.running.requests import OwnerClient, RunRequests
 from state.errors import CommandRefusedError
 from state.ownership.command import Answer
@@ -16,16 +17,21 @@ class CommandedRun:
     """The operations of one run: `RunOperations` of `slackwater.commands.operations`, and changes of the flow.
 
     Args:
-        requests, corrections: of the run.
+        requests, corrections, declared: of the run.
         failure: returns the error that ended the run; None if it has stopped gracefully.
     """
 
     def __init__(
-        self, requests: RunRequests, corrections: Corrections, failure: Callable[[], Exception | None]
+        self,
+        requests: RunRequests,
+        corrections: Corrections,
+        declared: DeclaredViews,
+        failure: Callable[[], Exception | None],
     ) -> None:
         self._requests, self._failure = requests, failure
         self.rescale, self.retry, self.allow_removals = requests.rescale, requests.retry, requests.allow_removals
         self.forget, self.reingest = corrections.forget, corrections.reingest
+        self.retry_view = declared.retry
 
     def change_flow(self, command: FlowCommand) -> Answer:
         """Puts a mutation on the next barrier; returns when it is in force, or will be with the next attempt."""

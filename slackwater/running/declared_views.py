@@ -20,6 +20,7 @@ class DeclaredViews:
         definitions: name → definition.
         reads: name → the sources that the view may read.
         dropped: the views that were dropped, each with the last epoch at that moment.
+        retried: the failed views that were retried, and have not failed since.
 
     Args:
         definitions: the views at the start.
@@ -34,6 +35,7 @@ class DeclaredViews:
         self.definitions: Mapping[str, ViewDefinition] = {each.name: each for each in definitions}
         self.reads: Mapping[str, frozenset[str]] = dict(reads)
         self.dropped: Mapping[str, int] = {}
+        self.retried: set[str] = set()
 
     def add(self, view: ViewDefinition, reads: frozenset[str]) -> None:
         """Adds a view, in this attempt and in the next ones.  Errors as `Run.add_view`.
@@ -47,6 +49,10 @@ class DeclaredViews:
     def drop(self, name: str) -> None:
         """Ends a view, in this attempt and in the next ones.  Errors as `Run.drop_view`."""
         self._change(lambda attempt: attempt.drop_view(name), partial(self._on_dropped, name))
+
+    def retry(self, name: str) -> None:
+        """Builds a failed view anew, in this attempt or the next ones.  Errors as `Run.retry_view`."""
+        self._change(lambda attempt: attempt.retry_view(name), lambda _: None)
 
     def _change(
         self, change: Callable[[RunningAttempt], Future[None]], on_changed: Callable[[RunningAttempt], None]
@@ -75,3 +81,4 @@ class DeclaredViews:
         self.definitions = {each: view for each, view in self.definitions.items() if each != name}
         self.reads = {each: reads for each, reads in self.reads.items() if each != name}
         self.dropped = {**self.dropped, name: attempt.state.epoch}
+        self.retried.discard(name)

@@ -17,12 +17,13 @@ from actors.protocol.blocks import Block, Correction
 from actors.protocol.reports import CollectReport, EpochBlocks
 from actors.protocol.run_state import Recovered
 from actors.sources.pipeline_definition import MATERIALIZER
+from slackwater.commands.retry import has_not_failed
 from slackwater.running.loop_thread import Turn
 from slackwater.status.run_status import BackfillStatus, ViewStatus
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.work_times import WorkTimes
 from state.clock import Clock
-from state.errors import RunFailedError, SlackwaterError, ViewError, ViewNotFoundError
+from state.errors import CommandRefusedError, RunFailedError, SlackwaterError, ViewError, ViewNotFoundError
 from state.tables.records import CatalogView, ViewClass, ViewVersion
 from state.tables.stored_rows import hidden, is_view, next_name
 
@@ -117,6 +118,7 @@ class MaterializerLoop:
         definitions: the declared views.
         dropped: views that were dropped before, each with the last epoch at that moment: those that the catalog still
             has end with the next epoch.
+        retried: views that were retried before; the loop adds others, and removes a view that fails again.
         recovered: the state at the beginning of the attempt.
         schemas: returns the present schema of every source; None before it is decided.
         has_files: whether files are in flight, as far as this process knows.
@@ -133,6 +135,7 @@ class MaterializerLoop:
         client: EpochClient,
         definitions: Sequence[ViewDefinition],
         dropped: Mapping[str, int] = MappingProxyType({}),
+        retried: set[str] | None = None,
         recovered: Recovered,
         schemas: Callable[[], Mapping[str, pa.Schema | None]],
         has_files: Callable[[], bool],
@@ -147,7 +150,11 @@ class MaterializerLoop:
         self._spark_is_up, self._make_materializer = spark_is_up, make_materializer
         self._materializer: ViewMaterializer | None = None
         self._taken: _Taken | None = None
-        self._known = dict(recovered.catalog_views)
+        self._retried = set() if retried is None else retried
+        self._known = {
+            name: replace(view, error=None) if name in self._retried else view
+            for name, view in recovered.catalog_views.items()
+        }
         self._dropped = [name for name, epoch in dropped.items() if self._is_there_since(name, epoch)]
         self._declared: Mapping[str, pa.Schema | None] | None = None
         self._changes: deque[tuple[Callable[[], None], Future[None]]] = deque()
@@ -201,6 +208,10 @@ class MaterializerLoop:
     def drop_view(self, name: str) -> Future[None]:
         """Ends a view with the next epoch; done when the declaration has changed."""
         return self._change(partial(self._drop, name))
+
+    def retry_view(self, name: str) -> Future[None]:
+        """Builds a failed view anew; done when the view is analysed."""
+        return self._change(partial(self._retry, name))
 
     def _change(self, change: Callable[[], None]) -> Future[None]:
         future: Future[None] = Future()
@@ -261,11 +272,29 @@ class MaterializerLoop:
 
     def _drop(self, name: str) -> None:
         if name not in self._definitions and name not in self._known:
-            names = ", ".join(sorted({*self._definitions, *filter(is_view, self._known)})) or "none"
-            raise ViewNotFoundError(f"there is no view {name!r} to drop; the views are: {names}")
+            raise self._not_found(name, "drop")
         self._end(self._started(), name)
         self._declare_all({key: each for key, each in self._definitions.items() if key != name}, self._schemas())
         self._tell()
+
+    def _retry(self, name: str) -> None:
+        if name not in self._definitions:
+            raise self._not_found(name, "retry")
+        failed = self._known.get(name)
+        if failed is None or failed.error is None:
+            raise CommandRefusedError(has_not_failed(name))
+        self._known[name] = replace(failed, error=None)
+        try:
+            self._declare_all(self._definitions, self._schemas())
+        except SlackwaterError:
+            self._known[name] = failed
+            raise
+        self._retried.add(name)
+        self._tell()
+
+    def _not_found(self, name: str, wanted: str) -> ViewNotFoundError:
+        names = ", ".join(sorted({*self._definitions, *filter(is_view, self._known)})) or "none"
+        return ViewNotFoundError(f"there is no view {name!r} to {wanted}; the views are: {names}")
 
     def _end(self, materializer: ViewMaterializer, name: str) -> None:
         """Lets the next epoch end a view.  A view of this name that is added from now on is another one."""
@@ -316,7 +345,11 @@ class MaterializerLoop:
         self._must_look, self._looked_s = False, self._clock.monotonic()
         shown = [] if self._materializer is None else self._materializer.shown()
         declared = {name: ViewStatus(view_class) for name, view_class in self._view_classes.items()}
-        self.views = declared | {each.name: ViewStatus(each.view_class, each.rows, each.behind_s) for each in shown}
+        failed = {
+            name: _failed(view) for name in declared if (view := self._known.get(name)) is not None and view.error
+        }
+        maintained = {each.name: ViewStatus(each.view_class, each.rows, each.behind_s) for each in shown}
+        self.views = declared | failed | maintained
 
     @property
     def _is_catching_up(self) -> bool:
@@ -365,13 +398,13 @@ class MaterializerLoop:
             self._declare()
         began_s = times.seconds
         done = self._started().run_epoch(epoch.epoch, epoch.blocks, epoch.corrections)
-        self._known = {name: view for name, view in self._known.items() if name not in done.dropped}
-        self._known |= {view.name: view for view in done.created}
+        known, self._known = self._known, done.catalog(self._known)
+        self._retried.difference_update(name for name, stopped in done.stopped.items() if stopped.error)
         return CollectReport(
             MATERIALIZER,
             epoch.epoch,
             views=done.views,
-            created=done.created,
+            changed_views=tuple(view for name, view in self._known.items() if view != known.get(name)),
             dropped=done.dropped,
             work_s=times.seconds,
             work=(*times.spans, *(replace(span, start_s=began_s + span.start_s) for span in done.work)),
@@ -403,3 +436,8 @@ class MaterializerLoop:
             if schema is None or any(name not in schema.names for name in columns if not hidden(name)):
                 return False
         return True
+
+
+def _failed(view: CatalogView) -> ViewStatus:
+    """The status of a view that has failed."""
+    return ViewStatus(view.view_class, stands_at=view.frozen_epoch or None, error=view.error)

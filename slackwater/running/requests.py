@@ -55,6 +55,8 @@ class RunningAttempt(Protocol):
 
     def drop_view(self, name: str) -> Future[None]: ...
 
+    def retry_view(self, name: str) -> Future[None]: ...
+
 
 class RunRequests:
     """The requests of one run.

@@ -12,7 +12,7 @@ from actors.protocol.barrier import Pause, Resume, Throttle
 from actors.protocol.run_state import RunState
 from actors.sources.pipeline_definition import PipelineDefinition
 from slackwater.running.run_control import RunControl
-from slackwater.status.run_status import RunReport, RunStatus, SourceStatus
+from slackwater.status.run_status import RunReport, RunStatus, SourceStatus, ViewStatus
 from slackwater.status.text import counted
 from spark_bridge.analysis.view_definition import ViewDefinition, ViewOptions
 from state.errors import SettingsError
@@ -150,6 +150,21 @@ class Run:
             CommandRefusedError: each named file has changed since it was quarantined, or the run ends.
         """
         return self._control.requests.retry(source, file)
+
+    def retry_view(self, name: str) -> None:
+        """Builds a failed view anew: from all rows of its sources, beside the other views.
+
+        Readers see the view as it stands until the new one is complete.  Returns when it is analysed.  To build it from
+        another definition instead, call `add_view` with `replace=True`.
+
+        Args:
+            name: of the view.
+
+        Raises:
+            ViewNotFoundError: it is not declared.
+            CommandRefusedError: it has not failed, or the run ends.
+        """
+        self._control.declared.retry(name)
 
     def allow_removals(self, source: str | None = None) -> int:
         """Lets missing files leave the views whose removal is paused; see `max_removed_share` of `Pipeline.source`.
@@ -289,6 +304,12 @@ class Run:
             if backfill.missing
         ]
         notes += [
+            f"view {name} has failed, and {_standing(view)}: {view.error}; correct it or the row, and build it anew: "
+            f"slackwater retry ROOT --view {name}"
+            for name, view in self._control.views.items()
+            if view.error is not None
+        ]
+        notes += [
             f"source {name}: removals are paused, {counted(source.paused_removals, 'missing file')} stayed in the "
             "views; restore the files, or let them go: slackwater allow-removals ROOT in a run, or max_removed_share"
             for name, source in sources.items()
@@ -312,3 +333,7 @@ class Run:
             if source.messages is not None and source.messages.poison
         ]
         return notes
+
+
+def _standing(view: ViewStatus) -> str:
+    return "has no rows" if view.stands_at is None else f"stands at epoch {view.stands_at}"

@@ -103,6 +103,21 @@ class ViewShown:
 
 
 @dataclass(frozen=True)
+class ViewFailed:
+    """An expression of a view has failed over its rows; the run goes on without the view.
+
+    Args:
+        stands_at: the last epoch whose rows it has; None if it has none.
+        error: what Spark said.
+    """
+
+    event: ClassVar[str] = "view_failed"
+    view: str
+    stands_at: int | None
+    error: str
+
+
+@dataclass(frozen=True)
 class Recovering:
     """A part of the run has failed; the run recovers from the last committed epoch.
 
@@ -145,6 +160,7 @@ RunEvent = (
     | CaughtUp
     | Quarantined
     | ViewShown
+    | ViewFailed
     | Recovering
     | Failed
     | Reported
@@ -182,6 +198,9 @@ class RunEvents:
                 yield _committed(epoch)
         yield from self._quarantined(last, status)
         yield from self._shown(last, status)
+        for name, view in status.views.items():
+            if view.error is not None and (name not in last.views or last.views[name].error != view.error):
+                yield ViewFailed(name, view.stands_at, view.error)
         if status.caught_up and not last.caught_up:
             yield CaughtUp(status.epoch)
         if ends:
@@ -200,11 +219,12 @@ class RunEvents:
             if name not in status.backfills and name in status.views:
                 self._to_be_shown[name] = max((each.epoch for each in status.in_flight), default=status.epoch)
         for name, epoch in [*self._to_be_shown.items()]:
-            if name not in status.views or name in status.backfills:
+            view = status.views.get(name)
+            if view is None or view.error is not None or name in status.backfills:
                 del self._to_be_shown[name]
             elif status.epoch >= epoch:
                 del self._to_be_shown[name]
-                yield ViewShown(name, status.views[name].view_class)
+                yield ViewShown(name, view.view_class)
 
 
 def _committed(epoch: CommittedEpoch) -> EpochCommitted:

@@ -95,17 +95,21 @@ class BackfillStatus:
 
 @dataclass(frozen=True)
 class ViewStatus:
-    """A view that is maintained.
+    """A view that is declared.
 
     Args:
         view_class: `append`, `aggregate` or `full`.
         rows: its number of rows; None until this attempt has opened it.
         behind_s: its delay behind the latest rows of its sources, in seconds: only a `full` view has one.
+        stands_at: for a view that has failed: the last epoch whose rows it has; None if it has none.
+        error: for a view that has failed: what Spark said; None for one that is maintained.
     """
 
     view_class: ViewClass
     rows: int | None = None
     behind_s: float = 0.0
+    stands_at: int | None = None
+    error: str | None = None
 
 
 @dataclass(frozen=True)

@@ -136,13 +136,14 @@ class RootDocuments:
         return _plain({"sources": sources})
 
     def views(self) -> Document:
-        """The views, with their lag behind the last epoch in seconds, and the backfills."""
+        """The views, with their lag behind the last epoch in seconds and the error of a failed one; the backfills."""
         latest = self._store.latest_epoch()
         views = self._store.views().to_pylist()
         for view in views:
             reflects = view["reflects_epoch"]
             behind = None if reflects is None else (epoch_time(latest) - epoch_time(reflects)).total_seconds()
             view["behind_s"] = behind
+            view["error"] = redact(view["error"])
         return _plain({"epoch": latest or None, "views": views, "backfills": self._store.backfills().to_pylist()})
 
     def sample(self, view: str, limit: int) -> Document:
@@ -171,12 +172,14 @@ class RootDocuments:
         return _plain({"matches": page.matches, "after": page.after, "files": page.rows.to_pylist()})
 
     def story(self, path: str) -> Document:
-        """The story of one object, and the views that have its rows."""
+        """The story of one object, and the views that have its rows; not the failed ones that lack some of them."""
         story = self._store.why(path)
         views = [
             view["name"]
             for view in self._store.views().to_pylist()
-            if story.source in view["sources"] and story.path not in view["missing"]
+            if story.source in view["sources"]
+            and story.path not in view["missing"]
+            and view["name"] not in story.lacking_views
         ]
         return _plain({**asdict(story), "views": views})
 
@@ -200,7 +203,8 @@ def _status(owner: Owner | None) -> Document | None:
     if status is None:
         return None
     edges = [{**asdict(edge), "is_full": edge.is_full} for edge in status.edges]
-    return {**status.to_json(), "edges": edges, "message": redact(status.message)}
+    views = {name: {**asdict(view), "error": redact(view.error)} for name, view in status.views.items()}
+    return {**status.to_json(), "edges": edges, "views": views, "message": redact(status.message)}
 
 
 def _plain(document: Mapping[str, Any]) -> Document:

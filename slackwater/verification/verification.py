@@ -41,13 +41,13 @@ class ViewCheck:
         view: the name of the view.
         outcome: equal, different, or not checkable.
         engine: the engine that decided, `duckdb` or `spark`; `ledger` for stored rows; None if not checkable.
-        epoch: the epoch of the ledger: the verified epoch, or the epoch at which the view was frozen.
+        epoch: the epoch of the ledger: the verified epoch, or the epoch at which the view was frozen or failed.
         rows: the number of rows of the view.
         expected_rows: the number of rows of the engine's result; None without a result.
         differences: the differences; None without any.  For stored rows an example is a file.
         files: the files that prevent the check.
-        reason: the reason why the view is not checkable, why the ledger is wrong, or why DuckDB did not decide; may be
-            empty.
+        reason: the reason why the view is not checkable, why the ledger is wrong, or why DuckDB did not decide; the
+            error of a failed view before it; may be empty.
     """
 
     view: str

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from actors.settings import FetchSettings
 from actors.sources.source import SourceDefinition
 from slackwater.reading.recorded_source import RecordedSource, recorded_definition, recorded_sources
+from slackwater.reading.tables.view_table import reflected_epoch
 from slackwater.reading.view import View
 from slackwater.verification.comparison import differences
 from slackwater.verification.computation import Computation
@@ -98,11 +99,12 @@ class Verifier:
         records = {record.epoch: record for record in self._store.epochs()}
         checks: dict[str, ViewCheck] = {}
         for epoch, views in self._views_by_ledger().items():
-            if epoch in records:
-                checks.update({check.view: check for check in self._of_one_ledger(records[epoch], views)})
+            if epoch is None:
+                checks.update({view.name: self._without_rows(view) for view in views})
+            elif epoch in records:
+                checks.update({check.view: self._noted(check) for check in self._of_one_ledger(records[epoch], views)})
             else:
-                reason = f"the view is frozen since epoch {epoch}, which is no longer retained"
-                checks.update({view.name: self._not_checkable(view, epoch, reason) for view in views})
+                checks.update({view.name: self._without_ledger(view, epoch) for view in views})
         checks.update({name: self._check_rows(name) for name in self._record.views if is_stored_rows(name)})
         return Verification(self._record.epoch, tuple(checks[name] for name in self._record.views if name in checks))
 
@@ -121,12 +123,12 @@ class Verifier:
     def _recorded(self, source: str) -> SourceDefinition:
         return recorded_definition(self._catalog.sources[source], self._locations, self._root)
 
-    def _views_by_ledger(self) -> Mapping[int, Sequence[CatalogView]]:
-        """Epoch → the views made from its ledger; a frozen view has no later rows."""
-        views: dict[int, list[CatalogView]] = {}
+    def _views_by_ledger(self) -> Mapping[int | None, Sequence[CatalogView]]:
+        """Epoch → the views made from its ledger; a frozen or failed view has no later rows.  None: without rows."""
+        views: dict[int | None, list[CatalogView]] = {}
         for name in filter(is_view, self._record.views):
             view = self._catalog.views[name]
-            epoch = self._record.views[name].reflects_epoch or view.frozen_epoch or self._record.epoch
+            epoch = reflected_epoch(view, self._record.views[name], self._record.epoch)
             views.setdefault(epoch, []).append(view)
         return views
 
@@ -221,6 +223,23 @@ class Verifier:
 
     def _view(self, view: CatalogView) -> View:
         return View(self._root, self._record.views[view.name], view.key, self._record.epoch)
+
+    def _without_rows(self, view: CatalogView) -> ViewCheck:
+        reason = "it failed in its first epoch, and has no rows"
+        reason += ", until it is built anew" if view.error is None else f": {view.error}; correct it, and retry it"
+        return self._not_checkable(view, self._record.epoch, reason)
+
+    def _without_ledger(self, view: CatalogView, epoch: int) -> ViewCheck:
+        stands = "is frozen since" if view.error is None else "has failed, and stands at"
+        return self._not_checkable(view, epoch, f"the view {stands} epoch {epoch}, which is no longer retained")
+
+    def _noted(self, check: ViewCheck) -> ViewCheck:
+        """The check with the reason why a failed view is compared with an earlier ledger."""
+        error = self._catalog.views[check.view].error
+        if error is None:
+            return check
+        stands = f"the view has failed, and stands at epoch {check.epoch}: {error}"
+        return replace(check, reason="; ".join(filter(None, (stands, check.reason))))
 
     def _not_checkable(
         self, view: CatalogView, epoch: int, reason: str, files: tuple[FileProblem, ...] = ()

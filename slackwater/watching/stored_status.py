@@ -39,7 +39,7 @@ def stored_status(store: Store, phase: str = "stopped") -> RunStatus:
             row["name"]: replace(source_counts(files, row["name"]), paused_removals=row["paused_removals"])
             for row in store.sources().to_pylist()
         },
-        views={row["name"]: ViewStatus(row["class"], row["rows"]) for row in store.views().to_pylist()},
+        views={row["name"]: _view(row) for row in store.views().to_pylist()},
         backfills={row["name"]: BackfillStatus(row["fraction"] or 0.0) for row in store.backfills().to_pylist()},
         spark="",
         recent=tuple(_committed(row) for row in epochs),
@@ -65,6 +65,11 @@ def source_counts(files: pa.Table, source: str) -> SourceStatus:
         bytes=sum(row["bytes_read"] for row in own.values()),
         requests=sum(row["requests"] for row in own.values()),
     )
+
+
+def _view(row: Mapping[str, Any]) -> ViewStatus:
+    stands_at = None if row["error"] is None else row["reflects_epoch"]
+    return ViewStatus(row["class"], row["rows"], stands_at=stands_at, error=row["error"])
 
 
 def _committed(row: Mapping[str, Any]) -> CommittedEpoch:

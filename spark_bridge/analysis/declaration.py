@@ -22,6 +22,7 @@ class Declaration:
         backfills: views that lack ingested rows: they are declared after their sources were read, were left out for a
             while, or replace another definition.
         frozen: views of the catalog that are not declared.
+        failed: views that have failed, and stand until they are retried or replaced.
         waiting: declared views that read a source whose schema is not known yet.
         abandoned: recorded names of backfills that are not declared any more.
     """
@@ -30,6 +31,7 @@ class Declaration:
     new: tuple[str, ...]
     backfills: tuple[str, ...]
     frozen: tuple[str, ...]
+    failed: tuple[str, ...]
     waiting: tuple[str, ...]
     abandoned: tuple[str, ...]
 
@@ -53,16 +55,18 @@ class Declaration:
             DefinitionChangedError: the catalog has another view of the name, and it must not be replaced.
         """
         new = [name for name, plan in plans.items() if name not in known and not {*ingested}.intersection(plan.sources)]
+        failed = [name for name, plan in plans.items() if _has_failed(plan, known.get(name))]
         backfills = [
             name
             for name, plan in plans.items()
-            if name not in new and not _continues(plan, definitions[name], known.get(name))
+            if name not in (*new, *failed) and not _continues(plan, definitions[name], known.get(name))
         ]
         return cls(
             plans=plans,
             new=tuple(new),
             backfills=tuple(backfills),
             frozen=tuple(name for name in known if is_view(name) and name not in definitions),
+            failed=tuple(failed),
             waiting=tuple(name for name in definitions if name not in plans),
             abandoned=tuple(
                 name
@@ -70,6 +74,10 @@ class Declaration:
                 if not is_view(name) and not _is_wanted(known[name], definitions, plans, backfills)
             ),
         )
+
+
+def _has_failed(plan: ViewPlan, known: CatalogView | None) -> bool:
+    return known is not None and known.error is not None and known.identity == plan.identity
 
 
 def _continues(plan: ViewPlan, definition: ViewDefinition, known: CatalogView | None) -> bool:

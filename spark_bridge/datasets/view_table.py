@@ -41,6 +41,11 @@ def view_path(name: str, epoch: int) -> str:
     return f"views/{name}-{epoch}.lance"
 
 
+def empty_path(name: str, epoch: int) -> str:
+    """Path below the root of a view that fails in its first epoch."""
+    return f"views/{name}-{epoch}-empty.lance"
+
+
 def state_path(name: str, epoch: int) -> str:
     """Path below the root of a view's separately stored partials."""
     return f"view_state/{name}-{epoch}.lance"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from state.tables.epoch_trace import Span
@@ -40,6 +40,19 @@ class EpochRows:
 
 
 @dataclass(frozen=True)
+class Stopped:
+    """A view that is maintained no longer: it has failed, or is built anew beside the shown rows.
+
+    Args:
+        at: the last epoch whose rows it has; 0 for a view that fails in its first epoch, and has none.
+        error: why it has failed; None if it is built anew.
+    """
+
+    at: int
+    error: str | None = None
+
+
+@dataclass(frozen=True)
 class EpochViews:
     """The versions that the materializer wrote for one epoch; readers see them after its commit.
 
@@ -48,9 +61,25 @@ class EpochViews:
         created: the views that this epoch creates.
         dropped: the names of the views that it ends.
         work: duration of each piece of work; times count from the start of the epoch's work.
+        stopped: the views that are maintained no longer, by name.
     """
 
     views: Mapping[str, ViewVersion]
     created: tuple[CatalogView, ...]
     dropped: tuple[str, ...]
     work: tuple[Span, ...]
+    stopped: Mapping[str, Stopped] = field(default_factory=dict)
+
+    def catalog(self, known: Mapping[str, CatalogView]) -> dict[str, CatalogView]:
+        """The views of the catalog after the epoch.
+
+        Args:
+            known: those before it.
+        """
+        views = {name: view for name, view in known.items() if name not in self.dropped}
+        views |= {view.name: view for view in self.created}
+        for name, stopped in self.stopped.items():
+            before = views[name].frozen_epoch
+            frozen_epoch = stopped.at if before is None else before
+            views[name] = replace(views[name], frozen_epoch=frozen_epoch, error=stopped.error)
+        return views

@@ -11,10 +11,11 @@ from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from actors.telemetry.logging import redact
 from spark_bridge.application.driver_jvm import begin_call, end_driver
 from spark_bridge.session.session import is_alive, is_users
-from spark_bridge.session.spark_errors import one_line, rows_lost
-from state.errors import RunFailedError, SparkLostError, StorageFullError
+from spark_bridge.session.spark_errors import is_of_query, one_line, rows_lost
+from state.errors import RunFailedError, SparkLostError, StorageFullError, ViewFailedError
 
 _Result = TypeVar("_Result")
 
@@ -22,6 +23,8 @@ _AT_ONCE = 4
 # Most epochs end before the first liveness check; a check takes some milliseconds.
 _LOOK_S = 5.0
 _CUT_OFF = (Py4JNetworkError, ConnectionError)
+_MOST_CHARS = 2_000
+"""Of the error of a view, which the catalog keeps."""
 _LOST_OBJECT = "UnreconstructableException"
 _NO_ROOM = "No space left on device"
 # A broken stream of a result is an Arrow error or an end of file.
@@ -62,17 +65,32 @@ class SparkJobs:
         Raises:
             SparkLostError: the application is gone.
             StorageFullError: the disk of Spark's scratch directory is full.
+            ViewFailedError: an expression of a view failed over its rows.
             RunFailedError: a job failed on a living application.
         """
-        futures = {
-            name: self._threads.submit(self._classified, f"{kind} {name!r}", doing, call) for name, call in work.items()
-        }
-        self._wait(set(futures.values()))
-        return {name: future.result() for name, future in futures.items()}
+        return {name: future.result() for name, future in self._done(kind, doing, work).items()}
+
+    def run_views(
+        self, doing: str, work: Mapping[str, Callable[[], _Result]]
+    ) -> tuple[dict[str, _Result], list[ViewFailedError]]:
+        """The results of the views, and the errors of those whose own expressions failed.  Else as `run`."""
+        results, failed = {}, []
+        for name, future in self._done("view", doing, work).items():
+            try:
+                results[name] = future.result()
+            except ViewFailedError as error:
+                failed.append(error)
+        return results, failed
 
     def close(self) -> None:
         """Ends the threads; the session is the caller's."""
         self._threads.shutdown()
+
+    def _done(self, kind: JobKind, doing: str, work: Mapping[str, Callable[[], _Result]]) -> dict[str, Future[_Result]]:
+        """Does all of the work.  Returns the futures, which are done."""
+        futures = {name: self._threads.submit(self._classified, kind, name, doing, call) for name, call in work.items()}
+        self._wait(set(futures.values()))
+        return futures
 
     def _wait(self, running: set[Future[Any]]) -> None:
         while running := wait(running, _LOOK_S).not_done:
@@ -86,7 +104,8 @@ class SparkJobs:
         else:
             end_driver(self._gateway)
 
-    def _classified(self, name: str, doing: str, call: Callable[[], _Result]) -> _Result:
+    def _classified(self, kind: JobKind, of: str, doing: str, call: Callable[[], _Result]) -> _Result:
+        name = f"{kind} {of!r}"
         try:
             # New expressions take ANSI mode and time zone from the session of the thread, or else Spark's defaults.
             self._set_active(self._session)
@@ -104,4 +123,7 @@ class SparkJobs:
                     f"{name}: the disk of Spark's scratch directories is full: make room there; the run continues "
                     "from the last epoch"
                 ) from error
+            if kind == "view" and is_of_query(error):
+                reason = str(redact(one_line(error)))
+                raise ViewFailedError(of, doing, reason[:_MOST_CHARS]) from error
             raise RunFailedError(f"{name}: Spark failed {doing}: {one_line(error)}") from error

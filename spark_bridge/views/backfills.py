@@ -95,7 +95,8 @@ class Backfills:
                 continue
             recorded = versions.get(next_name(name))
             if begun is not None:
-                recorded = begun.recorded() if begun.version is not None else None
+                continues = begun.version is not None and begun.plan.identity == plan.identity
+                recorded = begun.recorded() if continues else None
                 begun.close()
             view = self._make_view(plan)
             if recorded is not None:

@@ -200,14 +200,15 @@ class FullViews:
         """The recomputation that is over, if any.
 
         Raises:
-            SparkLostError, RunFailedError, StorageFullError, CommitRefusedError: the error of the recomputation.
+            ViewFailedError, SparkLostError, RunFailedError, StorageFullError, CommitRefusedError: the error of the
+                recomputation.
         """
         if self._running is None or not self._running[2].done():
             return None
         (name, maintained, work), self._running = self._running, None
-        version = work.result()
         if self._views.get(name) is not maintained:
             return None  # it was dropped meanwhile
+        version = work.result()
         is_first, maintained.is_shown = not maintained.is_shown, True
         return Recomputation(version, is_first)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from actors.protocol.blocks import Block
@@ -10,12 +11,13 @@ from spark_bridge.analysis.declaration import Declaration
 from spark_bridge.analysis.planned_view import PlannedView
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
-from spark_bridge.hand_over.epoch_rows import EpochRows, EpochViews
+from spark_bridge.hand_over.epoch_rows import EpochRows, EpochViews, Stopped
 from spark_bridge.views.backfill import Backfill
 from spark_bridge.views.backfills import Backfills
 from spark_bridge.views.full_views import FullViews
 from spark_bridge.views.view import ShownView, seconds_behind
 from state.clock import Clock
+from state.errors import ViewFailedError
 from state.tables.records import CatalogView, ViewVersion
 from state.tables.stored_rows import base_name, is_stored_rows, next_name, stored_versions
 
@@ -26,11 +28,27 @@ Work: TypeAlias = Mapping[str, Callable[[], ViewVersion]]
 """Recorded name → the work that writes the next version of a view, or of stored rows."""
 
 
+@dataclass(frozen=True)
+class _Failure:
+    """A failure of a view that the next epoch records.
+
+    Args:
+        view: the view, as it was declared.
+        error: the reason.
+    """
+
+    view: PlannedView
+    error: str
+
+
 class RecordedViews:
     """Decides the order of the work of an epoch, and what its record says of the views.
 
     Backfills, and full views before their first recomputation, are recorded under a name with a dot, and hidden.  The
     epoch that shows such a view ends that name.
+
+    A view that fails keeps the version of the epoch before; one that has none yet gets an empty one.  Like a view that
+    another one replaces, it is recorded as frozen: only a backfill goes on from there.
 
     Attributes:
         versions: name → last version of each view that readers see, and of the stored rows.
@@ -40,18 +58,27 @@ class RecordedViews:
         backfills: the views that lack ingested rows.
         full: the views that are recomputed as a whole.
         adopt: maintains a backfill that is complete epoch by epoch, from now on.
+        create_empty: makes the dataset of a view that fails in its first epoch, without rows.
         clock: begins recomputations.
     """
 
     def __init__(
-        self, backfills: Backfills, full: FullViews, adopt: Callable[[ViewPlan, View], None], clock: Clock
+        self,
+        backfills: Backfills,
+        full: FullViews,
+        adopt: Callable[[ViewPlan, View], None],
+        create_empty: Callable[[ViewPlan, int], ViewVersion],
+        clock: Clock,
     ) -> None:
         self._backfills, self._full, self._adopt, self._clock = backfills, full, adopt, clock
+        self._create_empty = create_empty
         self._planned: Mapping[str, PlannedView] = {}
         self._begun: dict[str, ViewVersion] = {}
         self._new: set[str] = set()
         self._dropped: set[str] = set()
-        self._rows_epoch = 0
+        self._failures: dict[str, _Failure] = {}
+        self._rebuilt: set[str] = set()
+        self._epoch = self._rows_epoch = 0
         self.versions: dict[str, ViewVersion] = {}
         self.ingested: set[str] = set()
 
@@ -65,7 +92,8 @@ class RecordedViews:
         """
         self.versions = {name: view for name, view in views.items() if view.pinned_epoch is None}
         self._begun = {name: view for name, view in views.items() if view.pinned_epoch is not None}
-        self._rows_epoch, self.ingested = epoch, {*ingested}
+        self._epoch = self._rows_epoch = epoch
+        self.ingested = {*ingested}
 
     def declare(
         self,
@@ -86,12 +114,15 @@ class RecordedViews:
         Raises:
             StorageError: a version cannot be opened.
         """
-        plans = {name: each.plan for name, each in planned.items()}
-        full = {name: each for name, each in planned.items() if each.plan.view_class == "full"}
+        self._failures = {name: each for name, each in self._failures.items() if _is_same(each.view, planned.get(name))}
+        stand = self._failures.keys() | declaration.failed
+        plans = {name: each.plan for name, each in planned.items() if name not in stand}
+        full = {name: planned[name] for name, plan in plans.items() if plan.view_class == "full"}
         # The view that a backfill replaces is shown as it is until then.
-        backfills = {name: plans[name] for name in declaration.backfills if name not in full}
+        backfills = {name: plans[name] for name in declaration.backfills if name in plans and name not in full}
         self._planned = planned
-        self._new = {name for name in declaration.new if name not in full}
+        self._new = {name for name in declaration.new if name in plans and name not in full}
+        self._rebuilt = {name for name in declaration.backfills if name in plans and name in self.versions}
         self._dropped.update(declaration.abandoned)
         # A backfill of another query, or of a dropped view, does not continue.
         begun = {name: each for name, each in self._begun.items() if name not in self._dropped}
@@ -104,12 +135,30 @@ class RecordedViews:
         """The next epoch ends a view: a maintained view, a frozen view or a backfill."""
         self._backfills.drop(name)
         self._full.drop(name)
+        self._failures.pop(name, None)
         self._dropped.update([name, next_name(name)])
+
+    def fail(self, error: ViewFailedError) -> str:
+        """The next epoch records that a view has failed; a backfill of it ends.
+
+        Args:
+            error: names the view, or its backfill.
+
+        Returns:
+            The name of the view, which is maintained no longer.
+        """
+        name = base_name(error.view)
+        self._backfills.drop(name)
+        self._full.drop(name)
+        self._failures[name] = _Failure(self._planned[name], error.reason)
+        self._dropped.add(next_name(name))
+        return name
 
     @property
     def has_news(self) -> bool:
-        """Whether the next epoch creates, shows, replaces or ends a view, even without rows."""
-        return bool(self._new or self._dropped) or self._backfills.has_news or self._full.has_news
+        """Whether the next epoch creates, shows, replaces, fails or ends a view, even without rows."""
+        is_changed = bool(self._new or self._dropped or self._failures)
+        return is_changed or self._backfills.has_news or self._full.has_news
 
     def shown(self, num_rows: Mapping[str, int | None]) -> list[ShownView]:
         """Progress of the views that readers see.
@@ -141,6 +190,7 @@ class RecordedViews:
             correct: replaces the rows of corrected files in the views; returns the sources of the files.
         """
         ended = self._end_dropped()
+        before = dict(self.versions)
         created = apply()
         corrected = correct()
         restarted = self._backfills.restart(corrected)
@@ -148,16 +198,18 @@ class RecordedViews:
         self._dropped.update(self._backfills.take_restarted())
         created += self._show_complete(epoch)
         created += self._show_recomputed(epoch)
+        stopped, created = self._stop(epoch, before, created)
         dropped = tuple(sorted({*ended, *self._end_dropped()}))
         self._new.clear()
         changed = corrected.union(sources)
         self.ingested.update(changed)
+        self._epoch = epoch
         if changed or not self._rows_epoch:
             self._rows_epoch = epoch
         self._full.on_rows(changed)
         self._begin_recomputation()
         views = {**self.versions, **self._backfills.recorded(), **self._full.recorded(epoch)}
-        return EpochViews(views, tuple(created), dropped, ())
+        return EpochViews(views, tuple(created), dropped, (), stopped)
 
     def write(
         self,
@@ -174,7 +226,7 @@ class RecordedViews:
             rows: its new rows.
             blocks: source → the blocks of these rows.
             work: the work on the views that readers see, and on the stored rows.
-            run: does all of the work, in any order.
+            run: does all of the work, in any order; a view that fails has no version.
 
         Returns:
             The views that the epoch creates.
@@ -185,8 +237,8 @@ class RecordedViews:
         new += [name for name in self._backfills.not_created if name in backfill_work]
         new += full_work
         versions = run({**work, **full_work, **backfill_work})
-        self.versions.update({name: versions[name] for name in work})
-        return [self._planned[base_name(name)].catalog_view(name, epoch) for name in new]
+        self.versions.update({name: versions[name] for name in work if name in versions})
+        return [self._planned[base_name(name)].catalog_view(name, epoch) for name in new if name in versions]
 
     def next_due(self) -> Backfill | None:
         """Begins a recomputation that is due.  Returns a backfill that can take a piece of history."""
@@ -206,7 +258,11 @@ class RecordedViews:
 
     def _show_recomputed(self, epoch: int) -> list[CatalogView]:
         """Shows a recomputation that is over, from this epoch on."""
-        finished = self._full.take_finished()
+        try:
+            finished = self._full.take_finished()
+        except ViewFailedError as error:
+            self.fail(error)
+            return []
         if finished is None:
             return []
         name = finished.version.name
@@ -215,6 +271,37 @@ class RecordedViews:
             return []
         self._dropped.add(next_name(name))
         return [self._planned[name].catalog_view(name, epoch)]
+
+    def _stop(
+        self, epoch: int, before: Mapping[str, ViewVersion], created: Sequence[CatalogView]
+    ) -> tuple[dict[str, Stopped], list[CatalogView]]:
+        """Ends the maintenance of the failed views, and of those that a backfill replaces.
+
+        Args:
+            epoch: the epoch.
+            before: the versions before it.
+            created: the views that it creates.
+
+        Returns:
+            The views that stand from now on, and those that the epoch creates.
+        """
+        failed, self._failures = self._failures, {}
+        kept = [each for each in created if base_name(each.name) not in failed]
+        rebuilt = (self._rebuilt & before.keys()).difference(each.name for each in kept)
+        self._rebuilt = set()
+        stopped = {name: Stopped(self._stands_at(before[name])) for name in rebuilt}
+        for name, failure in failed.items():
+            version = before.get(name)
+            stopped[name] = Stopped(0 if version is None else self._stands_at(version), failure.error)
+            if version is None:
+                version = self._create_empty(failure.view.plan, epoch)
+                kept.append(failure.view.catalog_view(name, epoch))
+            self.versions[name] = version
+        return stopped, kept
+
+    def _stands_at(self, version: ViewVersion) -> int:
+        """The last epoch whose rows a version from before this epoch has."""
+        return self._epoch if version.reflects_epoch is None else version.reflects_epoch
 
     def _end_dropped(self) -> set[str]:
         """Ends the views that were dropped so far; one of their names that the epoch creates is another view."""
@@ -225,3 +312,7 @@ class RecordedViews:
 
     def _begin_recomputation(self) -> None:
         self._full.begin_due(self._clock.monotonic(), self._rows_epoch, stored_versions(self.versions))
+
+
+def _is_same(failed: PlannedView, planned: PlannedView | None) -> bool:
+    return planned is not None and planned.plan.identity == failed.plan.identity

@@ -114,6 +114,7 @@ def put_view(delta: DeltaBuilder, view: CatalogView) -> None:
         view_key=list(view.key),
         created_epoch=view.created_epoch,
         frozen_epoch=view.frozen_epoch,
+        error=view.error,
         missing=list(view.missing),
         visible=[{"source": source, "columns": list(columns)} for source, columns in view.visible.items()],
     )
@@ -142,6 +143,7 @@ def _view(row: Mapping[str, Any]) -> CatalogView:
         key=tuple(row["view_key"]),
         created_epoch=row["created_epoch"],
         frozen_epoch=row["frozen_epoch"],
+        error=row["error"],
         missing=tuple(row["missing"]),
         visible={each["source"]: tuple(each["columns"]) for each in row["visible"]},
     )

@@ -188,7 +188,9 @@ class CatalogView:
         sources: the names of its sources.
         key: the columns of the result that identify a group.
         created_epoch: the epoch of its first version.
-        frozen_epoch: the epoch since which it is not declared; None while it is.
+        frozen_epoch: the last epoch whose rows it has, if it is maintained no longer, since it is not declared, has
+            failed, or is built anew; 0 if it failed in its first epoch.  None while it is maintained.
+        error: why it has failed; None for a view that has not.
         visible: source → the columns that the source had when the view was created; it sees no later ones.
         missing: URLs of files that were ingested before the view was declared and could not be read again.
     """
@@ -201,5 +203,6 @@ class CatalogView:
     key: tuple[str, ...]
     created_epoch: int
     frozen_epoch: int | None = None
+    error: str | None = None
     visible: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     missing: tuple[str, ...] = ()

@@ -116,6 +116,7 @@ TABLES: dict[str, pa.Schema] = {
         missing=pa.list_(pa.string()),
         created_epoch=pa.int64(),
         frozen_epoch=pa.int64(),
+        error=pa.string(),
         declared_at=_TIME,
         not_before=_TIME,
     ),

@@ -567,7 +567,13 @@ MUTANTS = (
     Mutant(
         "a view that an epoch created is new in the next declaration",
         "slackwater/running/materializer_loop.py",
-        (("        self._known |= {view.name: view for view in done.created}\n", ""),),
+        (
+            ("known, self._known = self._known, done.catalog(self._known)", "known = self._known"),
+            (
+                "for name, view in self._known.items() if view != known.get(name)",
+                "for name, view in done.catalog(known).items() if view != known.get(name)",
+            ),
+        ),
         start=67,
     ),
     Mutant(

@@ -11,6 +11,7 @@ _REREADS = "'ASK(ReingestCommand' in repr(scenario)"
 _PAUSES = "'ASK(Pause' in repr(scenario)"
 _STOPS = "'ASK(StopCommand' in repr(scenario)"
 _TAGS = "'TAG(' in repr(scenario)"
+_FAILS = "', fails=' in repr(scenario)"
 _VIEWS = "'_VIEW(' in repr(scenario)"
 _PINS = "'PIN(' in repr(scenario)"
 _FAILS = "scenario.on_change == 'fail'"
@@ -391,5 +392,61 @@ OUTER_MUTANTS = (
         (("status=status, renewal=number)", "status=status)"),),
         among=_CONTENDED,
         start=724,
+    ),
+    Mutant(
+        "a view that fails stands at the epoch of the failure",
+        "spark_bridge/views/recorded_views.py",
+        (
+            (
+                "Stopped(0 if version is None else self._stands_at(version), failure.error)",
+                "Stopped(0 if version is None else epoch, failure.error)",
+            ),
+        ),
+        among=_FAILS,
+        start=600,
+    ),
+    Mutant(
+        "a view that fails keeps what the epoch has written",
+        "spark_bridge/views/recorded_views.py",
+        (("            version = before.get(name)\n", "            version = self.versions.get(name)\n"),),
+        shown_by="tests/spark_bridge/views/test_recorded_views.py",
+    ),
+    Mutant(
+        "a backfill that fails goes on",
+        "spark_bridge/views/recorded_views.py",
+        (
+            (
+                "        self._backfills.drop(name)\n        self._full.drop(name)\n        self._failures[name]",
+                "        self._full.drop(name)\n        self._failures[name]",
+            ),
+        ),
+        among=_FAILS,
+        start=3860,
+    ),
+    Mutant(
+        "a backfill that fails stands at its own epoch",
+        "spark_bridge/hand_over/epoch_rows.py",
+        (("frozen_epoch = stopped.at if before is None else before", "frozen_epoch = stopped.at"),),
+        among=_FAILS,
+        start=830,
+    ),
+    Mutant(
+        "a full view that failed is recomputed",
+        "spark_bridge/views/recorded_views.py",
+        (("        stand = self._failures.keys() | declaration.failed\n", "        stand = self._failures.keys()\n"),),
+        among=_FAILS,
+        start=1940,
+    ),
+    Mutant(
+        "a view that another one replaces comes back without the rows since then",
+        "spark_bridge/views/recorded_views.py",
+        (("if name in plans and name in self.versions}", "if name not in declaration.backfills}"),),
+        shown_by="tests/spark_bridge/views/test_recorded_views.py",
+    ),
+    Mutant(
+        "a backfill goes on with the rows of another query",
+        "spark_bridge/views/backfills.py",
+        (("begun.version is not None and begun.plan.identity == plan.identity", "begun.version is not None"),),
+        shown_by="tests/spark_bridge/views/test_recorded_views.py",
     ),
 )

@@ -7,7 +7,14 @@ from typing import Any, Protocol
 
 import pytest
 
-from slackwater.commands.operations import ForgetCommand, ReingestCommand, RetryCommand, StopCommand, VacuumCommand
+from slackwater.commands.operations import (
+    ForgetCommand,
+    ReingestCommand,
+    RetryCommand,
+    RetryViewCommand,
+    StopCommand,
+    VacuumCommand,
+)
 from slackwater.testing.simulation.simulation import Outcome, simulate
 from slackwater.testing.simulation.stories.scenario import Scenario
 from slackwater.testing.simulation.stories.steps import (
@@ -459,6 +466,29 @@ def test_a_view_that_is_dropped_is_gone_although_an_actor_dies(told: Told) -> No
 
 def test_a_view_that_is_dropped_and_added_again_has_all_rows(told: Told) -> None:
     told(START, file("a"), CAUGHT_UP, DROP_VIEW("groups"), EVENTS(3), ADD_VIEW("groups"), file("b"))
+
+
+@pytest.mark.parametrize("view", ["rows", "groups", "late", "full"])
+def test_a_view_that_fails_over_a_row_stands_however_the_run_dies(told: Told, view: str) -> None:
+    for who in ("materializer", "coordinator"):
+        story = [START, file("a"), CAUGHT_UP, file("b", fails=view, kill_row=1), SECONDS(2), CRASH(who), file("c")]
+        # The second process declares a late view, too.
+        for outcome in told(*story, KILL, START, backfill=True, full_view=True, materialize=True):
+            assert outcome.failed_views == {view}
+            assert outcome.statuses == {f"s/{name}": ("done",) for name in "abc"}, "no file is blamed"
+
+
+@pytest.mark.parametrize("view", ["rows", "groups", "full"])
+def test_a_failed_view_is_whole_when_it_is_retried_without_the_row(told: Told, view: str) -> None:
+    retry = ASK(RetryViewCommand(view=view))
+    story = [START, file("a"), CAUGHT_UP, file("b", fails=view), CAUGHT_UP, retry, SECONDS(10)]
+    settings = {"full_view": True, "materialize": True}
+    for outcome in told(*story, seeds=10, **settings):
+        assert outcome.failed_views == {view}, "the row is there still"
+    cure = [ASK(ForgetCommand(file="b")), SECONDS(10), file("c"), retry]
+    for outcome in told(*story, *cure, SECONDS(10), **settings):
+        assert not outcome.failed_views
+    told(*story, *cure, EVENTS(5), CRASH("coordinator"), file("d"), **settings)
 
 
 def test_a_view_that_is_added_before_a_death_is_created(told: Told) -> None:

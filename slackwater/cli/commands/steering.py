@@ -18,6 +18,7 @@ from slackwater.commands.operations import (
     ReingestCommand,
     RescaleCommand,
     RetryCommand,
+    RetryViewCommand,
     StopCommand,
 )
 from slackwater.terminal.edge import reports_errors
@@ -118,18 +119,26 @@ def retry(
         str | None,
         typer.Option("--file", metavar="GLOB", help="only these files: a whole URL or path, or a glob below a source"),
     ] = None,
+    view: Annotated[
+        str | None, typer.Option("--view", metavar="NAME", help="build this failed view anew, instead of files")
+    ] = None,
     timeout: Timeout = 60,
     option: StorageOptions = None,
     json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Read quarantined files again.  Each continues at the row where reading failed.
+    """Read quarantined files again, or build a failed view anew.
 
-    Single bad records (see `quarantine`) are not retried: the views hold the rows around them.  Export the records,
-    correct them, and upload them as a new file.  If you correct a file in place and its source has
-    on_change="append", all of the file is read again: remove the rows that were read.
+    A file continues at the row where reading failed.  Single bad records (see `quarantine`) are not retried: the views
+    hold the rows around them.  Export the records, correct them, and upload them as a new file.  If you correct a file
+    in place and its source has on_change="append", all of the file is read again: remove the rows that were read.
+
+    A view is built from all rows of its sources: first remove what it failed over, for example with `forget`.
     """
-    ask_owner(root, option, RetryCommand(source=source, file=file), timeout, json)
+    if view is not None and (source is not None or file is not None):
+        raise UsageError("--view names a view, --source and --file name files: give one or the other")
+    command = RetryCommand(source=source, file=file) if view is None else RetryViewCommand(view=view)
+    ask_owner(root, option, command, timeout, json)
 
 
 @steering.command()

@@ -19,8 +19,8 @@ _INTERVAL_S = 10.0
 class RunLog:
     """Logs changes of the status.  A context manager: its end logs the last changes.
 
-    A new phase or message is logged at once; the counts of a source and the progress of a backfill at most every ten
-    seconds.
+    A new phase, a new message and a failed view are logged at once; the counts of a source and the progress of a
+    backfill at most every ten seconds.
 
     Args:
         clock: paces the lines.
@@ -63,6 +63,17 @@ class RunLog:
             progress = (round(backfill.fraction, 2), len(backfill.missing))
             if self._is_news(("view", name), progress, at_most_every_s):
                 log.info("backfill", view=name, fraction=progress[0], missing=progress[1])
+        for name, view in status.views.items():
+            if self._is_news(("failure", name), view.error, 0.0) and view.error is not None:
+                step = f"correct it or its files, and build it anew: slackwater retry ROOT --view {name}"
+                # Text: an epoch does not fit the numbers of every reader of JSON.
+                log.warning(
+                    "a view has failed",
+                    view=name,
+                    stands_at=str(view.stands_at or "none"),
+                    error=view.error,
+                    next_step=step,
+                )
 
     def _is_news(self, subject: Hashable, value: object, at_most_every_s: float) -> bool:
         now_s = self._clock.monotonic()

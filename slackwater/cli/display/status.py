@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from rich.text import Text
+
+from slackwater.cli.display.view_block import utc
 from slackwater.status.text import counted
 from slackwater.terminal.output import Output
 from state.clock import SystemClock
 from state.epoch import epoch_time
+from state.visible import visible
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -20,7 +24,7 @@ if TYPE_CHECKING:
 _STATUSES = ("waiting", "reading", "done", "quarantined", "vanished")
 _UNFINISHED = ("waiting", "reading")
 _SHOWN_QUARANTINED = 10
-_VIEW_COLUMNS = ("name", "class", "rows", "version", "path")
+_VIEW_COLUMNS = ("name", "class", "state", "rows", "version", "path")
 
 
 def print_status(store: Store, output: Output) -> None:
@@ -38,7 +42,9 @@ def print_status(store: Store, output: Output) -> None:
     paused = {row["name"]: row["paused_removals"] for row in declared if row["paused_removals"]}
     queues = [_queue(row) for row in declared if row["queue"] is not None]
     left_out = [{"source": row["name"], **column} for row in declared for column in row["left_out"]]
-    views, backfills = store.views().to_pylist(), store.backfills().to_pylist()
+    backfills = store.backfills().to_pylist()
+    late = {row["name"] for row in backfills}
+    views = [{**row, "state": _view_state(row, late)} for row in store.views().to_pylist()]
     quarantined = store.files(status="quarantined").select(["source", "path", "status", "error"]).to_pylist()
     bad_records = [found for source in sources if (found := _bad_records(source, files, store)) is not None]
     if output.json:
@@ -78,6 +84,9 @@ def print_status(store: Store, output: Output) -> None:
             f"`slackwater allow-removals ROOT --source {name}`"
         )
     output.rows(views, _VIEW_COLUMNS, title="views: any Lance reader opens a path at its tag `committed`")
+    for view in views:
+        if view["error"] is not None:
+            _print_failure(view["name"], view["reflects_epoch"], view["error"], output)
     if backfills:
         output.rows(backfills, ("name", "class", "fraction"), title="backfills: views that are shown when complete")
     if left_out:
@@ -89,6 +98,27 @@ def print_status(store: Store, output: Output) -> None:
     if bad_records:
         output.rows(bad_records, list(bad_records[0]), title="bad records")
         output.text("`slackwater quarantine ROOT` shows all of them")
+
+
+def _view_state(view: Mapping[str, Any], late: Container[str]) -> str:
+    """`maintained`; `failed`; `built anew` beside the shown rows; or `frozen`: it is not declared any more."""
+    if view["error"] is not None:
+        return "failed"
+    if not view["frozen"]:
+        return "maintained"
+    return "built anew" if view["name"] in late else "frozen"
+
+
+def _print_failure(view: str, stands_at: int | None, error: str, output: Output) -> None:
+    """Prints where a failed view stands with the next step, and its error as a line of its own."""
+    rows = "it has no rows" if stands_at is None else f"it stands at epoch {stands_at} ({utc(epoch_time(stands_at))})"
+    step = f"correct it or its files, and build it anew with `slackwater retry ROOT --view {view}`"
+    output.text(f"view {view} has failed: {rows}; {step}")
+    line = f"view {view}: {' '.join(error.split())}"
+    if output.console.is_terminal:
+        output.console.print(Text(visible(line)), no_wrap=True, overflow="ellipsis")
+    else:
+        output.text(line)
 
 
 def _source(

@@ -103,17 +103,22 @@ class _Documents:
 
 
 class _Lines:
-    """A line for each source with a change in itself or in its run; warnings on stderr."""
+    """A line for each source with a change in itself or in its run; warnings, also on failed views, on stderr."""
 
     def __init__(self, output: Output, clock: Clock) -> None:
         self._output, self._clock = output, clock
         self._last: dict[str, object] = {}
+        self._failed: Mapping[str, str] = {}
         self._is_warned = False
 
     def show(self, look: RootLook) -> None:
         if look.warning and not self._is_warned:
             print_note(f"warning: {look.warning}")
         self._is_warned = bool(look.warning)
+        failed = {name: view.error for name, view in look.status.views.items() if view.error is not None}
+        for name in (each for each in failed if each not in self._failed):
+            print_note(f"warning: view {name} has failed: {failed[name]}; `slackwater status ROOT` has the next step")
+        self._failed = failed
         if not self._last:
             self._output.lines([_HEAD])
         status, at = look.status, self._clock.now()

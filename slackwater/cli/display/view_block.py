@@ -1,9 +1,10 @@
-"""The block of the views on the display of a run: one line for each."""
+"""The block of the views on the display of a run, one line for each, and the notes on failed views."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from rich.table import Table
@@ -12,9 +13,11 @@ from rich.text import Text
 from slackwater.status.text import counted
 from slackwater.terminal.fixed_table import Column, fixed_table
 from slackwater.terminal.quantities import human_count, human_seconds
+from state.epoch import epoch_time
+from state.visible import visible
 
 if TYPE_CHECKING:
-    from slackwater.status.run_status import RunStatus
+    from slackwater.status.run_status import RunStatus, ViewStatus
 
 
 @dataclass(frozen=True)
@@ -30,19 +33,52 @@ def view_block(status: RunStatus, lines: int, *, names: int, width: int) -> Tabl
     if len(rows) > lines:
         others = [view for _, view in rows[lines - 1 :]]
         known = [view.rows for view in others if view.rows is not None]
+        failed = sum(view.lag.plain == _FAILED for view in others)
         behind = sum(bool(view.lag.plain) and view.lag.plain != _CURRENT for view in others)
         lag = Text(f"{behind} of them are behind" if behind else _CURRENT)
+        if failed:
+            lag = Text(f"{failed} of them failed", style=_BAD)
         summed = _View("", sum(known) if known else None, lag)
         rows = [*rows[: lines - 1], (Text(f"{len(others)} others", style="italic"), summed)]
     return fixed_table("view", rows, _COLUMNS, names=names, width=width)
+
+
+def view_notes(views: Mapping[str, ViewStatus], most: int) -> list[Text]:
+    """Notes on failed views, two lines for each: where it stands with the next step, and the error.
+
+    Args:
+        views: the views by name.
+        most: the largest number of lines.
+    """
+    failed = {name: view for name, view in views.items() if view.error is not None}
+    shown = [*failed] if 2 * len(failed) <= most else [*failed][: (most - 1) // 2]
+    notes = [line for name in shown for line in _failure(visible(name), failed[name])]
+    if others := len(failed) - len(shown):
+        notes.append(Text(f"{counted(others, 'other view')} failed; see `slackwater status`", style=_BAD))
+    return notes
+
+
+def utc(at: datetime) -> str:
+    """A time in UTC, to the second."""
+    return f"{at:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _failure(name: str, view: ViewStatus) -> tuple[Text, Text]:
+    # 0: it failed in the first epoch of all.
+    rows = f"stands at {utc(epoch_time(view.stands_at))}" if view.stands_at else "has no rows"
+    step = f"{name} {rows}; `slackwater retry ROOT --view {name}`"
+    error = f"{name}: {visible(' '.join((view.error or '').split()))}"
+    return Text(step, style=_BAD, no_wrap=True, overflow="ellipsis"), Text(error, no_wrap=True, overflow="ellipsis")
 
 
 def _views(status: RunStatus) -> dict[str, _View]:
     views = {}
     for name in {**status.views, **status.backfills}:
         view, backfill = status.views.get(name), status.backfills.get(name)
-        if backfill is not None and backfill.missing:
-            lag = Text(f"misses {counted(len(backfill.missing), 'file')}", style="bold red")
+        if view is not None and view.error is not None:
+            lag = Text(_FAILED, style=_BAD)
+        elif backfill is not None and backfill.missing:
+            lag = Text(f"misses {counted(len(backfill.missing), 'file')}", style=_BAD)
         elif backfill is not None:
             lag = Text(f"backfill: {backfill.fraction:.0%}", style="cyan")
         elif view is None or view.rows is None:
@@ -53,7 +89,7 @@ def _views(status: RunStatus) -> dict[str, _View]:
     return views
 
 
-_CURRENT = "current"
+_CURRENT, _FAILED, _BAD = "current", "failed", "bold red"
 _COLUMNS: Sequence[Column[_View]] = (
     Column("class", 9, 2, lambda view: view.view_class, justify="left"),
     Column("rows", 11, 0, lambda view: "" if view.rows is None else human_count(view.rows, 11)),

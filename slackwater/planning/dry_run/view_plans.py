@@ -29,7 +29,7 @@ class PlannedView:
         name: the name of the view.
         view_class: `append`, `aggregate`, `full`, `refused`, or `unknown` while a source has neither schema nor file.
         beginning: `begins` without rows, `continues`, `catches up` with the rows that were read without it, `is
-            refused`, `waits` for the schema of a source, or `stays` frozen, since it is not declared.
+            refused`, `waits` for the schema of a source, or `stays`, since it is not declared or has failed.
         text: the reason of the class, the storage, and the cost of an epoch; for a refused view the reason.
     """
 
@@ -107,6 +107,9 @@ def _planned(
     text = plan.explain().partition("\n")[2]
     if name in declaration.backfills:
         return PlannedView(name, plan.view_class, "catches up", f"{_catching_up(plan, materialized, known)}\n{text}")
+    if name in declaration.failed:
+        failed = f"  failed over its rows: {known.views[name].error}; `slackwater retry --view {name}` builds it anew"
+        return PlannedView(name, plan.view_class, "stays", f"{failed}\n{text}")
     return PlannedView(name, plan.view_class, "begins" if name in declaration.new else "continues", text)
 
 

@@ -27,6 +27,7 @@ _VIEWS = pa.schema(
         ("version", pa.int64()),
         ("reflects_epoch", pa.int64()),
         ("frozen", pa.bool_()),
+        ("error", pa.string()),
         ("missing", pa.list_(pa.string())),
     ]
 )
@@ -37,6 +38,21 @@ def view_table(state: LanceStateStore, catalog: Catalog, root: Location) -> pa.T
     """See `Store.views`."""
     views = [view for view in catalog.views.values() if is_view(view.name)]
     return pa.Table.from_pylist([_row(view, state, root) for view in views], _VIEWS)
+
+
+def reflected_epoch(view: CatalogView, version: ViewVersion, epoch: int) -> int | None:
+    """The epoch whose rows a view shows; None for a view that failed in its first epoch, and has no rows.
+
+    Args:
+        view: the view, as the catalog of an epoch has it.
+        version: its version in the record of that epoch.
+        epoch: the epoch.
+    """
+    if version.reflects_epoch is not None:
+        return version.reflects_epoch
+    if view.frozen_epoch is None:
+        return epoch
+    return view.frozen_epoch or None
 
 
 def backfill_table(state: LanceStateStore, catalog: Catalog) -> pa.Table:
@@ -61,6 +77,7 @@ def _row(view: CatalogView, state: LanceStateStore, root: Location) -> Mapping[s
         "sources": list(view.sources),
         "key": list(view.key),
         "frozen": view.frozen_epoch is not None,
+        "error": view.error,
         "missing": list(view.missing),
     }
     version = state.head.views.get(view.name)
@@ -71,11 +88,5 @@ def _row(view: CatalogView, state: LanceStateStore, root: Location) -> Mapping[s
         "rows": View(root, version, view.key, state.head.epoch).count_rows(),
         "path": str(root.child(version.path)),
         "version": version.version,
-        "reflects_epoch": _reflected(view, version, state.head.epoch),
+        "reflects_epoch": reflected_epoch(view, version, state.head.epoch),
     }
-
-
-def _reflected(view: CatalogView, version: ViewVersion, epoch: int) -> int:
-    if view.frozen_epoch is not None:
-        return view.frozen_epoch
-    return epoch if version.reflects_epoch is None else version.reflects_epoch

@@ -38,12 +38,14 @@ class Outcome:
         epochs: number of committed epochs.
         seconds: simulated time.
         statuses: path -> the statuses of its versions in the ledger, in the order of their epochs.
+        failed_views: the names of the views that have failed.
     """
 
     events: int
     epochs: int
     seconds: float
     statuses: dict[str, tuple[str, ...]]
+    failed_views: frozenset[str]
 
 
 class Simulation:
@@ -106,9 +108,10 @@ class Simulation:
             self._world.ownerships.threads.end()
             self._world.close()
         world = self._world
-        statuses = FileTables.latest(world.disk).statuses()
+        tables = FileTables.latest(world.disk)
+        failed = frozenset(name for name, row in tables.frozen_views().items() if row["error"] is not None)
         events = world.schedule.events + world.ownerships.background.events
-        return Outcome(events, world.promises.epochs, world.clock.monotonic(), statuses)
+        return Outcome(events, world.promises.epochs, world.clock.monotonic(), tables.statuses(), failed)
 
     def _turn(self, *, nested: bool = True) -> bool:
         """One event, or one step of the story.  Returns False at the end, or if an outer turn must continue first.

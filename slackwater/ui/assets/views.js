@@ -1,10 +1,18 @@
-// Views: class, lag, rows, and on demand a sample.
+// Views: class, lag, rows, the error of a failed one, and on demand a sample.
 
 import { ask } from "./api.js";
 import { badge, byId, el, table } from "./dom.js";
-import { count, plural, seconds } from "./format.js";
+import { count, epochTime, plural, seconds, time } from "./format.js";
 
 const SAMPLE = 20;
+
+/** Where a view stands that gets no more rows. */
+function stands(view) {
+  const epoch = view.reflects_epoch;
+  return epoch === null ? "it has no rows" : `it stands at ${time(epochTime(epoch))}, epoch ${epoch}`;
+}
+
+const capital = (text) => text[0].toUpperCase() + text.slice(1);
 
 export class Views {
   constructor() {
@@ -21,11 +29,17 @@ export class Views {
     const lags = JSON.stringify(told.views.map((view) => this.behind(view)));
     if (key + lags === this.drawn) return;
     this.drawn = key + lags;
-    const cards = told.views.map((view) => this.card(view, told.epoch));
+    const rebuilt = new Set(told.backfills.map((view) => view.name));
+    const cards = told.views.map((view) => this.card(view, told.epoch, rebuilt.has(view.name)));
+    const warnings = told.views.filter((view) => view.error !== null).map((view) =>
+      el("p", { class: "bad", "data-failed": view.name }, `${view.name} failed: ${view.error}. ${capital(stands(view))}. Correct it or its files, and build it anew with `,
+        el("code", {}, `slackwater retry ROOT --view ${view.name}`)));
+    const shown = new Set(told.views.map((view) => view.name));
     const late = told.backfills.map((view) =>
-      el("li", {}, el("strong", {}, view.name), ` (${view.class ?? "?"}) catches up; it is readable after that`, view.fraction === null ? "" : `: ${Math.floor(view.fraction * 100)} %`));
+      el("li", {}, el("strong", {}, view.name), ` (${view.class ?? "?"}) ${shown.has(view.name) ? "is built anew beside the rows that it shows" : "catches up; it is readable after that"}`, view.fraction === null ? "" : `: ${Math.floor(view.fraction * 100)} %`));
     const focused = document.activeElement?.closest?.("#view-list [data-view]")?.dataset.view;
     byId("view-list").replaceChildren(
+      ...warnings,
       ...(cards.length ? cards : [el("p", { class: "hint" }, "No view has been declared yet.")]),
       late.length ? el("ul", {}, late) : "");
     if (focused !== undefined) cards.find((card) => card.dataset.view === focused)?.querySelector("summary").focus();
@@ -35,13 +49,19 @@ export class Views {
     return Object.hasOwn(this.live, view.name) ? this.live[view.name].behind_s : view.behind_s;
   }
 
-  card(view, epoch) {
-    const place = el("div", {}, el("p", { class: "hint" }, "Reading…"));
+  lag(view, isRebuilt) {
+    if (view.error !== null) return stands(view);
+    if (view.frozen) return isRebuilt ? `built anew; until then ${stands(view)}` : "frozen: no longer declared";
     const behind = this.behind(view);
-    const lag = view.frozen ? "frozen: no longer declared" : behind === null ? "not committed yet" : behind > 0 ? `${seconds(behind)} behind` : "up to date";
+    return behind === null ? "not committed yet" : behind > 0 ? `${seconds(behind)} behind` : "up to date";
+  }
+
+  card(view, epoch, isRebuilt) {
+    const place = el("div", {}, el("p", { class: "hint" }, "Reading…"));
+    const lag = this.lag(view, isRebuilt);
     const facts = [["class", badge(view.class)], ["rows", count(view.rows)], ["lag", lag], ["sources", view.sources.join(", ") || "–"], ["key", view.key.join(", ") || "none"], ["version", count(view.version)]];
     const details = el("details", { class: "panel view", "data-view": view.name, open: this.open.has(view.name) },
-      el("summary", {}, el("strong", {}, view.name), badge(view.class), el("span", { class: "hint" }, `${plural(view.rows ?? 0, "row")}, ${lag}`)),
+      el("summary", {}, el("strong", {}, view.name), badge(view.class), view.error === null ? "" : badge("failed"), el("span", { class: "hint" }, `${plural(view.rows ?? 0, "row")}, ${lag}`)),
       el("dl", { class: "numbers" }, facts.map(([title, value]) => el("div", {}, el("dt", {}, title), el("dd", {}, value)))),
       el("pre", { tabindex: "0", "aria-label": `Definition of ${view.name}` }, view.definition),
       view.path ? el("p", { class: "small" }, "Any Lance reader opens ", el("code", {}, view.path), " at its tag ", el("code", {}, "committed")) : "",

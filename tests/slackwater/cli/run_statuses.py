@@ -53,6 +53,11 @@ def running(sources: int = 1, views: int = 1, **changes: Any) -> RunStatus:
     return RunStatus(**{**known, **changes})
 
 
+def failed(error: str = "[CAST_INVALID_INPUT] no number", stands_at: int | None = EPOCH) -> ViewStatus:
+    """A view that has failed."""
+    return ViewStatus("append", stands_at=stands_at, error=error)
+
+
 def late(fraction: float, *missing: str) -> dict[str, BackfillStatus]:
     """A view that is not shown yet."""
     return {"late": BackfillStatus(fraction, missing)}

@@ -12,10 +12,10 @@ from state.clock import Clock, SystemClock
 from state.epoch import next_epoch
 from state.lance.lance_root import LanceRoot
 from state.location import Location
-from state.tables.catalog import CatalogPipeline, put_pipeline, put_source
+from state.tables.catalog import CatalogPipeline, put_pipeline, put_source, put_view
 from state.tables.delta import DeltaBuilder
 from state.tables.fingerprint import version_fingerprint
-from state.tables.records import CatalogSource, EpochCounts, EpochSeconds
+from state.tables.records import CatalogSource, CatalogView, EpochCounts, EpochSeconds
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 RAW = "s3://raw"
@@ -55,6 +55,12 @@ class BadFiles:
             delta.delete("queue", each.state_key, each.vnode)
             row = each.ledger_row(ending, done_epoch=9, changed_epoch=changed_epoch)
             delta.put("ledger", each.state_key, each.vnode, **row)
+        self._commit(delta)
+
+    def view(self, view: CatalogView) -> None:
+        """The catalog has a view."""
+        delta = DeltaBuilder()
+        put_view(delta, view)
         self._commit(delta)
 
     def queued(self, *files: FileProgress) -> None:

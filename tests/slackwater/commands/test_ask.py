@@ -28,6 +28,7 @@ from slackwater.commands.operations import (
 from slackwater.running.command_loop import CommandLoop
 from slackwater.running.commanded_run import CommandedRun
 from slackwater.running.corrections import Corrections
+from slackwater.running.declared_views import DeclaredViews
 from slackwater.running.loop_thread import LoopThread
 from slackwater.running.source_objects import SourceObjects
 from slackwater.testing.servers.s3_server import S3Server
@@ -74,7 +75,7 @@ class Served(Requested):
     def running(self) -> Iterator[None]:
         inbox = CommandInbox(self.location, SystemClock())
         corrections = Corrections(self.bad.root, [], self.requests, SourceObjects(self.bad.root.location, []))
-        run = CommandedRun(self.requests, corrections, lambda: self.failure)
+        run = CommandedRun(self.requests, corrections, DeclaredViews([], {}, self.requests), lambda: self.failure)
         thread = LoopThread("commands", CommandLoop(inbox, self.ownership, run).turn, poll_s=0.01)
         try:
             yield

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from actors.fetching.file_progress import Ending
-from slackwater.commands.retry import quarantined_files, requeue
+from slackwater.commands.retry import forgive_view, quarantined_files, requeue
 from state.clock import SystemClock
-from state.errors import CommandRefusedError, NotFoundError
+from state.errors import CommandRefusedError, NotFoundError, ViewNotFoundError
 from state.location import Location
+from state.tables.catalog import Catalog
+from state.tables.records import CatalogView
 from tests.slackwater.commands.bad_files import BAD, DONE, RAW, BadFiles, progress, version
 from tests.slackwater.reading.told_root import QUEUE, poisoned
 
@@ -120,3 +123,19 @@ def test_nothing_to_retry_commits_nothing(bad: BadFiles) -> None:
     store = bad.root.open()
     assert requeue(store, SystemClock()) == 0
     assert bad.root.open().version == store.version
+
+
+def test_a_failed_view_without_a_run_is_built_by_the_next_one(bad: BadFiles) -> None:
+    failed = CatalogView("v", "append", "SELECT", "v", ("s",), (), 3, frozen_epoch=4, error="[DIVIDE_BY_ZERO]")
+    bad.view(failed)
+    bad.view(replace(failed, name="w", error=None))
+    store = bad.root.open()
+    store.take_over("by hand")
+    for name, error, said in (
+        ("w", CommandRefusedError, "view 'w' has not failed"),
+        ("x", ViewNotFoundError, "there is no view 'x' to retry; the views are: v, w"),
+    ):
+        with pytest.raises(error, match=said):
+            forgive_view(store, bad.root.clock, name)
+    forgive_view(store, bad.root.clock, "v")
+    assert Catalog.of(bad.root.open(read_only=True).scan("catalog")).views["v"] == replace(failed, error=None)

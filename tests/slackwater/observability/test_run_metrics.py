@@ -12,7 +12,7 @@ from actors.telemetry.metrics import Metric
 from slackwater.observability.epoch_spans import EpochSpans
 from slackwater.observability.run_metrics import RUN_PHASES, RunMetrics
 from slackwater.observability.run_observer import RunObserver
-from slackwater.status.run_status import RunStatus, SourceStatus
+from slackwater.status.run_status import RunStatus, SourceStatus, ViewStatus
 from state.clock import ManualClock
 from tests.slackwater.observability.exported import Exported
 from tests.slackwater.observability.observed_run import SOURCE, STATUS, TRACE, committed, state
@@ -111,6 +111,14 @@ def test_listings_that_every_attempt_counts_anew_are_added_up() -> None:
 def test_a_backfill_that_is_shown_has_caught_up() -> None:
     values = published(STATUS, replace(STATUS, backfills={})).values
     assert values[Metric.VIEW_CAUGHT_UP] == {("late",): 1.0}
+
+
+def test_a_failed_view_counts_until_it_is_built_anew_or_gone() -> None:
+    wet = ViewStatus("aggregate", stands_at=7, error="too wet")
+    failed = replace(STATUS, views={**STATUS.views, "by_carrier": wet})
+    assert published(failed).values[Metric.VIEW_FAILED] == {("by_carrier",): 1.0, ("top",): 0.0}
+    for later in (STATUS, replace(STATUS, views={"top": STATUS.views["top"]})):
+        assert published(failed, later).values[Metric.VIEW_FAILED] == {("by_carrier",): 0.0, ("top",): 0.0}
 
 
 def test_a_source_without_a_queue_has_no_messages() -> None:

@@ -169,6 +169,7 @@ def test_views_and_sources_are_told_with_their_places(written: WrittenRoot) -> N
         "version": 3,
         "reflects_epoch": written.epochs[-1],
         "frozen": False,
+        "error": None,
         "missing": [],
     }
     assert (views["late"]["class"], views["late"]["rows"], views["late"]["key"]) == ("append", 3, [])

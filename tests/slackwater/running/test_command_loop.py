@@ -14,6 +14,7 @@ from slackwater.commands.operations import StopCommand
 from slackwater.running.command_loop import CommandLoop
 from slackwater.running.commanded_run import CommandedRun
 from slackwater.running.corrections import Corrections
+from slackwater.running.declared_views import DeclaredViews
 from slackwater.running.loop_thread import Turn
 from slackwater.running.source_objects import SourceObjects
 from state.clock import SystemClock
@@ -38,6 +39,7 @@ class Commanded(Requested):
         run = CommandedRun(
             self.requests,
             Corrections(self.bad.root, [], self.requests, SourceObjects(self.bad.root.location, [])),
+            DeclaredViews([], {}, self.requests),
             lambda: None,
         )
         self.loop = CommandLoop(self.inbox, self.ownership, run)

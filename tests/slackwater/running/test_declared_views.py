@@ -39,6 +39,9 @@ class ChangedAttempt:
     def drop_view(self, name: str) -> Future[None]:
         return self._change(f"drop {name}")
 
+    def retry_view(self, name: str) -> Future[None]:
+        return self._change(f"retry {name}")
+
     def _change(self, text: str) -> Future[None]:
         self.asked.append(text)
         self.changes.append(Future())
@@ -108,6 +111,26 @@ def test_a_change_that_an_attempt_did_not_carry_out_is_that_of_the_next(run: Dec
     eventually(lambda: second.asked == ["drop v"])
     second.changes[0].set_result(None)
     eventually(lambda: run.views.dropped == {"v": 7})
+
+
+def test_a_retry_that_an_attempt_did_not_carry_out_is_that_of_the_next(run: Declaring) -> None:
+    first = run.begin()
+    run.beside(lambda: run.views.retry("v"))
+    eventually(lambda: first.asked == ["retry v"])
+    first.changes[0].set_exception(RunFailedError("the attempt ended before the views could change"))
+    run.requests.end()
+    second = run.begin()
+    eventually(lambda: second.asked == ["retry v"])
+    second.changes[0].set_result(None)
+
+
+def test_a_view_that_is_dropped_is_retried_no_more(run: Declaring) -> None:
+    attempt = run.begin()
+    run.views.retried.add("v")
+    run.beside(lambda: run.views.drop("v"))
+    eventually(lambda: len(attempt.changes) == 1)
+    attempt.changes[0].set_result(None)
+    eventually(lambda: run.views.retried == set())
 
 
 def test_a_change_that_is_refused_changes_nothing(run: Declaring) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence, Set
 from concurrent.futures import Future
 from dataclasses import replace
-from types import MappingProxyType
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -20,7 +20,7 @@ from slackwater.running.materializer_loop import MaterializerLoop
 from slackwater.status.run_status import BackfillStatus, ViewStatus
 from spark_bridge.analysis.declaration import Declaration
 from spark_bridge.analysis.view_definition import ViewDefinition
-from spark_bridge.hand_over.epoch_rows import EpochViews
+from spark_bridge.hand_over.epoch_rows import EpochViews, Stopped
 from spark_bridge.views.view import ShownView
 from state.clock import ManualClock
 from state.epoch import EpochPair
@@ -47,6 +47,8 @@ class ScriptedMaterializer:
         self.blocked: dict[str, tuple[str, ...]] = {}
         self.known: Mapping[str, CatalogView] = {}
         self.error: ViewError | None = None
+        self.stopped: dict[str, Stopped] = {}
+        self.created: tuple[CatalogView, ...] = (CREATED,)
 
     def open(self, views: Mapping[str, ViewVersion], epoch: int, ingested: Set[str]) -> None:
         self.calls.append("open")
@@ -61,7 +63,8 @@ class ScriptedMaterializer:
             raise self.error
         self.known = known
         self.calls.append(f"declare {' '.join(each.name for each in definitions)}".rstrip())
-        return Declaration({}, (), (), (), (), ())
+        plans: Any = {each.name: SimpleNamespace(view_class="append") for each in definitions}
+        return Declaration(plans, (), (), (), (), (), ())
 
     def drop(self, name: str) -> None:
         self.calls.append(f"drop {name}")
@@ -71,7 +74,7 @@ class ScriptedMaterializer:
     ) -> EpochViews:
         self.calls.append(f"views of {epoch}")
         self._clock.advance(0.5)
-        return EpochViews({"v": ViewVersion("v", "v", epoch)}, (CREATED,), (), ())
+        return EpochViews({"v": ViewVersion("v", "v", epoch)}, self.created, (), (), self.stopped)
 
     def backfill(self) -> bool:
         self.pieces -= self.pieces > 0
@@ -85,7 +88,7 @@ class ScriptedMaterializer:
         self.calls.append("close")
 
     def shown(self) -> list[ShownView]:
-        return [ShownView("v", "append", self.rows, 0.0)]
+        return [] if self.stopped else [ShownView("v", "append", self.rows, 0.0)]
 
     def columns(self) -> dict[str, tuple[str, ...]]:
         return {"s": ("x",)}
@@ -101,7 +104,9 @@ class Looped:
         schema: pa.Schema | None = SCHEMA,
         known: tuple[CatalogView, ...] = (),
         dropped: Mapping[str, int] = MappingProxyType({}),
+        retried: frozenset[str] = frozenset(),
     ) -> None:
+        self.retried = {*retried}
         self.clock = ManualClock()
         self.calls: list[str] = []
         self.epochs: list[EpochBlocks] = []
@@ -115,6 +120,7 @@ class Looped:
             client=self,
             definitions=[VIEW],
             dropped=dropped,
+            retried=self.retried,
             recovered=Recovered(1, 1, None, {}, {view.name: view for view in known}, {}, frozenset(), {}),
             schemas=lambda: {"s": self.schema},
             has_files=lambda: self.has_files,
@@ -161,7 +167,7 @@ def test_an_epoch_is_reported_when_its_views_are_written() -> None:
     assert looped.turns() == [Turn.BUSY, Turn.IDLE]
     assert looped.calls == ["open", "declare v", "views of 2", "report of 2", "tidy", "piece"]
     (report,) = looped.reports
-    assert (report.views, report.created, report.work_s) == ({"v": ViewVersion("v", "v", 2)}, (CREATED,), 0.5)
+    assert (report.views, report.changed_views, report.work_s) == ({"v": ViewVersion("v", "v", 2)}, (CREATED,), 0.5)
     assert looped.loop.views == {"v": ViewStatus("append", 7)}
 
 
@@ -184,7 +190,7 @@ def test_the_first_epoch_of_a_known_schema_waits_for_spark_and_shows_the_views()
     looped.spark_is_up = True
     assert looped.loop.turn() is Turn.BUSY
     assert looped.calls == ["report of 2", "open", "declare v", "views of 3", "report of 3", "tidy"]
-    assert looped.reports[-1].created == (CREATED,)
+    assert looped.reports[-1].changed_views == (CREATED,)
 
 
 def test_an_epoch_with_rows_waits_for_spark_and_says_how_long() -> None:
@@ -344,3 +350,61 @@ def test_changes_that_wait_for_spark_end_with_the_attempt() -> None:
     assert not change.done()
     looped.loop.close()
     assert isinstance(change.exception(timeout=0), RunFailedError)
+
+
+FAILED = replace(CREATED, frozen_epoch=2, error="[DIVIDE_BY_ZERO] Division by zero.")
+
+
+def test_a_view_that_fails_is_told_with_its_epoch_and_reason() -> None:
+    looped = Looped(known=(CREATED,))
+    looped.materializer.created = ()
+    looped.epochs = [epoch(3, ROWS)]
+    looped.materializer.stopped = {"v": Stopped(2, FAILED.error)}
+    looped.turns()
+    assert looped.reports[0].changed_views == (FAILED,)
+    assert looped.loop.views == {"v": ViewStatus("append", stands_at=2, error=FAILED.error)}
+    looped.epochs, looped.materializer.stopped = [epoch(4, ROWS)], {}
+    looped.turns()
+    assert looped.reports[1].changed_views == (), "the catalog has it already"
+
+
+def test_a_retried_view_is_declared_without_its_error() -> None:
+    looped = Looped(known=(FAILED,))
+    looped.turns()
+    assert looped.materializer.known["v"].error is not None
+    assert looped.done(looped.loop.retry_view("v")) is None
+    assert looped.materializer.known["v"] == replace(FAILED, error=None)
+    assert looped.retried == {"v"}
+
+    again = Looped(known=(FAILED,), retried=frozenset(looped.retried))
+    again.turns()
+    assert again.materializer.known["v"].error is None, "the attempt before ended before an epoch recorded it"
+    again.epochs = [epoch(4, ROWS)]
+    again.materializer.created, again.materializer.stopped = (), {"v": Stopped(2, "it fails again")}
+    again.turns()
+    assert again.retried == set() and again.reports[0].changed_views == (replace(FAILED, error="it fails again"),)
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "said"),
+    [
+        ("v", (CREATED,), "view 'v' has not failed: `status` shows the views that have"),
+        ("v", (), "view 'v' has not failed"),
+        ("w", (FAILED,), "there is no view 'w' to retry; the views are: v"),
+    ],
+)
+def test_a_view_that_has_not_failed_is_not_retried(name: str, known: tuple[CatalogView, ...], said: str) -> None:
+    looped = Looped(known=known)
+    looped.turns()
+    assert said in str(looped.done(looped.loop.retry_view(name)))
+    assert looped.retried == set()
+
+
+def test_a_retry_that_cannot_be_declared_changes_nothing() -> None:
+    looped = Looped(known=(FAILED,))
+    looped.turns()
+    looped.materializer.error = ViewError("no")
+    assert str(looped.done(looped.loop.retry_view("v"))) == "no"
+    looped.materializer.error = None
+    assert looped.done(looped.loop.add_view(ViewDefinition("w", query="SELECT x FROM s"))) is None
+    assert looped.materializer.known["v"] == FAILED and looped.retried == set()

@@ -17,6 +17,7 @@ from slackwater.running.run_events import (
     RunEvent,
     RunEvents,
     SparkReady,
+    ViewFailed,
     ViewShown,
 )
 from slackwater.status.run_status import EpochStatus, RunReport, RunStatus, ViewStatus
@@ -91,6 +92,15 @@ def test_a_backfill_is_told_after_the_epoch_that_shows_it() -> None:
     assert told[-1] == ViewShown("late", "append")
     dropped = replace(backfilling, backfills={}, views={})
     assert [event.event for event in events(backfilling, dropped, shown)] == ["phase", "epoch"]
+
+
+def test_a_view_that_fails_is_told_once_and_a_backfill_that_fails_is_not_shown() -> None:
+    backfilling = RunStatus(phase="running", epoch=EPOCH, views={"late": ViewStatus("append")}, backfills=late(0.9))
+    failed = replace(backfilling, backfills={}, views={"late": ViewStatus("append", stands_at=EPOCH, error="too wet")})
+    told = events(backfilling, failed, failed)
+    assert told[1:] == [ViewFailed("late", EPOCH, "too wet")]
+    again = replace(failed, views={"late": ViewStatus("append", stands_at=EPOCH, error="too dry")})
+    assert [event.event for event in events(failed, again)] == ["phase", "view_failed", "view_failed"]
 
 
 def test_an_event_is_a_line_of_json_with_epochs_as_text(capsys: pytest.CaptureFixture[str]) -> None:

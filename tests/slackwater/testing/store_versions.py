@@ -29,9 +29,9 @@ def breaks(promise: str, why: str) -> Iterator[None]:
         yield
 
 
-def put(bucket: Bucket, path: str, rows: int = 3, bad_records: Iterable[int] = ()) -> FileVersion:
-    """Puts an object into a bucket."""
-    bucket.put(SOURCE, path, Content(rows, bad_records=frozenset(bad_records)), _AT)
+def put(bucket: Bucket, path: str, rows: int = 3, bad_records: Iterable[int] = (), *, fails: str = "") -> FileVersion:
+    """Puts an object into a bucket; a view `fails` over its first row."""
+    bucket.put(SOURCE, path, Content(rows, bad_records=frozenset(bad_records), fails=fails), _AT)
     return bucket.present()[SOURCE, path].file
 
 

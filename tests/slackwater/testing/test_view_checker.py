@@ -11,13 +11,14 @@ from slackwater.testing.simulation.promises.view_checker import ViewChecker
 from slackwater.testing.simulation.world.bucket import Bucket
 from slackwater.testing.simulation.world.file_rows import Span
 from state.clock import ManualClock
-from state.memory.memory_disk import MemoryDisk
+from state.memory.memory_disk import MemoryDisk, Row
 from state.memory.memory_root import MemoryRoot
 from state.tables.records import ViewVersion
 from tests.slackwater.testing.store_versions import SOURCE, breaks, file_tables, finished, put, record
 
 BUCKET = Bucket(page_size=10)
 FILE = put(BUCKET, "a")
+put(BUCKET, "failing", fails="rows")
 KEY = SOURCE, "a", FILE.version
 INGESTED: RowsByFile = {KEY: (0, 1, 2)}
 WHOLE = (Span(KEY, 0, 3),)
@@ -152,6 +153,31 @@ def test_a_dropped_view_that_exists_breaks_exactly_once(views: Views) -> None:
 
 def test_a_frozen_view_that_changes_breaks_exactly_once(views: Views) -> None:
     views.check(views.rows(*WHOLE))
-    views.checker.check(1, [views.rows(*WHOLE)], {}, _no_tables, frozen={"rows"})
-    with breaks("G1", "is not declared, and has changed"):
-        views.checker.check(1, [views.rows()], {}, _no_tables, frozen={"rows"})
+    views.checker.check(2, [views.rows(*WHOLE)], {}, _no_tables, frozen=_frozen(1))
+    with breaks("G1", "is frozen, and has changed"):
+        views.checker.check(3, [views.rows()], {}, _no_tables, frozen=_frozen(1))
+
+
+def test_a_frozen_view_with_rows_of_another_epoch_breaks_exactly_once(views: Views) -> None:
+    views.checker.check(1, [views.rows()], {}, _no_tables)
+    views.checker.check(2, [views.rows(*WHOLE)], INGESTED, _no_tables)
+    with breaks("G1", "rows, which stands at epoch 1: it has the rows [0, 1, 2] of a"):
+        views.checker.check(3, [views.rows(*WHOLE)], INGESTED, _no_tables, frozen=_frozen(1))
+    views.checker.check(3, [views.rows(*WHOLE)], INGESTED, _no_tables, frozen=_frozen(2))
+
+
+def test_a_view_that_failed_in_its_first_epoch_has_no_rows(views: Views) -> None:
+    failing = {"rows": {**_frozen(0)["rows"], "error": "too wet"}}
+    views.checker.check(1, [views.rows()], INGESTED, _no_tables, frozen=failing)
+    other = Views()
+    with breaks("G1", "rows, which stands at epoch 0: it has the rows [0, 1, 2] of a"):
+        other.checker.check(1, [other.rows(*WHOLE)], INGESTED, _no_tables, frozen=failing)
+
+
+def test_a_view_that_fails_without_a_row_that_fails_it_breaks_exactly_once(views: Views) -> None:
+    with breaks("G1", "groups has failed (too wet), and no row is the cause"):
+        views.checker._check_error({"name": "groups", "error": "too wet"})
+
+
+def _frozen(epoch: int) -> dict[str, Row]:
+    return {"rows": {"name": "rows", "frozen_epoch": epoch, "created_epoch": 1, "error": None}}

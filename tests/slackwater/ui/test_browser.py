@@ -16,6 +16,7 @@ from state.location import Location
 from state.tables.catalog import put_source
 from state.tables.records import CatalogSource
 from tests.slackwater.reading.bad_records import BIG, quarantine
+from tests.slackwater.reading.failed_views import fail_view
 from tests.slackwater.reading.written_root import RootWriter, WrittenRoot, write_root
 from tests.slackwater.ui.hostile_root import LINK, RUN_ME, SCRIPT, write_hostile_root
 from tests.slackwater.ui.living_root import busy_status, commit_epochs, running
@@ -101,6 +102,28 @@ def test_what_comes_from_files_is_shown_and_never_run(tmp_path: Path, browser: B
         assert page.evaluate("[...document.images].map(each => new URL(each.src).pathname)") == ["/assets/icon.svg"]
         assert page.evaluate("document.querySelectorAll('script').length") == 1
         assert page.evaluate("document.querySelectorAll('main a, main iframe, main object').length") == 0
+
+
+def test_a_failed_view_shows_its_place_and_its_error_as_text(written: WrittenRoot, browser: Browser) -> None:
+    fail_view(written.root, "late", written.epochs[2], error=f"{RUN_ME}{SCRIPT}")
+    with served(written.root.url) as server, opened(browser, server.url) as page:
+        drawn(page)
+        told = page.text_content("#view-list [data-failed=late]") or ""
+        assert (
+            f"late failed: {RUN_ME}{SCRIPT}. It stands at 2026-01-31 12:00:02 UTC, epoch {written.epochs[2]}." in told
+        )
+        assert "slackwater retry ROOT --view late" in told
+        assert page.text_content("#view-list [data-view=late] .badge[data-kind=failed]") == "failed"
+        assert page.locator("#view-list .badge[data-kind=failed]").count() == 1
+        assert page.evaluate("window.executed") is None
+        fail_view(written.root, "late", written.epochs[2], error=None, begun="late.next")
+        page.wait_for_selector("#view-list li")
+        assert page.locator("#view-list [data-failed]").count() == 0
+        assert "is built anew beside the rows" in (page.text_content("#view-list li") or "")
+        assert "built anew; until then it stands at" in (page.text_content("#view-list [data-view=late] summary") or "")
+        fail_view(written.root, "late", None)
+        page.wait_for_selector("#view-list [data-failed=late]")
+        assert "It has no rows." in (page.text_content("#view-list [data-failed=late]") or "")
 
 
 def test_the_browser_itself_refuses_markup_and_other_scripts(quiet: ServedPage, browser: Browser) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 import slackwater as sw
+from slackwater.status.run_status import ViewStatus
 from slackwater.ui.shared_answer import SharedAnswer
 from state.clock import ManualClock
 from state.lance import view_dataset
@@ -20,6 +22,7 @@ from state.location import Location
 from state.tables.catalog import CatalogPipeline, put_pipeline, put_view
 from state.tables.records import CatalogView, ViewVersion
 from tests.slackwater.reading.bad_records import BIG, quarantine
+from tests.slackwater.reading.failed_views import fail_view
 from tests.slackwater.reading.written_root import START, RootWriter, WrittenRoot, write_root
 from tests.slackwater.ui.living_root import busy_status, commit_epochs, running
 from tests.slackwater.ui.served_page import ServedPage, served
@@ -106,6 +109,21 @@ def test_a_view_gives_a_sample_without_hidden_columns(written: WrittenRoot) -> N
         assert told["columns"] == [{"name": "carrier", "type": "string"}, {"name": "n", "type": "int64"}]
         assert (told["sample"], told["rows"], told["left_out"]) == ([["AA", 903], ["o'hare|1", 101]], 3, 0)
         assert page.api("sample", view="late")["sample"][2] == ["2026-02-03", 3]
+
+
+def test_a_failed_view_has_its_error_and_does_not_have_the_rows_of_later_files(written: WrittenRoot) -> None:
+    fail_view(written.root, "late", written.epochs[2], error="password=hunter2 is no number")
+    status = busy_status(written.epochs[-1])
+    views = {**status.views, "late": ViewStatus("append", stands_at=written.epochs[2], error="password=hunter2")}
+    with running(written.root, replace(status, views=views)), served(written.root.url) as page:
+        found = {view["name"]: view for view in page.api("views")["views"]}
+        assert (found["late"]["error"], found["by_carrier"]["error"]) == ("password=*** is no number", None)
+        assert (found["late"]["reflects_epoch"], found["late"]["behind_s"]) == (str(written.epochs[2]), 2.0)
+        live = page.api("now")["status"]["views"]
+        assert (live["late"]["error"], live["late"]["stands_at"]) == ("password=***", str(written.epochs[2]))
+        assert live["by_carrier"]["error"] is None
+        assert page.api("why", path="day=2/big.csv")["views"] == ["by_carrier"]
+        assert page.api("why", path="day=1/a.csv")["views"] == ["by_carrier", "late"]
 
 
 def test_sample_of_large_cells_ends_early_and_cuts_them(tmp_path: Path) -> None:

@@ -101,6 +101,18 @@ class CommittedRoot:
         self._catalog[view] = replace(self._catalog[view], frozen_epoch=self.epochs[-1])
         put_view(self._delta, self._catalog[view])
 
+    def fail(self, view: str, error: str, *, frozen_epoch: int | None = None) -> None:
+        """The view fails; the next epochs have nothing for it.
+
+        Args:
+            view: its name.
+            error: the reason.
+            frozen_epoch: the last epoch whose rows it has; None for the last one.
+        """
+        at = self.epochs[-1] if frozen_epoch is None else frozen_epoch
+        self._catalog[view] = replace(self._catalog[view], frozen_epoch=at, error=error)
+        put_view(self._delta, self._catalog[view])
+
     def redefine(self, view: str, text: str) -> None:
         """An epoch at which the catalog has another text of a view, as a hostile writer of the root puts it there."""
         self._catalog[view] = replace(self._catalog[view], definition=text)

@@ -249,6 +249,53 @@ def test_a_frozen_view_is_checked_where_it_was_frozen(root: CommittedRoot) -> No
     assert (check(found, "big").rows, root.stored("grouped").num_rows) == (27, 4)
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_failed_view_is_checked_where_it_stands(root: CommittedRoot, engine: str) -> None:
+    """The row over which it failed came later, and is in the other views."""
+    inverse = ViewDefinition("inverse", "SELECT 1 / (i - 40) AS x FROM t")
+    written(root, GROUPED, inverse)
+    stood_at = root.epochs[-1]
+    root.fail("inverse", "[DIVIDE_BY_ZERO] zero")
+    root.put("c", body("csv", rows(40, 6)))
+    root.ingest({"c": 6})
+    found = root.verify(engine=engine)
+    assert found.all_equal
+    one = check(found, "inverse")
+    assert (one.epoch, one.rows, one.expected_rows) == (stood_at, 30, 30)
+    assert one.reason == f"the view has failed, and stands at epoch {stood_at}: [DIVIDE_BY_ZERO] zero"
+    assert (check(found, "grouped").epoch, check(found, "grouped").reason) == (root.epochs[-1], "")
+    assert check(root.verify(epoch=stood_at, engine=engine), "inverse").reason == ""
+
+    root.overwrite("inverse", root.stored("inverse").slice(1))
+    assert check(root.verify(engine=engine), "inverse").outcome is Outcome.DIFFERENT
+
+
+def test_a_view_that_failed_in_its_first_epoch_is_not_checkable(root: CommittedRoot) -> None:
+    root.declare(Csv(), SCHEMA, GROUPED, ROWS)
+    root.put("a", body("csv", rows(0, 10)))
+    root.ingest({"a": 10})
+    root.fail("big", "too wet", frozen_epoch=0)
+    root.put("b", body("csv", rows(10, 20)))
+    root.ingest({"b": 20})
+    root.overwrite("big", root.stored("big").slice(0, 0))
+    found = root.verify()
+    one = check(found, "big")
+    assert (one.outcome, one.engine, one.epoch, one.rows) == (Outcome.NOT_CHECKABLE, None, root.epochs[-1], 0)
+    assert one.reason == "it failed in its first epoch, and has no rows: too wet; correct it, and retry it"
+    assert check(found, "grouped").outcome is Outcome.EQUAL
+
+
+def test_a_view_that_stands_at_an_expired_epoch_is_not_checkable(root: CommittedRoot) -> None:
+    written(root, GROUPED, ROWS)
+    gone = root.epochs[-1] + 1
+    root.fail("big", "too wet", frozen_epoch=gone)
+    root.put("c", body("csv", rows(40, 6)))
+    root.ingest({"c": 6})
+    one = check(root.verify(), "big")
+    assert (one.outcome, one.epoch) == (Outcome.NOT_CHECKABLE, gone)
+    assert one.reason == f"the view has failed, and stands at epoch {gone}, which is no longer retained"
+
+
 def test_a_function_needs_its_app_and_no_other(root: CommittedRoot) -> None:
     def late(t: DataFrame) -> DataFrame:
         return t.where("i > 5").select("k", "i")

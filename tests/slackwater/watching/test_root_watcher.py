@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from slackwater.reading.store import Store
-from slackwater.status.run_status import RunStatus, SourceStatus
+from slackwater.status.run_status import RunStatus, SourceStatus, ViewStatus
 from slackwater.watching.root_watcher import RootWatcher
 from slackwater.watching.stored_status import stored_status
 from state.clock import ManualClock
@@ -17,6 +17,7 @@ from state.errors import StoreNotFoundError
 from state.location import Location
 from state.ownership.owner import Ownership
 from state.ownership.process_identity import ProcessIdentity
+from tests.slackwater.reading.failed_views import OVERFLOW, fail_view
 from tests.slackwater.reading.written_root import START, WrittenRoot, write_root
 from tests.state.ownership.child_process import child_process
 
@@ -64,6 +65,14 @@ def test_where_nobody_runs_the_store_tells_everything(written: WrittenRoot) -> N
     assert [epoch.epoch for epoch in status.recent] == written.epochs and status.recent[-1].counts.rows == 1000
     assert status.recent[-1].seconds.spark == 1.0
     assert RunStatus.of_json(status.to_json()) == status
+
+
+def test_a_root_without_a_run_has_its_failed_views(written: WrittenRoot) -> None:
+    fail_view(written.root, "late", written.epochs[2])
+    fail_view(written.root, "by_carrier", None)
+    views = RootWatcher(written.root, ManualClock()).look().status.views
+    assert views["late"] == ViewStatus("append", 3, stands_at=written.epochs[2], error=OVERFLOW)
+    assert views["by_carrier"] == ViewStatus("aggregate", 3, stands_at=None, error=OVERFLOW)
 
 
 def test_a_run_that_is_heard_of_tells_how_far_it_is(written: WrittenRoot, run: Running) -> None:

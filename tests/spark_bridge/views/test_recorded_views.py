@@ -14,12 +14,13 @@ from spark_bridge.analysis.declaration import Declaration
 from spark_bridge.analysis.planned_view import PlannedView
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
-from spark_bridge.hand_over.epoch_rows import EpochRows, EpochViews
+from spark_bridge.hand_over.epoch_rows import EpochRows, EpochViews, Stopped
 from spark_bridge.hand_over.history import HistoryPiece
 from spark_bridge.views.backfills import Backfills
 from spark_bridge.views.full_views import FullViews
 from spark_bridge.views.recorded_views import RecordedViews, Work
 from state.clock import ManualClock
+from state.errors import ViewFailedError
 from state.tables.records import CatalogView, ViewClass, ViewVersion
 
 _SCHEMA = pa.schema([("x", pa.int64())])
@@ -69,7 +70,10 @@ class AtOnce(Executor):
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         future: Future[Any] = Future()
-        future.set_result(fn(*args, **kwargs))
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except ViewFailedError as error:
+            future.set_exception(error)
         return future
 
 
@@ -83,16 +87,20 @@ class Views:
         self.backfills = Backfills(make, lambda *_: NoHistory(), lambda *_: rows, clock)
         self.full = FullViews(make, lambda _, refresh: refresh(), AtOnce())
         self.adopted: list[str] = []
-        self.recorded = RecordedViews(self.backfills, self.full, lambda plan, _: self.adopted.append(plan.name), clock)
+        self.recorded = RecordedViews(
+            self.backfills, self.full, lambda plan, _: self.adopted.append(plan.name), _empty, clock
+        )
         self.known: dict[str, CatalogView] = {}
         self.maintained: dict[str, Dataset] = {}
+        self.failing: set[str] = set()
         self.epoch = 0
 
-    def declare(self, classes: Mapping[str, ViewClass], refresh_interval_s: float = 0.0) -> None:
-        options: Any = {"on_missing": "allow", "refresh_interval_s": refresh_interval_s}
+    def declare(self, classes: Mapping[str, ViewClass], refresh_interval_s: float = 0.0, *, identity: str = "") -> None:
+        options: Any = {"on_missing": "allow", "refresh_interval_s": refresh_interval_s, "replace": True}
         definitions = {name: ViewDefinition(name, "SELECT * FROM s", **options) for name in classes}
         planned = {
-            name: PlannedView(definitions[name], _plan(name, each), {"s": _SCHEMA}) for name, each in classes.items()
+            name: PlannedView(definitions[name], _plan(name, each, identity), {"s": _SCHEMA})
+            for name, each in classes.items()
         }
         plans = {name: each.plan for name, each in planned.items()}
         declaration = Declaration.of(definitions, plans, self.known, self.recorded.ingested)
@@ -102,8 +110,7 @@ class Views:
     def run(self, *sources: str, corrected: frozenset[str] = frozenset()) -> EpochViews:
         self.epoch += 1
         done = self.recorded.run_epoch(self.epoch, {*sources}, lambda: self._apply(sources), lambda: corrected)
-        self.known = {name: view for name, view in self.known.items() if name not in done.dropped}
-        self.known |= {view.name: view for view in done.created}
+        self.known = done.catalog(self.known)
         return done
 
     def _apply(self, sources: tuple[str, ...]) -> list[CatalogView]:
@@ -112,16 +119,26 @@ class Views:
             name: view.apply if name in self.recorded.versions else lambda view=view: view.create(self.epoch)
             for name, view in self.maintained.items()
         }
-        return self.recorded.write(self.epoch, EpochRows(frames, 0, 1, 0), {}, work, _run)
+        return self.recorded.write(self.epoch, EpochRows(frames, 0, 1, 0), {}, work, self._run)
+
+    def _run(self, work: Work) -> dict[str, ViewVersion]:
+        done = {}
+        for name, each in work.items():
+            if name in self.failing:
+                self.maintained.pop(self.recorded.fail(ViewFailedError(name, "over rows", "too wet")), None)
+            else:
+                done[name] = each()
+        return done
 
 
-def _run(work: Work) -> dict[str, ViewVersion]:
-    return {name: each() for name, each in work.items()}
+def _empty(plan: ViewPlan, epoch: int) -> ViewVersion:
+    return ViewVersion(plan.name, f"views/{plan.name}-{epoch}-empty.lance", 1)
 
 
-def _plan(name: str, view_class: ViewClass) -> ViewPlan:
+def _plan(name: str, view_class: ViewClass, identity: str = "") -> ViewPlan:
     nothing: Any = None
-    return ViewPlan(name, view_class, ("s",), {"s": frozenset()}, _SCHEMA, (), name, name, "", nothing, nothing, {})
+    columns = {"s": frozenset[str]()}
+    return ViewPlan(name, view_class, ("s",), columns, _SCHEMA, (), identity or name, name, "", nothing, nothing, {})
 
 
 @pytest.fixture
@@ -206,3 +223,121 @@ def test_a_full_view_is_hidden_until_its_first_recomputation(views: Views) -> No
     done = views.run()
     assert done.views["f"].reflects_epoch == 3 and not (done.created or done.dropped), "readers see it already"
     assert [(each.name, each.view_class) for each in views.recorded.shown({"f": 0})] == [("f", "full")]
+
+
+def test_a_view_that_fails_stands_at_the_epoch_before_and_the_others_go_on(views: Views) -> None:
+    views.declare({"a": "append", "b": "aggregate"})
+    before = views.run("s")
+    views.failing = {"a"}
+    done = views.run("s")
+    assert done.views["a"] == before.views["a"]
+    assert done.views["b"].version == before.views["b"].version + 1
+    assert (views.known["a"].frozen_epoch, views.known["a"].error) == (1, "too wet")
+    assert (views.known["b"].frozen_epoch, views.known["b"].error) == (None, None)
+    assert not views.recorded.has_news
+
+    views.declare({"a": "append", "b": "aggregate"})
+    assert [*views.maintained] == ["b"], "it stands until it is retried"
+    assert views.run("s").views["a"] == before.views["a"]
+    assert (views.known["a"].frozen_epoch, views.known["a"].error) == (1, "too wet")
+
+
+def test_a_view_that_fails_over_a_correction_has_no_rows_of_the_epoch(views: Views) -> None:
+    views.declare({"a": "append", "b": "append"})
+    before = views.run("s")
+
+    def correct() -> frozenset[str]:
+        views.recorded.fail(ViewFailedError("a", "over corrected rows", "too wet"))
+        return frozenset({"s"})
+
+    views.epoch += 1
+    done = views.recorded.run_epoch(2, {"s"}, lambda: views._apply(("s",)), correct)
+    assert done.views["a"] == before.views["a"] and done.views["b"].version == 2
+    assert done.stopped == {"a": Stopped(1, "too wet")}
+
+
+def test_a_view_that_fails_in_its_first_epoch_is_empty(views: Views) -> None:
+    views.declare({"a": "append", "b": "aggregate"})
+    views.failing = {"a"}
+    done = views.run("s")
+    assert done.views["a"].path == "views/a-1-empty.lance"
+    assert (views.known["a"].created_epoch, views.known["a"].frozen_epoch, views.known["a"].error) == (1, 0, "too wet")
+    assert done.views["b"].path == "views/b-1.lance"
+
+
+def test_a_failed_view_is_built_anew_when_it_is_retried(views: Views) -> None:
+    views.declare({"a": "append"})
+    before = views.run("s")
+    views.failing = {"a"}
+    views.run("s")
+    views.failing = set()
+
+    views.known["a"] = replace(views.known["a"], error=None)
+    views.declare({"a": "append"})
+    done = views.run("s")
+    assert [*done.views] == ["a", "a.next"] and done.views["a"] == before.views["a"], "readers see the old rows"
+    assert (views.known["a"].frozen_epoch, views.known["a"].error) == (1, None), "a restart builds it, too"
+    due = views.recorded.next_due()
+    assert due is not None
+    views.backfills.take_piece(due)
+    done = views.run()
+    assert done.views["a"].path == "views/a-3.lance" and done.dropped == ("a.next",)
+    assert (views.known["a"].frozen_epoch, views.known["a"].error) == (None, None)
+
+
+@pytest.mark.parametrize("during", ["rows", "history"])
+def test_a_backfill_that_fails_leaves_the_shown_rows(views: Views, during: str) -> None:
+    views.declare({"a": "append"})
+    before = views.run("s")
+    views.declare({"a": "append"}, identity="another")
+    views.run("s")
+    assert (views.known["a"].frozen_epoch, views.known["a"].error) == (1, None), "only the new one gets rows"
+    if during == "rows":
+        views.failing = {"a.next"}
+    else:
+        views.recorded.fail(ViewFailedError("a", "over rows", "too wet"))
+        assert views.recorded.has_news
+        views.declare({"a": "append"}, identity="another")
+        assert not views.backfills.plans, "the next epoch records the failure first"
+    done = views.run("s")
+    assert [*done.views] == ["a"] and done.views["a"] == before.views["a"] and "a.next" in done.dropped
+    assert (views.known["a"].frozen_epoch, views.known["a"].error) == (1, "too wet")
+
+
+def test_a_replaced_view_that_comes_back_lacks_the_rows_since_then(views: Views) -> None:
+    """While another definition was built beside it, epochs with rows went by."""
+    views.declare({"a": "append"})
+    views.run("s")
+    views.declare({"a": "append"}, identity="another")
+    views.run("s")
+    views.declare({"a": "append"})
+    assert not views.maintained
+    done = views.run("s")
+    assert [*done.views] == ["a", "a.next"] and done.views["a.next"].path == "views/a-3.lance"
+
+
+def test_a_full_view_that_fails_stands_at_its_last_recomputation(views: Views) -> None:
+    views.declare({"f": "full"})
+    views.run("s")
+    views.run()
+    assert views.run().views["f"].reflects_epoch == 1
+    views.full._run = _fails
+    views.run("s")
+    done = views.run("s")
+    assert done.views["f"].reflects_epoch == 1
+    assert (views.known["f"].frozen_epoch, views.known["f"].error) == (1, "too wet")
+    views.declare({"f": "full"})
+    assert not views.full.plans and not views.recorded.has_news
+
+
+def test_a_full_view_that_fails_at_once_is_empty(views: Views) -> None:
+    views.full._run = _fails
+    views.declare({"f": "full"})
+    views.run("s")
+    done = views.run("s")
+    assert done.views["f"].path == "views/f-2-empty.lance" and done.dropped == ("f.next",)
+    assert (views.known["f"].created_epoch, views.known["f"].frozen_epoch, views.known["f"].error) == (2, 0, "too wet")
+
+
+def _fails(view: str, refresh: object) -> ViewVersion:
+    raise ViewFailedError(view, "over all rows", "too wet")

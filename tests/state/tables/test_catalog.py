@@ -18,7 +18,7 @@ VIEW = CatalogView(
     "totals", "aggregate", "SELECT ...", "plan", ("raw", "empty"), ("user",), 5, visible={"raw": ("a",), "empty": ()}
 )
 LEFT_OUT = LeftOutColumn("raw", "new", "dt=1/a.json", 7)
-GLOBAL_VIEW = CatalogView("all", "aggregate", "SELECT ...", "plan", ("raw",), (), 4, frozen_epoch=9)
+GLOBAL_VIEW = CatalogView("all", "aggregate", "SELECT ...", "plan", ("raw",), (), 4, frozen_epoch=9, error="too wet")
 
 
 def committed(*deltas: DeltaBuilder) -> Catalog:

@@ -76,6 +76,11 @@ class SimulatedAttempt(Life):
         assert self.materializer is not None
         return self.materializer.drop_view(name)
 
+    def retry_view(self, name: str) -> Future[None]:
+        """See `MaterializerLoop.retry_view`; the attempt runs."""
+        assert self.materializer is not None
+        return self.materializer.retry_view(name)
+
     def close(self) -> None:
         """Ends the attempt, and the changes that wait for it."""
         self.end()

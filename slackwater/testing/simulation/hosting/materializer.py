@@ -84,6 +84,7 @@ class SimulatedMaterializer(Life):
             client=self._client,
             definitions=tuple(attempt.declared.values()),
             dropped=attempt.dropped,
+            retried=attempt.process.declared.retried,
             recovered=recovered,
             schemas=self._schemas,
             has_files=lambda: attempt.state.files_in_flight > 0,
@@ -106,6 +107,10 @@ class SimulatedMaterializer(Life):
     def drop_view(self, name: str) -> Future[None]:
         """See `MaterializerLoop.drop_view`."""
         return self._changed(self._loop.drop_view(name))
+
+    def retry_view(self, name: str) -> Future[None]:
+        """See `MaterializerLoop.retry_view`."""
+        return self._changed(self._loop.retry_view(name))
 
     def close(self) -> None:
         """Ends the loop."""
@@ -160,6 +165,7 @@ class SimulatedMaterializer(Life):
             clock=self._world.clock,
             random=self._world.random,
             read=self._read,
+            fails=self._fails,
             open_history=self._open_history,
             thread=SimulatedThread(lambda work: self._world.schedule.soon(self, work), self.turn_soon),
         )
@@ -182,6 +188,9 @@ class SimulatedMaterializer(Life):
         if any(contents[span.file].kills_in("spark", span.start, span.end) for span in spans):
             raise RunFailedError("Spark failed over the rows of an epoch: out of memory")
         return spans
+
+    def _fails(self, view: str, span: Span) -> bool:
+        return self._world.bucket.contents[span.file].fails_in(view, span.start, span.end)
 
     def _open_history(self, plan: ViewPlan, epoch: int, progress: str | None) -> ModelHistory | None:
         if self._attempt.state.epoch < epoch:

@@ -2,14 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeAlias
 
 from slackwater.testing.simulation.promises.model_view import ModelView
 from slackwater.testing.simulation.world.file_rows import Span
 from slackwater.testing.simulation.world.simulated_root import SimulatedRoot
 from spark_bridge.hand_over.epoch_rows import EpochRows
+from state.errors import ViewFailedError
 from state.tables.records import ViewVersion
+
+Fails: TypeAlias = Callable[[str, Span], bool]
+"""(view, rows) -> whether the view's own expression fails over one of the rows."""
+
+
+def computed(model: ModelView, fails: Fails, rows: Mapping[str, Iterable[Span]]) -> list[Span]:
+    """The rows that a view is computed from.
+
+    Args:
+        model: the view.
+        fails: whether it fails over some rows.
+        rows: source → its rows.
+
+    Raises:
+        ViewFailedError: it fails over one of them.
+    """
+    spans = [span for source in sorted(rows) for span in rows[source]]
+    failing = next((span for span in spans if fails(model.name, span)), None)
+    if failing is not None:
+        raise ViewFailedError(model.name, "over some rows", f"[DIVIDE_BY_ZERO] in {failing.file[1]}")
+    return spans
 
 
 class ModelDatasets:
@@ -18,13 +40,14 @@ class ModelDatasets:
     Args:
         model: the view.
         root: by the materializer's way.
+        fails: whether the view's own expression fails over some rows.
         version: the recorded version to continue from; None for a view that is not created.
     """
 
     num_rows = 0
 
-    def __init__(self, model: ModelView, root: SimulatedRoot, version: ViewVersion | None = None) -> None:
-        self._model, self._root, self._version = model, root, version
+    def __init__(self, model: ModelView, root: SimulatedRoot, fails: Fails, version: ViewVersion | None = None) -> None:
+        self._model, self._root, self._fails, self._version = model, root, fails, version
         self._last: dict[str, int] = {} if version is None else {**version.datasets}
 
     def create(self, epoch: int, rows: EpochRows) -> ViewVersion:
@@ -56,7 +79,7 @@ class ModelDatasets:
 
     def _spans(self, rows: EpochRows) -> Iterable[Span]:
         frames: Any = rows.frames
-        return [span for source in sorted(self._model.sources) for span in frames.get(source, ())]
+        return computed(self._model, self._fails, {each: frames.get(each, ()) for each in self._model.sources})
 
     def _write(self, spans: Iterable[Span], *, anew: bool) -> ViewVersion:
         """Writes the next version: the partials first, if they are apart."""

@@ -8,6 +8,7 @@ from concurrent.futures import Executor, Future
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from slackwater.testing.simulation.hosting.model_datasets import Fails, computed
 from slackwater.testing.simulation.promises.model_view import ModelView
 from slackwater.testing.simulation.world.file_rows import Span
 from slackwater.testing.simulation.world.interruptions import Killed
@@ -26,13 +27,14 @@ class ModelFullView:
         model: the view.
         planned: its definition and its plan.
         root: by the materializer's way.
+        fails: whether the view's own expression fails over some rows.
     """
 
     num_rows = 0
 
-    def __init__(self, model: ModelView, planned: PlannedView, root: SimulatedRoot) -> None:
+    def __init__(self, model: ModelView, planned: PlannedView, root: SimulatedRoot, fails: Fails) -> None:
         self.definition, self.plan = planned.definition, planned.plan
-        self._model, self._root = model, root
+        self._model, self._root, self._fails = model, root, fails
         self.version: ViewVersion | None = None
 
     def create(self, epoch: int) -> ViewVersion:
@@ -50,7 +52,7 @@ class ModelFullView:
         before = self.version
         assert before is not None, "it is created or opened first"
         rows = self._rows(stored)
-        result = self._model.after(None, [span for source in sorted(rows) for span in rows[source]])
+        result = self._model.after(None, computed(self._model, self._fails, rows))
         version = self._root.commit_view(before.path, before.version, result)
         progress = _fingerprint(stored, rows)
         self.version = replace(before, version=version, reflects_epoch=epoch, progress=progress)

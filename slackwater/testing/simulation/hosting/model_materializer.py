@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from actors.protocol.blocks import Block, Correction
-from slackwater.testing.simulation.hosting.model_datasets import ModelDatasets
+from slackwater.testing.simulation.hosting.model_datasets import Fails, ModelDatasets
 from slackwater.testing.simulation.hosting.model_full_view import ModelFullView
 from slackwater.testing.simulation.hosting.model_stored_rows import ModelStoredRows
 from slackwater.testing.simulation.promises.model_view import ModelView
@@ -26,7 +26,7 @@ from spark_bridge.views.backfills import Backfills
 from spark_bridge.views.full_views import FullViews
 from spark_bridge.views.recorded_views import RecordedViews, Work
 from state.clock import Clock
-from state.errors import ProtocolError, SlackwaterError
+from state.errors import ProtocolError, SlackwaterError, ViewFailedError
 from state.tables.records import CatalogView, ViewVersion
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ class ModelMaterializer:
         clock: measures pieces of history.
         random: picks the order of the views.
         read: the rows of a block.
+        fails: whether a view's own expression fails over some rows.
         open_history: gives a backfill the rows from before it.
         thread: recomputes full views.
     """
@@ -60,11 +61,13 @@ class ModelMaterializer:
         clock: Clock,
         random: Random,
         read: Callable[[Block], Sequence[Span]],
+        fails: Fails,
         open_history: OpenHistory,
         thread: Executor,
     ) -> None:
         self._models = views
         self._stored_rows, self._root, self._random, self._read = stored_rows, root, random, read
+        self._fails = fails
         self._plans = {name: _plan_of(view) for name, view in self._models.items()}
         self._open: dict[str, ModelDatasets] = {}
         self._open_stored: dict[str, ModelStoredRows] = {}
@@ -73,7 +76,7 @@ class ModelMaterializer:
         self._full = FullViews(self._full_view, lambda _, refresh: refresh(), thread)
         self._backfills = Backfills(self._make, open_history, _rows_of_piece, clock)
         self._recorded = RecordedViews(
-            self._backfills, self._full, lambda plan, _: self._declared.add(plan.name), clock
+            self._backfills, self._full, lambda plan, _: self._declared.add(plan.name), self._create_empty, clock
         )
 
     def open(self, views: Mapping[str, ViewVersion], epoch: int, ingested: Set[str]) -> None:
@@ -110,7 +113,13 @@ class ModelMaterializer:
 
     def backfill(self) -> bool:
         due = self._recorded.next_due()
-        return due is not None and self._backfills.take_piece(due)
+        if due is None:
+            return False
+        try:
+            return self._backfills.take_piece(due)
+        except ViewFailedError as error:
+            self._fail(error)
+            return True
 
     def tidy(self) -> None:
         """Tidies one view or the stored rows of one source, now and then; else the backfills."""
@@ -213,15 +222,29 @@ class ModelMaterializer:
         return self._open_stored[source]
 
     def _full_view(self, planned: PlannedView) -> ModelFullView:
-        return ModelFullView(self._models[planned.plan.name], planned, self._root)
+        return ModelFullView(self._models[planned.plan.name], planned, self._root, self._fails)
+
+    def _create_empty(self, plan: ViewPlan, epoch: int) -> ViewVersion:
+        path = f"views/{plan.name}-{epoch}-empty.lance"
+        return ViewVersion(plan.name, path, self._root.commit_view(path, 0, self._models[plan.name].after(None, ())))
+
+    def _fail(self, error: ViewFailedError) -> None:
+        name = self._recorded.fail(error)
+        self._declared.discard(name)
+        self._open.pop(name, None)
 
     def _run(self, work: Work) -> dict[str, ViewVersion]:
-        """Does all pieces of work, in any order, as `SparkJobs` does; then the first failure is raised."""
+        """Does all pieces of work, in any order, as `SparkJobs` does; then the first failure is raised.
+
+        A view that fails for itself has no version.
+        """
         names, versions, failures = list(work), dict[str, ViewVersion](), list[SlackwaterError]()
         self._random.shuffle(names)
         for name in names:
             try:
                 versions[name] = work[name]()
+            except ViewFailedError as error:
+                self._fail(error)
             except SlackwaterError as error:
                 failures.append(error)
         if failures:
@@ -229,11 +252,12 @@ class ModelMaterializer:
         return versions
 
     def _make(self, plan: ViewPlan) -> ModelDatasets:
-        return ModelDatasets(self._models[plan.name], self._root)
+        return ModelDatasets(self._models[plan.name], self._root, self._fails)
 
     def _opened(self, name: str) -> ModelDatasets:
         if name not in self._open:
-            self._open[name] = ModelDatasets(self._models[name], self._root, self._recorded.versions[name])
+            version = self._recorded.versions[name]
+            self._open[name] = ModelDatasets(self._models[name], self._root, self._fails, version)
         return self._open[name]
 
 

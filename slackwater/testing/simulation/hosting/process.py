@@ -66,7 +66,7 @@ class SimulatedProcess(Life):
         # As the user knows them: every call of theirs that has returned is in force.
         self.shown_views, self.ended_views = frozenset(self.declared.definitions), frozenset[str]()
         corrections = Corrections(root, world.definition.sources, self.requests, SimulatedObjects(world.bucket))
-        commanded = CommandedRun(self.requests, corrections, lambda: self.failure)
+        commanded = CommandedRun(self.requests, corrections, self.declared, lambda: self.failure)
         log = SimulatedRuntime(self, world).log
         inbox = InboxOfRun(world.inbox, root.access, lambda: self.stopped)
         self._commands = CommandLoop(inbox, ownership, commanded, log)

@@ -61,9 +61,9 @@ class FileTables:
         """True if a restart lists a source, and so finds again what messages have told."""
         return all(row["queue"] is None for row in self.list_state.values() if row["source"] == source)
 
-    def frozen_views(self) -> set[str]:
-        """The names of the views that are no longer declared."""
-        return {row["name"] for row in self.catalog.values() if row["frozen_epoch"] is not None}
+    def frozen_views(self) -> dict[str, Row]:
+        """The catalog's rows of the views that are maintained no longer, by name."""
+        return {row["name"]: row for row in self.catalog.values() if row["frozen_epoch"] is not None}
 
     def statuses(self) -> dict[str, tuple[str, ...]]:
         """`source/path` → the statuses of its finished versions, in the order of their last epochs."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from actors.files import FileKey
 from slackwater.testing.simulation.promise_broken import PromiseBroken
@@ -13,7 +14,7 @@ from slackwater.testing.simulation.promises.model_view import ModelView
 from slackwater.testing.simulation.world.bucket import Content
 from slackwater.testing.simulation.world.file_rows import Span
 from state.errors import NotFoundError
-from state.memory.memory_disk import MemoryDataset
+from state.memory.memory_disk import MemoryDataset, Row
 from state.tables.records import EpochRecord, ViewVersion
 from state.tables.stored_rows import base_name
 
@@ -46,7 +47,7 @@ class ViewChecker:
         views: Iterable[ViewVersion],
         ingested: RowsByFile,
         tables_at: Callable[[int], FileTables],
-        frozen: Collection[str] = (),
+        frozen: Mapping[str, Row] = MappingProxyType({}),
     ) -> None:
         """Checks the views of the next version of the store.
 
@@ -55,7 +56,7 @@ class ViewChecker:
             views: the views of its head.
             ingested: the rows of each file version that they must have.
             tables_at: epoch → the rows about files at this epoch, for backfills.
-            frozen: the names of the views that must stay as they are.
+            frozen: the catalog's rows of the views that must stay as they are, by name.
         """
         self._ingested[epoch] = ingested
         before, self._stored = self._stored, {}
@@ -63,6 +64,7 @@ class ViewChecker:
             model = self._models[base_name(view.name)]
             if model.is_full:
                 self._check_full(view, model)
+                self._check_error(frozen.get(view.name))
                 continue
             (path, version), *partials = view.datasets.items()
             rows = self._rows(path, version)
@@ -70,7 +72,8 @@ class ViewChecker:
             self._stored[view.name] = stored
             if view.name in frozen:
                 if stored != before.get(view.name, stored):
-                    raise PromiseBroken("G1", f"{view.name} at version {version} is not declared, and has changed")
+                    raise PromiseBroken("G1", f"{view.name} at version {version} is frozen, and has changed")
+                self._check_frozen(stored, frozen[view.name], model)
                 self._committed |= {(path, version): rows, **dict.fromkeys(partials, stored)}
                 continue
             if view.pinned_epoch is None:
@@ -118,6 +121,25 @@ class ViewChecker:
                 difference = model.difference(tuple(spans), own)
                 if difference is not None:
                     raise PromiseBroken("G1", f"caught up, and {view.name} at version {view.version}: {difference}")
+
+    def _check_frozen(self, stored: object, row: Row, model: ModelView) -> None:
+        """Checks that a frozen view has exactly the rows of the epoch at which it stands."""
+        self._check_error(row)
+        epoch = row["frozen_epoch"]
+        if epoch and epoch not in self._ingested:
+            raise PromiseBroken("G1", f"{row['name']} stands at epoch {epoch}, which was not committed")
+        ingested = self._ingested[epoch] if epoch else {}  # 0: it has failed in its first epoch
+        own = {file: each for file, each in ingested.items() if each and file[0] in model.sources}
+        difference = model.difference(stored, own)
+        if difference is not None:
+            raise PromiseBroken("G1", f"{row['name']}, which stands at epoch {epoch}: {difference}")
+
+    def _check_error(self, row: Row | None) -> None:
+        """Checks that a view that has failed has met a row that it fails over."""
+        if row is None or row["error"] is None:
+            return
+        if not any(content.fails == row["name"] for content in self._contents.values()):
+            raise PromiseBroken("G1", f"{row['name']} has failed ({row['error']}), and no row is the cause")
 
     def _check_full(self, view: ViewVersion, model: ModelView) -> None:
         """Checks that a full view is its query over the rows of the epoch that it reflects."""

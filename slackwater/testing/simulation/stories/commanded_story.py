@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from actors.protocol.barrier import Pause, Resume
+from slackwater.commands.operations import ForgetCommand, RetryViewCommand
 from slackwater.testing.simulation.stories.scenario import Scenario
 from slackwater.testing.simulation.stories.steps import (
     ASK,
@@ -21,7 +22,7 @@ from slackwater.testing.simulation.stories.steps import (
 if TYPE_CHECKING:
     from random import Random  # noqa: TID251 - as an argument
 
-_CLEARED, _PAUSED = 0.3, 0.03
+_CLEARED, _PAUSED, _FAILED = 0.3, 0.03, 0.08
 _BAD = ("bad=", "bad_row=")
 _WHO = ("coordinator", "dispatcher", "merger", "materializer", "fetch-0")
 
@@ -34,7 +35,7 @@ def with_commands(scenario: Scenario, random: Random) -> Scenario:
         random: makes every choice; not the one that made the story.
 
     Returns:
-        The same, or with clearings of the quarantine, or with a pause over a recovery.
+        The same, or with clearings of the quarantine, a pause over a recovery, or a view that fails.
     """
     steps, text = list(scenario.story), repr(scenario.story)
     if any(each in text for each in _BAD) and random.random() < _CLEARED:
@@ -43,7 +44,27 @@ def with_commands(scenario: Scenario, random: Random) -> Scenario:
     if START in steps and not scenario.is_contended and "DEATH(" not in text and random.random() < _PAUSED:
         at = random.randint(steps.index(START) + 1, len(steps))
         steps[at:at] = _pause(scenario, random)
+    if START in steps and not scenario.is_contended and random.random() < _FAILED:
+        at = random.randint(steps.index(START) + 1, len(steps))
+        steps[at:at] = _failing_view(scenario, random)
     return replace(scenario, story=tuple(steps))
+
+
+def _failing_view(scenario: Scenario, random: Random) -> list[Step]:
+    """A view fails over a row of a file; the file is corrected or forgotten, or is not, and the view is retried."""
+    views = ["rows", "groups", *(["late"] if scenario.backfill else []), *(["full"] if scenario.full_view else [])]
+    view = random.choice(views)
+    source = random.choice(scenario.sources) if view != "groups" else scenario.sources[0]
+    path = "failing" if len(scenario.sources) == 1 else f"{source}/failing"
+    steps: list[Step] = [file(path, rows=3, kill_row=random.choice((0, 1, 2)), fails=view)]
+    cures = [[], [file(path, rows=2)]]
+    if scenario.stores_rows and scenario.order is None:
+        cures += [[ASK(ForgetCommand(file="failing"))]] * 2
+    for _ in range(random.choice((0, 1, 1, 2))):
+        steps += [SECONDS(random.choice((1, 5, 20))), *random.choice(cures), SECONDS(random.choice((1, 20)))]
+        steps.append(ASK(RetryViewCommand(view=view)))
+        steps += [CRASH(random.choice(_WHO))] if random.random() < 0.3 and "DEATH(" not in repr(scenario.story) else []
+    return steps
 
 
 def _pause(scenario: Scenario, random: Random) -> list[Step]:

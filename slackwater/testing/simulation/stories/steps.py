@@ -72,6 +72,7 @@ def file(
     bad_row: int | None = None,
     kills: str | None = None,
     kill_row: int = 0,
+    fails: str = "",
 ) -> Step:
     """A file appears, or is written anew.
 
@@ -81,16 +82,18 @@ def file(
         bad: rows that do not fit.
         bad_row: from this row on it cannot be read.
         kills: `"fetch"` or `"spark"`: who dies of reading it.
-        kill_row: the row that kills.
+        kill_row: the row that kills, or that a view fails over.
+        fails: the view whose own expression fails over a row.
     """
     more = f", bad={tuple(bad)}" if bad else ""
     more += "" if bad_row is None else f", bad_row={bad_row}"
     more += "" if kills is None else f", kills={kills!r}"
     more += f", kill_row={kill_row}" if kill_row else ""
+    more += f", fails={fails!r}" if fails else ""
     return Step(
         f"file({path!r}, rows={rows}{more})",
         lambda world: world.bucket.put(
-            *world.path_of(path), Content(rows, bad_row, kills, frozenset(bad), kill_row), world.clock.now()
+            *world.path_of(path), Content(rows, bad_row, kills, frozenset(bad), kill_row, fails), world.clock.now()
         ),
     )
 

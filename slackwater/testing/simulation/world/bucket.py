@@ -28,6 +28,7 @@ class Content:
         kills: the victim of reading it: `fetch` or `spark`.
         bad_records: rows that do not fit.
         kill_row: the row that kills.
+        fails: the view whose own expression fails over `kill_row`; empty for none.
         is_mended: whether `bad_row` can be read by now: a key that was missing is there, a store answers again.
     """
 
@@ -36,6 +37,7 @@ class Content:
     kills: str | None = None
     bad_records: frozenset[int] = frozenset()
     kill_row: int = 0
+    fails: str = ""
     is_mended: bool = False
 
     @property
@@ -50,6 +52,10 @@ class Content:
     def kills_in(self, victim: str, start: int, end: int) -> bool:
         """True if reading the rows `start` to `end` (exclusive) ends the victim."""
         return self.kills == victim and start <= self.kill_row < end
+
+    def fails_in(self, view: str, start: int, end: int) -> bool:
+        """True if a view fails over the rows `start` to `end` (exclusive)."""
+        return self.fails == view and start <= self.kill_row < end
 
     def good_rows(self, end: int) -> tuple[int, ...]:
         """The rows before `end` that fit."""

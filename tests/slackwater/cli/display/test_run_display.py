@@ -14,7 +14,7 @@ from slackwater.cli.display.live_display import LiveDisplay
 from slackwater.cli.display.run_display import RunDisplay
 from slackwater.status.run_status import MessageStatus, RunStatus, SourceStatus, StartupStep, ViewStatus
 from state.clock import ManualClock
-from tests.slackwater.cli.run_statuses import EPOCH, late, running, source
+from tests.slackwater.cli.run_statuses import EPOCH, failed, late, running, source
 
 
 def shown(status: RunStatus, width: int = 120, height: int = 30, display: RunDisplay | None = None) -> list[str]:
@@ -144,6 +144,50 @@ def test_bad_records_and_queues_have_a_line_below_everything_else() -> None:
 def test_paused_removals_have_a_line() -> None:
     lines = shown(replace(running(), sources={"s": source(paused_removals=1_204)}), 200)
     assert lines[-1] == "s: removals are paused: 1,204 missing files; see `slackwater allow-removals`"
+
+
+def test_a_failed_view_says_where_it_stands_why_and_what_to_do() -> None:
+    status = replace(running(1, 2), views={"wet": failed(), "dry": ViewStatus("append", 7)})
+    lines = shown(status, 80)
+    rows = {line.split()[0]: line.split()[1:] for line in lines if line.startswith(("wet ", "dry "))}
+    assert rows["dry"] == ["append", "7", "current"]
+    assert "wet".ljust(12) + "append                  failed" in lines
+    assert lines[-2:] == [
+        "wet stands at 2026-08-19 17:55:21 UTC; `slackwater retry ROOT --view wet`",
+        "wet: [CAST_INVALID_INPUT] no number",
+    ]
+
+
+@pytest.mark.parametrize("stands_at", [0, None])
+def test_a_view_that_failed_in_the_first_epoch_has_no_rows(stands_at: int | None) -> None:
+    lines = shown(replace(running(), views={"wet": failed(stands_at=stands_at)}))
+    assert lines[-2] == "wet has no rows; `slackwater retry ROOT --view wet`"
+
+
+def test_the_error_of_a_view_is_one_line_and_cannot_move_the_cursor() -> None:
+    hostile = f"no\n\x1b[2Jnumber\u202e{' much' * 40}"
+    last = shown(replace(running(), views={"wet": failed(hostile)}), 60)[-1]
+    assert last.startswith(r"wet: no \x1b[2Jnumber\u202e much") and cell_len(last) == 60 and last.endswith("…")
+
+
+@pytest.mark.parametrize("height", [24, 40])
+@pytest.mark.parametrize("count", [1, 2, 3, 30])
+def test_failed_views_leave_room_for_the_rest(count: int, height: int) -> None:
+    views = {f"view_{number}": failed() for number in range(count)}
+    bad = {f"source_{number}": source(number, rows_bad=1) for number in range(30)}
+    lines = shown(replace(running(), sources=bad, views=views), 120, height)
+    assert len(lines) < height
+    notes = [line for line in lines if " stands at " in line]
+    assert len(notes) == (count if count <= 2 else 1)
+    if count > 2:
+        assert lines[-1] == f"{count - 1} other views failed; see `slackwater status`"
+
+
+def test_failed_views_that_do_not_fit_are_counted() -> None:
+    views = {f"view_{number}": failed() if number == 39 else ViewStatus("append", 1) for number in range(40)}
+    lines = shown(replace(running(), views=views), 120, 24)
+    [others] = [line for line in lines if " others" in line]
+    assert others.endswith("1 of them failed")
 
 
 def test_names_from_outside_cannot_move_the_cursor_or_style_the_terminal() -> None:

@@ -10,9 +10,9 @@ import pytest
 import structlog
 
 from slackwater.cli.display.run_log import RunLog
-from slackwater.status.run_status import MessageStatus, RunStatus
+from slackwater.status.run_status import MessageStatus, RunStatus, ViewStatus
 from state.clock import ManualClock
-from tests.slackwater.cli.run_statuses import EPOCH, late, running, source
+from tests.slackwater.cli.run_statuses import EPOCH, failed, late, running, source
 
 Logs = list[MutableMapping[str, Any]]
 
@@ -93,6 +93,21 @@ def test_a_backfill_says_how_far_it_is(logs: Logs) -> None:
     log.show(RunStatus(backfills=late(0.501, "a.csv")))
     (said,) = logs[1:]
     assert (said["event"], said["view"], said["fraction"], said["missing"]) == ("backfill", "late", 0.5, 1)
+
+
+def test_a_view_that_fails_is_said_once_and_again_when_it_fails_again(logs: Logs) -> None:
+    log = RunLog(ManualClock())
+    built, again = ViewStatus("append", 3), failed("too wet", stands_at=0)
+    for view in (built, failed(), failed(), failed("too wet"), built, again, again):
+        log.show(RunStatus(views={"wet": view}))
+    said = [line for line in logs if line["event"] == "a view has failed"]
+    assert [(line["error"], line["stands_at"]) for line in said] == [
+        ("[CAST_INVALID_INPUT] no number", str(EPOCH)),
+        ("too wet", str(EPOCH)),
+        ("too wet", "none"),
+    ]
+    assert {line["log_level"] for line in said} == {"warning"} and {line["view"] for line in said} == {"wet"}
+    assert "slackwater retry ROOT --view wet" in said[0]["next_step"]
 
 
 def test_a_line_has_messages_if_there_is_a_queue(logs: Logs) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.status.run_status import RunStatus, SourceStatus
+from slackwater.status.run_status import RunStatus, SourceStatus, ViewStatus
 from state.clock import ManualClock, SystemClock
 from state.location import Location
 from state.ownership.owner import Ownership
@@ -105,6 +105,25 @@ def test_a_pipe_gets_a_line_for_each_change(written: WrittenRoot, run: Ownership
         row = dict(zip(head, watching.line().split("\t"), strict=True))
         assert (row["phase"], row["done"], row["rows"]) == ("stopped", "2", "1004")
         assert watching.interrupted() == (0, "", "")
+
+
+def test_a_pipe_gets_a_warning_of_a_failed_view_and_a_program_its_error(written: WrittenRoot, run: Ownership) -> None:
+    wet = ViewStatus("append", stands_at=2**60, error="too\x1b wet")
+    told = replace(TOLD, views={"late": wet, "dry": ViewStatus("append", 3)})
+    run.tell(told.to_json)
+    run.renew()
+    with Watching(written.root.url) as watching:
+        watching.line()
+        watching.line()
+        run.tell(replace(told, sources={"flights": SourceStatus(waiting=7)}).to_json)
+        run.renew()
+        assert "\t7\t" in watching.line(), "a later look"
+        _, _, warnings = watching.interrupted()
+    assert warnings == ("warning: view late has failed: too\\x1b wet; `slackwater status ROOT` has the next step\n")
+    with Watching(written.root.url, "--json") as watching:
+        views = json.loads(watching.line())["status"]["views"]
+    assert (views["late"]["error"], views["late"]["stands_at"]) == ("too\x1b wet", str(2**60))
+    assert views["dry"]["error"] is None
 
 
 def test_a_terminal_shows_the_picture_of_a_run(written: WrittenRoot, run: Ownership) -> None:
