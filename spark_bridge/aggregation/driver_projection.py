@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from spark_bridge.catalyst.arrow_frames import frame_of_table, internal_rows, table_of_frame, table_of_rows
 from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, simple_name
+from state.tables.lance_layout import with_schema
 
 
 class DriverProjection:
@@ -42,9 +43,9 @@ class DriverProjection:
         """The result of the plan over these rows."""
         spark = self._catalyst.spark
         if self._steps is None:
-            leaf = self._catalyst.leaf(self._output, frame_of_table(spark, rows.cast(self._relation)))
+            leaf = self._catalyst.leaf(self._output, frame_of_table(spark, with_schema(rows, self._relation)))
             return table_of_frame(self._catalyst.frame(self._with_leaf(self._plan, leaf)), self._schema)
-        internal = internal_rows(spark, rows.cast(self._relation), self._relation_struct)
+        internal = internal_rows(spark, with_schema(rows, self._relation), self._relation_struct)
         for step in self._steps:
             internal = internal.map(step)
         return table_of_rows(spark, internal, self._struct, self._schema)

@@ -12,7 +12,7 @@ from pyspark.rdd import _load_from_socket
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
-from state.tables.lance_layout import for_lance
+from state.tables.lance_layout import for_lance, with_schema
 
 _MAX_BATCH_BYTES = 64 << 20
 _MAX_BATCH_ROWS = 1 << 20
@@ -134,5 +134,4 @@ def _driver(spark: SparkSession) -> _Driver:
 def _table(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
     if not batches:
         return schema.empty_table()
-    table = for_lance(pa.Table.from_batches(batches))
-    return table.rename_columns(schema.names).cast(schema)
+    return with_schema(for_lance(pa.Table.from_batches(batches)), schema)

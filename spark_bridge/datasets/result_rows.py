@@ -15,7 +15,7 @@ from spark_bridge.datasets.view_table import ViewTable
 from state.lance.lance_access import lance_options
 from state.location import Location
 from state.tables import lance_layout
-from state.tables.lance_layout import for_lance
+from state.tables.lance_layout import for_lance, with_schema
 
 # Spark's workers do not have this project installed.
 cloudpickle.register_pickle_by_value(lance_layout)
@@ -47,8 +47,7 @@ def _writer(
 
         def written() -> Iterator[pa.RecordBatch]:
             for batch in batches:
-                table = for_lance(pa.Table.from_batches([batch]))
-                yield from table.rename_columns(schema.names).cast(schema).to_batches()
+                yield from with_schema(for_lance(pa.Table.from_batches([batch])), schema).to_batches()
 
         dataset = lance.dataset(uri, version=version, storage_options=options)
         reader = pa.RecordBatchReader.from_batches(schema, written())

@@ -18,3 +18,19 @@ def for_lance(rows: pa.Table) -> pa.Table:
         if pa.types.is_decimal(field.type) or pa.types.is_nested(field.type):
             rows = rows.set_column(index, field, rows.column(index).take(every_row))
     return rows.combine_chunks() if any(map(pa.types.is_nested, rows.schema.types)) else rows
+
+
+def with_schema(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The same rows under a schema, whose types may have other names within Arrow.
+
+    Arrow's own cast refuses a null struct with a field that is never null, also to the same type.
+
+    Args:
+        rows: as many columns as the schema, in its order.
+        schema: names and types.
+    """
+    columns = [
+        column if column.type == field.type else column.cast(field.type)
+        for column, field in zip(rows.columns, schema, strict=True)
+    ]
+    return pa.table(columns, schema=schema)

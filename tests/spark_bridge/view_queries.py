@@ -30,6 +30,15 @@ QUERIES = {
     "by_expression": "SELECT date_trunc('day', at) AS d, i % 3 AS m, count(*) AS n FROM t GROUP BY 1, i % 3",
     "double_keys": "SELECT x, f, count(*) AS n FROM t GROUP BY x, f",
     "typed_keys": "SELECT p, b, day, at, wall, raw, count(*) AS n FROM t WHERE g = 1 GROUP BY p, b, day, at, wall, raw",
+    "by_window": "SELECT window(at, '9 hours') AS w, count(*) AS n, sum(i) AS s FROM t GROUP BY window(at, '9 hours')",
+    "by_window_start": "SELECT window.start AS since, k, count(*) AS n FROM t GROUP BY window(at, '7 hours'), k",
+    "by_hopping_window": "SELECT window.end AS e, min(i) AS lo FROM t GROUP BY window(at, '10 hours', '5 hours')",
+    "by_struct": "SELECT struct(k, x) AS pair, count(*) AS n, max(i) AS hi FROM t GROUP BY struct(k, x)",
+    "by_array": "SELECT array(k, upper(k)) AS both, array(x, f) AS fs, count(*) AS n FROM t "
+    "GROUP BY array(k, upper(k)), array(x, f)",
+    "by_nested": "SELECT CASE WHEN b THEN struct(k, array(struct(g, x))) END AS part, sum(i) AS s FROM t "
+    "GROUP BY CASE WHEN b THEN struct(k, array(struct(g, x))) END HAVING count(*) > 1",
+    "distinct_nested": "SELECT k, count(DISTINCT struct(g, b)) AS n, count(DISTINCT array(x)) AS m FROM t GROUP BY k",
     "keys_not_shown": "SELECT count(*) AS n, sum(i) AS s FROM t GROUP BY k, g",
     "keys_only": "SELECT k, g FROM t GROUP BY k, g",
     "key_twice": "SELECT k, k AS again, count(*) AS n, count(*) AS m FROM t GROUP BY k",

@@ -67,13 +67,16 @@ def test_a_row_is_looked_up_by_its_key(view: View) -> None:
 
 def test_keys_of_every_type_are_found(tmp_path: Path) -> None:
     moment = datetime(2026, 1, 31, 12, 0, 0, 5, tzinfo=UTC)
+    utc = pa.timestamp("us", "UTC")
     columns = {
         "day": pa.array([date(2026, 1, 31)], pa.date32()),
-        "at": pa.array([moment], pa.timestamp("us", "UTC")),
+        "at": pa.array([moment], utc),
         "price": pa.array([Decimal("1.50")], pa.decimal128(10, 2)),
         "ratio": pa.array([-0.0], pa.float64()),
         "number": pa.array([7], pa.int32()),
         "flag": pa.array([True]),
+        "w": pa.array([{"start": moment, "end": None}], pa.struct([(name, utc) for name in ("start", "end")])),
+        "tags": pa.array([["a|", None]]),
     }
     key = tuple(columns)
     table = pa.table({**columns, "n": [1], "__sw_key": group_keys(list(columns.values()))})
@@ -87,10 +90,19 @@ def test_keys_of_every_type_are_found(tmp_path: Path) -> None:
         "ratio": 0.0,
         "number": 7,
         "flag": True,
+        "w": {"start": moment, "end": None},
+        "tags": ["a|", None],
     }
     found = view.get(**asked)
     assert found is not None and found["n"] == 1
-    for column, other in (("day", date(2026, 2, 1)), ("price", Decimal("1.51")), ("flag", False), ("number", None)):
+    for column, other in (
+        ("day", date(2026, 2, 1)),
+        ("price", Decimal("1.51")),
+        ("flag", False),
+        ("number", None),
+        ("tags", []),
+        ("w", None),
+    ):
         assert view.get(**{**asked, column: other}) is None
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import json
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -56,9 +58,42 @@ def test_grouping_by_nothing_is_one_group() -> None:
     assert group_keys([]).to_pylist() == [GLOBAL_KEY]
 
 
-def test_nested_values_cannot_name_a_group() -> None:
-    with pytest.raises(SchemaError, match="list<"):
-        group_keys([pa.array([[1]])])
+def test_maps_cannot_name_a_group() -> None:
+    """Spark does not group by them either."""
+    for data_type in (pa.map_(pa.string(), pa.int64()), pa.list_(pa.map_(pa.string(), pa.int64())), pa.struct([])):
+        with pytest.raises(SchemaError, match="cannot name a group"):
+            group_keys([pa.array([None], data_type)])
+
+
+def test_texts_of_structs_and_arrays_are_stable() -> None:
+    pair, several = pa.struct([("a", pa.string()), ("b", pa.float64())]), pa.list_(pa.string())
+    nested = pa.struct([("p", pair), ("l", several)])
+    rows: dict[pa.DataType, list[Any]] = {
+        pair: [{"a": "x|", "b": -0.0}, {"a": None, "b": float("nan")}, None],
+        several: [["a", "b|", None], [], None],
+        nested: [{"p": {"a": "x", "b": 1.0}, "l": ["y"]}, {"p": None, "l": []}, None],
+    }
+    texts = {
+        pair: ["x\\\\\\|\\|0", "\\\\N\\|nan", "\\N"],
+        several: ["a\\|b\\\\\\|\\|\\\\N\\|", "", "\\N"],
+        nested: ["x\\\\\\|1\\|y\\\\\\|", "\\\\N\\|", "\\N"],
+    }
+    for data_type, values in rows.items():
+        whole = pa.chunked_array([pa.array([None, *values], data_type).slice(1, 2), pa.array(values[2:], data_type)])
+        assert group_keys([whole]).to_pylist() == texts[data_type]
+
+
+_leaves: st.SearchStrategy[object] = st.one_of(st.none(), st.text(alphabet="a|\\N", max_size=2))
+_several = st.one_of(st.none(), st.lists(_leaves, max_size=2))
+_pairs = st.one_of(st.none(), st.fixed_dictionaries({"a": _leaves, "b": _several}))
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(_pairs, _pairs), min_size=1, max_size=30))
+def test_different_nested_groups_have_different_texts(rows: list[tuple[object, object]]) -> None:
+    pair = pa.struct([("a", pa.string()), ("b", pa.list_(pa.string()))])
+    keys = group_keys([pa.array(column, pair) for column in zip(*rows, strict=True)]).to_pylist()
+    assert len(set(keys)) == len({json.dumps(row, sort_keys=True) for row in rows})
 
 
 _values = st.one_of(

@@ -11,10 +11,11 @@ import pyarrow as pa
 
 from state.clock import ManualClock
 from state.lance.fragment_stager import FragmentStager, staged_fragments
-from state.lance.lance_access import create_of_fragments
+from state.lance.lance_access import create_dataset, create_of_fragments
 from state.lance.lance_store import LanceStateStore
 from state.location import Location
 from state.tables.delta import Delta, DeltaBuilder
+from state.tables.lance_layout import with_schema
 from state.tables.records import EpochCounts, EpochSeconds
 
 ACTORS = "ab"
@@ -62,3 +63,18 @@ def test_a_part_of_a_file_with_nested_columns_is_staged_as_it_is(tmp_path: Path)
     staged = [name for start in range(0, 10_000, 999) for name in stager.stage(rows.slice(start, 999))]
     create_of_fragments(location, schema, staged_fragments(tuple(staged)))
     assert lance.dataset(location.lance_uri).to_table()["n"].to_pylist() == nested
+
+
+def test_a_null_struct_may_have_a_field_that_is_never_null(tmp_path: Path) -> None:
+    """Arrow's cast refuses it, also to the same type."""
+    struct = pa.struct([pa.field("a", pa.int32(), nullable=False)])
+    rows = pa.table({"x": pa.array([{"a": 1}, None], struct), "y": pa.array(["p", "q"], pa.large_string())})
+    schema = pa.schema([("s", struct), ("t", pa.string())])
+    laid_out = with_schema(rows, schema)
+    assert laid_out.schema == schema
+    location = Location(str(tmp_path / "rows.lance"))
+    create_dataset(location, laid_out)
+    assert lance.dataset(location.lance_uri).to_table().to_pylist() == [
+        {"s": {"a": 1}, "t": "p"},
+        {"s": None, "t": "q"},
+    ]
