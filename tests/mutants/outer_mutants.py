@@ -394,16 +394,16 @@ OUTER_MUTANTS = (
         start=724,
     ),
     Mutant(
-        "a view that fails stands at the epoch of the failure",
-        "spark_bridge/views/recorded_views.py",
+        "a view that fails stands at an epoch that was not committed",
+        "actors/coordination/epoch_commits.py",
         (
             (
-                "Stopped(0 if version is None else self._stands_at(version), failure.error)",
-                "Stopped(0 if version is None else epoch, failure.error)",
+                "        return replace(view, frozen_epoch=min(view.frozen_epoch, self._epoch))\n",
+                "        return view\n",
             ),
         ),
         among=_FAILS,
-        start=600,
+        start=3550,
     ),
     Mutant(
         "a view that fails keeps what the epoch has written",
@@ -422,13 +422,6 @@ OUTER_MUTANTS = (
         ),
         among=_FAILS,
         start=3860,
-    ),
-    Mutant(
-        "a backfill that fails stands at its own epoch",
-        "spark_bridge/hand_over/epoch_rows.py",
-        (("frozen_epoch = stopped.at if before is None else before", "frozen_epoch = stopped.at"),),
-        among=_FAILS,
-        start=830,
     ),
     Mutant(
         "a full view that failed is recomputed",
