@@ -406,6 +406,12 @@ OUTER_MUTANTS = (
         start=3550,
     ),
     Mutant(
+        "a failed view that fails again stands later",
+        "actors/coordination/epoch_commits.py",
+        (("            return replace(view, frozen_epoch=known.frozen_epoch)\n", "            pass\n"),),
+        shown_by="tests/actors/coordination/test_epoch_commits.py",
+    ),
+    Mutant(
         "a view that fails keeps what the epoch has written",
         "spark_bridge/views/recorded_views.py",
         (("            version = before.get(name)\n", "            version = self.versions.get(name)\n"),),

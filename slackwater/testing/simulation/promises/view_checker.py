@@ -73,7 +73,8 @@ class ViewChecker:
             if view.name in frozen:
                 if stored != before.get(view.name, stored):
                     raise PromiseBroken("G1", f"{view.name} at version {version} is frozen, and has changed")
-                self._check_frozen(stored, frozen[view.name], model)
+                if view.pinned_epoch is None:  # else it is a backfill that is not declared any more
+                    self._check_frozen(stored, frozen[view.name], model)
                 self._committed |= {(path, version): rows, **dict.fromkeys(partials, stored)}
                 continue
             if view.pinned_epoch is None:
