@@ -64,8 +64,7 @@ def utc(at: datetime) -> str:
 
 
 def _failure(name: str, view: ViewStatus) -> tuple[Text, Text]:
-    # 0: it failed in the first epoch of all.
-    rows = f"stands at {utc(epoch_time(view.stands_at))}" if view.stands_at else "has no rows"
+    rows = f"stands at {utc(epoch_time(view.stands_at))}" if view.stands_at is not None else "has no rows"
     step = f"{name} {rows}; `slackwater retry ROOT --view {name}`"
     error = f"{name}: {visible(' '.join((view.error or '').split()))}"
     return Text(step, style=_BAD, no_wrap=True, overflow="ellipsis"), Text(error, no_wrap=True, overflow="ellipsis")
