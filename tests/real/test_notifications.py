@@ -87,6 +87,7 @@ def statuses(store: sw.Store, name: str) -> list[str]:
     return sorted(row["status"] for row in store.files().to_pylist() if row["path"].endswith(f"/{name}"))
 
 
+@pytest.mark.long
 def test_after_one_listing_events_tell_of_what_comes_changes_and_goes(told: ToldBucket, tmp_path: Path) -> None:
     known, root = oracle(told, tmp_path), tmp_path / "root"
     for number in range(10):

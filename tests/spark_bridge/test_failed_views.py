@@ -23,6 +23,7 @@ from state.errors import RunFailedError, ViewFailedError
 from state.lance.lance_access import open_dataset
 from state.location import Location
 from state.tables.records import CatalogView
+from tests.cases import few
 from tests.spark_bridge.followed_view import blocks
 
 GOOD, BAD = pa.table({"k": ["a", "b"], "i": [1, 2], "s": ["1", "2"]}), pa.table({"k": ["a"], "i": [0], "s": ["(x"]})
@@ -111,7 +112,7 @@ def _definition(name: str) -> ViewDefinition:
 
 
 @pytest.mark.parametrize("rows", [1, pytest.param(MANY, marks=pytest.mark.more)])
-@pytest.mark.parametrize("name", QUERIES)
+@pytest.mark.parametrize("name", few(QUERIES, "division", "group", "raised", "python"))
 def test_an_expression_that_fails_stops_only_its_view(
     strict: SparkSession, tmp_path: Path, name: str, rows: int
 ) -> None:

@@ -17,6 +17,7 @@ from spark_bridge.materializer import Materializer
 from state.errors import CommitRefusedError, SlackwaterError
 from state.lance import view_dataset
 from state.location import Location
+from tests.cases import few
 from tests.spark_bridge.followed_view import FollowedView, blocks
 from tests.spark_bridge.random_rows import SCHEMA, random_rows
 
@@ -28,7 +29,7 @@ ALL = [GROUPED, HAVING, APPENDED]
 by_name = pytest.mark.parametrize("definition", ALL, ids=lambda definition: definition.name)
 
 
-@by_name
+@pytest.mark.parametrize("definition", few(ALL, "having"), ids=lambda definition: definition.name)
 def test_restart_continues_from_the_recorded_version(
     local_spark: SparkSession, tmp_path: Path, definition: ViewDefinition
 ) -> None:

@@ -19,10 +19,7 @@ from tests.spark_bridge.followed_view import FollowedView
 from tests.spark_bridge.random_rows import SCHEMA, random_rows
 from tests.spark_bridge.view_queries import DEFINITIONS
 
-SHORT = (
-    "counts", "having", "one_row", "distinct_filtered", "append_some",
-    "append_union",
-)  # fmt: skip
+SHORT = ("having", "one_row", "distinct_filtered", "append_union")
 
 
 @pytest.mark.parametrize("definition", few(DEFINITIONS, *SHORT), ids=lambda definition: definition.name)

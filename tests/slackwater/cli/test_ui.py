@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from state.location import Location
+from tests.cases import few
 from tests.slackwater.cli.called_command import slackwater
 from tests.slackwater.cli.command import started
 from tests.slackwater.reading.written_root import write_root
@@ -45,7 +46,7 @@ def asked(port: int, token: str = "") -> tuple[int, dict[str, object]]:
     return response.status, json.loads(response.read())
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", few([signal.SIGINT, signal.SIGTERM], signal.SIGTERM))
 def test_one_line_says_where_the_page_is_and_a_signal_ends_it(root: str, number: signal.Signals) -> None:
     with serving(root, "--port", "0") as (process, line):
         said = re.fullmatch(rf"http://127\.0\.0\.1:(\d+)/ shows file://{re.escape(root)}; Ctrl-C ends it\n", line)

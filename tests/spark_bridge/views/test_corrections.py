@@ -72,7 +72,7 @@ def test_a_correction_leaves_the_rows_of_a_file_whose_fingerprint_begins_alike(
     view.check()
 
 
-SHORT = ("counts", "append_union")
+SHORT = ("counts",)
 
 
 @pytest.mark.parametrize("definition", few(DEFINITIONS, *SHORT), ids=lambda definition: definition.name)

@@ -128,7 +128,7 @@ CHANGES: dict[str, Callable[[ViewTable], object]] = {
 }
 
 
-@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("change", few(CHANGES, "upsert", "tidy"))
 def test_a_view_on_a_full_disk_gets_its_next_version_whole_or_the_run_recovers(tmp_path: Path, change: str) -> None:
     at, copy = Location(str(tmp_path / "view.lance")), Location(str(tmp_path / "copy.lance"))
     table = ViewTable.create(at, rows(0, 12_000))
