@@ -2,6 +2,7 @@
 
     ViewDefinition ── spark_analysis ──→ analysed plan ── analysis ──→ ViewPlan, or NotIncrementalError
                                               operators, aggregate_calls, full_analysis: checks
+                                              total_order: one answer where rows tie
                                               identity, function_source: the text that recognises the view
     ViewPlans + catalog ── declaration ──→ new views, backfills, frozen views
 
@@ -13,5 +14,5 @@ advice in one line; equal identities mean equal computations.
 
 To maintain a further aggregate function, add its class to `aggregate_functions`.
 
-Face: `analysis.analyse`, `view_definition`, `view_plan`, `declaration`, `correctable`.
+Face: `analysis.analyse`, `view_definition`, `view_plan`, `declaration`, `correctable`, `total_order`.
 """

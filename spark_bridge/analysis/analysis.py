@@ -16,6 +16,7 @@ from spark_bridge.analysis.function_source import constant_texts, definition_tex
 from spark_bridge.analysis.identity import identity_text
 from spark_bridge.analysis.operators import ROW_BY_ROW, ExpressionCheck, refuse, refuse_operator
 from spark_bridge.analysis.spark_analysis import LEAVES, SparkAnalysis
+from spark_bridge.analysis.total_order import TotalOrder
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.arrow_frames import arrow_schema
@@ -91,6 +92,7 @@ class _Analysis:
             # It reads stored rows, and none of the rows that an epoch hands over.
             columns, whole = dict.fromkeys(sources, frozenset[str]()), analysed_plan
         else:
+            plan = TotalOrder(self._catalyst, self._name).of(plan)
             columns, whole = used_columns(self._catalyst, plan, self._leaves), plan
         if view_class == "append" and {*sources} <= {*self._materialized}:
             columns = {source: each | {FILE_FIELD.name} for source, each in columns.items()}

@@ -6,12 +6,12 @@ from collections.abc import Collection, Iterator
 
 from spark_bridge.analysis.operators import ExpressionCheck, refuse, takes_row_of_order, window_arguments
 from spark_bridge.analysis.spark_analysis import LEAVES
+from spark_bridge.analysis.total_order import KEEPS_ORDER, LIMITS, TotalOrder
 from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, attribute_id, parts_of, simple_name
 from state.errors import NotIncrementalError
 
 _ROWS_OF_ITS_OWN = frozenset({"LocalRelation", "OneRowRelation", "Range"})
 _OF_ANY_ROW = frozenset({"First", "Last", "AnyValue", "Mode"})
-_LIMITS = frozenset({"GlobalLimit", "LocalLimit", "Offset", "Tail"})
 # All that a SELECT consists of, and no operator that runs a program, calls Python, or writes.
 _OF_A_QUERY = (
     _ROWS_OF_ITS_OWN
@@ -20,7 +20,6 @@ _OF_A_QUERY = (
     | frozenset({"SubqueryAlias", "View", "ResolvedHint"})
     | frozenset({"Repartition", "RepartitionByExpression", "RebalancePartitions"})
 )
-_KEEPS_ORDER = frozenset({"GlobalLimit", "LocalLimit", "Offset", "Project", "Filter", "SubqueryAlias"})
 
 
 def source_leaves(catalyst: Catalyst, plan: Plan, schemas: Collection[str]) -> Iterator[tuple[str, Plan]]:
@@ -66,7 +65,7 @@ def require_recomputable(
                 "rows have no order, so that any of them would stay; group by the columns, and take the others by "
                 "min_by or max_by of one that orders the rows",
             )
-        if kind in _LIMITS and not _is_ordered(part):
+        if kind in LIMITS and not _is_ordered(part):
             raise refuse(view, f"{part.nodeName()} without an order", "sort the rows first, by ORDER BY")
         if not catalyst.items(part.children()):
             is_source = kind in LEAVES and attribute_id(part.output().apply(0)) in of_sources
@@ -77,6 +76,7 @@ def require_recomputable(
         for expression in catalyst.items(part.expressions()):
             _require_order(catalyst, view, expression)
         check.check(part)
+    TotalOrder(catalyst, view).of(plan)
 
 
 def _require_order(catalyst: Catalyst, view: str, expression: Expression) -> None:
@@ -100,6 +100,6 @@ def full_refusal(refusal: NotIncrementalError) -> NotIncrementalError:
 
 
 def _is_ordered(plan: Plan) -> bool:
-    while simple_name(plan) in _KEEPS_ORDER:
+    while simple_name(plan) in KEEPS_ORDER:
         plan = plan.child()
-    return simple_name(plan) == "Sort"
+    return simple_name(plan) == "Sort" and bool(getattr(plan, "global")())

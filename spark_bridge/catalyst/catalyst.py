@@ -134,6 +134,23 @@ class Catalyst:
             target, method, data_type, self.seq(arguments), self.seq([]), propagate_null, returns_null, is_deterministic
         )
 
+    def ascending(self, expression: Expression) -> Expression:
+        """The expression as a key of an order, with nulls first."""
+        direction = self.singleton("catalyst.expressions.Ascending")
+        return self.expressions.SortOrder(expression, direction, direction.defaultNullOrdering(), self.seq([]))
+
+    def is_orderable(self, expression: Expression) -> bool:
+        """Whether the values of an expression have an order; maps have none."""
+        return bool(self.singleton("catalyst.expressions.RowOrdering").isOrderable(expression.dataType()))
+
+    def over(
+        self, function: Expression, spec: Expression, order: Iterable[Expression], frame: Expression
+    ) -> Expression:
+        """A function over the partitions of a window's specification, with this order and frame."""
+        expressions = self.expressions
+        ordered = expressions.WindowSpecDefinition(spec.partitionSpec(), self.seq(order), frame)
+        return expressions.WindowExpression(function, ordered)
+
     def cast(self, expression: Expression, data_type: Any) -> Expression:
         """The expression, cast to another Spark type in UTC."""
         mode = self.singleton("catalyst.expressions.EvalMode").LEGACY()
@@ -196,6 +213,21 @@ class Catalyst:
     def expand(self, projections: Iterable[Iterable[Expression]], output: Any, child: Plan) -> Plan:
         """Each row of a child once for each projection, under the given attributes (a Seq)."""
         return self._plans.Expand(self.seq([self.seq(each) for each in projections]), output, child)
+
+    def join(self, like: Plan, condition: Expression) -> Plan:
+        """A Join on another condition, otherwise as `like`."""
+        return self._plans.Join(like.left(), like.right(), like.joinType(), self.option(condition), like.hint())
+
+    def sort(self, order: Iterable[Expression], child: Plan) -> Plan:
+        """All rows in an order."""
+        return self._plans.Sort(self.seq(order), True, child)
+
+    def window(
+        self, like: Plan, expressions: Iterable[Expression], child: Plan, order: Iterable[Expression] | None = None
+    ) -> Plan:
+        """A Window of these expressions over the partitions of `like`, in its order or another one."""
+        ordered = like.orderSpec() if order is None else self.seq(order)
+        return self._plans.Window(self.seq(expressions), like.partitionSpec(), ordered, child)
 
     def aggregate(self, grouping: Iterable[Expression], expressions: Iterable[Expression], child: Plan) -> Plan:
         return self._plans.Aggregate(self.seq(grouping), self.seq(expressions), child)

@@ -12,8 +12,10 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_bridge.analysis.analysis import analyse
+from spark_bridge.analysis.total_order import TotalOrder
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.catalyst.arrow_frames import spark_schema, table_of_frame
+from spark_bridge.catalyst.catalyst import Catalyst, analysed
 from spark_bridge.session.spark_errors import one_line
 from state.errors import RunFailedError, ViewError
 
@@ -54,7 +56,7 @@ def recompute(
 
 @contextmanager
 def computed(spark: SparkSession, definition: ViewDefinition, frames: Mapping[str, DataFrame]) -> Iterator[DataFrame]:
-    """A view over all rows of its sources, as a lazy frame.  Compute it inside the context.
+    """A view over all rows of its sources, as a lazy frame, with total orders.  Compute it inside the context.
 
     Args:
         spark: the session of the frames; inside the context it has temporary views of their names.
@@ -65,9 +67,11 @@ def computed(spark: SparkSession, definition: ViewDefinition, frames: Mapping[st
         for name, frame in frames.items():
             frame.createOrReplaceTempView(name)
         if definition.function is None:
-            yield spark.sql(definition.query or "")
+            result = spark.sql(definition.query or "")
         else:
-            yield definition.function(**{name: frames[name] for name in definition.parameters})
+            result = definition.function(**{name: frames[name] for name in definition.parameters})
+        catalyst = Catalyst(spark)
+        yield catalyst.frame(TotalOrder(catalyst, definition.name).of(analysed(result)))
     finally:
         for name in frames:
             spark.catalog.dropTempView(name)
