@@ -3,12 +3,13 @@
 partials   Spark's Partial aggregation over the row-by-row part, run on an epoch's rows: one row per touched group
 distinct   for calls with DISTINCT: the same over values that are new in their group
 merge      these rows and the stored ones -> merged buffers, and the result (see `merge_plan`)
+subtract   the stored rows without those of rows that leave, if every call allows it (see `subtraction_plan`)
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,6 +24,7 @@ from spark_bridge.aggregation.merge_plan import (
     StateColumn,
 )
 from spark_bridge.aggregation.partial_aggregation import CallOverRows, PartialAggregation
+from spark_bridge.aggregation.subtraction_plan import SubtractionPlan, with_companions
 from spark_bridge.analysis.aggregate_calls import AggregateCall, aggregate_calls
 from spark_bridge.analysis.columns import aggregate_of
 from spark_bridge.analysis.view_plan import ViewPlan
@@ -54,28 +56,56 @@ class Touched:
         )
 
 
+@dataclass(frozen=True)
+class ExchangedGroups:
+    """The groups with old or new rows of corrected files.
+
+    Args:
+        keys: `__sw_key` of each of them.
+        merged: those that are left.
+    """
+
+    keys: pa.ChunkedArray
+    merged: MergedGroups
+
+
 class AggregatePlan:
     """The jobs and the merge of one aggregate view.
 
     Args:
         catalyst: of the session.
         view: the plan of the view.
+        subtracts: whether rows that leave may be subtracted, so that hidden counts are stored.
     """
 
-    def __init__(self, catalyst: Catalyst, view: ViewPlan) -> None:
+    def __init__(self, catalyst: Catalyst, view: ViewPlan, *, subtracts: bool) -> None:
         self._catalyst = catalyst
         self._leaves = view.leaves
         aggregate = aggregate_of(view.plan)
         self._rows = aggregate.child()
         self._grouping = catalyst.items(aggregate.groupingExpressions())
         calls = aggregate_calls(catalyst, view.name, aggregate)
+        own = len(calls)
+        subtracted = with_companions(catalyst, view.name, calls) if subtracts else None
+        calls = subtracted or calls
         names = [_column_names(index, call) for index, call in enumerate(calls)]
         self._sets = distinct_sets(catalyst, calls, names)
         for each in self._sets:
             each.plan(self._rows, self._grouping)
         self._plain = self._plain_partials(calls, names)
         self._groups: PartialAggregation | None = None
-        self._merge = self._merge_plan(view, calls, names)
+        buffers = self._buffers(calls, names)
+        self._merge = self._merge_plan(view, buffers)
+        self.hidden_columns = frozenset(name for each in names[own:] for name in each)
+        self._subtraction: SubtractionPlan | None = None
+        if subtracted is not None:
+            fields = [each.fields for each in buffers]
+            self._subtraction = SubtractionPlan(catalyst, calls, fields, has_groups=bool(self._grouping))
+
+    @property
+    def subtracts(self) -> bool:
+        """Whether rows that leave can be subtracted."""
+        return self._subtraction is not None
 
     @property
     def has_distinct(self) -> bool:
@@ -141,6 +171,31 @@ class AggregatePlan:
         """See `MergePlan.merge`."""
         return self._merge.merge(partials, stored)
 
+    def exchange(self, gone: EpochPartials, new: EpochPartials, stored: pa.Table) -> ExchangedGroups | None:
+        """Merges new rows into the touched groups, without the rows that leave.
+
+        Args:
+            gone: the partials of the rows that leave.
+            new: those of the new rows.
+            stored: `__sw_key` and the buffers of the touched groups that are stored.
+
+        Returns:
+            The touched groups; None if they must be computed again, because a sum had overflowed.
+        """
+        assert self._subtraction is not None, "it subtracts"
+        left = self._subtraction.subtract(stored, gone.parts[0])
+        if left is None:
+            return None
+        is_left_alone = pc.invert(pc.is_in(stored.column(KEY_COLUMN), value_set=gone.groups.column(KEY_COLUMN)))
+        stored = pa.concat_tables([left, stored.filter(is_left_alone).select(left.schema.names).cast(left.schema)])
+        touched = _once(pa.concat_tables([gone.groups, new.groups]))
+        keys = touched.column(KEY_COLUMN)
+        is_there = pc.or_(
+            pc.is_in(keys, value_set=stored.column(KEY_COLUMN)), pc.is_in(keys, value_set=new.groups.column(KEY_COLUMN))
+        )
+        groups = touched.filter(is_there)
+        return ExchangedGroups(keys, self._merge.merge(replace(new, groups=groups), stored))
+
     def _of_groups(self, rows: Plan, groups: pa.Table) -> Plan:
         wanted = groups.select(range(1, groups.num_columns))
         attributes = self._catalyst.attributes(wanted.schema)
@@ -164,13 +219,20 @@ class AggregatePlan:
         ]
         return PartialAggregation(self._catalyst, self._rows, self._grouping, plain)
 
-    def _merge_plan(self, view: ViewPlan, calls: Sequence[AggregateCall], names: Sequence[Sequence[str]]) -> MergePlan:
-        schemas = [] if self._plain is None else [self._plain.schema]
-        schemas += [each.schema for each in self._sets]
-        buffers = []
+    @property
+    def _schemas(self) -> list[pa.Schema]:
+        """The schema of each part of an epoch's partials."""
+        return [*([] if self._plain is None else [self._plain.schema]), *[each.schema for each in self._sets]]
+
+    def _buffers(self, calls: Sequence[AggregateCall], names: Sequence[Sequence[str]]) -> list[CallBuffer]:
+        schemas, buffers = self._schemas, []
         for call, columns in zip(calls, names, strict=True):
             part = next(part for part, schema in enumerate(schemas) if columns[0] in schema.names)
             buffers.append(CallBuffer(call, part, [schemas[part].field(name) for name in columns]))
+        return buffers
+
+    def _merge_plan(self, view: ViewPlan, buffers: Sequence[CallBuffer]) -> MergePlan:
+        schemas = self._schemas
         grouping = [schemas[0].field(index) for index in range(len(self._grouping))]
         return MergePlan(self._catalyst, view, grouping, buffers, len(schemas))
 

@@ -29,6 +29,11 @@ from state.tables.group_key import is_group_type
 class AggregateCall:
     """One call of an aggregate function in a query.
 
+    Attributes:
+        expression: Spark's AggregateExpression.
+        function: the maintained function.
+        buffer: of that function.
+
     Args:
         catalyst: of the session.
         view: the name of the view, for messages.
@@ -42,18 +47,18 @@ class AggregateCall:
         self._catalyst = catalyst
         self.expression = expression
         maintained = maintained_function(catalyst, view, expression.aggregateFunction())
-        self._function = maintained.function
+        self.function = maintained.function
         self.buffer: DeclarativeBuffer | TypedBuffer = (
-            TypedBuffer(catalyst, self._function, maintained.estimates)
+            TypedBuffer(catalyst, self.function, maintained.estimates)
             if maintained.is_typed
-            else DeclarativeBuffer(catalyst, self._function)
+            else DeclarativeBuffer(catalyst, self.function)
         )
         self._check(view)
 
     @property
     def inputs(self) -> list[Expression]:
         """The function's arguments that depend on the row; constants are a part of the function."""
-        return [child for child in self._catalyst.items(self._function.children()) if not child.foldable()]
+        return [child for child in self._catalyst.items(self.function.children()) if not child.foldable()]
 
     @property
     def filter(self) -> Expression | None:
@@ -73,9 +78,9 @@ class AggregateCall:
             condition: of FILTER, if any.
         """
         given = iter(inputs)
-        children = self._catalyst.items(self._function.children())
+        children = self._catalyst.items(self.function.children())
         children = [child if child.foldable() else next(given) for child in children]
-        function = self._catalyst.with_children(self._function, children) if children else self._function
+        function = self._catalyst.with_children(self.function, children) if children else self.function
         return function.toAggregateExpression(False, self._catalyst.option(condition))
 
     def is_call(self, expression: Expression) -> bool:

@@ -94,7 +94,8 @@ class _Analysis:
         else:
             plan = TotalOrder(self._catalyst, self._name).of(plan)
             columns, whole = used_columns(self._catalyst, plan, self._leaves), plan
-        if view_class == "append" and {*sources} <= {*self._materialized}:
+        is_changing = {*sources} <= {*self._materialized}
+        if view_class == "append" and is_changing:
             columns = {source: each | {FILE_FIELD.name} for source, each in columns.items()}
         function = self._definition.function
         timestamps = EpochTimestamps(self._catalyst)
@@ -105,6 +106,7 @@ class _Analysis:
             columns=columns,
             schema=schema,
             key=grouping_columns(self._catalyst, plan) if view_class == "aggregate" else (),
+            is_changing=is_changing,
             identity=identity_text(
                 self._catalyst,
                 whole,

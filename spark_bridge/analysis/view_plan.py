@@ -28,6 +28,8 @@ class ViewPlan:
         schema: of the result.
         key: the columns of the result that hold the grouping, in the grouping's order: a look-up finds a group by
             them.  Empty unless the result has the whole grouping.
+        is_changing: whether its rows can leave: all its sources are materialized, so that files can be replaced or
+            forgotten.
         identity: a text, equal for views that compute the same, and stable from run to run.
         definition: the query, or the source text of the function, for people.
         reason: the reason for its class, for people.
@@ -42,6 +44,7 @@ class ViewPlan:
     columns: Mapping[str, frozenset[str]]
     schema: pa.Schema
     key: tuple[str, ...]
+    is_changing: bool
     identity: str
     definition: str
     reason: str

@@ -151,10 +151,35 @@ class Catalyst:
         ordered = expressions.WindowSpecDefinition(spec.partitionSpec(), self.seq(order), frame)
         return expressions.WindowExpression(function, ordered)
 
+    def count_of_rows(self) -> Expression:
+        """The call `count(1)`."""
+        return self.count(self.number(1))
+
+    def count(self, value: Expression, condition: Expression | None = None) -> Expression:
+        """The call `count(value) FILTER (WHERE condition)`."""
+        function = self.expressions.aggregate.Count(self.seq([value]))
+        return function.toAggregateExpression(False, self.option(condition))
+
+    def exact_sum(self, integer: Expression, condition: Expression | None = None) -> Expression:
+        """The call `sum(CAST(integer AS decimal(20, 0))) FILTER (WHERE condition)`, which does not overflow."""
+        digits = self._types.DecimalType(20, 0)
+        function = self.expressions.aggregate.Sum(self.cast(integer, digits), self._legacy)
+        return function.toAggregateExpression(False, self.option(condition))
+
+    def decimal_difference(self, one: Expression, other: Expression) -> Expression:
+        """The difference of two decimals of one type, in that type; null if it overflows."""
+        data_type = one.dataType()
+        negated = self.expressions.UnaryMinus(other, False)
+        difference = self.expressions.DecimalAddNoOverflowCheck(one, negated, data_type)
+        return self.expressions.CheckOverflow(difference, data_type, True)
+
+    @property
+    def _legacy(self) -> Any:
+        return self.singleton("catalyst.expressions.EvalMode").LEGACY()
+
     def cast(self, expression: Expression, data_type: Any) -> Expression:
         """The expression, cast to another Spark type in UTC."""
-        mode = self.singleton("catalyst.expressions.EvalMode").LEGACY()
-        return self.expressions.Cast(expression, data_type, self.option("UTC"), mode)
+        return self.expressions.Cast(expression, data_type, self.option("UTC"), self._legacy)
 
     @property
     def timestamp_type(self) -> Any:

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_bridge.aggregation.aggregate_plan import AggregatePlan
-from spark_bridge.aggregation.merge_plan import KEY_FIELD, EpochPartials
+from spark_bridge.aggregation.merge_plan import KEY_FIELD, EpochPartials, MergedGroups
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.datasets.view_table import ViewTable, distinct_path, state_path, view_path
@@ -33,8 +33,9 @@ class AggregateView:
 
     def __init__(self, catalyst: Catalyst, root: Location, plan: ViewPlan) -> None:
         self._root = root
+        self._catalyst = catalyst
         self._name, self._view = plan.name, plan
-        self._plan = AggregatePlan(catalyst, plan)
+        self._plan = AggregatePlan(catalyst, plan, subtracts=plan.is_changing)
         self._path = ""
         self._state_path: str | None = None
         self._distinct_path: str | None = None
@@ -64,6 +65,10 @@ class AggregateView:
             self._state = ViewTable.open(self._root.child(version.state_path), version.state_version)
         if version.distinct_path is not None and version.distinct_version is not None:
             self._distinct = ViewTable.open(self._root.child(version.distinct_path), version.distinct_version)
+        stored = self._state or self._table
+        if not self._plan.hidden_columns <= {*stored.schema.names}:
+            # The view is older than `materialize=True` of its sources.
+            self._plan = AggregatePlan(self._catalyst, self._view, subtracts=False)
 
     def apply(self, rows: EpochRows) -> ViewVersion:
         """Merges an epoch's rows into their groups; rows that touch no group make no new version.
@@ -89,32 +94,52 @@ class AggregateView:
         return self._version(self._table)
 
     def correct(self, rows: CorrectedRows) -> ViewVersion:
-        """Computes the groups with old or new rows of corrected files again, from all stored rows.
+        """Follows corrected files: their old rows are subtracted from their groups, and their new rows are merged.
+
+        If the view has a function that cannot subtract, the groups are computed again from all stored rows.
 
         Raises:
             CommitRefusedError: another process has written to the view.
         """
         assert self._table is not None, "create or open comes first"
+        if not (self._plan.subtracts and self._exchange(rows)):
+            self._compute_again(rows)
+        return self._version(self._table)
+
+    def _exchange(self, rows: CorrectedRows) -> bool:
+        """Subtracts and merges.  Returns whether that was possible."""
+        gone, new = (self._partials(each) for each in (rows.old(self._view), rows.new(self._view)))
+        keys = pa.concat_tables([each.groups.select([KEY_COLUMN]) for each in (gone, new)]).column(KEY_COLUMN).unique()
+        done = self._plan.exchange(gone, new, self._stored(pa.chunked_array([keys])))
+        if done is None:
+            return False
+        self._replace_groups(done.keys, done.merged)
+        return True
+
+    def _compute_again(self, rows: CorrectedRows) -> None:
+        assert self._table is not None
         old, new = (
             self._plan.touched_by(each.frames, each.one_partition)
             for each in (rows.old(self._view), rows.new(self._view))
         )
         touched = old | new
         if touched.groups.num_rows == 0:
-            return self._version(self._table)
+            return
         all_rows = rows.all(self._view)
         partials = self._plan.partials_of(
             all_rows.frames, all_rows.one_partition, lambda keys: pa.repeat(True, len(keys)), only=touched.groups
         )
-        merged = self._plan.merge(partials, None)
-        keys = touched.groups.column(KEY_COLUMN)
         if self._distinct is not None:
             _replace_keys(self._distinct, touched.distinct, partials.distinct)
+        self._replace_groups(touched.groups.column(KEY_COLUMN), self._plan.merge(partials, None))
+
+    def _replace_groups(self, keys: pa.ChunkedArray, merged: MergedGroups) -> None:
+        """Makes the datasets hold, of the groups with these keys, exactly the merged ones."""
+        assert self._table is not None
         if merged.state is not None:
             assert self._state is not None, "buffers that are stored apart have a dataset"
             _replace(self._state, keys, merged.state)
         _replace(self._table, keys, merged.result)
-        return self._version(self._table)
 
     @property
     def num_rows(self) -> int:

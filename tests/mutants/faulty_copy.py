@@ -59,7 +59,8 @@ def fails_with(mutant: Mutant, directory: Path) -> bool:
     _copy(mutant, directory)
     shutil.copytree(REPOSITORY / "tests", directory / "tests", ignore=_COMPILED)
     shutil.copy(REPOSITORY / "pyproject.toml", directory)
-    tests = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-m", "not ray and not long", mutant.shown_by]
+    options = ["--exitfirst", "-p", "no:cacheprovider", "-m", "not ray and not long"]
+    tests = [sys.executable, "-m", "pytest", *options, mutant.shown_by]
     ended = subprocess.run(tests, cwd=directory, env=_environment(directory), capture_output=True, check=False)
     return ended.returncode == pytest.ExitCode.TESTS_FAILED
 

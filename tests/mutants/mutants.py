@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.mutants.mutant import Mutant
 from tests.mutants.outer_mutants import OUTER_MUTANTS
 from tests.mutants.store_mutants import STORE_MUTANTS
+from tests.mutants.view_mutants import VIEW_MUTANTS
 
 MUTANTS = (
     Mutant(
@@ -673,4 +674,5 @@ MUTANTS = (
     ),
     *OUTER_MUTANTS,
     *STORE_MUTANTS,
+    *VIEW_MUTANTS,
 )

@@ -138,7 +138,9 @@ def _empty(plan: ViewPlan, epoch: int) -> ViewVersion:
 def _plan(name: str, view_class: ViewClass, identity: str = "") -> ViewPlan:
     nothing: Any = None
     columns = {"s": frozenset[str]()}
-    return ViewPlan(name, view_class, ("s",), columns, _SCHEMA, (), identity or name, name, "", nothing, nothing, {})
+    return ViewPlan(
+        name, view_class, ("s",), columns, _SCHEMA, (), False, identity or name, name, "", nothing, nothing, {}
+    )
 
 
 @pytest.fixture

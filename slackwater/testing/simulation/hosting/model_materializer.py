@@ -275,6 +275,7 @@ def _plan_of(view: ModelView) -> ViewPlan:
         columns={source: frozenset() for source in view.sources},
         schema=SCHEMA,
         key=(),
+        is_changing=False,
         identity=view.name,
         definition=view.name,
         reason="",

@@ -1,0 +1,155 @@
+"""The subtraction of rows that leave: the stored buffers of groups, without those of the rows of corrected files.
+
+    count                                        less
+    sum, avg of integers and decimals; bit_xor   less if values remain, else as at the beginning
+    anything else                                cannot be subtracted: its groups are computed again from all rows
+
+A buffer does not tell whether values remain.  So a view whose rows can leave stores hidden counts: of the rows of a
+group, and of the values of a sum.  The average of integers is a sum of doubles, which rounds; beside it stands a hidden
+sum of decimals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql.types import DecimalType, IntegralType
+
+from spark_bridge.aggregation.driver_projection import DriverProjection
+from spark_bridge.analysis.aggregate_calls import AggregateCall
+from spark_bridge.catalyst.catalyst import Catalyst, Expression, simple_name
+from state.tables.group_key import KEY_COLUMN
+
+_LOST_COLUMN = "__sw_lost"
+
+
+def with_companions(catalyst: Catalyst, view: str, calls: Sequence[AggregateCall]) -> list[AggregateCall] | None:
+    """The calls of a query, then the hidden ones that their subtraction needs; None if one cannot be subtracted.
+
+    Args:
+        catalyst: of the session.
+        view: the name of the view, for messages.
+        calls: the calls of the query.
+    """
+    together = [*calls]
+
+    def add(expression: Expression) -> None:
+        if not any(known.is_call(expression) for known in together):
+            together.append(AggregateCall(catalyst, view, expression))
+
+    add(catalyst.count_of_rows())
+    for call in together:  # it grows: the hidden sum of an average needs a count, too
+        companions = _companions(catalyst, call)
+        if companions is None:
+            return None
+        for each in companions:
+            add(each)
+    return together
+
+
+def _companions(catalyst: Catalyst, call: AggregateCall) -> list[Expression] | None:
+    """The calls that a subtraction of this one needs: the count of its values last; None if it is impossible."""
+    function = call.function
+    kind = simple_name(function)
+    if call.is_distinct or kind not in ("Count", "Sum", "Average", "BitXorAgg"):
+        return None
+    if kind == "Count":
+        return []
+    value = catalyst.items(function.children())[0]
+    value_type = catalyst.data_type(value)
+    of_integers = isinstance(value_type, IntegralType)
+    if not of_integers and not isinstance(value_type, DecimalType):
+        return None
+    count = catalyst.count(value, call.filter)
+    return [catalyst.exact_sum(value, call.filter), count] if kind == "Average" and of_integers else [count]
+
+
+class SubtractionPlan:
+    """Subtracts the buffers of rows that leave, by a projection in the driver.
+
+    Args:
+        catalyst: of the session.
+        calls: those of the query, with companions.
+        fields: the columns of each call's buffer.
+        has_groups: whether the query has a grouping, so that a group ends with its last row.
+    """
+
+    def __init__(
+        self, catalyst: Catalyst, calls: Sequence[AggregateCall], fields: Sequence[Sequence[pa.Field]], has_groups: bool
+    ) -> None:
+        self._catalyst, self._calls, self._has_groups = catalyst, calls, has_groups
+        key, flat = pa.field(KEY_COLUMN, pa.string()), [field for each in fields for field in each]
+        self._names = [field.name for field in flat]
+        gone = [field.with_name(f"{field.name}_gone") for field in flat]
+        self._relation = pa.schema([key, *[each.with_nullable(True) for each in (*flat, *gone)]])
+        output = catalyst.attributes(self._relation)
+        columns = iter(map(catalyst.column, output[1:]))
+        self._stored = [[next(columns) for _ in each] for each in fields]
+        self._gone = [[next(columns) for _ in each] for each in fields]
+        self._lost: list[Column] = []
+        left = [[*map(catalyst.expression, self._left(index))] for index in range(len(calls))]
+        self._rows_column = fields[self._position(catalyst.count_of_rows())][0].name
+        rows = catalyst.column(left[self._position(catalyst.count_of_rows())][0])
+        lost = catalyst.expression(reduce(Column.__or__, self._lost, rows < 0))
+        values = [value for each in left for value in each]
+        named = [output[0], *map(catalyst.alias, [*values, lost], [*self._names, _LOST_COLUMN])]
+        plan = catalyst.analyse(catalyst.project(named, catalyst.local_relation(catalyst.seq(output))))
+        schema = pa.schema([key, *flat, pa.field(_LOST_COLUMN, pa.bool_())])
+        self._projection = DriverProjection(catalyst, plan, output, self._relation, schema)
+
+    def subtract(self, stored: pa.Table, gone: pa.Table) -> pa.Table | None:
+        """The groups of rows that leave, without these.
+
+        Args:
+            stored: `__sw_key` and the buffers of the stored groups.
+            gone: the same of the rows that leave.
+
+        Returns:
+            Those of the groups in which rows remain, like `stored`; None if they must be computed again, because a sum
+            had overflowed.
+        """
+        at = pc.index_in(gone.column(KEY_COLUMN), value_set=stored.column(KEY_COLUMN))
+        if at.null_count:
+            return None
+        there, gone = stored.take(at).select([KEY_COLUMN, *self._names]), gone.select(self._names)
+        rows = pa.table([*there.columns, *gone.columns], names=self._relation.names)
+        left = self._projection.run(rows)
+        if pc.any(left.column(_LOST_COLUMN), min_count=0).as_py():
+            return None
+        left = left.drop_columns(_LOST_COLUMN)
+        return left.filter(pc.greater(left.column(self._rows_column), 0)) if self._has_groups else left
+
+    def _left(self, index: int) -> list[Column]:
+        """The buffer of a call after the subtraction."""
+        catalyst, call, stored, gone = self._catalyst, self._calls[index], self._stored[index], self._gone[index]
+        kind, initial = simple_name(call.function), [*map(catalyst.column, call.buffer.initial())]
+        if kind == "Count":
+            return [stored[0] - gone[0]]
+        companions = _companions(catalyst, call)
+        assert companions is not None, "the view has a plan only if each call can be subtracted"
+        count = self._left(self._position(companions[-1]))[0]
+        if len(companions) > 1:
+            left = self._left(self._position(companions[0]))[0].cast("double")
+        elif kind == "BitXorAgg":
+            left = stored[0].bitwiseXOR(F.coalesce(gone[0], F.lit(0)))
+        else:
+            left = self._difference(stored[0], gone[0] if len(stored) > 1 else F.coalesce(gone[0], F.lit(0)))
+        self._lost.append((count > 0) & left.isNull())
+        rest = [count] if kind == "Average" else [count == 0] * (len(stored) - 1)
+        return [F.when(count == 0, initial[0]).otherwise(left), *rest]
+
+    def _difference(self, stored: Column, gone: Column) -> Column:
+        """The difference of two sums; null if one of them has overflowed, or the difference does."""
+        catalyst = self._catalyst
+        expression = catalyst.expression(stored)
+        if isinstance(catalyst.data_type(expression), DecimalType):
+            return catalyst.column(catalyst.decimal_difference(expression, catalyst.expression(gone)))
+        return F.try_subtract(stored, gone)
+
+    def _position(self, expression: Expression) -> int:
+        return next(at for at, each in enumerate(self._calls) if each.is_call(expression))

@@ -1,0 +1,124 @@
+"""Rows of corrected files are subtracted from their groups, and no other stored row is read."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.materializer import Materializer
+from spark_bridge.views.corrections import CorrectedRows
+from tests.cases import few
+from tests.spark_bridge.corrected_view import CorrectedView
+from tests.spark_bridge.followed_view import FollowedView
+from tests.spark_bridge.random_rows import SCHEMA, random_rows
+
+QUERIES: Mapping[str, str] = {
+    "all": "SELECT k, count(*) AS n, count(x) AS nx, sum(i) AS si, sum(g) AS sg, sum(p) AS sp, avg(p) AS ap, "
+    "avg(i) AS ai, bit_xor(i) AS x, try_sum(i) AS t, try_avg(p) AS ta, count_if(b) AS c FROM t GROUP BY k",
+    "filtered": "SELECT k, sum(i) FILTER (WHERE b) AS s, avg(g) FILTER (WHERE i > 500) AS a FROM t GROUP BY k",
+    "having": "SELECT k, sum(i) AS s FROM t GROUP BY k HAVING count(*) > 5",
+    "having a sum": "SELECT k FROM t GROUP BY k HAVING avg(i) > 300",
+    "one row": "SELECT count(*) AS n, sum(i) AS s, avg(g) AS a, avg(p) AS d, bit_xor(g) AS x FROM t",
+    "keys": "SELECT DISTINCT k, g FROM t",
+    "rollup": "SELECT k, g, sum(i) AS s, avg(i) AS a FROM t GROUP BY ROLLUP (k, g)",
+    "exploded": "SELECT tag, count(*) AS n, avg(i) AS a FROM t LATERAL VIEW explode(tags) e AS tag GROUP BY tag",
+    "struct": "SELECT struct(k, x) AS pair, sum(i) + count(*) AS s FROM t GROUP BY struct(k, x)",
+    "union": "SELECT k, sum(v) AS s FROM (SELECT k, i AS v FROM t UNION ALL SELECT k, g FROM t) GROUP BY k",
+}  # fmt: skip
+QUICK = ("all", "having", "one row")
+
+
+@pytest.fixture
+def reads_no_other_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(rows: CorrectedRows, plan: Any) -> Any:
+        raise AssertionError("all stored rows are read")
+
+    monkeypatch.setattr(CorrectedRows, "all", refuse)
+
+
+@pytest.mark.usefixtures("reads_no_other_rows")
+@pytest.mark.parametrize("name", few(QUERIES, *QUICK))
+def test_a_view_of_counts_and_sums_is_sparks_answer_after_corrections(
+    local_spark: SparkSession, tmp_path: Path, name: str
+) -> None:
+    chance = random.Random(f"subtraction of {name}")
+    view = CorrectedView(local_spark, tmp_path, ViewDefinition("v", QUERIES[name]))
+    view.correct({("t", path): random_rows(chance, chance.choice([1, 9, 30])) for path in "abcd"}, {})
+    for _ in range(4):
+        new = {("t", f"new-{view.epoch}"): random_rows(chance, 5)}
+        replaced = {("t", chance.choice("acd")): random_rows(chance, chance.choice([0, 1, 12]))}
+        view.correct(new, {**replaced, ("t", chance.choice(["b", "never there", f"new-{view.epoch}"])): None})
+        view.check()
+    view.materializer.close()
+    view.materializer = reopened(view)
+    view.correct({}, {("t", "a"): random_rows(chance, 3), ("t", "c"): None})
+    view.check()
+    view.correct({}, dict.fromkeys(view.files))
+    view.check()
+    view.correct({}, {("t", "a"): random_rows(chance, 20)})
+    view.check()
+
+
+def reopened(view: CorrectedView) -> Materializer:
+    materializer = Materializer(view.spark, view.root, materialized=view.schemas, replacing=view.schemas)
+    materializer.open(view.views, view.epoch, view.schemas.keys())
+    materializer.declare([view.definition], view.schemas, view.catalog)
+    return materializer
+
+
+@pytest.mark.usefixtures("reads_no_other_rows")
+def test_an_average_of_great_integers_does_not_round_what_is_left(local_spark: SparkSession, tmp_path: Path) -> None:
+    """A sum of doubles cannot forget 2**62 without the small numbers beside it."""
+    schema = pa.schema([("i", pa.int64())])
+    view = CorrectedView(local_spark, tmp_path, ViewDefinition("v", "SELECT avg(i) AS a FROM t"), schema=schema)
+    small, great = (pa.table({"i": numbers}, schema=schema) for numbers in ([1, 2], [1 << 62]))
+    view.correct({("t", "small"): small, ("t", "great"): great}, {})
+    view.correct({}, {("t", "great"): None})
+    assert view.stored().to_pylist() == [{"a": 1.5}]
+
+
+@pytest.mark.parametrize(
+    ("query", "great", "answer"),
+    [
+        ("SELECT sum(d) AS s FROM t", "9" * 36, Decimal("0.3")),
+        ("SELECT avg(d) AS s FROM t", "9" * 36, Decimal("0.15")),
+        ("SELECT try_sum(i) AS s FROM t", "1", 7),
+    ],
+)
+def test_a_group_whose_sum_had_overflowed_is_computed_again(
+    local_spark: SparkSession, tmp_path: Path, query: str, great: str, answer: object
+) -> None:
+    schema = pa.schema([("d", pa.decimal128(38, 2)), ("i", pa.int64())])
+    view = CorrectedView(local_spark, tmp_path, ViewDefinition("v", query), schema=schema)
+    small = pa.table({"d": [Decimal("0.1"), Decimal("0.2")], "i": [3, 4]}, schema=schema)
+    much = pa.table({"d": [Decimal(great)] * 12, "i": [(1 << 63) - 1] * 12}, schema=schema)
+    view.correct({("t", "small"): small, ("t", "much"): much}, {})
+    assert view.stored().to_pylist() == [{"s": None}]
+    view.correct({}, {("t", "much"): None})
+    assert view.stored().to_pylist() == [{"s": answer}]
+
+
+def test_a_view_that_is_older_than_its_stored_rows_is_computed_again(local_spark: SparkSession, tmp_path: Path) -> None:
+    definition = ViewDefinition("v", "SELECT k, sum(i) AS s FROM t GROUP BY k")
+    plain = FollowedView(local_spark, tmp_path / "plain", definition, {"t": SCHEMA})
+    plain.run({"t": random_rows(random.Random(1), 9)})
+    assert [each for each in plain.dataset().schema.names if each.startswith("__sw_")] == ["__sw_key"]
+
+    view = CorrectedView(local_spark, tmp_path / "view", definition)
+    view.materializer.close()
+    view.materializer = Materializer(local_spark, view.root)
+    view.materializer.declare([definition], view.schemas, {})
+    view.correct({("t", path): random_rows(random.Random(path), 9) for path in "ab"}, {})
+    view.materializer.close()
+    view.materializer = reopened(view)
+    view.correct({("t", "c"): random_rows(random.Random("c"), 9)}, {})
+    view.correct({}, {("t", "a"): None})
+    view.check()
