@@ -24,6 +24,7 @@ from tests.waiting import eventually
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]
 
 
+@pytest.mark.more
 def test_small_files_are_one_get_each_and_none_when_they_were_seen(s3: S3Server, bucket: str) -> None:
     for number in range(30):
         s3.put(bucket, f"in/{number}.parquet", parquet(events(number)))

@@ -140,6 +140,7 @@ def test_a_strict_source_leaves_columns_out_and_reports_each_with_its_first_file
     assert left_out["newer"]["path"].endswith("/in/b.json") and left_out["newer"]["epoch"] > first["epoch"]
 
 
+@pytest.mark.more
 def test_added_columns_are_in_the_schema_and_views_keep_theirs_over_a_restart(tmp_path: Path) -> None:
     everything = ("everything", "SELECT * FROM t")
     options = {"format": "json", "schema_evolution": "add_columns", "metadata": ("row",)}
