@@ -36,7 +36,7 @@ from slackwater.running.foreground import run_in_foreground
 from slackwater.running.run import Run, RunReport
 from slackwater.running.run_control import RunControl
 from slackwater.settings import Settings
-from spark_bridge.analysis.view_definition import ViewDefinition, ViewOptions
+from spark_bridge.analysis.view_definition import ViewDefinition, ViewOptions, sources_read
 from state.clock import Clock, SystemClock
 from state.errors import SettingsError, ViewError
 from state.lance.lance_root import LanceRoot
@@ -339,17 +339,19 @@ class Pipeline:
         if not self._views:
             raise ViewError(f"pipeline {self.name} has no view; declare one with pipeline.view(...)")
         for view in self._views.values():
+            if view.name in self._sources:
+                raise ViewError(f"view {view.name} has the name of a source; rename one of them")
             for parameter in view.parameters:
-                if parameter not in self._sources:
+                if parameter not in self._sources and parameter not in self._views:
                     raise ViewError(
-                        f"view {view.name} names the source {parameter}, which is not declared; "
-                        f"the sources are {', '.join(sorted(self._sources))}"
+                        f"view {view.name} reads {parameter}, which is neither a source nor a view; "
+                        f"declared are {', '.join(sorted({*self._sources, *self._views}))}"
                     )
         return PipelineDefinition(
             name=self.name,
             root=self.root,
             sources=tuple(self._sources.values()),
-            views={view.name: view.may_read(self._sources) for view in self._views.values()},
+            views=sources_read(self._views, self._sources),
             ansi=self.settings.spark.ansi,
             barrier=self.settings.barrier,
             fetch=self.settings.fetch,

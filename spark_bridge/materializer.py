@@ -24,11 +24,16 @@ from spark_bridge.hand_over.epoch_rows import EpochViews
 from spark_bridge.hand_over.history import OpenHistory, PutBlock, block_of_table, no_history
 from spark_bridge.hand_over.row_hand_over import RowHandOver
 from spark_bridge.session.spark_jobs import SparkJobs
+from spark_bridge.views.aggregate_view import AggregateView
 from spark_bridge.views.backfills import Backfills
+from spark_bridge.views.changes import Parent
 from spark_bridge.views.corrections import CorrectedRows, corrected_sources
+from spark_bridge.views.derived_rows import DerivedRows
+from spark_bridge.views.derived_views import DerivedView, DerivedViews
 from spark_bridge.views.full_view import FullView
 from spark_bridge.views.full_views import FullViews
 from spark_bridge.views.incremental_views import IncrementalViews
+from spark_bridge.views.parent_rows import ParentRows
 from spark_bridge.views.recorded_views import RecordedViews
 from spark_bridge.views.stored_sources import StoredSources
 from spark_bridge.views.view import ShownView
@@ -44,6 +49,7 @@ _Result = TypeVar("_Result")
 _ROWS = "over the rows of an epoch"
 _CORRECTION = "over the rows of corrected files"
 _ALL_ROWS = "over all rows"
+_OVER_VIEWS = "over the changed rows of other views"
 _HISTORY = "over rows that were ingested before"
 _HAND_OVER = "hand-over to Spark"
 _CORRECTED = ", corrected files"
@@ -82,9 +88,10 @@ class Materializer:
         self._stored = StoredSources(root)
         self._incremental = IncrementalViews(Catalyst(spark), root)
         self._backfills = Backfills(self._incremental.make, open_history, self._rows.piece, self._clock)
-        self._full = FullViews(self._full_view, self._recompute)
+        self._full = FullViews(self._full_view, self._compute)
+        self._derived = DerivedViews(self._make_derived, self._parent_rows, self._compute)
         self._recorded = RecordedViews(
-            self._backfills, self._full, self._incremental.add, self._create_empty, self._clock
+            self._backfills, self._full, self._derived, self._incremental.add, self._create_empty, self._clock
         )
 
     def declare(
@@ -119,7 +126,8 @@ class Materializer:
         continued = {name: each for name, each in versions.items() if name not in declaration.backfills}
         require_correctable(self._root, plans.values(), continued, self._materialized, self._replacing)
         self._rows.schemas = dict(schemas)
-        self._incremental.declare(self._recorded.declare(by_name, planned, declaration))
+        read = {parent for each in plans.values() for parent in each.parents}
+        self._incremental.declare(self._recorded.declare(by_name, planned, declaration), read)
         return declaration
 
     def open(self, views: Mapping[str, ViewVersion], epoch: int = 0, ingested: Set[str] = frozenset()) -> None:
@@ -170,6 +178,8 @@ class Materializer:
             with_rows.keys(),
             partial(self._apply, epoch, with_rows, times),
             partial(self._correct, epoch, corrections, times),
+            self._incremental.take_changes,
+            lambda work: self._run_views(_OVER_VIEWS, times.timing("", work)),
         )
         return replace(done, work=times.spans)
 
@@ -185,12 +195,12 @@ class Materializer:
 
     def shown(self) -> list[ShownView]:
         """All views that readers see."""
-        return self._recorded.shown({**self._incremental.num_rows, **self._full.num_rows})
+        return self._recorded.shown({**self._incremental.num_rows, **self._derived.num_rows, **self._full.num_rows})
 
     @property
     def backfilling(self) -> dict[str, float]:
         """Name → the share of its history that each backfill has, from 0 to 1."""
-        return self._backfills.fractions
+        return {**self._backfills.fractions, **dict.fromkeys(self._derived.unshown, 0.0)}
 
     @property
     def blocked(self) -> dict[str, tuple[str, ...]]:
@@ -225,7 +235,7 @@ class Materializer:
         Raises:
             CommitRefusedError, CommitUnknownError: as `run_epoch`; recover in the same way.
         """
-        for each in (self._incremental, self._stored, self._backfills):
+        for each in (self._incremental, self._stored, self._backfills, self._derived):
             if each.tidy():
                 return
 
@@ -233,6 +243,7 @@ class Materializer:
         """Ends the threads; the session is the caller's."""
         self._backfills.close()
         self._full.close()
+        self._derived.close()
         self._jobs.close()
 
     def _apply(self, epoch: int, blocks: Mapping[str, Sequence[Block]], times: WorkTimes) -> list[CatalogView]:
@@ -281,8 +292,15 @@ class Materializer:
         table = ViewTable.create(self._root.child(path), plan.schema.empty_table())
         return ViewVersion(plan.name, path, table.version)
 
-    def _full_view(self, each: PlannedView) -> FullView:
-        return FullView(self._spark, self._root, each.definition, each.plan, each.known_schemas)
+    def _make_derived(self, plan: ViewPlan) -> DerivedView:
+        catalyst = Catalyst(self._spark)
+        return (DerivedRows if plan.view_class == "append" else AggregateView)(catalyst, self._root, plan)
 
-    def _recompute(self, name: str, refresh: Callable[[], ViewVersion]) -> ViewVersion:
-        return self._jobs.run("view", _ALL_ROWS, {name: refresh})[name]
+    def _parent_rows(self, epoch: int, parents: Mapping[str, Parent]) -> ParentRows:
+        return ParentRows(self._spark, self._root, parents, self._rows.parallelism, epoch_time_us(epoch))
+
+    def _full_view(self, each: PlannedView) -> FullView:
+        return FullView(self._spark, self._root, each)
+
+    def _compute(self, name: str, work: Callable[[], ViewVersion]) -> ViewVersion:
+        return self._jobs.run("view", _ALL_ROWS, {name: work})[name]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from statistics import median
-from typing import TYPE_CHECKING, Literal
-
-import pyarrow as pa
+from typing import Literal
 
 from actors.files import FileVersion
 from actors.objects.object_store import ObjectStore
@@ -17,21 +16,19 @@ from actors.sources.pipeline_definition import PipelineDefinition
 from actors.sources.source import SourceDefinition
 from slackwater.planning.shown_schema import shown_schema
 from slackwater.reading.view import View
-from spark_bridge.analysis.analysis import analyse
 from spark_bridge.analysis.spark_analysis import SourceWithoutSchemaError
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
+from spark_bridge.analysis.view_planner import PlannedGraph, ViewPlanner
 from spark_bridge.session.local_session import session_at_hand
 from spark_bridge.session.settings import SparkSettings
+from spark_bridge.session.spark_jobs import SparkJobs
 from state.clock import Clock
 from state.errors import NotFoundError, NotIncrementalError, StoreNotFoundError
 from state.lance.lance_root import LanceRoot
 from state.tables.fingerprint import version_fingerprint
 from state.tables.records import EpochRecord, ViewClass, ViewVersion
 from state.tables.stored_rows import stored_rows_name
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 _EPOCHS = 100
 
@@ -54,16 +51,20 @@ class RowsTouched:
     def text(self, plan: ViewPlan) -> str:
         """The rows of a view that an epoch touches, in words."""
         if plan.view_class == "full":
-            stored = [self._rows(stored_rows_name(source)) for source in plan.sources]
+            read = " and ".join(plan.columns)
+            stored = [self._rows(each if each in plan.parents else stored_rows_name(each)) for each in plan.columns]
             if None in stored:
-                return "all stored rows of its sources, when some are new; their number is known once rows are stored"
-            return f"all {sum(each or 0 for each in stored):,} stored rows of its sources, when some are new"
+                return f"all stored rows of {read}, when some are new; their number is known once rows are stored"
+            return f"all {sum(each or 0 for each in stored):,} stored rows of {read}, when some are new"
         with_rows = [record.counts.rows for record in self._records if record.counts.rows]
         if not with_rows:
             return "unknown before the first epochs with rows"
         new = round(median(with_rows))
         seen = f"the median of the last {len(with_rows)} epochs is {new:,} new rows"
         stored_rows = self._rows(plan.name)
+        if plan.parents:
+            of = "results" if plan.view_class == "append" else "groups"
+            return f"the {of} of the rows that change in {' and '.join(plan.parents)}: {seen} of the sources"
         if plan.view_class == "append":
             return f"the result of the query over about {new:,} rows: {seen}"
         if stored_rows is None:
@@ -89,11 +90,13 @@ class ViewExplanation:
         name: the name of the view.
         view_class: `append`, `aggregate`, `full`, `refused`, or `unknown` while a source has neither schema nor file.
         text: the reason of the class, the storage, the cost of an epoch, and the rows that it touches.
+        reads: the sources and views that its definition reads; empty for a refused or unknown one.
     """
 
     name: str
     view_class: ViewClass | Literal["refused", "unknown"]
     text: str
+    reads: tuple[str, ...] = ()
 
 
 def explain(
@@ -113,25 +116,22 @@ def explain(
         for source in definition.sources
     }
     materialized = [source.name for source in definition.sources if source.materialize]
-    with session_at_hand(spark_settings, f"slackwater-explain-{definition.name}") as spark:
-        return tuple(_explain(spark, view, found, materialized, touched) for view in views)
+    application = f"slackwater-explain-{definition.name}"
+    with session_at_hand(spark_settings, application) as spark, closing(SparkJobs(spark)) as jobs:
+        planner = ViewPlanner(spark, jobs, materialized)
+        graph = planner.graph({view.name: view for view in views}, found, {})
+        return tuple(_explain(graph, view.name, touched) for view in views)
 
 
-def _explain(
-    spark: SparkSession,
-    view: ViewDefinition,
-    schemas: Mapping[str, pa.Schema | None],
-    materialized: Collection[str],
-    touched: RowsTouched,
-) -> ViewExplanation:
+def _explain(graph: PlannedGraph, name: str, touched: RowsTouched) -> ViewExplanation:
     try:
-        plan = analyse(spark, view, schemas, materialized)
+        plan = graph.view(name).plan
     except NotIncrementalError as error:
-        return ViewExplanation(view.name, "refused", str(error))
+        return ViewExplanation(name, "refused", str(error))
     except SourceWithoutSchemaError as error:
-        return ViewExplanation(view.name, "unknown", str(error))
+        return ViewExplanation(name, "unknown", str(error))
     text = f"{plan.explain()}\n  touches    {touched.text(plan)}"
-    return ViewExplanation(view.name, plan.view_class, text.partition("\n")[2])
+    return ViewExplanation(name, plan.view_class, text.partition("\n")[2], (*plan.sources_read, *plan.views))
 
 
 def _listed(source: SourceDefinition) -> Iterator[FileVersion]:

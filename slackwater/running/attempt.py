@@ -92,6 +92,11 @@ class Attempt:
         assert self._loop is not None
         return self._loop.retry_view(name)
 
+    def readers(self, name: str) -> tuple[str, ...]:
+        """See `MaterializerLoop.readers`; the attempt runs."""
+        assert self._loop is not None
+        return self._loop.readers(name)
+
     def start(self) -> Recovered:
         """Takes the root over, recovers, and starts the flow.  Errors as `actors.recovery.recovery.recover`."""
         self.recovered = recovered = self._client.start()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
 
 from slackwater.running.requests import RunningAttempt, RunRequests
-from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.analysis.view_definition import ViewDefinition, sources_read
 from state.errors import RunFailedError
 
 
@@ -18,36 +18,35 @@ class DeclaredViews:
 
     Attributes:
         definitions: name → definition.
-        reads: name → the sources that the view may read.
         dropped: the views that were dropped, each with the last epoch at that moment.
         retried: the failed views that were retried, and have not failed since.
 
     Args:
         definitions: the views at the start.
-        reads: the sources that they may read.
+        sources: the declared sources.
         requests: of the run.
     """
 
-    def __init__(
-        self, definitions: Sequence[ViewDefinition], reads: Mapping[str, frozenset[str]], requests: RunRequests
-    ) -> None:
-        self._requests = requests
+    def __init__(self, definitions: Sequence[ViewDefinition], sources: Collection[str], requests: RunRequests) -> None:
+        self._requests, self._sources = requests, sources
         self.definitions: Mapping[str, ViewDefinition] = {each.name: each for each in definitions}
-        self.reads: Mapping[str, frozenset[str]] = dict(reads)
         self.dropped: Mapping[str, int] = {}
         self.retried: set[str] = set()
 
-    def add(self, view: ViewDefinition, reads: frozenset[str]) -> None:
-        """Adds a view, in this attempt and in the next ones.  Errors as `Run.add_view`.
+    @property
+    def reads(self) -> dict[str, frozenset[str]]:
+        """Name → the sources that the view may read, also by way of other views."""
+        return sources_read(self.definitions, self._sources)
 
-        Args:
-            view: the definition.
-            reads: the sources that it may read.
-        """
-        self._change(lambda attempt: attempt.add_view(view), lambda _: self._on_added(view, reads))
+    def add(self, view: ViewDefinition) -> None:
+        """Adds a view, in this attempt and in the next ones.  Errors as `Run.add_view`."""
+        self._change(lambda attempt: attempt.add_view(view), lambda _: self._on_added(view))
 
-    def drop(self, name: str) -> None:
-        """Ends a view, in this attempt and in the next ones.  Errors as `Run.drop_view`."""
+    def drop(self, name: str, *, cascade: bool = False) -> None:
+        """Ends a view, in this attempt and in the next ones.  Arguments and errors as `Run.drop_view`."""
+        if cascade:
+            for reader in reversed(self._requests.running_attempt().readers(name)):
+                self.drop(reader)
         self._change(lambda attempt: attempt.drop_view(name), partial(self._on_dropped, name))
 
     def retry(self, name: str) -> None:
@@ -73,12 +72,10 @@ class DeclaredViews:
             except RunFailedError:
                 self._requests.wait_end_of(attempt)
 
-    def _on_added(self, view: ViewDefinition, reads: frozenset[str]) -> None:
+    def _on_added(self, view: ViewDefinition) -> None:
         self.definitions = {**self.definitions, view.name: view}
-        self.reads = {**self.reads, view.name: reads}
 
     def _on_dropped(self, name: str, attempt: RunningAttempt) -> None:
         self.definitions = {each: view for each, view in self.definitions.items() if each != name}
-        self.reads = {each: reads for each, reads in self.reads.items() if each != name}
         self.dropped = {**self.dropped, name: attempt.state.epoch}
         self.retried.discard(name)

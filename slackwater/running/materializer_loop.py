@@ -21,10 +21,11 @@ from slackwater.commands.retry import has_not_failed
 from slackwater.running.loop_thread import Turn
 from slackwater.status.run_status import BackfillStatus, ViewStatus
 from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.work_times import WorkTimes
 from state.clock import Clock
 from state.errors import CommandRefusedError, RunFailedError, SlackwaterError, ViewError, ViewNotFoundError
-from state.tables.records import CatalogView, ViewClass, ViewVersion
+from state.tables.records import CatalogView, ViewVersion
 from state.tables.stored_rows import hidden, is_view, next_name
 
 if TYPE_CHECKING:
@@ -161,7 +162,7 @@ class MaterializerLoop:
         self._is_busy, self._is_waiting = False, True
         self._recorded_s = float("-inf")
         self._told_catching_up = False
-        self._view_classes: Mapping[str, ViewClass] = {}
+        self._plans: Mapping[str, ViewPlan] = {}
         self._must_look, self._looked_s = False, float("-inf")
         self.views: Mapping[str, ViewStatus] = {}
         self.backfills: Mapping[str, BackfillStatus] = {}
@@ -213,6 +214,14 @@ class MaterializerLoop:
         """Builds a failed view anew; done when the view is analysed."""
         return self._change(partial(self._retry, name))
 
+    def readers(self, name: str) -> tuple[str, ...]:
+        """The declared views that read a view, also by way of others; a view comes after those that it reads."""
+        reached = {name}
+        for each, plan in self._plans.items():
+            if not reached.isdisjoint(plan.views):
+                reached.add(each)
+        return tuple(each for each in self._plans if each in reached and each != name)
+
     def _change(self, change: Callable[[], None]) -> Future[None]:
         future: Future[None] = Future()
         self._changes.append((change, future))
@@ -245,7 +254,7 @@ class MaterializerLoop:
         declaration = self._started().declare(list(definitions.values()), schemas, self._known)
         self._definitions = dict(definitions)
         self._is_waiting = bool(declaration.waiting)
-        self._view_classes = {name: plan.view_class for name, plan in declaration.plans.items()}
+        self._plans = declaration.plans
         self._look_at_views()
 
     def _carry_out_changes(self) -> None:
@@ -273,6 +282,10 @@ class MaterializerLoop:
     def _drop(self, name: str) -> None:
         if name not in self._definitions and name not in self._known:
             raise self._not_found(name, "drop")
+        if readers := self.readers(name):
+            raise CommandRefusedError(
+                f"view {name} is read by {', '.join(readers)}; drop them first, or all together, with cascade=True"
+            )
         self._end(self._started(), name)
         self._declare_all({key: each for key, each in self._definitions.items() if key != name}, self._schemas())
         self._tell()
@@ -283,13 +296,16 @@ class MaterializerLoop:
         failed = self._known.get(name)
         if failed is None or failed.error is None:
             raise CommandRefusedError(has_not_failed(name))
-        self._known[name] = replace(failed, error=None)
+        if broken := [each for each in failed.views if each in self._known and self._known[each].error is not None]:
+            raise CommandRefusedError(f"view {name} reads {broken[0]}, which has failed; retry that one")
+        before = {each: view for each in (name, *self.readers(name)) if (view := self._known.get(each)) and view.error}
+        self._known |= {each: replace(view, error=None) for each, view in before.items()}
         try:
             self._declare_all(self._definitions, self._schemas())
         except SlackwaterError:
-            self._known[name] = failed
+            self._known |= before
             raise
-        self._retried.add(name)
+        self._retried.update(before)
         self._tell()
 
     def _not_found(self, name: str, wanted: str) -> ViewNotFoundError:
@@ -344,7 +360,7 @@ class MaterializerLoop:
         """Updates the status of the views."""
         self._must_look, self._looked_s = False, self._clock.monotonic()
         shown = [] if self._materializer is None else self._materializer.shown()
-        declared = {name: ViewStatus(view_class) for name, view_class in self._view_classes.items()}
+        declared = {name: ViewStatus(plan.view_class) for name, plan in self._plans.items()}
         failed = {
             name: _failed(view) for name in declared if (view := self._known.get(name)) is not None and view.error
         }

@@ -57,6 +57,8 @@ class RunningAttempt(Protocol):
 
     def retry_view(self, name: str) -> Future[None]: ...
 
+    def readers(self, name: str) -> tuple[str, ...]: ...
+
 
 class RunRequests:
     """The requests of one run.

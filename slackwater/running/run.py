@@ -154,15 +154,16 @@ class Run:
     def retry_view(self, name: str) -> None:
         """Builds a failed view anew: from all rows of its sources, beside the other views.
 
-        Readers see the view as it stands until the new one is complete.  Returns when it is analysed.  To build it from
-        another definition instead, call `add_view` with `replace=True`.
+        The views that read it, and have failed with it, are built anew too.  Readers see a view as it stands until the
+        new one is complete.  Returns when it is analysed.  To build it from another definition instead, call `add_view`
+        with `replace=True`.
 
         Args:
             name: of the view.
 
         Raises:
             ViewNotFoundError: it is not declared.
-            CommandRefusedError: it has not failed, or the run ends.
+            CommandRefusedError: it has not failed, or a view that it reads has failed, or the run ends.
         """
         self._control.declared.retry(name)
 
@@ -236,16 +237,20 @@ class Run:
             CommandRefusedError: the run ends.
         """
         view = ViewDefinition.of(name_or_function, query, **options)
-        self._control.declared.add(view, view.may_read(source.name for source in self._definition.sources))
+        self._control.declared.add(view)
 
-    def drop_view(self, name: str) -> None:
+    def drop_view(self, name: str, *, cascade: bool = False) -> None:
         """Ends a view with the next epoch; its files are deleted when no retained epoch uses them.
+
+        Args:
+            name: of the view.
+            cascade: whether the views that read it end with it.
 
         Raises:
             ViewNotFoundError: there is no such view.
-            CommandRefusedError: the run ends.
+            CommandRefusedError: other views read it, and `cascade` is not given; or the run ends.
         """
-        self._control.declared.drop(name)
+        self._control.declared.drop(name, cascade=cascade)
 
     def stop(self) -> RunReport:
         """Ends the run after a last epoch; the next run continues half-read files at their rows.

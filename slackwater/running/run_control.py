@@ -105,9 +105,9 @@ class RunControl:
         self.failure: Exception | None = None
         self.is_over = False
         self.observer: RunObserver | None = None
-        sources = (source.name for source in definition.sources)
+        sources = [source.name for source in definition.sources]
         self.requests = RunRequests(LanceRoot(definition.root, clock), sources, self.news)
-        self.declared = DeclaredViews(views, definition.views, self.requests)
+        self.declared = DeclaredViews(views, sources, self.requests)
         files = SourceObjects(definition.root, definition.sources)
         self.corrections = Corrections(LanceRoot(definition.root, clock), definition.sources, self.requests, files)
         prepare_java()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from types import MappingProxyType
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
@@ -11,10 +12,11 @@ from pyspark.sql import SparkSession
 from actors.schemas.ddl import format_schema
 from spark_bridge.analysis.aggregate_calls import aggregate_calls, can_name_groups
 from spark_bridge.analysis.columns import grouping_columns, used_columns
-from spark_bridge.analysis.full_analysis import full_refusal, require_recomputable, source_leaves
+from spark_bridge.analysis.full_analysis import full_refusal, named_leaves, require_recomputable, views_read
 from spark_bridge.analysis.function_source import constant_texts, definition_text, identity_texts
 from spark_bridge.analysis.identity import identity_text
 from spark_bridge.analysis.operators import ROW_BY_ROW, ExpressionCheck, refuse, refuse_operator
+from spark_bridge.analysis.planned_view import PlannedView, parents_of
 from spark_bridge.analysis.spark_analysis import LEAVES, SparkAnalysis
 from spark_bridge.analysis.total_order import TotalOrder
 from spark_bridge.analysis.view_definition import ViewDefinition
@@ -35,14 +37,19 @@ def analyse(
     definition: ViewDefinition,
     schemas: Mapping[str, pa.Schema | None],
     materialized: Collection[str] = (),
+    *,
+    views: Mapping[str, PlannedView] = MappingProxyType({}),
+    absent: Mapping[str, ViewError] = MappingProxyType({}),
 ) -> ViewPlan:
-    """Analyses a view over empty frames of its sources, and chooses its class.
+    """Analyses a view over empty frames of its sources and parents, and chooses its class.
 
     Args:
         spark: any session; nothing is executed.
         definition: of the view.
         schemas: source → its schema, None while it is not known; all declared sources.
         materialized: the sources whose rows are stored.
+        views: name → view, of those that it may read.
+        absent: name → error of each declared view that it cannot read; raised if it does.
 
     Raises:
         ViewError: the view cannot be built: an unknown source, an error in the SQL, an unusable column name.
@@ -50,7 +57,7 @@ def analyse(
             possible.
         SourceWithoutSchemaError: it reads a source whose schema is not known yet.
     """
-    return _Analysis(spark, definition, schemas, materialized).view_plan()
+    return _Analysis(spark, definition, schemas, materialized, views, absent).view_plan()
 
 
 class _Analysis:
@@ -62,12 +69,14 @@ class _Analysis:
         definition: ViewDefinition,
         schemas: Mapping[str, pa.Schema | None],
         materialized: Collection[str],
+        views: Mapping[str, PlannedView],
+        absent: Mapping[str, ViewError],
     ) -> None:
         self._catalyst = Catalyst(spark)
-        self._spark_analysis = SparkAnalysis(spark, self._catalyst, definition, schemas)
+        self._spark_analysis = SparkAnalysis(spark, self._catalyst, definition, schemas, views, absent)
         self._definition = definition
         self._name = definition.name
-        self._schemas = schemas
+        self._schemas, self._views = schemas, views
         self._materialized = materialized
         self._leaves: dict[int, str] = {}
         self._foreign_leaf: Plan | None = None
@@ -76,33 +85,42 @@ class _Analysis:
     def view_plan(self) -> ViewPlan:
         analysed_plan = self._spark_analysis.analysed_plan()
         schema = self._result_schema(analysed_plan)
-        used = dict(source_leaves(self._catalyst, analysed_plan, self._schemas))
+        views = {name: self._views[name] for name in views_read(self._catalyst, analysed_plan, self._views)}
+        stored = parents_of(views)
+        leaves = [name for name, _ in named_leaves(self._catalyst, analysed_plan, self._schemas, stored)]
+        used = tuple(dict.fromkeys(leaves))
         if not used:
             raise ViewError(f"view {self._name!r} uses no source; declared are {self._spark_analysis.declared_sources}")
         self._require_no_clock()
-        plan = self._plain(analysed_plan)
+        plan = self._plain(analysed_plan, stored)
+        parents = tuple(name for name in used if name in stored)
         try:
             if self._foreign_leaf is not None:
                 raise refuse_operator(self._name, self._foreign_leaf)
             view_class, reason = self._classify(plan)
+            if parents:
+                self._require_followed(plan, view_class, used, parents)
         except NotIncrementalError as refusal:
-            view_class, reason = self._recomputed(analysed_plan, refusal, used)
-        sources = tuple(dict.fromkeys(used))
+            view_class, reason = self._recomputed(analysed_plan, refusal, [each for each in used if each not in stored])
         if view_class == "full":
             # It reads stored rows, and none of the rows that an epoch hands over.
-            columns, whole = dict.fromkeys(sources, frozenset[str]()), analysed_plan
+            columns, whole = dict.fromkeys(used, frozenset[str]()), analysed_plan
         else:
             plan = TotalOrder(self._catalyst, self._name).of(plan)
             columns, whole = used_columns(self._catalyst, plan, self._leaves), plan
-        is_changing = {*sources} <= {*self._materialized}
-        if view_class == "append" and is_changing:
+        is_changing = bool(parents) or {*used} <= {*self._materialized}
+        if view_class == "append" and is_changing and not parents:
             columns = {source: each | {FILE_FIELD.name} for source, each in columns.items()}
         function = self._definition.function
         timestamps = EpochTimestamps(self._catalyst)
+        texts = [] if function is None else identity_texts(function)
+        sources = [name for each in used for name in (stored[each].plan.sources if each in stored else (each,))]
         return ViewPlan(
             name=self._name,
             view_class=view_class,
-            sources=sources,
+            sources=tuple(dict.fromkeys(sources)),
+            views=tuple(views),
+            parents=parents,
             columns=columns,
             schema=schema,
             key=grouping_columns(self._catalyst, plan) if view_class == "aggregate" else (),
@@ -112,7 +130,7 @@ class _Analysis:
                 whole,
                 self._leaves,
                 format_schema(schema),
-                [] if function is None else identity_texts(function),
+                [*texts, *(f"reads view {name}, which is\n{each.plan.identity}" for name, each in views.items())],
             ),
             definition=(self._definition.query or "").strip() if function is None else definition_text(function),
             reason=reason,
@@ -120,6 +138,24 @@ class _Analysis:
             timestamps=timestamps,
             leaves=dict(self._leaves),
         )
+
+    def _require_followed(
+        self, plan: Plan, view_class: ViewClass, leaves: Collection[str], parents: Collection[str]
+    ) -> None:
+        """Refuses a view that cannot follow the changes of its parents.
+
+        Raises:
+            NotIncrementalError: with what to write instead.
+        """
+        of_sources = [name for name in leaves if name not in parents]
+        if of_sources:
+            raise refuse(
+                self._name,
+                f"rows of the source {of_sources[0]} beside rows of the view {next(iter(parents))}, which change",
+                f"declare a view that groups {of_sources[0]}, and read that",
+            )
+        if view_class == "aggregate" and EpochTimestamps(self._catalyst).are_in(plan):
+            raise refuse(self._name, "the time of an epoch", "the groups of rows that change are computed again later")
 
     def _require_no_clock(self) -> None:
         """Refuses a literal that Spark's parser reads from the clock: its plan shows a constant."""
@@ -132,22 +168,31 @@ class _Analysis:
                 "it is read from the clock of each start; write current_date() or current_timestamp()",
             )
 
-    def _plain(self, plan: Plan) -> Plan:
-        """The plan without aliases of relations.  Notes the leaf of each source, and a leaf that is not a source."""
+    def _plain(self, plan: Plan, stored: Collection[str]) -> Plan:
+        """The plan without aliases of relations, and with the definitions of views in place of their names.
+
+        Notes the leaf of each source and of each parent, and a leaf that is none of them.
+
+        Args:
+            plan: analysed.
+            stored: the views whose stored rows are read.
+        """
         kind = simple_name(plan)
         children = self._catalyst.items(plan.children())
         if kind == "View" and plan.isTempView():
             name = str(plan.desc().identifier().table())
             leaf = children[0]
-            if name in self._schemas and simple_name(leaf) in LEAVES:
+            if name in stored or (name in self._schemas and simple_name(leaf) in LEAVES):
                 self._leaves[attribute_id(leaf.output().apply(0))] = name
                 return self._catalyst.local_relation(leaf.output())
+            if name in self._views:
+                return self._plain(leaf, stored)
         if kind == "SubqueryAlias":
-            return self._plain(children[0])
+            return self._plain(children[0], stored)
         if not children:
             self._foreign_leaf = plan
             return plan
-        plan = self._catalyst.with_children(plan, [self._plain(child) for child in children])
+        plan = self._catalyst.with_children(plan, [self._plain(child, stored) for child in children])
         return self._catalyst.without_duplicates(plan) if self._drops_duplicates(plan) else plan
 
     def _drops_duplicates(self, plan: Plan) -> bool:
@@ -186,7 +231,7 @@ class _Analysis:
             NotIncrementalError: recomputation is not possible, or not allowed.
         """
         is_query = self._definition.function is None
-        require_recomputable(self._catalyst, self._name, plan, self._schemas, is_query=is_query)
+        require_recomputable(self._catalyst, self._name, plan, self._schemas, self._views, is_query=is_query)
         if self._definition.on_full != "allow":
             raise full_refusal(refusal) from None
         apart = sorted({*sources} - {*self._materialized})

@@ -10,7 +10,7 @@ from state.errors import ViewError
 from state.lance.lance_access import open_dataset
 from state.location import Location
 from state.tables.records import ViewVersion
-from state.tables.stored_rows import FILE_FIELD
+from state.tables.stored_rows import FILE_FIELD, ORIGIN_FIELD
 
 
 def require_correctable(
@@ -33,6 +33,8 @@ def require_correctable(
         ViewError: with the declaration to use instead.
     """
     for plan in plans:
+        if plan.parents:
+            continue  # it follows the changes of its parents, whatever they come from
         read = sorted({*replacing}.intersection(plan.sources))
         apart = sorted({*plan.sources} - {*materialized})
         if read and apart:
@@ -47,10 +49,11 @@ def require_correctable(
 
 
 def follows_files(root: Location, version: ViewVersion | None) -> bool:
-    """Whether each row of an append view names its file; true for a view without a dataset."""
+    """Whether each row of an append view names its file, or its row of a parent; true for a view without a dataset."""
     if version is None:
         return True
-    return FILE_FIELD.name in open_dataset(root.child(version.path), version.version).schema.names
+    names = open_dataset(root.child(version.path), version.version).schema.names
+    return FILE_FIELD.name in names or ORIGIN_FIELD.name in names
 
 
 def cannot_follow(name: str) -> str:

@@ -47,19 +47,26 @@ class Declaration:
 
         Args:
             definitions: name → definition of each declared view.
-            plans: name → plan of each analysed one.
+            plans: name → plan of each analysed one; a view comes after those that it reads.
             known: the views of the catalog.
             ingested: the sources that have ingested rows.
 
         Raises:
             DefinitionChangedError: the catalog has another view of the name, and it must not be replaced.
         """
+        replaced, cascading = set[str](), set[str]()
+        for name, plan in plans.items():
+            if name in known and known[name].identity != plan.identity:
+                replaced.add(name)
+                if definitions[name].cascade or not cascading.isdisjoint(plan.views):
+                    cascading.add(name)
         new = [name for name, plan in plans.items() if name not in known and not {*ingested}.intersection(plan.sources)]
         failed = [name for name, plan in plans.items() if _has_failed(plan, known.get(name))]
         backfills = [
             name
             for name, plan in plans.items()
-            if name not in (*new, *failed) and not _continues(plan, definitions[name], known.get(name))
+            if name not in (*new, *failed)
+            and not _continues(plan, definitions[name].replace or name in cascading, known.get(name), replaced)
         ]
         return cls(
             plans=plans,
@@ -80,15 +87,27 @@ def _has_failed(plan: ViewPlan, known: CatalogView | None) -> bool:
     return known is not None and known.error is not None and known.identity == plan.identity
 
 
-def _continues(plan: ViewPlan, definition: ViewDefinition, known: CatalogView | None) -> bool:
-    """Whether the stored view is the declared one, with all of its rows."""
+def _continues(plan: ViewPlan, may_replace: bool, known: CatalogView | None, replaced: Collection[str]) -> bool:
+    """Whether the stored view is the declared one, with all of its rows.
+
+    Args:
+        plan: of the declared view.
+        may_replace: whether it may replace another one.
+        known: the view of this name in the catalog; None without one.
+        replaced: the declared views that are others than those of their names in the catalog.
+    """
     if known is None:
         return False
     if known.identity == plan.identity:
         return known.frozen_epoch is None
-    if definition.replace:
+    if may_replace:
         return False
     old, wanted = " ".join(known.definition.split()), " ".join(plan.definition.split())
+    if old == wanted and (parents := [name for name in plan.views if name in replaced]):
+        raise DefinitionChangedError(
+            f"view {plan.name!r} reads {parents[0]!r}, which is replaced; declare {plan.name!r} with replace=True too, "
+            f"or {parents[0]!r} with replace=True, cascade=True"
+        )
     change = f"is stored as: {old}; it is declared as: {wanted}"
     if old == wanted:
         change = "is stored with other types of its columns, or with other Python functions, than it is declared with"

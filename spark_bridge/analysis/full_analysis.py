@@ -22,39 +22,49 @@ _OF_A_QUERY = (
 )
 
 
-def source_leaves(catalyst: Catalyst, plan: Plan, schemas: Collection[str]) -> Iterator[tuple[str, Plan]]:
-    """Yields each use of a source in an analysed plan, also in subqueries: its name and its leaf.
+def named_leaves(
+    catalyst: Catalyst, plan: Plan, sources: Collection[str], parents: Collection[str]
+) -> Iterator[tuple[str, Plan]]:
+    """Yields each use of a source or a parent in an analysed plan, also in subqueries: its name and its leaf.
 
     Args:
         catalyst: of the session.
-        plan: analysed, over temporary views of the sources.
-        schemas: the names of the sources.
+        plan: analysed, over temporary views of the sources and of the views that it reads.
+        sources: the names of the sources.
+        parents: the names of the views whose stored rows are read.
     """
-    for part in parts_of(catalyst, plan):
-        if simple_name(part) == "View" and part.isTempView():
-            name = str(part.desc().identifier().table())
-            if name in schemas:
-                yield name, part.child()
+    names = {*sources, *parents}
+    for part in parts_of(catalyst, plan, lambda part: _is_view_of(part, parents)):
+        if _is_view_of(part, names):
+            yield str(part.desc().identifier().table()), part.child()
+
+
+def views_read(catalyst: Catalyst, plan: Plan, views: Collection[str]) -> Iterator[str]:
+    """Yields the name of a view at each use in an analysed plan, without the views that those views read."""
+    for part in _own_parts(catalyst, plan, views):
+        if _is_view_of(part, views):
+            yield str(part.desc().identifier().table())
 
 
 def require_recomputable(
-    catalyst: Catalyst, view: str, plan: Plan, sources: Collection[str], *, is_query: bool
+    catalyst: Catalyst, view: str, plan: Plan, sources: Collection[str], views: Collection[str], *, is_query: bool
 ) -> None:
-    """Refuses a plan that is not deterministic over the same rows, or reads other data than sources.
+    """Refuses a plan that is not deterministic over the same rows, or reads other data than sources and views.
 
     Args:
         catalyst: of the session.
         view: the name of the view.
         plan: analysed.
         sources: the names of the sources.
+        views: the names of the views that it may read; each is analysed for itself.
         is_query: whether it is that of SQL text, which must be one SELECT in all its parts; a function is code.
 
     Raises:
         NotIncrementalError: naming the operator or the function.
     """
     check = ExpressionCheck(view, catalyst, allow_subqueries=True)
-    of_sources = {attribute_id(leaf.output().apply(0)) for _, leaf in source_leaves(catalyst, plan, sources)}
-    for part in parts_of(catalyst, plan):
+    of_sources = {attribute_id(leaf.output().apply(0)) for _, leaf in named_leaves(catalyst, plan, sources, ())}
+    for part in _own_parts(catalyst, plan, views):
         kind = simple_name(part)
         if kind == "Sample":
             raise refuse(view, "Sample", "a sample is not deterministic; filter by a hash of a column instead")
@@ -70,13 +80,22 @@ def require_recomputable(
         if not catalyst.items(part.children()):
             is_source = kind in LEAVES and attribute_id(part.output().apply(0)) in of_sources
             if not is_source and kind not in _ROWS_OF_ITS_OWN:
-                raise refuse(view, str(part.nodeName()), "a view reads sources only; declare it as a source")
+                raise refuse(view, str(part.nodeName()), "a view reads sources and views only; declare it as a source")
         if is_query and kind not in _OF_A_QUERY:
             raise refuse(view, str(part.nodeName()), "a view is one SELECT, which runs no program and writes nothing")
         for expression in catalyst.items(part.expressions()):
             _require_order(catalyst, view, expression)
         check.check(part)
     TotalOrder(catalyst, view).of(plan)
+
+
+def _own_parts(catalyst: Catalyst, plan: Plan, views: Collection[str]) -> Iterator[Plan]:
+    """Yields every operator of a plan and of its subqueries, without those of the views that it reads."""
+    return parts_of(catalyst, plan, lambda part: _is_view_of(part, views))
+
+
+def _is_view_of(plan: Plan, names: Collection[str]) -> bool:
+    return simple_name(plan) == "View" and plan.isTempView() and str(plan.desc().identifier().table()) in names
 
 
 def _require_order(catalyst: Catalyst, view: str, expression: Expression) -> None:

@@ -1,9 +1,9 @@
-"""A declared view with its plan."""
+"""A declared view with its plan, and with the views that it reads."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
@@ -20,17 +20,28 @@ class PlannedView:
         definition: of the view.
         plan: of the view.
         schemas: source → schema with the columns that the view knows; all sources.
+        views: name → view, of those that its definition reads.
     """
 
     definition: ViewDefinition
     plan: ViewPlan
     schemas: Mapping[str, pa.Schema | None]
+    views: Mapping[str, PlannedView] = field(default_factory=dict)
 
     @property
     def known_schemas(self) -> dict[str, pa.Schema]:
         """The schemas of the sources that it reads."""
         found = {source: self.schemas[source] for source in self.plan.sources}
         return {source: schema for source, schema in found.items() if schema is not None}
+
+    @property
+    def leaf_schemas(self) -> dict[str, pa.Schema]:
+        """The schemas of the sources and of the parents whose rows it reads."""
+        parents = parents_of(self.views)
+        return {
+            name: parents[name].plan.schema if name in parents else self.known_schemas[name]
+            for name in self.plan.columns
+        }
 
     def catalog_view(self, name: str, epoch: int, missing: Collection[str] = ()) -> CatalogView:
         """The view's entry in the catalog.
@@ -41,6 +52,7 @@ class PlannedView:
             missing: URLs of the files whose rows it lacks.
         """
         plan = self.plan
+        visible = self.known_schemas | {view: each.plan.schema for view, each in self.views.items()}
         return CatalogView(
             name=name,
             view_class=plan.view_class,
@@ -49,6 +61,17 @@ class PlannedView:
             sources=plan.sources,
             key=plan.key,
             created_epoch=epoch,
-            visible={source: tuple(schema.names) for source, schema in self.known_schemas.items()},
+            visible={read: tuple(schema.names) for read, schema in visible.items()},
             missing=tuple(missing),
         )
+
+
+def parents_of(views: Mapping[str, PlannedView]) -> dict[str, PlannedView]:
+    """Name → view, of those whose stored rows are read by a view that reads these views.
+
+    The definition of any other of them is expanded, down to the views whose stored rows that one reads.
+    """
+    found: dict[str, PlannedView] = {}
+    for name, view in views.items():
+        found |= {name: view} if view.plan.is_read_as_stored else parents_of(view.views)
+    return found

@@ -1,22 +1,54 @@
-"""Spark's analysis of a declared view: its query, or the result of its function, over empty sources."""
+"""Spark's analysis of a declared view: its query, or the result of its function, over empty sources and parents.
+
+A view that another one expands is analysed in the plan of that one, as Spark does with temporary views.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from spark_bridge.analysis.planned_view import PlannedView
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.catalyst.arrow_frames import spark_schema
-from spark_bridge.catalyst.catalyst import UNREADABLE, Catalyst, Plan, analysed
+from spark_bridge.catalyst.catalyst import UNREADABLE, Catalyst, Plan, analysed, parts_of, simple_name
 from spark_bridge.session.spark_errors import one_line
 from state.errors import ViewError
 
 LEAVES = frozenset({"LocalRelation", "LogicalRDD"})
 """The operators that stand for a source in an analysed plan, below the temporary view with its name."""
+
+
+def names_read(catalyst: Catalyst, definition: ViewDefinition, names: Collection[str]) -> frozenset[str]:
+    """The sources or views among `names` that a view reads, by its text alone.
+
+    A name that the query gives to a WITH is among them, if a source or a view has it too.
+
+    Args:
+        catalyst: of the session.
+        definition: of the view.
+        names: the names to look for; upper and lower case are the same.
+    """
+    if definition.query is None:
+        return definition.mentions(names)
+    try:
+        plans = [catalyst.parse(definition.query)]
+    except PySparkException:
+        return definition.mentions(names)  # the analysis says what is wrong
+    read = set()
+    while plans:
+        for part in parts_of(catalyst, plans.pop()):
+            match simple_name(part):
+                case "UnresolvedRelation":
+                    read.add(str(part.multipartIdentifier().mkString(".")).lower())
+                case "UnresolvedWith":
+                    plans += [each._2() for each in catalyst.items(part.cteRelations())]
+    return frozenset(name for name in names if name.lower() in read)
 
 
 class SourceWithoutSchemaError(ViewError):
@@ -31,6 +63,9 @@ class SparkAnalysis:
         catalyst: of the session.
         definition: of the view.
         schemas: source → its schema, None while it is not known; all declared sources.
+        views: name → view, of those that it may read.
+        absent: name → error of each declared view that it cannot read; raised if it does.
+        unreadable: whether the rows of the sources raise when they are read, as a function of the user must not.
     """
 
     def __init__(
@@ -39,10 +74,15 @@ class SparkAnalysis:
         catalyst: Catalyst,
         definition: ViewDefinition,
         schemas: Mapping[str, pa.Schema | None],
+        views: Mapping[str, PlannedView] = MappingProxyType({}),
+        absent: Mapping[str, ViewError] = MappingProxyType({}),
+        *,
+        unreadable: bool = False,
     ) -> None:
-        self._spark, self._catalyst = spark, catalyst
-        self._definition, self._schemas = definition, schemas
+        self._spark, self._catalyst, self._absent = spark, catalyst, absent
+        self._definition, self._schemas, self._views = definition, schemas, views
         self._name = definition.name
+        self._unreadable = unreadable or definition.function is not None
 
     def analysed_plan(self) -> Plan:
         """The analysed plan of the view, with every WITH expanded.
@@ -51,7 +91,7 @@ class SparkAnalysis:
             ViewError: the query or the function is invalid, or reads an unknown source.
             SourceWithoutSchemaError: it reads a source whose schema is not known yet.
         """
-        with self._source_views():
+        with self._tables(self._view_frames()):
             plan = self._of_query() if self._definition.function is None else self._of_function()
         plan = self._catalyst.inline_common_tables(plan)
         if self._catalyst.is_instance(plan, "catalyst.plans.logical.Command"):
@@ -63,24 +103,41 @@ class SparkAnalysis:
         """The names of the declared sources, for messages."""
         return ", ".join(sorted(self._schemas)) or "none"
 
+    def _view_frames(self) -> dict[str, DataFrame]:
+        """Name → frame of each view that it may read.
+
+        They are made before its own tables: a view may know fewer columns of the same source.
+        """
+        return {name: self._view_frame(each) for name, each in self._views.items()}
+
+    def _view_frame(self, view: PlannedView) -> DataFrame:
+        if view.plan.is_read_as_stored:
+            return self._empty(view.plan.schema)
+        analysis = SparkAnalysis(
+            self._spark, self._catalyst, view.definition, view.schemas, view.views, unreadable=self._unreadable
+        )
+        return self._catalyst.frame(analysis.analysed_plan())
+
     @contextmanager
-    def _source_views(self) -> Iterator[None]:
-        """Temporary views for the sources whose schema is known: without rows, and unreadable for a function."""
+    def _tables(self, views: Mapping[str, DataFrame]) -> Iterator[None]:
+        """Temporary views for the sources whose schema is known, without rows, and for the views."""
         known = {name: schema for name, schema in self._schemas.items() if schema is not None}
-        for name, schema in known.items():
-            struct = spark_schema(pa.schema([field.with_nullable(True) for field in schema]))
-            empty = self._spark._jvm.java.util.ArrayList()
-            session = self._spark._jsparkSession
-            frame = session.createDataFrame(empty, session.parseDataType(struct.json()))
-            if self._definition.function is not None:
-                output = frame.queryExecution().analyzed().output()
-                frame = self._catalyst.frame(self._catalyst.unreadable_rows(output))._jdf
-            frame.createOrReplaceTempView(name)
+        frames = {**{name: self._empty(_nullable(schema)) for name, schema in known.items()}, **views}
         try:
+            for name, frame in frames.items():
+                frame.createOrReplaceTempView(name)
             yield
         finally:
-            for name in known:
+            for name in frames:
                 self._spark.catalog.dropTempView(name)
+
+    def _empty(self, schema: pa.Schema) -> DataFrame:
+        struct = spark_schema(schema)
+        session, empty = self._spark._jsparkSession, self._spark._jvm.java.util.ArrayList()
+        frame = DataFrame(session.createDataFrame(empty, session.parseDataType(struct.json())), self._spark)
+        if not self._unreadable:
+            return frame
+        return self._catalyst.frame(self._catalyst.unreadable_rows(analysed(frame).output()))
 
     def _of_query(self) -> Plan:
         try:
@@ -92,8 +149,10 @@ class SparkAnalysis:
         function = self._definition.function
         assert function is not None
         for name in self._definition.parameters:
+            if name in self._views:
+                continue
             if name not in self._schemas:
-                raise self._unknown_source(name)
+                raise self._unreadable_name(name)
             if self._schemas[name] is None:
                 raise self._without_schema(name)
         try:
@@ -122,13 +181,20 @@ class SparkAnalysis:
             name = (error.getMessageParameters() or {}).get("relationName", "").replace("`", "")
             if name in self._schemas:
                 return self._without_schema(name)
-            return self._unknown_source(name)
+            return self._unreadable_name(name)
         return ViewError(f"view {self._name!r}: {one_line(error)}")
 
-    def _unknown_source(self, name: str) -> ViewError:
-        return ViewError(
-            f"view {self._name!r} reads {name!r}, which is not a source; declared are {self.declared_sources}"
+    def _unreadable_name(self, name: str) -> ViewError:
+        absent = next((error for each, error in self._absent.items() if each.casefold() == name.casefold()), None)
+        return absent or ViewError(
+            f"view {self._name!r} reads {name!r}, which is neither a source nor a view; "
+            f"declared are {', '.join(sorted({*self._schemas, *self._views, *self._absent}))}"
         )
 
     def _without_schema(self, name: str) -> ViewError:
         return SourceWithoutSchemaError(f"view {self._name!r} waits for the schema of source {name!r}")
+
+
+def _nullable(schema: pa.Schema) -> pa.Schema:
+    """The schema of a source, whose columns may all be null."""
+    return pa.schema([field.with_nullable(True) for field in schema])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict, get_args
 
@@ -26,6 +26,7 @@ class ViewOptions(TypedDict, total=False):
     on_full: Policy
     refresh_interval_s: float
     replace: bool
+    cascade: bool
     on_missing: Policy
 
 
@@ -35,12 +36,13 @@ class ViewDefinition:
 
     Args:
         name: letters, digits and underscores, with a letter first; a part of the path of the view's dataset.
-        query: Spark SQL over the declared sources.
-        function: takes one Spark DataFrame per source, named by its parameters, and returns a Spark DataFrame.
+        query: Spark SQL over the declared sources and the other views.
+        function: takes one Spark DataFrame per source or view, named by its parameters, and returns a Spark DataFrame.
             It is called once, with empty frames.
         on_full: `"allow"` lets the view be recomputed as a whole, `"refuse"` requires an incremental view.
         refresh_interval_s: minimum seconds from the start of one recomputation of a full view to the next.
         replace: whether it replaces a stored view of this name with another definition.
+        cascade: whether, if it replaces a stored view, the views that read it are built anew with it.
         on_missing: for a backfill, when an ingested file is gone: `"refuse"` keeps the view hidden, `"allow"` shows it
             without those rows, and the catalog lists the files.
 
@@ -54,6 +56,7 @@ class ViewDefinition:
     on_full: Policy = "refuse"
     refresh_interval_s: float = 0.0
     replace: bool = False
+    cascade: bool = False
     on_missing: Policy = "refuse"
 
     def __post_init__(self) -> None:
@@ -90,27 +93,50 @@ class ViewDefinition:
             raise ViewError("a view is a name with a query, or a function")
         return cls(name_or_function.__name__, function=name_or_function, **options)
 
-    def may_read(self, sources: Iterable[str]) -> frozenset[str]:
-        """The sources that it may read; for a query all sources that its text mentions: nothing is parsed here."""
+    def mentions(self, names: Iterable[str]) -> frozenset[str]:
+        """The sources or views among `names` that it may read: those in its text, or in its parameters.
+
+        Nothing is parsed here, so that a column of a query may be among them.
+        """
         words = self.parameters if self.query is None else _WORD.findall(self.query)
         mentioned = {each.lower() for each in words}
-        return frozenset(name for name in sources if name.lower() in mentioned)
+        return frozenset(name for name in names if name.lower() in mentioned)
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """The sources that the function's parameters name; empty for a query, whose analysis finds its sources."""
+        """The sources and views that the function's parameters name; empty for a query, which the analysis reads."""
         return () if self.function is None else tuple(inspect.signature(self.function).parameters)
 
     def _check_parameters(self, function: Callable[..., Any]) -> None:
         parameters = inspect.signature(function).parameters.values()
         if not parameters:
             raise ViewError(
-                f"view {self.name!r}: its function has no parameter; name one per source, as in def view(flights)"
+                f"view {self.name!r}: its function has no parameter; each names a source or a view, "
+                "as in def view(flights)"
             )
         for parameter in parameters:
             plain = parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
             if not plain or parameter.default is not parameter.empty:
                 raise ViewError(
                     f"view {self.name!r}: parameter {str(parameter)!r} is not plain; "
-                    "each parameter is the name of a source, without default and without *"
+                    "each parameter is the name of a source or a view, without default and without *"
                 )
+
+
+def sources_read(definitions: Mapping[str, ViewDefinition], sources: Collection[str]) -> dict[str, frozenset[str]]:
+    """View → the sources that it may read, also by way of other views; see `ViewDefinition.mentions`.
+
+    Args:
+        definitions: name → definition of each declared view.
+        sources: the declared sources.
+    """
+    mentioned = {name: each.mentions(definitions) for name, each in definitions.items()}
+    found = {}
+    for name in definitions:
+        reached, ahead = {name}, [name]
+        while ahead:
+            new = mentioned[ahead.pop()] - reached
+            reached |= new
+            ahead += new
+        found[name] = frozenset[str]().union(*(definitions[each].mentions(sources) for each in reached))
+    return found

@@ -23,24 +23,29 @@ class ViewPlan:
     Args:
         name: of the view.
         view_class: its class.
-        sources: the sources that it reads, in the order of their first use.
-        columns: source → its used columns, with `__sw_file` if the rows of the view can name their file.
+        sources: the sources that it reads, also by way of views, in the order of their first use.
+        views: the views that its definition reads, in the order of their first use.
+        parents: the views whose stored rows it reads, in the order of their first use; the definitions of other views
+            are expanded in its plan.
+        columns: source or parent → its used columns, with `__sw_file` if the rows of the view can name their file.
         schema: of the result.
         key: the columns of the result that hold the grouping, in the grouping's order: a look-up finds a group by
             them.  Empty unless the result has the whole grouping.
-        is_changing: whether its rows can leave: all its sources are materialized, so that files can be replaced or
-            forgotten.
+        is_changing: whether its rows can leave: it has parents, whose rows change, or all its sources are
+            materialized, so that files can be replaced or forgotten.
         identity: a text, equal for views that compute the same, and stable from run to run.
         definition: the query, or the source text of the function, for people.
         reason: the reason for its class, for people.
         plan: the analysed plan, without aliases of relations and with empty leaves.
         timestamps: the value of `current_timestamp()` in the plan; set it before the plan runs.
-        leaves: id of a leaf's first attribute → the source of the leaf.
+        leaves: id of a leaf's first attribute → the source or the parent of the leaf.
     """
 
     name: str
     view_class: ViewClass
     sources: tuple[str, ...]
+    views: tuple[str, ...]
+    parents: tuple[str, ...]
     columns: Mapping[str, frozenset[str]]
     schema: pa.Schema
     key: tuple[str, ...]
@@ -52,31 +57,50 @@ class ViewPlan:
     timestamps: EpochTimestamps = field(repr=False, compare=False)
     leaves: Mapping[int, str] = field(repr=False, compare=False)
 
+    @property
+    def is_read_as_stored(self) -> bool:
+        """Whether views over it read its stored rows, and follow their changes; else they expand its definition."""
+        return self.view_class == "aggregate" or (self.view_class == "append" and bool(self.parents))
+
+    @property
+    def sources_read(self) -> tuple[str, ...]:
+        """The sources whose rows it reads, and not by way of a parent."""
+        return tuple(name for name in self.columns if name not in self.parents)
+
     def _read(self) -> str:
-        used = {source: sorted(self.columns[source] - {FILE_FIELD.name}) for source in self.sources}
-        return "; ".join(f"{source} ({', '.join(names) or 'the number of rows'})" for source, names in used.items())
+        used = {leaf: sorted(self.columns[leaf] - {FILE_FIELD.name}) for leaf in self.columns}
+        return "; ".join(f"{leaf} ({', '.join(names) or 'the number of rows'})" for leaf, names in used.items())
 
     def explain(self) -> str:
         """Class, reason, stored data and costs of an epoch, for people."""
         columns = ", ".join(name for name in self.schema.names)
+        parents = " and ".join(self.parents)
         match self.view_class:
+            case "append" if self.parents:
+                stored = f"the rows ({columns}), each with the key of the row of {parents} that it is made of"
+                cost = (
+                    f"one Spark job over the rows of {parents} that the epoch changes; a look-up of their old results"
+                )
             case "append":
                 stored = f"the rows ({columns})"
                 cost = "one Spark job over the new rows, one append of its result"
             case "aggregate":
                 by = f" by ({', '.join(self.key)})" if self.key else ""
                 stored = f"one row per group{by} ({columns}), with the partials that the result does not contain"
-                cost = "one Spark job over the new rows; a look-up and an upsert of the groups that they touch"
+                rows = f"the rows of {parents} that the epoch changes, old and new" if self.parents else "the new rows"
+                cost = f"one Spark job over {rows}; a look-up and an upsert of the groups that they touch"
             case "full":
                 stored = f"the rows ({columns}) of the last recomputation, and the epoch that they reflect"
                 cost = (
-                    "nothing; beside the epochs, one Spark job over all stored rows of its sources, when they have "
-                    "changed"
+                    f"nothing; beside the epochs, one Spark job over all stored rows of {' and '.join(self.columns)}, "
+                    "when they have changed"
                 )
+        expanded = [name for name in self.views if name not in self.parents]
+        reads = self._read() + (f", through the definition of {' and '.join(expanded)}" if expanded else "")
         return (
             f"{self.name}: {self.view_class}\n"
             f"  because    {self.reason}\n"
-            f"  reads      {self._read()}\n"
+            f"  reads      {reads}\n"
             f"  stores     {stored}\n"
             f"  per epoch  {cost}"
         )

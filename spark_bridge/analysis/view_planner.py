@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 
 import pyarrow as pa
@@ -11,14 +11,18 @@ from pyspark.sql import SparkSession
 from spark_bridge.analysis.analysis import analyse
 from spark_bridge.analysis.columns import visible_schemas
 from spark_bridge.analysis.planned_view import PlannedView
-from spark_bridge.analysis.spark_analysis import SourceWithoutSchemaError
+from spark_bridge.analysis.spark_analysis import SourceWithoutSchemaError, names_read
 from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.session.spark_jobs import SparkJobs
 from state.errors import ViewError
 from state.tables.records import CatalogView
 from state.tables.stored_rows import next_name
 
+_ANALYSED = "while it was analysed"
 _Schemas = Mapping[str, "pa.Schema | None"]
+_Reads = Callable[[ViewDefinition, Collection[str]], Collection[str]]
+_Plan = Callable[[ViewDefinition, Mapping[str, PlannedView], Mapping[str, ViewError]], PlannedView]
 
 
 class ViewPlanner:
@@ -32,51 +36,156 @@ class ViewPlanner:
 
     def __init__(self, spark: SparkSession, jobs: SparkJobs, materialized: Collection[str]) -> None:
         self._spark, self._jobs, self._materialized = spark, jobs, materialized
+        self._catalyst = Catalyst(spark)
         self._last: dict[str, PlannedView] = {}
 
     def planned(
         self, definitions: Mapping[str, ViewDefinition], schemas: _Schemas, known: Mapping[str, CatalogView]
     ) -> dict[str, PlannedView]:
-        """Name → view, for all views whose sources have schemas.  Errors as `analyse`.
+        """Name → view, for all views whose sources have schemas; a view comes after those that it reads.
+
+        Errors as `analyse`.
 
         Args:
             definitions: name → definition of each declared view.
             schemas: source → schema, None while it is not known; all sources.
             known: the views of the catalog.
         """
-        found = {}
-        for name, definition in definitions.items():
+        graph = self.graph(definitions, schemas, known)
+        for name in definitions:
             try:
-                found[name] = self._planned(definition, schemas, known)
+                graph.view(name)
             except SourceWithoutSchemaError:
                 continue
-        self._last = found
-        return found
+        self._last = graph.views
+        return graph.views
 
-    def _planned(self, definition: ViewDefinition, schemas: _Schemas, known: Mapping[str, CatalogView]) -> PlannedView:
+    def graph(
+        self, definitions: Mapping[str, ViewDefinition], schemas: _Schemas, known: Mapping[str, CatalogView]
+    ) -> PlannedGraph:
+        """The same views, planned one by one, so that each has an error of its own.
+
+        Raises:
+            ViewError: a view has the name of a source.
+        """
+        for name in definitions:
+            if source := next((each for each in schemas if each.casefold() == name.casefold()), None):
+                raise ViewError(f"view {name!r} has the name of the source {source!r}; rename one of them")
+        return PlannedGraph(definitions, self._reads, partial(self._planned, schemas, known))
+
+    def _reads(self, definition: ViewDefinition, names: Collection[str]) -> frozenset[str]:
+        """The views among `names` that a view reads."""
+        if not names:
+            return frozenset()
+        work = {definition.name: partial(names_read, self._catalyst, definition, names)}
+        return self._jobs.run("view", _ANALYSED, work)[definition.name]
+
+    def _planned(
+        self,
+        schemas: _Schemas,
+        known: Mapping[str, CatalogView],
+        definition: ViewDefinition,
+        views: Mapping[str, PlannedView],
+        absent: Mapping[str, ViewError],
+    ) -> PlannedView:
         """Plans a view.  A stored view or a backfill keeps the columns of its first plan; a new definition sees all."""
         for stored in (known.get(definition.name), known.get(next_name(definition.name))):
             if stored is None:
                 continue
             try:
-                planned = self._plan(definition, visible_schemas(schemas, stored))
+                planned = self._plan(definition, visible_schemas(schemas, stored), views, absent)
             except SourceWithoutSchemaError:
                 raise
             except ViewError:
                 continue
             if planned.plan.identity == stored.identity:
                 return planned
-        return self._plan(definition, schemas)
+        return self._plan(definition, schemas, views, absent)
 
-    def _plan(self, definition: ViewDefinition, schemas: _Schemas) -> PlannedView:
-        """The last plan, if the definition and the schemas have not changed; else a new analysis."""
-        name = definition.name
-        last = self._last.get(name)
-        if (
-            last is not None
-            and last.definition == definition
-            and all(last.schemas.get(each) == schemas.get(each) for each in last.plan.sources)
-        ):
-            return PlannedView(definition, last.plan, schemas)
-        work = {name: partial(analyse, self._spark, definition, schemas, self._materialized)}
-        return PlannedView(definition, self._jobs.run("view", "while it was analysed", work)[name], schemas)
+    def _plan(
+        self,
+        definition: ViewDefinition,
+        schemas: _Schemas,
+        views: Mapping[str, PlannedView],
+        absent: Mapping[str, ViewError],
+    ) -> PlannedView:
+        """The last plan, if the definition, the schemas and the views that it reads are the same; else a new one."""
+        name, last = definition.name, self._last.get(definition.name)
+        if last is not None and last.definition == definition and _is_same(last, schemas, views):
+            plan = last.plan
+        else:
+            analysis = partial(
+                analyse, self._spark, definition, schemas, self._materialized, views=views, absent=absent
+            )
+            plan = self._jobs.run("view", _ANALYSED, {name: analysis})[name]
+        return PlannedView(definition, plan, schemas, {each: views[each] for each in plan.views})
+
+
+class PlannedGraph:
+    """The views of one declaration, each planned after those that it reads.
+
+    Attributes:
+        views: name → view, of those that are planned; a view comes after those that it reads.
+
+    Args:
+        definitions: name → definition of each declared view.
+        reads: finds the views that a view reads: (definition, names of views) -> names.
+        plan: plans a view: (definition, views that it may read, errors of the views that it cannot read) -> the view.
+    """
+
+    def __init__(self, definitions: Mapping[str, ViewDefinition], reads: _Reads, plan: _Plan) -> None:
+        self._definitions, self._reads, self._plan = definitions, reads, plan
+        self._errors: dict[str, ViewError] = {}
+        self.views: dict[str, PlannedView] = {}
+
+    def view(self, name: str) -> PlannedView:
+        """One view.
+
+        Raises:
+            ViewError: the view cannot be built, or a view that it reads cannot; as `analyse`.
+        """
+        self._visit(name, ())
+        if name in self._errors:
+            raise self._errors[name]
+        return self.views[name]
+
+    def _visit(self, name: str, path: tuple[str, ...]) -> None:
+        if name in self.views or name in self._errors:
+            return
+        path = (*path, name)
+        views, absent = {}, {}
+        definition = self._definitions[name]
+        for each in sorted(self._reads(definition, self._definitions.keys() - {name})):
+            if each in path:
+                absent[each] = _circle(path[path.index(each) :])
+                continue
+            self._visit(each, path)
+            if each in self._errors:
+                absent[each] = _unplanned(name, each, self._errors[each])
+            else:
+                views[each] = self.views[each]
+        try:
+            self.views[name] = self._plan(definition, views, absent)
+        except ViewError as error:
+            self._errors[name] = error
+
+
+def _is_same(last: PlannedView, schemas: _Schemas, views: Mapping[str, PlannedView]) -> bool:
+    """Whether the schemas and the views that a planned view reads are what they were.
+
+    A view that it mentions may be new, and what it took for a name of nothing: then it was not planned.
+    """
+    read_views = all(each in views and views[each].plan is last.views[each].plan for each in last.plan.views)
+    return read_views and all(last.schemas.get(each) == schemas.get(each) for each in last.plan.sources)
+
+
+def _circle(path: Collection[str]) -> ViewError:
+    names = [*path, next(iter(path))]
+    return ViewError(f"views read each other in a circle: {' reads '.join(map(repr, names))}; remove one of these uses")
+
+
+def _unplanned(name: str, read: str, error: ViewError) -> ViewError:
+    """The error of a view that reads a view with an error; it waits for a schema if that one does."""
+    if isinstance(error, SourceWithoutSchemaError):
+        return error
+    return ViewError(f"view {name!r} reads view {read!r}, which cannot be built: {error}")

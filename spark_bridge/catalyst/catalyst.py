@@ -375,12 +375,20 @@ def analysed(frame: DataFrame) -> Plan:
     return frame._jdf.queryExecution().analyzed()
 
 
-def parts_of(catalyst: Catalyst, plan: Plan) -> Iterator[Plan]:
-    """Yields every operator of a plan and of its subqueries, top down, the first child first."""
+def parts_of(catalyst: Catalyst, plan: Plan, is_end: Callable[[Plan], bool] = lambda part: False) -> Iterator[Plan]:
+    """Yields every operator of a plan and of its subqueries, top down, the first child first.
+
+    Args:
+        catalyst: of the session.
+        plan: the plan.
+        is_end: whether the operators below an operator are left out.
+    """
     plans = [plan]
     while plans:
         part = plans.pop()
         yield part
+        if is_end(part):
+            continue
         plans += reversed([*catalyst.items(part.children()), *catalyst.items(part.subqueries())])
 
 

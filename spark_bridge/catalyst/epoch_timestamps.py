@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, simple_name
+from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, parts_of, simple_name
 
 _KINDS = frozenset({"CurrentTimestamp", "Now", "CurrentDate", "LocalTimestamp"})
 _CLOCK_WORDS = frozenset({"now", "today", "tomorrow", "yesterday"})
@@ -66,6 +66,11 @@ class EpochTimestamps:
         """Sets the time for the next jobs: microseconds since 1970."""
         if self._holder is not None:
             self._holder.set(0, time_us)
+
+    def are_in(self, plan: Plan) -> bool:
+        """Whether an analysed plan has such an expression."""
+        parts = parts_of(self._catalyst, plan)
+        return any(self._has_timestamp(each) for part in parts for each in self._catalyst.items(part.expressions()))
 
     def put_into(self, plan: Plan) -> Plan:
         """The analysed plan with every such expression replaced by the settable time.

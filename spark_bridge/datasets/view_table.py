@@ -21,6 +21,7 @@ from state.lance.lance_access import create_dataset, create_of_fragments, open_d
 from state.location import Location
 from state.objects.storage_error import storage_error
 from state.tables.group_key import KEY_COLUMN
+from state.tables.stored_rows import ORIGIN_FIELD
 from state.upkeep.fold_plan import next_run
 
 _INDEX_FROM_ROWS = 10_000
@@ -34,6 +35,7 @@ _SCAN_FROM_SHARE = 0.05
 # The cache grows with the data read into it: the index of five million groups needs 150 MB.
 _INDEX_CACHE_BYTES = 256 << 20
 _ADDRESS = "_rowaddr"
+_KEYS = (KEY_COLUMN, ORIGIN_FIELD.name)
 
 
 def view_path(name: str, epoch: int) -> str:
@@ -84,8 +86,8 @@ class ViewTable:
         self._deletions = RowDeletions(location)
         self._files = DatasetFiles(location)
         self._found: _Found | None = None
-        self._has_key = KEY_COLUMN in dataset.schema.names
-        self._indexed = any(KEY_COLUMN in index.field_names for index in dataset.describe_indices())
+        self._key = next((name for name in _KEYS if name in dataset.schema.names), None)
+        self._indexed = any(self._key in index.field_names for index in dataset.describe_indices())
         self._unindexed = 0 if self._indexed else int(dataset.count_rows())
 
     @classmethod
@@ -131,6 +133,12 @@ class ViewTable:
     def schema(self) -> pa.Schema:
         return self._dataset.schema
 
+    @property
+    def _by(self) -> str:
+        """The column of the keys."""
+        assert self._key is not None, "rows without a key are not looked up"
+        return self._key
+
     def append(self, rows: pa.Table) -> None:
         """Appends rows."""
         self.append_fragments(self._staged(rows))
@@ -158,7 +166,7 @@ class ViewTable:
         Args:
             rows: one row for each key.
         """
-        self._update(self._addresses(rows.column(KEY_COLUMN).combine_chunks()), rows)
+        self._update(self._addresses(rows.column(self._by).combine_chunks()), rows)
 
     def replace(self, rows: pa.Table) -> None:
         """Replaces all rows."""
@@ -170,6 +178,17 @@ class ViewTable:
         # Lance would not refuse an Overwrite after a commit of another process.
         update = LanceOperation.Update(removed_fragment_ids=before, new_fragments=list(fragments))
         self._commit(Transaction(self._dataset.version, update))
+
+    def exchange(self, keys: pa.Array, rows: pa.Table) -> None:
+        """Makes the dataset hold, of the rows with these keys, exactly the given ones; no change makes no new version.
+
+        Args:
+            keys: each once.
+            rows: any number of them for each of the keys.
+        """
+        addresses = self._addresses(keys)
+        if len(addresses) or rows.num_rows:
+            self._update(addresses, rows if rows.num_rows else None)
 
     def delete(self, keys: pa.Array) -> None:
         """Deletes the rows with these keys."""
@@ -198,7 +217,7 @@ class ViewTable:
 
     def rows_of(self, keys: pa.Array, columns: list[str]) -> pa.Table:
         """The stored rows with these keys, in any order; a key without a row is left out."""
-        wanted = [KEY_COLUMN, *[column for column in columns if column != KEY_COLUMN]]
+        wanted = [self._by, *[column for column in columns if column != self._by]]
         rows = self._look_up(keys, wanted)
         addresses = rows.column(_ADDRESS).to_numpy()
         self._found = _Found(self._dataset.version, keys, addresses)
@@ -212,15 +231,15 @@ class ViewTable:
         if len(keys) >= stored * _SCAN_FROM_SHARE:
             # For this share of the rows a scan costs less than the look-ups.
             rows = self._dataset.to_table(columns=columns, with_row_address=True)
-            return rows.filter(pc.is_in(rows.column(KEY_COLUMN), value_set=keys))
-        return self._dataset.to_table(columns=columns, filter=pc.field(KEY_COLUMN).isin(keys), with_row_address=True)
+            return rows.filter(pc.is_in(rows.column(self._by), value_set=keys))
+        return self._dataset.to_table(columns=columns, filter=pc.field(self._by).isin(keys), with_row_address=True)
 
     def _addresses(self, keys: pa.Array) -> npt.NDArray[np.uint64]:
         """The addresses of the stored rows with these keys."""
         found = self._found
         if found is not None and found.version == self._dataset.version and found.keys.equals(keys):
             return found.addresses
-        addresses: npt.NDArray[np.uint64] = self._look_up(keys, [KEY_COLUMN]).column(_ADDRESS).to_numpy()
+        addresses: npt.NDArray[np.uint64] = self._look_up(keys, [self._by]).column(_ADDRESS).to_numpy()
         return addresses
 
     def _staged(self, rows: pa.Table) -> list[FragmentMetadata]:
@@ -256,7 +275,7 @@ class ViewTable:
             CommitRefusedError, CommitUnknownError: as for any commit; the run recovers.
         """
         # Each look-up reads all rows that the index does not cover.
-        is_long = self._has_key and self._unindexed >= (_FULL if self._indexed else _INDEX_FROM_ROWS)
+        is_long = self._key is not None and self._unindexed >= (_FULL if self._indexed else _INDEX_FROM_ROWS)
         has_pieces = self._commits >= _TIDY_EVERY_COMMITS
         if not is_long and not has_pieces:
             return False
@@ -264,7 +283,7 @@ class ViewTable:
         self._deletions.forget()
         try:
             with self._files.rewriting(self._dataset):
-                if self._has_key:
+                if self._key is not None:
                     self._index()
                 if has_pieces:
                     self._commits = 0
@@ -281,7 +300,7 @@ class ViewTable:
             merged = 0 if run is None else len(sizes) - run.start
             self._dataset.optimize.optimize_indices(num_indices_to_merge=merged)
         elif self._dataset.count_rows() >= _INDEX_FROM_ROWS:
-            self._dataset.create_scalar_index(KEY_COLUMN, "BTREE")
+            self._dataset.create_scalar_index(self._by, "BTREE")
             self._indexed = True
 
     def _compact(self) -> None:

@@ -41,7 +41,8 @@ class RowHandOver:
         used: dict[str, list[frozenset[str]]] = {}
         for plan in plans:
             for source, columns in plan.columns.items():
-                used.setdefault(source, []).append(columns)
+                if source not in plan.parents:
+                    used.setdefault(source, []).append(columns)
         return {source: columns_to_read(self._schema(source), each) for source, each in used.items()}
 
     def epoch(

@@ -11,10 +11,12 @@ from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.datasets.view_table import ViewTable, distinct_path, state_path, view_path
 from spark_bridge.hand_over.epoch_rows import EpochRows
-from spark_bridge.views.corrections import CorrectedRows
+from spark_bridge.views.changes import ChangeLog, Changes, ChangeSet
 from state.location import Location
 from state.tables.group_key import KEY_COLUMN
 from state.tables.records import ViewVersion
+
+_NO_ROWS = pa.schema([KEY_FIELD]).empty_table()
 
 
 class AggregateView:
@@ -25,6 +27,9 @@ class AggregateView:
     (HAVING), so that the view's dataset has only the groups that pass; or a buffer is an object.  A view with DISTINCT
     has a third dataset: the texts of the values that each group has seen.
 
+    Attributes:
+        changes: of the view's rows, if other views read them.
+
     Args:
         catalyst: of the session.
         root: the directory of the pipeline.
@@ -32,6 +37,7 @@ class AggregateView:
     """
 
     def __init__(self, catalyst: Catalyst, root: Location, plan: ViewPlan) -> None:
+        self.changes = ChangeLog()
         self._root = root
         self._catalyst = catalyst
         self._name, self._view = plan.name, plan
@@ -80,7 +86,8 @@ class AggregateView:
         partials = self._partials(rows)
         if partials.groups.num_rows == 0:
             return self._version(self._table)
-        stored = self._stored(partials.groups.column(KEY_COLUMN))
+        keys = partials.groups.column(KEY_COLUMN)
+        stored, before = self._look_up(keys)
         merged = self._plan.merge(partials, stored)
         if self._distinct is not None and len(partials.distinct):
             self._distinct.append(_keys(partials))
@@ -91,10 +98,11 @@ class AggregateView:
             self._take_out(stored.column(KEY_COLUMN), merged.result.column(KEY_COLUMN))
         if merged.result.num_rows:
             self._table.upsert(merged.result)
+        self._note(keys, before, merged)
         return self._version(self._table)
 
-    def correct(self, rows: CorrectedRows) -> ViewVersion:
-        """Follows corrected files: their old rows are subtracted from their groups, and their new rows are merged.
+    def correct(self, rows: Changes) -> ViewVersion:
+        """Follows changed rows: the old ones are subtracted from their groups, and the new ones are merged.
 
         If the view has a function that cannot subtract, the groups are computed again from all stored rows.
 
@@ -106,17 +114,18 @@ class AggregateView:
             self._compute_again(rows)
         return self._version(self._table)
 
-    def _exchange(self, rows: CorrectedRows) -> bool:
+    def _exchange(self, rows: Changes) -> bool:
         """Subtracts and merges.  Returns whether that was possible."""
         gone, new = (self._partials(each) for each in (rows.old(self._view), rows.new(self._view)))
         keys = pa.concat_tables([each.groups.select([KEY_COLUMN]) for each in (gone, new)]).column(KEY_COLUMN).unique()
-        done = self._plan.exchange(gone, new, self._stored(pa.chunked_array([keys])))
+        stored, before = self._look_up(pa.chunked_array([keys]))
+        done = self._plan.exchange(gone, new, stored)
         if done is None:
             return False
-        self._replace_groups(done.keys, done.merged)
+        self._replace_groups(done.keys, done.merged, before)
         return True
 
-    def _compute_again(self, rows: CorrectedRows) -> None:
+    def _compute_again(self, rows: Changes) -> None:
         assert self._table is not None
         old, new = (
             self._plan.touched_by(each.frames, each.one_partition)
@@ -131,15 +140,28 @@ class AggregateView:
         )
         if self._distinct is not None:
             _replace_keys(self._distinct, touched.distinct, partials.distinct)
-        self._replace_groups(touched.groups.column(KEY_COLUMN), self._plan.merge(partials, None))
+        keys = touched.groups.column(KEY_COLUMN)
+        self._replace_groups(keys, self._plan.merge(partials, None), self._shown(keys))
 
-    def _replace_groups(self, keys: pa.ChunkedArray, merged: MergedGroups) -> None:
-        """Makes the datasets hold, of the groups with these keys, exactly the merged ones."""
+    def _replace_groups(self, keys: pa.ChunkedArray, merged: MergedGroups, before: pa.Table) -> None:
+        """Makes the datasets hold, of the groups with these keys, exactly the merged ones.
+
+        Args:
+            keys: of the groups.
+            merged: those that are left.
+            before: the rows of the view that the groups had, see `_shown`.
+        """
         assert self._table is not None
+        each_key = keys.combine_chunks()
         if merged.state is not None:
             assert self._state is not None, "buffers that are stored apart have a dataset"
-            _replace(self._state, keys, merged.state)
-        _replace(self._table, keys, merged.result)
+            self._state.exchange(each_key, merged.state)
+        self._table.exchange(each_key, merged.result)
+        self._note(keys, before, merged)
+
+    def _note(self, keys: pa.ChunkedArray, before: pa.Table, merged: MergedGroups) -> None:
+        if self.changes.is_kept:
+            self.changes.note(ChangeSet(keys.combine_chunks(), before, merged.result.select(before.schema.names)))
 
     @property
     def num_rows(self) -> int:
@@ -161,18 +183,31 @@ class AggregateView:
         seen = self._distinct.rows_of(keys, []).column(KEY_COLUMN)
         return pc.invert(pc.is_in(keys, value_set=seen.combine_chunks()))
 
-    def _stored(self, keys: pa.ChunkedArray) -> pa.Table:
-        """`__sw_key` and the buffers of the stored ones among the groups, under the buffers' own names."""
+    def _look_up(self, keys: pa.ChunkedArray) -> tuple[pa.Table, pa.Table]:
+        """The buffers of the stored ones among these groups, and the rows of the view that they have.
+
+        The buffers have their own names, with `__sw_key` in front.
+        """
         columns = self._plan.buffer_columns
         if self._state is not None:
             names = [column.name for column in columns]
-            stored = self._state.rows_of(keys.combine_chunks(), names)
+            shown = self._shown(keys)
+            rows = self._state.rows_of(keys.combine_chunks(), names)
         else:
             assert self._table is not None
             names = [column.result_name or column.name for column in columns]
-            stored = self._table.rows_of(keys.combine_chunks(), list(dict.fromkeys(names)))
-        arrays = [stored.column(KEY_COLUMN), *[stored.column(name) for name in names]]
-        return pa.table(arrays, names=[KEY_COLUMN, *[column.name for column in columns]])
+            read = dict.fromkeys([*names, *(self._view.schema.names if self.changes.is_kept else ())])
+            rows = self._table.rows_of(keys.combine_chunks(), list(read))
+            shown = rows.select([KEY_COLUMN, *self._view.schema.names]) if self.changes.is_kept else _NO_ROWS
+        arrays = [rows.column(KEY_COLUMN), *[rows.column(name) for name in names]]
+        return pa.table(arrays, names=[KEY_COLUMN, *[column.name for column in columns]]), shown
+
+    def _shown(self, keys: pa.ChunkedArray) -> pa.Table:
+        """The rows of the view with these keys, with `__sw_key` in front; none if no view reads them."""
+        if not self.changes.is_kept:
+            return _NO_ROWS
+        assert self._table is not None
+        return self._table.rows_of(keys.combine_chunks(), self._view.schema.names)
 
     def _take_out(self, stored: pa.ChunkedArray, passing: pa.ChunkedArray) -> None:
         """Deletes the groups that passed the filter before and fail it now."""
@@ -194,14 +229,6 @@ class AggregateView:
 def _keys(partials: EpochPartials) -> pa.Table:
     """The texts of newly seen values, as a table to store."""
     return pa.table([partials.distinct], schema=pa.schema([KEY_FIELD]))
-
-
-def _replace(table: ViewTable, keys: pa.ChunkedArray, rows: pa.Table) -> None:
-    """Replaces the rows with these keys."""
-    gone = keys.filter(pc.invert(pc.is_in(keys, value_set=rows.column(KEY_COLUMN).combine_chunks())))
-    _delete(table, gone)
-    if rows.num_rows:
-        table.upsert(rows)
 
 
 def _replace_keys(table: ViewTable, keys: pa.Array, present: pa.Array) -> None:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
-
 from spark_bridge.analysis.correctable import cannot_follow
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.catalyst import Catalyst
-from spark_bridge.catalyst.file_column import with_file_column
-from spark_bridge.catalyst.leaves import graft
 from spark_bridge.datasets.result_rows import append_result, create_of_result
 from spark_bridge.datasets.view_table import ViewTable, view_path
 from spark_bridge.hand_over.epoch_rows import EpochRows
 from spark_bridge.views.corrections import CorrectedRows
+from spark_bridge.views.row_query import RowQuery
 from state.errors import RunFailedError
 from state.location import Location
 from state.tables.records import ViewVersion
@@ -40,7 +37,7 @@ class AppendView:
         """Makes the dataset in the epoch that creates the view, with that epoch's rows."""
         self._path = view_path(self._plan.name, epoch)
         location = self._root.child(self._path)
-        self._table = create_of_result(location, self._frame(rows), self._schema, rows.nbytes)
+        self._table = create_of_result(location, self._query.frame(rows), self._query.schema, rows.nbytes)
         return self._version(self._table)
 
     def open(self, version: ViewVersion) -> None:
@@ -56,7 +53,7 @@ class AppendView:
             CommitRefusedError: another process has written to the view.
         """
         assert self._table is not None, "create or open comes first"
-        append_result(self._table, self._frame(rows), self._schema, rows.nbytes)
+        append_result(self._table, self._query.frame(rows), self._query.schema, rows.nbytes)
         return self._version(self._table)
 
     def correct(self, rows: CorrectedRows) -> ViewVersion:
@@ -82,19 +79,10 @@ class AppendView:
         """See `View.tidy`."""
         return self._table is not None and self._table.tidy()
 
-    def _frame(self, rows: EpochRows) -> DataFrame:
-        self._plan.timestamps.set_time(rows.time_us)
-        plan = graft(self._catalyst, self._row_plan, self._plan.leaves, rows.frames)
-        if rows.one_partition:
-            plan = self._catalyst.one_partition(plan)
-        return self._catalyst.frame(plan)
-
     def _follow_files(self, has_files: bool) -> None:
-        """Adds the column of the file to the plan if `has_files`: if each row names its file."""
+        """Adds the column of the file to the result if `has_files`: if each row names its file."""
         self._has_files = has_files
-        plan, schema = self._plan.plan, self._plan.schema
-        self._row_plan = with_file_column(self._catalyst, plan) if has_files else plan
-        self._schema = schema.append(FILE_FIELD) if has_files else schema
+        self._query = RowQuery(self._catalyst, self._plan, FILE_FIELD if has_files else None)
 
     def _version(self, table: ViewTable) -> ViewVersion:
         return ViewVersion(self._plan.name, self._path, table.version)

@@ -1,4 +1,4 @@
-"""A full view: recomputed as a whole from the stored rows of its sources, beside the epochs."""
+"""A full view: recomputed as a whole from the stored rows of its sources and parents, beside the epochs."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import lance
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from actors.schemas.ddl import quoted_name
-from spark_bridge.analysis.view_definition import ViewDefinition
-from spark_bridge.analysis.view_plan import ViewPlan
+from spark_bridge.analysis.planned_view import PlannedView
 from spark_bridge.catalyst.arrow_frames import frame_of_table, spark_schema
 from spark_bridge.datasets.result_rows import replace_by_result
 from spark_bridge.datasets.view_table import ViewTable, view_path
@@ -23,6 +21,7 @@ from spark_bridge.views.recomputation import computed
 from state.lance.lance_access import open_dataset
 from state.location import Location
 from state.tables.records import ViewVersion
+from state.tables.stored_rows import is_stored_rows
 
 _PARTITIONS_A_CORE = 4
 
@@ -47,21 +46,13 @@ class FullView:
     Args:
         spark: a session; the computation gets its own session in the same application.
         root: the directory of the pipeline.
-        definition: of the view.
-        plan: of the view.
-        schemas: source → its columns that the view knows.
+        planned: the view.
     """
 
-    def __init__(
-        self,
-        spark: SparkSession,
-        root: Location,
-        definition: ViewDefinition,
-        plan: ViewPlan,
-        schemas: Mapping[str, pa.Schema],
-    ) -> None:
-        self.definition, self.plan = definition, plan
-        self._spark, self._root, self._schemas = spark, root, schemas
+    def __init__(self, spark: SparkSession, root: Location, planned: PlannedView) -> None:
+        self.definition, self.plan = planned.definition, planned.plan
+        self._spark, self._root = spark, root
+        self._views, self._schemas = planned.views, planned.leaf_schemas
         self._table: ViewTable | None = None
         self.version: ViewVersion | None = None
 
@@ -86,7 +77,7 @@ class FullView:
         """Whether rows have changed since the version was computed.
 
         Args:
-            stored: source → the version of its stored rows.
+            stored: source or parent → the version of its stored rows.
         """
         return self.version is None or self.version.progress != _fingerprint(stored, self._datasets(stored))
 
@@ -95,7 +86,7 @@ class FullView:
 
         Args:
             epoch: the epoch.
-            stored: source → the version of its stored rows; a missing source has no rows.
+            stored: source or parent → the version of its stored rows; a missing source has no rows.
 
         Raises:
             CommitRefusedError: another process has written to the view.
@@ -107,9 +98,9 @@ class FullView:
                 source: self._frame(session, source, self._root.child(stored[source].path), datasets[source])
                 if source in datasets
                 else frame_of_table(session, self._schemas[source].empty_table())
-                for source in self.plan.sources
+                for source in self.plan.columns
             }
-            with computed(session, self.definition, frames) as frame:
+            with computed(session, self.definition, frames, self._views) as frame:
                 replace_by_result(self._table, frame, self.plan.schema, sum(map(_nbytes, datasets.values())))
         self.version = replace(
             self.version,
@@ -133,7 +124,7 @@ class FullView:
         )
 
     def _datasets(self, stored: Mapping[str, ViewVersion]) -> dict[str, lance.LanceDataset]:
-        found = {source: stored[source] for source in sorted(self.plan.sources) if source in stored}
+        found = {source: stored[source] for source in sorted(self.plan.columns) if source in stored}
         return {source: open_dataset(self._root.child(each.path), each.version) for source, each in found.items()}
 
 
@@ -145,11 +136,14 @@ def _nbytes(dataset: lance.LanceDataset) -> int:
 def _fingerprint(stored: Mapping[str, ViewVersion], datasets: Mapping[str, lance.LanceDataset]) -> str:
     """The rows that a version was computed from, as text.
 
-    A take-over makes another version of the same rows, so the number of rows counts and not the version.  A correction
-    may keep the number of rows: the recorded progress names the epoch of the last correction.
+    A take-over makes another version of the same rows, so of a source the number of rows counts and not the version.
+    A correction may keep the number of rows: the recorded progress names the epoch of the last correction.  Rows of a
+    parent change in place, so its version counts.
     """
     rows = {
-        source: [stored[source].path, dataset.count_rows(), stored[source].progress]
-        for source, dataset in datasets.items()
+        name: [stored[name].path, dataset.count_rows(), stored[name].progress]
+        if is_stored_rows(stored[name].name)
+        else [stored[name].path, stored[name].version]
+        for name, dataset in datasets.items()
     }
     return json.dumps(rows)

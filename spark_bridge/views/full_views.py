@@ -144,7 +144,8 @@ class FullViews:
         Raises:
             StorageError: a version cannot be opened.
         """
-        views, stored = {}, stored_versions(versions)
+        views: dict[str, _Maintained] = {}
+        rows = {**versions, **stored_versions(versions)}
         for name, each in planned.items():
             kept = self._views.get(name)
             if kept is not None and kept.view.plan is each.plan:
@@ -157,8 +158,8 @@ class FullViews:
             views[name] = _Maintained(
                 view,
                 is_shown=name not in fresh,
-                is_stale=name in fresh or view.is_stale(stored),
-                has_rows=not stored.keys().isdisjoint(each.plan.sources),
+                is_stale=name in fresh or view.is_stale(rows),
+                has_rows=not rows.keys().isdisjoint(each.plan.columns),
             )
         self._views = views
 
@@ -180,20 +181,24 @@ class FullViews:
             if not sources.isdisjoint(each.view.plan.sources):
                 each.on_rows()
 
-    def begin_due(self, now_s: float, epoch: int, stored: Mapping[str, ViewVersion]) -> None:
+    def begin_due(self, now_s: float, epoch: int, rows: Mapping[str, ViewVersion]) -> None:
         """Begins the recomputation that has waited longest, unless one runs.
 
         Args:
             now_s: time on the monotonic clock, in seconds.
             epoch: the last epoch with rows.
-            stored: source → the version of its stored rows at that epoch.
+            rows: source → the version of its stored rows at that epoch; and view → its version, if it is maintained.
         """
-        due = {name: each for name, each in self._views.items() if each.is_due(now_s)}
+        due = {
+            name: each
+            for name, each in self._views.items()
+            if each.is_due(now_s) and rows.keys() >= {*each.view.plan.parents}
+        }
         if self._running is not None or not due:
             return
         name = min(due, key=lambda each: due[each].begun_s)
         due[name].begin(now_s)
-        refresh = partial(due[name].view.refresh, epoch, stored)
+        refresh = partial(due[name].view.refresh, epoch, rows)
         self._running = (name, due[name], self._thread.submit(self._run, name, refresh))
 
     def take_finished(self) -> Recomputation | None:

@@ -12,6 +12,7 @@ from spark_bridge.hand_over.epoch_rows import EpochRows
 from spark_bridge.views.aggregate_view import AggregateView
 from spark_bridge.views.append_view import AppendView
 from spark_bridge.views.backfills import lacks_columns
+from spark_bridge.views.changes import ChangeSet
 from spark_bridge.views.corrections import CorrectedRows
 from spark_bridge.views.view import View
 from state.errors import RunFailedError
@@ -31,6 +32,7 @@ class IncrementalViews:
         self._catalyst, self._root = catalyst, root
         self._open: dict[str, View] = {}
         self._backfilled: set[str] = set()
+        self._read: frozenset[str] = frozenset()
         self.plans: dict[str, ViewPlan] = {}
 
     @property
@@ -42,10 +44,17 @@ class IncrementalViews:
         """The maintenance of an append or aggregate view, neither created nor open."""
         return (AppendView if plan.view_class == "append" else AggregateView)(self._catalyst, self._root, plan)
 
-    def declare(self, plans: Mapping[str, ViewPlan]) -> None:
-        """Replaces the plans.  A view with another plan is opened again."""
+    def declare(self, plans: Mapping[str, ViewPlan], read: Collection[str] = ()) -> None:
+        """Replaces the plans.  A view with another plan is opened again.
+
+        Args:
+            plans: name → plan.
+            read: the views whose changes other views follow.
+        """
         self._open = {name: view for name, view in self._open.items() if plans.get(name) is self.plans.get(name)}
-        self.plans = dict(plans)
+        self.plans, self._read = dict(plans), frozenset(read)
+        for name, view in self._open.items():
+            self._keep_changes(name, view)
 
     def open(self, versions: Mapping[str, ViewVersion]) -> None:
         """Continues from recorded versions.
@@ -61,6 +70,7 @@ class IncrementalViews:
     def add(self, plan: ViewPlan, view: View) -> None:
         """Adds a backfill that is complete."""
         self.plans[plan.name], self._open[plan.name] = plan, view
+        self._keep_changes(plan.name, view)
         self._backfilled.add(plan.name)
 
     def drop(self, name: str) -> None:
@@ -111,6 +121,11 @@ class IncrementalViews:
             if not rows.sources.isdisjoint(plan.sources)
         }
 
+    def take_changes(self) -> dict[str, ChangeSet]:
+        """Name → changes of each view since the last call, of those whose changes others follow."""
+        taken = {name: view.changes.take() for name, view in self._open.items() if isinstance(view, AggregateView)}
+        return {name: changes for name, changes in taken.items() if changes is not None}
+
     def tidy(self) -> bool:
         """See `View.tidy`."""
         return any(view.tidy() for view in self._open.values())
@@ -121,6 +136,7 @@ class IncrementalViews:
         view = self.make(plan)
         created = view.create(epoch, rows)
         self._open[plan.name] = view
+        self._keep_changes(plan.name, view)
         return created
 
     def _opened(self, version: ViewVersion) -> View:
@@ -129,4 +145,9 @@ class IncrementalViews:
             view = self.make(self.plans[name])
             view.open(version)
             self._open[name] = view
+            self._keep_changes(name, view)
         return self._open[name]
+
+    def _keep_changes(self, name: str, view: View) -> None:
+        if isinstance(view, AggregateView):
+            view.changes.is_kept = name in self._read

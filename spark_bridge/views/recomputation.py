@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from actors.schemas.ddl import quoted_name
 from spark_bridge.analysis.analysis import analyse
+from spark_bridge.analysis.planned_view import PlannedView
 from spark_bridge.analysis.total_order import TotalOrder
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.catalyst.arrow_frames import spark_schema, table_of_frame
-from spark_bridge.catalyst.catalyst import Catalyst, analysed
+from spark_bridge.catalyst.catalyst import Catalyst, Plan, analysed
 from spark_bridge.session.spark_errors import one_line
 from state.errors import RunFailedError, ViewError
 
@@ -55,26 +58,54 @@ def recompute(
 
 
 @contextmanager
-def computed(spark: SparkSession, definition: ViewDefinition, frames: Mapping[str, DataFrame]) -> Iterator[DataFrame]:
-    """A view over all rows of its sources, as a lazy frame, with total orders.  Compute it inside the context.
+def computed(
+    spark: SparkSession,
+    definition: ViewDefinition,
+    frames: Mapping[str, DataFrame],
+    views: Mapping[str, PlannedView] = MappingProxyType({}),
+) -> Iterator[DataFrame]:
+    """A view over all rows of its leaves, as a lazy frame, with total orders.  Compute it inside the context.
 
     Args:
         spark: the session of the frames; inside the context it has temporary views of their names.
         definition: of the view.
-        frames: source → its rows; all sources that the view may read.
+        frames: source or view → its rows; all sources that the view may read, and the views whose rows are stored.
+        views: name → view, of those that it reads; without a frame, the view is computed too.
     """
-    try:
-        for name, frame in frames.items():
-            frame.createOrReplaceTempView(name)
-        if definition.function is None:
-            result = spark.sql(definition.query or "")
-        else:
-            result = definition.function(**{name: frames[name] for name in definition.parameters})
+    with ExitStack() as stack:
         catalyst = Catalyst(spark)
-        yield catalyst.frame(TotalOrder(catalyst, definition.name).of(analysed(result)))
-    finally:
-        for name in frames:
-            spark.catalog.dropTempView(name)
+        yield catalyst.frame(TotalOrder(catalyst, definition.name).of(_plan(spark, definition, frames, views, stack)))
+
+
+def _plan(
+    spark: SparkSession,
+    definition: ViewDefinition,
+    frames: Mapping[str, DataFrame],
+    views: Mapping[str, PlannedView],
+    stack: ExitStack,
+) -> Plan:
+    """The analysed plan of a view.  The stack drops the temporary views."""
+    catalyst = Catalyst(spark)
+    tables = dict(frames)
+    for name, view in views.items():
+        if name not in frames:
+            seen = {
+                each: frame.select(*map(quoted_name, _columns(view, each, frame))) for each, frame in frames.items()
+            }
+            plan = _plan(spark, view.definition, seen, view.views, stack)
+            tables[name] = catalyst.frame(TotalOrder(catalyst, name).of(plan))
+    for name, frame in tables.items():
+        frame.createOrReplaceTempView(name)
+        stack.callback(spark.catalog.dropTempView, name)
+    if definition.function is None:
+        return analysed(spark.sql(definition.query or ""))
+    return analysed(definition.function(**{name: tables[name] for name in definition.parameters}))
+
+
+def _columns(view: PlannedView, name: str, frame: DataFrame) -> list[str]:
+    """The columns of a leaf as a view sees them: a source may have got further ones since."""
+    schema = view.known_schemas.get(name)
+    return frame.columns if schema is None else list(schema.names)
 
 
 def is_same_view(

@@ -14,18 +14,22 @@ from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.hand_over.epoch_rows import EpochRows, EpochViews, Stopped
 from spark_bridge.views.backfill import Backfill
 from spark_bridge.views.backfills import Backfills
+from spark_bridge.views.changes import ChangeSet, Parent
+from spark_bridge.views.derived_views import DerivedViews
 from spark_bridge.views.full_views import FullViews
 from spark_bridge.views.view import ShownView, seconds_behind
 from state.clock import Clock
 from state.errors import ViewFailedError
 from state.tables.records import CatalogView, ViewVersion
-from state.tables.stored_rows import base_name, is_stored_rows, next_name, stored_versions
+from state.tables.stored_rows import base_name, is_stored_rows, is_view, next_name, stored_versions
 
 if TYPE_CHECKING:
     from spark_bridge.views.view import View
 
 Work: TypeAlias = Mapping[str, Callable[[], ViewVersion]]
 """Recorded name → the work that writes the next version of a view, or of stored rows."""
+RunWork: TypeAlias = Callable[[Work], Mapping[str, ViewVersion]]
+"""Does all of the work, in any order; a view that fails has no version."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,7 @@ class RecordedViews:
     Args:
         backfills: the views that lack ingested rows.
         full: the views that are recomputed as a whole.
+        derived: the incremental views over other views.
         adopt: maintains a backfill that is complete epoch by epoch, from now on.
         create_empty: makes the dataset of a view that fails in its first epoch, without rows.
         clock: begins recomputations.
@@ -66,11 +71,13 @@ class RecordedViews:
         self,
         backfills: Backfills,
         full: FullViews,
+        derived: DerivedViews,
         adopt: Callable[[ViewPlan, View], None],
         create_empty: Callable[[ViewPlan, int], ViewVersion],
         clock: Clock,
     ) -> None:
-        self._backfills, self._full, self._adopt, self._clock = backfills, full, adopt, clock
+        self._backfills, self._full, self._derived = backfills, full, derived
+        self._adopt, self._clock = adopt, clock
         self._create_empty = create_empty
         self._planned: Mapping[str, PlannedView] = {}
         self._begun: dict[str, ViewVersion] = {}
@@ -78,6 +85,7 @@ class RecordedViews:
         self._dropped: set[str] = set()
         self._failures: dict[str, _Failure] = {}
         self._rebuilt: set[str] = set()
+        self._maintained: set[str] = set()
         self._epoch = self._rows_epoch = 0
         self.versions: dict[str, ViewVersion] = {}
         self.ingested: set[str] = set()
@@ -109,7 +117,7 @@ class RecordedViews:
             declaration: what each of them needs.
 
         Returns:
-            Name → plan of each view that is maintained epoch by epoch and lacks no ingested rows.
+            Name → plan of each view over sources that is maintained epoch by epoch and lacks no ingested rows.
 
         Raises:
             StorageError: a version cannot be opened.
@@ -118,28 +126,35 @@ class RecordedViews:
         stand = self._failures.keys() | declaration.failed
         plans = {name: each.plan for name, each in planned.items() if name not in stand}
         full = {name: planned[name] for name, plan in plans.items() if plan.view_class == "full"}
+        derived = {name: plan for name, plan in plans.items() if plan.parents and name not in full}
+        of_sources = {name: plan for name, plan in plans.items() if name not in full and name not in derived}
         # The view that a backfill replaces is shown as it is until then.
-        backfills = {name: plans[name] for name in declaration.backfills if name in plans and name not in full}
+        backfills = {name: of_sources[name] for name in declaration.backfills if name in of_sources}
         self._planned = planned
-        self._new = {name for name in declaration.new if name in plans and name not in full}
+        self._new = {name for name in declaration.new if name in of_sources}
         self._rebuilt = {name for name in declaration.backfills if name in plans and name in self.versions}
         self._dropped.update(declaration.abandoned)
         # A backfill of another query, or of a dropped view, does not continue.
         begun = {name: each for name, each in self._begun.items() if name not in self._dropped}
         self._backfills.declare(definitions, backfills, begun)
-        self._full.declare(full, {*declaration.new, *declaration.backfills}, begun, self.versions)
+        fresh = {*declaration.new, *declaration.backfills}
+        self._full.declare(full, fresh, begun, self.versions)
+        self._derived.declare(derived, fresh, begun, self.versions)
         self._begun = {}
-        return {name: plan for name, plan in plans.items() if name not in backfills and name not in full}
+        self._maintained = {name for name in plans if name not in declaration.backfills and name not in full}
+        return {name: plan for name, plan in of_sources.items() if name not in backfills}
 
     def drop(self, name: str) -> None:
         """The next epoch ends a view: a maintained view, a frozen view or a backfill."""
         self._backfills.drop(name)
         self._full.drop(name)
+        self._derived.drop(name)
+        self._maintained.discard(name)
         self._failures.pop(name, None)
         self._dropped.update([name, next_name(name)])
 
     def fail(self, error: ViewFailedError) -> str:
-        """The next epoch records that a view has failed; a backfill of it ends.
+        """The next epoch records that a view has failed, and with it those that follow it; a backfill of it ends.
 
         Args:
             error: names the view, or its backfill.
@@ -148,17 +163,25 @@ class RecordedViews:
             The name of the view, which is maintained no longer.
         """
         name = base_name(error.view)
-        self._backfills.drop(name)
-        self._full.drop(name)
-        self._failures[name] = _Failure(self._planned[name], error.reason)
-        self._dropped.add(next_name(name))
+        self._fail(name, error.reason)
+        for each, planned in self._planned.items():  # a view comes after its parents
+            if each not in self._failures and (failed := self._failures.keys() & {*planned.plan.parents}):
+                self._fail(each, f"view {min(failed)!r}, which it reads, has failed")
         return name
+
+    def _fail(self, name: str, reason: str) -> None:
+        for views in (self._backfills, self._full, self._derived):
+            views.drop(name)
+        self._maintained.discard(name)
+        self._failures[name] = _Failure(self._planned[name], reason)
+        self._dropped.add(next_name(name))
 
     @property
     def has_news(self) -> bool:
         """Whether the next epoch creates, shows, replaces, fails or ends a view, even without rows."""
         is_changed = bool(self._new or self._dropped or self._failures)
-        return is_changed or self._backfills.has_news or self._full.has_news
+        is_changed = is_changed or self._backfills.has_news or self._full.has_news
+        return is_changed or self._derived.has_news(self._parents({}))
 
     def shown(self, num_rows: Mapping[str, int | None]) -> list[ShownView]:
         """Progress of the views that readers see.
@@ -180,6 +203,8 @@ class RecordedViews:
         sources: Set[str],
         apply: Callable[[], list[CatalogView]],
         correct: Callable[[], frozenset[str]],
+        changes: Callable[[], Mapping[str, ChangeSet]],
+        follow: RunWork,
     ) -> EpochViews:
         """Does the work of an epoch, and makes its record.
 
@@ -188,6 +213,8 @@ class RecordedViews:
             sources: the sources that have new rows.
             apply: writes the new rows into the views, by `write`; returns the views that the epoch creates.
             correct: replaces the rows of corrected files in the views; returns the sources of the files.
+            changes: name → changes of each view over sources in this epoch, of those that other views read.
+            follow: does the work on some views over views.
         """
         ended = self._end_dropped()
         before = dict(self.versions)
@@ -198,6 +225,7 @@ class RecordedViews:
         self._dropped.update(self._backfills.take_restarted())
         created += self._show_complete(epoch)
         created += self._show_recomputed(epoch)
+        created += self._follow(epoch, changes(), follow)
         stopped, created = self._stop(epoch, before, created)
         dropped = tuple(sorted({*ended, *self._end_dropped()}))
         self._new.clear()
@@ -207,8 +235,9 @@ class RecordedViews:
         if changed or not self._rows_epoch:
             self._rows_epoch = epoch
         self._full.on_rows(changed)
-        self._begin_recomputation()
-        views = {**self.versions, **self._backfills.recorded(), **self._full.recorded(epoch)}
+        self._begin_computations()
+        unshown = self._backfills.recorded() | self._full.recorded(epoch) | self._derived.recorded(epoch)
+        views = {**self.versions, **unshown}
         return EpochViews(views, tuple(created), dropped, (), stopped)
 
     def write(
@@ -217,7 +246,7 @@ class RecordedViews:
         rows: EpochRows,
         blocks: Mapping[str, Sequence[Block]],
         work: Work,
-        run: Callable[[Work], Mapping[str, ViewVersion]],
+        run: RunWork,
     ) -> list[CatalogView]:
         """Writes an epoch's new rows into all views.
 
@@ -241,9 +270,24 @@ class RecordedViews:
         return [self._planned[base_name(name)].catalog_view(name, epoch) for name in new if name in versions]
 
     def next_due(self) -> Backfill | None:
-        """Begins a recomputation that is due.  Returns a backfill that can take a piece of history."""
-        self._begin_recomputation()
+        """Begins computations that are due.  Returns a backfill that can take a piece of history."""
+        self._begin_computations()
         return self._backfills.next_due()
+
+    def _follow(self, epoch: int, changes: Mapping[str, ChangeSet], run: RunWork) -> list[CatalogView]:
+        """Takes the changes of the views over sources through those over views."""
+        created = self._derived.follow(epoch, self._parents(changes), self.versions, run)
+        self._maintained.update(filter(is_view, created))
+        self._dropped.update(self._derived.take_ended())
+        return [self._planned[base_name(name)].catalog_view(name, epoch) for name in created]
+
+    def _parents(self, changes: Mapping[str, ChangeSet]) -> dict[str, Parent]:
+        """Name → parent, of the views that are maintained epoch by epoch."""
+        return {
+            name: Parent(self._planned[name].plan, self.versions[name], changes.get(name))
+            for name in self._maintained
+            if name in self.versions
+        }
 
     def _show_complete(self, epoch: int) -> list[CatalogView]:
         """Shows the backfills that are complete, from this epoch on."""
@@ -251,6 +295,7 @@ class RecordedViews:
         for complete in self._backfills.take_complete():
             name = complete.plan.name
             self._adopt(complete.plan, complete.view)
+            self._maintained.add(name)
             self.versions[name] = complete.finished()
             self._dropped.add(next_name(name))
             created.append(self._planned[name].catalog_view(name, epoch, complete.missing))
@@ -310,8 +355,11 @@ class RecordedViews:
             self.versions.pop(name, None)
         return dropped
 
-    def _begin_recomputation(self) -> None:
-        self._full.begin_due(self._clock.monotonic(), self._rows_epoch, stored_versions(self.versions))
+    def _begin_computations(self) -> None:
+        parents = self._parents({})
+        rows = stored_versions(self.versions) | {name: each.version for name, each in parents.items()}
+        self._full.begin_due(self._clock.monotonic(), self._rows_epoch, rows)
+        self._derived.begin_due(self._epoch, parents)
 
 
 def _is_same(failed: PlannedView, planned: PlannedView | None) -> bool:

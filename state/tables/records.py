@@ -185,13 +185,13 @@ class CatalogView:
         view_class: `append`, `aggregate` or `full`.
         definition: the text of its query, for people.
         identity: a text of its plan; a declaration with another identity is another view.
-        sources: the names of its sources.
+        sources: the names of its sources, also of those that it reads by way of views.
         key: the columns of the result that identify a group.
         created_epoch: the epoch of its first version.
         frozen_epoch: the last epoch whose rows it has, if it is maintained no longer, since it is not declared, has
             failed, or is built anew; 0 if it failed in its first epoch.  None while it is maintained.
         error: why it has failed; None for a view that has not.
-        visible: source → the columns that the source had when the view was created; it sees no later ones.
+        visible: source or view that it reads → its columns when the view was created; it sees no later ones.
         missing: URLs of files that were ingested before the view was declared and could not be read again.
     """
 
@@ -206,3 +206,8 @@ class CatalogView:
     error: str | None = None
     visible: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     missing: tuple[str, ...] = ()
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        """The names of the views that it reads."""
+        return tuple(name for name in self.visible if name not in self.sources)

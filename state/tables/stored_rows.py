@@ -47,6 +47,9 @@ They stand before the columns of the source: new columns are added at the end, s
 FILE_FIELD = pa.field("__sw_file", pa.binary())
 """The file of a row of an append view, as `path_fingerprint`; it travels with the rows of materialized sources."""
 
+ORIGIN_FIELD = pa.field("__sw_origin", pa.string())
+"""The row of a parent that a row of a view is made of: the name of the parent, `|`, and the key of the row."""
+
 _SUFFIX = ".rows"
 _PATH = re.compile(r"/[^/]+\.rows-\d+\.lance$")
 

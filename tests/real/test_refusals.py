@@ -89,7 +89,7 @@ def test_declarations_that_cannot_be_meant(tmp_path: Path) -> None:
     def w(other):  # type: ignore[no-untyped-def]
         return other
 
-    with pytest.raises(sw.ViewError, match="names the source other, which is not declared; the sources are s"):
+    with pytest.raises(sw.ViewError, match="reads other, which is neither a source nor a view; declared are s"):
         made.start()
 
 

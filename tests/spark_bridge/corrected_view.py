@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from actors.protocol.blocks import Block, Correction, StoredBlock
 from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.hand_over.epoch_rows import EpochViews
 from spark_bridge.materializer import Materializer
 from state.lance.fragment_stager import FragmentStager
 from state.tables.fingerprint import path_fingerprint
@@ -44,7 +45,7 @@ class CorrectedView(FollowedView):
         self.plan = materializer.declare([self.definition], self.schemas, {}).plans[self.definition.name]
         return materializer
 
-    def correct(self, new: Files, replaced: Mapping[tuple[str, str], pa.Table | None]) -> None:
+    def correct(self, new: Files, replaced: Mapping[tuple[str, str], pa.Table | None]) -> EpochViews:
         """Runs an epoch with new and replaced files; a file that is replaced by None is forgotten."""
         self.epoch += 1
         blocks: dict[str, list[Block]] = {}
@@ -62,6 +63,7 @@ class CorrectedView(FollowedView):
         for source in self.schemas:
             own = [rows for (name, _), rows in self.files.items() if name == source]
             self.rows[source] = pa.concat_tables([self.schema.empty_table(), *own])
+        return done
 
     def stored_files(self, source: str) -> dict[str, int]:
         """Path → number of its stored rows."""

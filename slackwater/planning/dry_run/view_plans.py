@@ -11,9 +11,10 @@ import pyarrow as pa
 
 from actors.protocol.reports import SourceProgress
 from spark_bridge.analysis.declaration import Declaration
+from spark_bridge.analysis.spark_analysis import SourceWithoutSchemaError
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
-from spark_bridge.analysis.view_planner import ViewPlanner
+from spark_bridge.analysis.view_planner import PlannedGraph, ViewPlanner
 from spark_bridge.session.local_session import session_at_hand
 from spark_bridge.session.settings import SparkSettings
 from spark_bridge.session.spark_jobs import SparkJobs
@@ -81,27 +82,27 @@ def plan_views(
         RunFailedError: Spark cannot be started.
     """
     with session_at_hand(settings, name) as spark, closing(SparkJobs(spark)) as jobs:
-        planner = ViewPlanner(spark, jobs, materialized)
-        planned = [_planned(planner, each, schemas, materialized, known) for each in definitions]
-    frozen = Declaration.of({each.name: each for each in definitions}, {}, known.views, known.ingested).frozen
+        by_name = {each.name: each for each in definitions}
+        graph = ViewPlanner(spark, jobs, materialized).graph(by_name, schemas, known.views)
+        planned = [_planned(graph, by_name, name, materialized, known) for name in by_name]
+    frozen = Declaration.of(by_name, {}, known.views, known.ingested).frozen
     stored = [PlannedView(each, known.views[each].view_class, "stays", "the view is not declared") for each in frozen]
     return (*planned, *stored)
 
 
 def _planned(
-    planner: ViewPlanner,
-    definition: ViewDefinition,
-    schemas: Mapping[str, pa.Schema | None],
+    graph: PlannedGraph,
+    definitions: Mapping[str, ViewDefinition],
+    name: str,
     materialized: Collection[str],
     known: KnownViews,
 ) -> PlannedView:
-    name, only = definition.name, {definition.name: definition}
     try:
-        found = planner.planned(only, schemas, known.views)
-        if name not in found:
-            return PlannedView(name, "unknown", "waits", "one of its sources has neither a schema nor a file yet")
-        plan = found[name].plan
-        declaration = Declaration.of(only, {name: plan}, known.views, known.ingested)
+        plan = graph.view(name).plan
+        plans = {each: planned.plan for each, planned in graph.views.items()}
+        declaration = Declaration.of(definitions, _up_to(name, plans), known.views, known.ingested)
+    except SourceWithoutSchemaError:
+        return PlannedView(name, "unknown", "waits", "one of its sources has neither a schema nor a file yet")
     except (ViewError, DefinitionChangedError) as error:
         return PlannedView(name, "refused", "is refused", str(error))
     text = plan.explain().partition("\n")[2]
@@ -113,10 +114,18 @@ def _planned(
     return PlannedView(name, plan.view_class, "begins" if name in declaration.new else "continues", text)
 
 
+def _up_to(name: str, plans: Mapping[str, ViewPlan]) -> dict[str, ViewPlan]:
+    """The plan of a view, after those of all views that it reads, also by way of others."""
+    wanted = [name]
+    for each in wanted:
+        wanted += plans[each].views
+    return {each: plan for each, plan in plans.items() if each in wanted}
+
+
 def _catching_up(plan: ViewPlan, materialized: Collection[str], known: KnownViews) -> str:
     """The input of the backfill, as a line in the style of `ViewPlan.explain`."""
-    parts = []
-    for source in plan.sources:
+    parts = [f"the rows of {parent}" for parent in plan.parents]
+    for source in plan.sources_read:
         so_far = known.finished.get(source, SourceProgress())
         if source in materialized:
             parts.append(f"the stored rows of {source}")

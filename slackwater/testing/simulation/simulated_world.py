@@ -14,7 +14,7 @@ from actors.sources.pipeline_definition import PipelineDefinition
 from actors.sources.source import FilePolicy, SourceDefinition
 from slackwater.testing.simulation.hosting.process import SimulatedProcess
 from slackwater.testing.simulation.promises.backlog import Backlog
-from slackwater.testing.simulation.promises.model_view import EveryRow, GroupedRows, ModelView
+from slackwater.testing.simulation.promises.model_view import CopiedGroups, EveryRow, GroupedRows, ModelView
 from slackwater.testing.simulation.promises.owner_checker import OwnerChecker
 from slackwater.testing.simulation.promises.promises import Promises
 from slackwater.testing.simulation.stories.scenario import Scenario
@@ -120,6 +120,8 @@ class World:
         }
         if scenario.full_view:
             self.views = (*self.views, EveryRow("full", frozenset(scenario.sources), is_full=True))
+        if scenario.derived_view:
+            self.views = (*self.views, CopiedGroups("copy", frozenset(scenario.sources[:1]), ("groups",)))
         self.backfill = EveryRow("late", frozenset(scenario.sources)) if scenario.backfill else None
         late = () if self.backfill is None else (self.backfill,)
         # Views that the user may add while a run runs.
@@ -192,10 +194,12 @@ class World:
             self.process.add_view(self.all_views[name])
 
     def drop_view(self, name: str) -> None:
-        """The user ends a view, in the process that runs, and leaves it out of later ones."""
-        self._ended.add(name)
-        if self.process is not None and self.process.alive:
-            self.process.drop_view(name)
+        """The user ends a view and those that read it, in the process that runs, and leaves them out of later ones."""
+        readers = [each.name for each in self.views if name in each.parents and each.name not in self._ended]
+        for each in (*readers, name):
+            self._ended.add(each)
+            if self.process is not None and self.process.alive:
+                self.process.drop_view(each)
 
     def ask(self, command: Command) -> None:
         """A user sends a command to the process that runs."""

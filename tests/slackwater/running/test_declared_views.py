@@ -31,6 +31,7 @@ class ChangedAttempt:
     def __init__(self) -> None:
         self.state = RunState(version=0, phase="running", term=1, epoch=7)
         self.asked: list[str] = []
+        self.read_by: dict[str, tuple[str, ...]] = {}
         self.changes: list[Future[None]] = []
 
     def add_view(self, definition: ViewDefinition) -> Future[None]:
@@ -41,6 +42,9 @@ class ChangedAttempt:
 
     def retry_view(self, name: str) -> Future[None]:
         return self._change(f"retry {name}")
+
+    def readers(self, name: str) -> tuple[str, ...]:
+        return self.read_by.get(name, ())
 
     def _change(self, text: str) -> Future[None]:
         self.asked.append(text)
@@ -53,7 +57,7 @@ class Declaring(Requested):
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)
-        self.views = DeclaredViews([V], {"v": READS}, self.requests)
+        self.views = DeclaredViews([V], READS, self.requests)
         self.threads: list[threading.Thread] = []
 
     def begin(self) -> ChangedAttempt:
@@ -77,7 +81,7 @@ def run(tmp_path: Path) -> Iterator[Declaring]:
 
 def test_the_next_attempt_has_the_views_of_the_last_one(run: Declaring) -> None:
     attempt = run.begin()
-    run.beside(lambda: run.views.add(W, READS))
+    run.beside(lambda: run.views.add(W))
     eventually(lambda: attempt.asked == ["add w"])
     attempt.changes[0].set_result(None)
     eventually(lambda: (set(run.views.definitions), set(run.views.reads)) == ({"v", "w"}, {"v", "w"}))
@@ -94,7 +98,7 @@ def test_a_view_that_is_added_again_is_declared(run: Declaring) -> None:
     eventually(lambda: len(attempt.changes) == 1)
     attempt.changes[0].set_result(None)
     eventually(lambda: run.views.dropped == {"v": 7})
-    run.beside(lambda: run.views.add(V, READS))
+    run.beside(lambda: run.views.add(V))
     eventually(lambda: len(attempt.changes) == 2)
     attempt.changes[1].set_result(None)
     eventually(lambda: (set(run.views.definitions), run.views.dropped) == ({"v"}, {"v": 7}))

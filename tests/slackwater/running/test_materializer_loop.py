@@ -63,7 +63,7 @@ class ScriptedMaterializer:
             raise self.error
         self.known = known
         self.calls.append(f"declare {' '.join(each.name for each in definitions)}".rstrip())
-        plans: Any = {each.name: SimpleNamespace(view_class="append") for each in definitions}
+        plans: Any = {each.name: SimpleNamespace(view_class="append", views=()) for each in definitions}
         return Declaration(plans, (), (), (), (), (), ())
 
     def drop(self, name: str) -> None:

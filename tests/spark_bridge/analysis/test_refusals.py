@@ -70,7 +70,7 @@ def test_view_that_cannot_be_maintained_is_refused_with_the_reason(local_spark: 
 @pytest.mark.parametrize(
     ("query", "parts"),
     [
-        ("SELECT * FROM nope", ["'nope', which is not a source", "declared are later, t, u"]),
+        ("SELECT * FROM nope", ["'nope', which is neither a source nor a view", "declared are later, t, u"]),
         ("SELEC k FROM t", ["Syntax error", "line 1"]),
         ("SELECT nope FROM t", ["`nope` cannot be resolved", "line 1 pos 7"]),
         ("SELECT k + array(1) FROM t", ["DATATYPE_MISMATCH", "line 1"]),
@@ -121,7 +121,7 @@ def test_source_without_schema_has_an_error_of_its_own(local_spark: SparkSession
 
 
 def test_function_that_reads_an_unknown_source_is_refused(local_spark: SparkSession) -> None:
-    with pytest.raises(ViewError, match="'nope', which is not a source; declared are later, t, u"):
+    with pytest.raises(ViewError, match="'nope', which is neither a source nor a view; declared are later, t, u"):
         analyse(local_spark, ViewDefinition("v", function=lambda nope: nope), SCHEMAS)
 
 

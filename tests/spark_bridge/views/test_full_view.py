@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_bridge.analysis.analysis import analyse
+from spark_bridge.analysis.planned_view import PlannedView
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.views.full_view import FullView
 from state.errors import CommitRefusedError
@@ -39,7 +40,7 @@ def full_view(spark: SparkSession, root: Path, definition: ViewDefinition) -> Fu
     schemas = {"t": SCHEMA, "u": SCHEMA}
     plan = analyse(spark, definition, schemas, schemas)
     assert plan.view_class == "full"
-    view = FullView(spark, Location(str(root)), definition, plan, dict.fromkeys(plan.sources, SCHEMA))
+    view = FullView(spark, Location(str(root)), PlannedView(definition, plan, schemas))
     view.create(1)
     return view
 

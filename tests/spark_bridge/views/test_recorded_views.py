@@ -17,6 +17,7 @@ from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.hand_over.epoch_rows import EpochRows, EpochViews, Stopped
 from spark_bridge.hand_over.history import HistoryPiece
 from spark_bridge.views.backfills import Backfills
+from spark_bridge.views.derived_views import DerivedViews
 from spark_bridge.views.full_views import FullViews
 from spark_bridge.views.recorded_views import RecordedViews, Work
 from state.clock import ManualClock
@@ -87,8 +88,10 @@ class Views:
         self.backfills = Backfills(make, lambda *_: NoHistory(), lambda *_: rows, clock)
         self.full = FullViews(make, lambda _, refresh: refresh(), AtOnce())
         self.adopted: list[str] = []
+        rows_of: Any = lambda *_: None  # noqa: E731 - there are no views over views
+        derived = DerivedViews(make, rows_of, lambda _, work: work(), AtOnce())
         self.recorded = RecordedViews(
-            self.backfills, self.full, lambda plan, _: self.adopted.append(plan.name), _empty, clock
+            self.backfills, self.full, derived, lambda plan, _: self.adopted.append(plan.name), _empty, clock
         )
         self.known: dict[str, CatalogView] = {}
         self.maintained: dict[str, Dataset] = {}
@@ -109,7 +112,9 @@ class Views:
 
     def run(self, *sources: str, corrected: frozenset[str] = frozenset()) -> EpochViews:
         self.epoch += 1
-        done = self.recorded.run_epoch(self.epoch, {*sources}, lambda: self._apply(sources), lambda: corrected)
+        done = self.recorded.run_epoch(
+            self.epoch, {*sources}, lambda: self._apply(sources), lambda: corrected, dict, self._run
+        )
         self.known = done.catalog(self.known)
         return done
 
@@ -139,7 +144,7 @@ def _plan(name: str, view_class: ViewClass, identity: str = "") -> ViewPlan:
     nothing: Any = None
     columns = {"s": frozenset[str]()}
     return ViewPlan(
-        name, view_class, ("s",), columns, _SCHEMA, (), False, identity or name, name, "", nothing, nothing, {}
+        name, view_class, ("s",), (), (), columns, _SCHEMA, (), False, identity or name, name, "", nothing, nothing, {}
     )
 
 
@@ -253,7 +258,7 @@ def test_a_view_that_fails_over_a_correction_has_no_rows_of_the_epoch(views: Vie
         return frozenset({"s"})
 
     views.epoch += 1
-    done = views.recorded.run_epoch(2, {"s"}, lambda: views._apply(("s",)), correct)
+    done = views.recorded.run_epoch(2, {"s"}, lambda: views._apply(("s",)), correct, dict, views._run)
     assert done.views["a"] == before.views["a"] and done.views["b"].version == 2
     assert done.stopped == {"a": Stopped(1, "too wet")}
 

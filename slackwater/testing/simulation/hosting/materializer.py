@@ -104,6 +104,10 @@ class SimulatedMaterializer(Life):
         """See `MaterializerLoop.add_view`."""
         return self._changed(self._loop.add_view(definition))
 
+    def readers(self, name: str) -> tuple[str, ...]:
+        """See `MaterializerLoop.readers`."""
+        return self._loop.readers(name)
+
     def drop_view(self, name: str) -> Future[None]:
         """See `MaterializerLoop.drop_view`."""
         return self._changed(self._loop.drop_view(name))

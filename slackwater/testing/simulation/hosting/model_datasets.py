@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
+from slackwater.testing.simulation.hosting.model_derived_view import group_changes
 from slackwater.testing.simulation.promises.model_view import ModelView
 from slackwater.testing.simulation.world.file_rows import Span
 from slackwater.testing.simulation.world.simulated_root import SimulatedRoot
 from spark_bridge.hand_over.epoch_rows import EpochRows
+from spark_bridge.views.changes import ChangeLog
 from state.errors import ViewFailedError
 from state.tables.records import ViewVersion
 
@@ -47,6 +49,7 @@ class ModelDatasets:
     num_rows = 0
 
     def __init__(self, model: ModelView, root: SimulatedRoot, fails: Fails, version: ViewVersion | None = None) -> None:
+        self.changes = ChangeLog()
         self._model, self._root, self._fails, self._version = model, root, fails, version
         self._last: dict[str, int] = {} if version is None else {**version.datasets}
 
@@ -92,7 +95,10 @@ class ModelDatasets:
         state_path, state_version = before.state_path, self._last[before.state_path]
         kept = self._model.after(None if anew else self._root.view_rows(state_path, state_version), spans)
         state_version = self._root.commit_view(state_path, state_version, kept)
-        version = self._root.commit_view(path, version, self._model.result(kept))
+        shown, result = self._root.view_rows(path, version), self._model.result(kept)
+        version = self._root.commit_view(path, version, result)
+        if self.changes.is_kept:
+            self.changes.note(group_changes(shown, result))  # type: ignore[arg-type]
         return self._at(ViewVersion(self._model.name, path, version, state_path, state_version))
 
     def _at(self, version: ViewVersion) -> ViewVersion:

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from actors.protocol.blocks import Block, Correction
 from slackwater.testing.simulation.hosting.model_datasets import Fails, ModelDatasets
+from slackwater.testing.simulation.hosting.model_derived_view import ModelDerivedView, ModelParentRows
 from slackwater.testing.simulation.hosting.model_full_view import ModelFullView
 from slackwater.testing.simulation.hosting.model_stored_rows import ModelStoredRows
 from slackwater.testing.simulation.promises.model_view import ModelView
@@ -23,6 +24,8 @@ from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.hand_over.epoch_rows import EpochRows, EpochViews
 from spark_bridge.hand_over.history import HistoryPiece, OpenHistory
 from spark_bridge.views.backfills import Backfills
+from spark_bridge.views.changes import ChangeSet
+from spark_bridge.views.derived_views import DerivedViews
 from spark_bridge.views.full_views import FullViews
 from spark_bridge.views.recorded_views import RecordedViews, Work
 from state.clock import Clock
@@ -32,7 +35,7 @@ from state.tables.records import CatalogView, ViewVersion
 if TYPE_CHECKING:
     from random import Random  # noqa: TID251 - as an argument
 
-    from spark_bridge.views.view import ShownView
+    from spark_bridge.views.view import ShownView, View
 
 _TIDY = 0.2
 
@@ -72,11 +75,15 @@ class ModelMaterializer:
         self._open: dict[str, ModelDatasets] = {}
         self._open_stored: dict[str, ModelStoredRows] = {}
         self._declared: set[str] = set()
+        self._followed: set[str] = set()
         self._schemas: Mapping[str, pa.Schema | None] = {}
         self._full = FullViews(self._full_view, lambda _, refresh: refresh(), thread)
         self._backfills = Backfills(self._make, open_history, _rows_of_piece, clock)
+        self._derived = DerivedViews(
+            self._make_derived, lambda _, parents: ModelParentRows(root, parents), lambda _, work: work(), thread
+        )
         self._recorded = RecordedViews(
-            self._backfills, self._full, lambda plan, _: self._declared.add(plan.name), self._create_empty, clock
+            self._backfills, self._full, self._derived, self._adopt, self._create_empty, clock
         )
 
     def open(self, views: Mapping[str, ViewVersion], epoch: int, ingested: Set[str]) -> None:
@@ -89,11 +96,19 @@ class ModelMaterializer:
         known: Mapping[str, CatalogView],
     ) -> Declaration:
         by_name = {definition.name: definition for definition in definitions}
-        plans = {name: self._plans[name] for name in by_name if all(map(schemas.get, self._models[name].sources))}
+        # A view comes after those that it reads; without its parent, it is not declared.
+        plans = {
+            name: self._plans[name]
+            for name in sorted(by_name, key=lambda name: len(self._models[name].parents))
+            if all(map(schemas.get, self._models[name].sources)) and by_name.keys() >= {*self._models[name].parents}
+        }
         declaration = Declaration.of(by_name, plans, known, self._recorded.ingested)
         self._schemas = schemas
         planned = {name: PlannedView(by_name[name], plan, schemas) for name, plan in plans.items()}
         self._declared = {*self._recorded.declare(by_name, planned, declaration)}
+        self._followed = {parent for plan in plans.values() for parent in plan.parents}
+        for name, view in self._open.items():
+            view.changes.is_kept = name in self._followed
         return declaration
 
     def drop(self, name: str) -> None:
@@ -109,6 +124,8 @@ class ModelMaterializer:
             blocks.keys(),
             lambda: self._recorded.write(epoch, rows, blocks, self._work(epoch, rows, blocks), self._run),
             lambda: self._correct(epoch, corrections),
+            self._take_changes,
+            self._run,
         )
 
     def backfill(self) -> bool:
@@ -148,7 +165,7 @@ class ModelMaterializer:
 
     @property
     def backfilling(self) -> dict[str, float]:
-        return self._backfills.fractions
+        return {**self._backfills.fractions, **dict.fromkeys(self._derived.unshown, 0.0)}
 
     @property
     def blocked(self) -> dict[str, tuple[str, ...]]:
@@ -184,6 +201,7 @@ class ModelMaterializer:
 
     def _created(self, epoch: int, name: str, rows: EpochRows) -> ViewVersion:
         view = self._open[name] = self._make(self._plans[name])
+        view.changes.is_kept = name in self._followed
         return view.create(epoch, rows)
 
     def _correct(self, epoch: int, corrections: Sequence[Correction]) -> frozenset[str]:
@@ -258,12 +276,23 @@ class ModelMaterializer:
         if name not in self._open:
             version = self._recorded.versions[name]
             self._open[name] = ModelDatasets(self._models[name], self._root, self._fails, version)
+            self._open[name].changes.is_kept = name in self._followed
         return self._open[name]
+
+    def _adopt(self, plan: ViewPlan, view: View) -> None:
+        self._declared.add(plan.name)
+
+    def _make_derived(self, plan: ViewPlan) -> ModelDerivedView:
+        return ModelDerivedView(self._models[plan.name], plan, self._root)
+
+    def _take_changes(self) -> dict[str, ChangeSet]:
+        taken = {name: view.changes.take() for name, view in self._open.items()}
+        return {name: changes for name, changes in taken.items() if changes is not None}
 
 
 def definition_of(view: ModelView) -> ViewDefinition:
     """The declaration of a model view; nothing reads its query."""
-    return ViewDefinition(view.name, query=f"SELECT * FROM {', '.join(sorted(view.sources))}")
+    return ViewDefinition(view.name, query=f"SELECT * FROM {', '.join(sorted(view.parents or view.sources))}")
 
 
 def _plan_of(view: ModelView) -> ViewPlan:
@@ -272,7 +301,9 @@ def _plan_of(view: ModelView) -> ViewPlan:
         name=view.name,
         view_class="full" if view.is_full else "aggregate" if view.has_state else "append",
         sources=tuple(sorted(view.sources)),
-        columns={source: frozenset() for source in view.sources},
+        views=view.parents,
+        parents=view.parents,
+        columns={name: frozenset() for name in view.parents or view.sources},
         schema=SCHEMA,
         key=(),
         is_changing=False,

@@ -118,7 +118,7 @@ class SimulatedProcess(Life):
         """Declares a view, in this run, after the changes before."""
 
         def add() -> None:
-            self.declared.add(definition_of(view), view.sources)
+            self.declared.add(definition_of(view))
             self.shown_views |= {view.name}
             self.ended_views -= {view.name}
 

@@ -39,6 +39,11 @@ class ModelView(Protocol):
         """True for a view that is recomputed as a whole."""
         ...
 
+    @property
+    def parents(self) -> tuple[str, ...]:
+        """The views whose rows it reads, in place of those of its sources."""
+        ...
+
     def after(self, stored: object, spans: Iterable[Span]) -> object:
         """The stored value after more rows; `stored` is None before the first."""
         ...
@@ -60,6 +65,7 @@ class EveryRow:
     sources: frozenset[str]
     has_state: bool = False
     is_full: bool = False
+    parents: tuple[str, ...] = ()
 
     def after(self, stored: object, spans: Iterable[Span]) -> tuple[Span, ...]:
         return (*(stored or ()), *spans)  # type: ignore[misc]
@@ -86,6 +92,7 @@ class GroupedRows:
     sources: frozenset[str]
     has_state: bool = True
     is_full: bool = False
+    parents: tuple[str, ...] = ()
 
     def after(self, stored: object, spans: Iterable[Span]) -> Groups:
         groups: dict[int, tuple[int, int]] = dict(stored or {})  # type: ignore[call-overload]
@@ -102,6 +109,29 @@ class GroupedRows:
         for (_, path, _), rows in ingested.items():
             _add(expected, _groups_of(path, rows))
         return None if stored == expected else f"its groups are {stored}, the ingested rows give {expected}"
+
+
+@dataclass(frozen=True)
+class CopiedGroups:
+    """`SELECT * FROM parent`, of a `GroupedRows`."""
+
+    name: str
+    sources: frozenset[str]
+    parents: tuple[str, ...]
+    has_state: bool = False
+    is_full: bool = False
+
+    def after(self, stored: object, spans: Iterable[Span]) -> object:
+        raise AssertionError("it reads rows of its parent")
+
+    def result(self, stored: object) -> object:
+        return stored
+
+    def difference(self, stored: object, ingested: RowsByFile) -> str | None:
+        groups = GroupedRows(self.name, self.sources)
+        spans = [Span(file, row, row + 1) for file, rows in ingested.items() if file[0] in self.sources for row in rows]
+        expected = groups.result(groups.after(None, spans))
+        return None if stored == expected else f"its rows are {stored}, the ingested rows give {expected}"
 
 
 @lru_cache(maxsize=4096)

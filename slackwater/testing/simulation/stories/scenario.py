@@ -43,6 +43,7 @@ class Scenario:
         clock_stands: whether the wall clock stands still, as a coarse one does for a while.
         materialize: whether the rows of the sources are kept, too; they are if changed files are replaced.
         backfill: whether every process but the first declares a further view, of all rows of all sources.
+        derived_view: whether there is a further view over the view of groups.
         full_view: whether there is a further view of all rows that is recomputed as a whole; only with stored rows.
         order: in which the files of every source are read; None for none.
         notifications: whether queues of events tell of files, too.
@@ -79,6 +80,7 @@ class Scenario:
     materialize: bool = False
     backfill: bool = False
     full_view: bool = False
+    derived_view: bool = False
     order: ReadingOrder | None = None
     notifications: bool = False
     loses_events: bool = False

@@ -1,0 +1,304 @@
+"""The incremental views over parents: each epoch's changes go through them, the parents first.
+
+A view that lacks the rows of its parents gets them in one computation.  Few rows are computed within the epoch that
+shows the view.  Many are computed in a thread, beside the epochs, from the versions of one epoch; the changes since
+then are kept, and follow in the epoch that shows the view.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
+from typing import Any, Protocol
+
+from spark_bridge.analysis.view_plan import ViewPlan
+from spark_bridge.hand_over.epoch_rows import EpochRows
+from spark_bridge.views.changes import ChangeLog, ChangeSet, Parent
+from state.tables.records import ViewVersion
+from state.tables.stored_rows import next_name
+
+_AT_ONCE_ROWS = 200_000
+"""Rows of the parents up to which a view is computed within an epoch, as the new rows of any epoch are."""
+
+
+class DerivedView(Protocol):
+    """The datasets of one view over parents."""
+
+    changes: ChangeLog
+
+    def create(self, epoch: int, rows: EpochRows) -> ViewVersion: ...
+
+    def open(self, version: ViewVersion) -> None: ...
+
+    def apply(self, rows: EpochRows) -> ViewVersion: ...
+
+    def correct(self, rows: Any) -> ViewVersion: ...
+
+    @property
+    def num_rows(self) -> int: ...
+
+    def tidy(self) -> bool: ...
+
+
+class RowsOfParents(Protocol):
+    """The rows of parents, see `spark_bridge.views.parent_rows.ParentRows`."""
+
+    def all(self, plan: ViewPlan) -> EpochRows: ...
+
+    def none(self) -> EpochRows: ...
+
+    def count(self, plan: ViewPlan) -> int: ...
+
+    def are_changed(self, plan: ViewPlan) -> bool: ...
+
+
+class _Unshown:
+    """A view that lacks the rows of its parents.
+
+    Args:
+        plan: of the view.
+        view: the maintenance of the view.
+        version: of its dataset, which has no rows; None without a dataset.
+    """
+
+    def __init__(self, plan: ViewPlan, view: DerivedView, version: ViewVersion | None) -> None:
+        self.plan, self.view, self.version = plan, view, version
+        self.computed: Future[ViewVersion] | None = None
+        self._changes: dict[str, ChangeSet] = {}
+
+    @property
+    def is_computed(self) -> bool:
+        return self.computed is not None and self.computed.done()
+
+    def keep(self, parents: Mapping[str, Parent]) -> None:
+        """Adds the changes of an epoch to those since the computation began."""
+        for name in self.plan.parents:
+            if (changes := parents[name].changes) is not None:
+                known = self._changes.get(name)
+                self._changes[name] = changes if known is None else known.then(changes)
+
+    def since(self, parents: Mapping[str, Parent]) -> dict[str, Parent]:
+        """Its parents, with all changes since the computation began."""
+        return {name: replace(parents[name], changes=self._changes.get(name)) for name in self.plan.parents}
+
+
+class DerivedViews:
+    """Maintains them.
+
+    Args:
+        make: makes the maintenance of a view.
+        rows: the rows of parents: (epoch, name → parent) -> rows.
+        compute: runs a computation and translates its errors: (view, work) -> its version.
+        thread: computes views beside the epochs; None for a thread of its own.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[ViewPlan], DerivedView],
+        rows: Callable[[int, Mapping[str, Parent]], RowsOfParents],
+        compute: Callable[[str, Callable[[], ViewVersion]], ViewVersion],
+        thread: Executor | None = None,
+    ) -> None:
+        self._make, self._rows, self._compute = make, rows, compute
+        self._thread = thread or ThreadPoolExecutor(1, thread_name_prefix="derived-view")
+        self._plans: dict[str, ViewPlan] = {}
+        self._shown: dict[str, DerivedView] = {}
+        self._unshown: dict[str, _Unshown] = {}
+        self._ended: set[str] = set()
+
+    @property
+    def num_rows(self) -> dict[str, int]:
+        """Name → number of rows of each view that readers see."""
+        return {name: view.num_rows for name, view in self._shown.items()}
+
+    @property
+    def unshown(self) -> frozenset[str]:
+        """The views that lack the rows of their parents."""
+        return frozenset(self._unshown)
+
+    def declare(
+        self,
+        plans: Mapping[str, ViewPlan],
+        fresh: Collection[str],
+        begun: Mapping[str, ViewVersion],
+        versions: Mapping[str, ViewVersion],
+    ) -> None:
+        """Replaces the set of views.
+
+        Args:
+            plans: name → plan; a view comes after those that it reads.
+            fresh: the views that lack the rows of their parents.
+            begun: recorded name → version of the datasets of such views.
+            versions: name → version of the others.
+
+        Raises:
+            StorageError: a version cannot be opened.
+        """
+        shown, unshown = {}, {}
+        for name, plan in plans.items():
+            is_same = self._plans.get(name) is plan
+            if name in fresh:
+                if is_same and name in self._unshown:
+                    unshown[name] = self._unshown[name]
+                    continue
+                view, version = self._make(plan), begun.get(next_name(name))
+                if version is not None:
+                    view.open(version)
+                unshown[name] = _Unshown(plan, view, version)
+            elif is_same and name in self._shown:
+                shown[name] = self._shown[name]
+            else:
+                shown[name] = self._make(plan)
+                shown[name].open(versions[name])
+        self._plans, self._shown, self._unshown = dict(plans), shown, unshown
+        read = {parent for plan in plans.values() for parent in plan.parents}
+        for name, view in {**shown, **{name: each.view for name, each in unshown.items()}}.items():
+            view.changes.is_kept = name in read
+
+    def drop(self, name: str) -> None:
+        """Forgets a view, if it is one of these; its dataset is left to the vacuum."""
+        for each in (self._plans, self._shown, self._unshown):
+            each.pop(name, None)
+
+    def has_news(self, maintained: Collection[str]) -> bool:
+        """Whether the next epoch creates or shows one of them.
+
+        Args:
+            maintained: the other views that are up to date.
+        """
+        return any(
+            each.is_computed or (each.version is None and self._is_ready(each, maintained))
+            for each in self._unshown.values()
+        )
+
+    def follow(
+        self,
+        epoch: int,
+        parents: dict[str, Parent],
+        versions: dict[str, ViewVersion],
+        run: Callable[[Mapping[str, Callable[[], ViewVersion]]], Mapping[str, ViewVersion]],
+    ) -> list[str]:
+        """Takes an epoch's changes through the views.
+
+        Args:
+            epoch: its number.
+            parents: name → parent, of all other views that are maintained; the views are added to it.
+            versions: name → version of each view that readers see, before the call and after it.
+            run: does the work on some views, in any order; a view that fails has no version.
+
+        Returns:
+            The recorded names of the views that have a dataset, or are shown, from now on.
+        """
+        created: list[str] = []
+        for level in _levels(self._plans):
+            work = {recorded: each for name in level for recorded, each in self._work(epoch, name, parents)}
+            for recorded, version in run(work).items():
+                name = version.name
+                if recorded != name:
+                    self._unshown[name].version = version
+                    created.append(recorded)
+                    continue
+                if name in self._unshown:
+                    unshown = self._unshown.pop(name)
+                    self._shown[name] = unshown.view
+                    if unshown.version is not None:
+                        self._ended.add(next_name(name))
+                    created.append(name)
+                versions[name] = version
+            for name in level:
+                if name in self._shown:
+                    parents[name] = Parent(self._plans[name], versions[name], self._shown[name].changes.take())
+        return created
+
+    def begin_due(self, epoch: int, parents: Mapping[str, Parent]) -> None:
+        """Begins to compute the views whose parents are maintained, from the versions of this epoch."""
+        for name, each in self._unshown.items():
+            if each.version is not None and each.computed is None and self._is_ready(each, parents):
+                rows = self._rows(epoch, parents)
+                work = partial(_apply_all, each, rows)
+                each.computed = self._thread.submit(self._compute, name, work)
+
+    def recorded(self, epoch: int) -> dict[str, ViewVersion]:
+        """Recorded name → version of each dataset that readers do not see yet, for an epoch's record."""
+        return {
+            next_name(name): replace(each.version, name=next_name(name), pinned_epoch=epoch)
+            for name, each in self._unshown.items()
+            if each.version is not None
+        }
+
+    def take_ended(self) -> set[str]:
+        """The recorded names of the hidden datasets that are shown or left since the last call."""
+        ended, self._ended = self._ended, set()
+        return ended
+
+    def tidy(self) -> bool:
+        """See `View.tidy`."""
+        return any(view.tidy() for view in self._shown.values())
+
+    def close(self) -> None:
+        """Waits for the running computation."""
+        self._thread.shutdown()
+
+    def _work(
+        self, epoch: int, name: str, parents: Mapping[str, Parent]
+    ) -> Iterator[tuple[str, Callable[[], ViewVersion]]]:
+        """Yields the recorded name of a view and the work on it, if there is some."""
+        plan = self._plans.get(name)
+        if plan is None:
+            return  # it has failed with its parent
+        rows = self._rows(epoch, parents)
+        if name in self._shown:
+            if rows.are_changed(plan):
+                yield name, partial(self._shown[name].correct, rows)
+            return
+        unshown = self._unshown[name]
+        if not self._is_ready(unshown, parents):
+            if unshown.computed is not None:
+                self._restart(name)
+        elif unshown.version is None:
+            if rows.count(plan) <= _AT_ONCE_ROWS:
+                yield name, partial(_create, unshown.view, epoch, rows, plan)
+            else:
+                yield next_name(name), partial(unshown.view.create, epoch, rows.none())
+        elif unshown.computed is not None:
+            unshown.keep(parents)
+            if unshown.is_computed:
+                yield name, partial(_catch_up, unshown, self._rows(epoch, unshown.since(parents)))
+
+    def _restart(self, name: str) -> None:
+        plan = self._plans[name]
+        self._unshown[name] = _Unshown(plan, self._make(plan), None)
+        self._ended.add(next_name(name))
+
+    @staticmethod
+    def _is_ready(unshown: _Unshown, maintained: Collection[str]) -> bool:
+        return all(parent in maintained for parent in unshown.plan.parents)
+
+
+def _create(view: DerivedView, epoch: int, rows: RowsOfParents, plan: ViewPlan) -> ViewVersion:
+    return view.create(epoch, rows.all(plan))
+
+
+def _apply_all(unshown: _Unshown, rows: RowsOfParents) -> ViewVersion:
+    return unshown.view.apply(rows.all(unshown.plan))
+
+
+def _catch_up(unshown: _Unshown, rows: RowsOfParents) -> ViewVersion:
+    """The version of a computed view, with the changes since the computation began."""
+    assert unshown.computed is not None, "it is computed"
+    version = unshown.computed.result()
+    return unshown.view.correct(rows) if rows.are_changed(unshown.plan) else version
+
+
+def _levels(plans: Mapping[str, ViewPlan]) -> list[list[str]]:
+    """The names of the views, in groups: a view reads views of earlier groups only.
+
+    Args:
+        plans: name → plan; a view comes after those that it reads.
+    """
+    depth: dict[str, int] = {}
+    for name, plan in plans.items():
+        depth[name] = 1 + max((depth.get(parent, 0) for parent in plan.parents), default=0)
+    return [[name for name in depth if depth[name] == level] for level in range(1, max(depth.values(), default=0) + 1)]

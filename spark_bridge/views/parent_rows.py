@@ -1,0 +1,119 @@
+"""The rows of a view's parents: all of them at one version, or those that an epoch changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from actors.formats.limits import row_bytes
+from actors.schemas.ddl import quoted_name
+from spark_bridge.analysis.columns import columns_to_read
+from spark_bridge.analysis.view_plan import ViewPlan
+from spark_bridge.catalyst.arrow_frames import frame_of_table
+from spark_bridge.hand_over.dataset_frame import frame_of_dataset
+from spark_bridge.hand_over.epoch_rows import EpochRows
+from spark_bridge.views.changes import ChangeSet, Parent
+from state.lance.lance_access import open_dataset
+from state.location import Location
+from state.tables.stored_rows import ORIGIN_FIELD
+
+
+class ParentRows:
+    """The rows that a view gets from its parents, see `Changes`.
+
+    Args:
+        spark: the session.
+        root: the directory of the pipeline.
+        parents: name → parent, of all views that are read.
+        parallelism: number of tasks that the session runs at once.
+        time_us: time of the epoch, see `EpochRows`.
+    """
+
+    def __init__(
+        self, spark: SparkSession, root: Location, parents: Mapping[str, Parent], parallelism: int, time_us: int
+    ) -> None:
+        self._spark, self._root, self._parents = spark, root, parents
+        self._parallelism, self._time_us = parallelism, time_us
+
+    def old(self, plan: ViewPlan) -> EpochRows:
+        """The rows of its parents that leave."""
+        changes = self._changes(plan)
+        return self._epoch_rows(plan, {name: each.gone for name, each in changes.items()})
+
+    def new(self, plan: ViewPlan) -> EpochRows:
+        """The rows of its parents that come."""
+        changes = self._changes(plan)
+        return self._epoch_rows(plan, {name: each.new for name, each in changes.items()})
+
+    def all(self, plan: ViewPlan) -> EpochRows:
+        """All rows of its parents."""
+        frames, nbytes = {}, 0
+        for name in plan.parents:
+            parent = self._parents[name]
+            location = self._root.child(parent.version.path)
+            dataset = open_dataset(location, parent.version.version)
+            used = _used(plan, name, parent)
+            frame = frame_of_dataset(self._spark, location, dataset, [*used, *_keys_of(plan, parent)])
+            frames[name] = _with_origin(frame, used, name, parent) if _has_origins(plan) else frame
+            nbytes += dataset.count_rows() * row_bytes(dataset.schema.field(each) for each in used)
+        return EpochRows(frames, nbytes, self._parallelism, self._time_us)
+
+    def none(self) -> EpochRows:
+        """No rows."""
+        return EpochRows({}, 0, self._parallelism, self._time_us)
+
+    def count(self, plan: ViewPlan) -> int:
+        """The number of all rows of a view's parents."""
+        versions = (self._parents[name].version for name in plan.parents)
+        return sum(int(open_dataset(self._root.child(each.path), each.version).count_rows()) for each in versions)
+
+    def are_changed(self, plan: ViewPlan) -> bool:
+        """Whether a parent of a view has changes."""
+        return bool(self._changes(plan))
+
+    def origins(self, plan: ViewPlan) -> pa.Array:
+        """The origins of a view's rows that may change, each once: the changed rows of its parents."""
+        origins = [_origins(name, each.keys) for name, each in self._changes(plan).items()]
+        return pa.concat_arrays([pa.array([], ORIGIN_FIELD.type), *origins])
+
+    def _changes(self, plan: ViewPlan) -> dict[str, ChangeSet]:
+        changes = {name: self._parents[name].changes for name in plan.parents}
+        return {name: each for name, each in changes.items() if each is not None}
+
+    def _epoch_rows(self, plan: ViewPlan, tables: Mapping[str, pa.Table]) -> EpochRows:
+        frames, nbytes = {}, 0
+        for name, rows in tables.items():
+            parent = self._parents[name]
+            table = rows.select(_used(plan, name, parent))
+            if _has_origins(plan):
+                table = table.append_column(ORIGIN_FIELD, _origins(name, rows.column(parent.key_column)))
+            frames[name] = frame_of_table(self._spark, table)
+            nbytes += table.nbytes
+        return EpochRows(frames, nbytes, self._parallelism, self._time_us)
+
+
+def _used(plan: ViewPlan, name: str, parent: Parent) -> tuple[str, ...]:
+    return columns_to_read(parent.plan.schema, [plan.columns[name]])
+
+
+def _has_origins(plan: ViewPlan) -> bool:
+    """Whether each row of a view names the row of a parent that it is made of."""
+    return plan.view_class == "append"
+
+
+def _keys_of(plan: ViewPlan, parent: Parent) -> list[str]:
+    return [parent.key_column] if _has_origins(plan) else []
+
+
+def _origins(name: str, keys: pa.Array | pa.ChunkedArray) -> pa.Array:
+    texts = pc.binary_join_element_wise(name, keys, "|")
+    return texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
+
+
+def _with_origin(frame: DataFrame, used: Iterable[str], name: str, parent: Parent) -> DataFrame:
+    origin = F.concat(F.lit(f"{name}|"), F.col(quoted_name(parent.key_column)))
+    return frame.select(*(F.col(quoted_name(each)) for each in used), origin.alias(ORIGIN_FIELD.name))

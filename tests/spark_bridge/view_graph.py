@@ -1,0 +1,123 @@
+"""Views over views, over files that are replaced and forgotten, and Spark's own answers over the present files."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.analysis.view_plan import ViewPlan
+from spark_bridge.catalyst.arrow_frames import arrow_schema, frame_of_table, table_of_frame
+from spark_bridge.hand_over.epoch_rows import EpochViews
+from spark_bridge.materializer import Materializer
+from state.lance.view_dataset import restore
+from state.tables.records import CatalogView
+from tests.spark_bridge.corrected_view import CorrectedView, Files
+from tests.spark_bridge.random_rows import SCHEMA
+from tests.spark_bridge.same_rows import difference
+
+IDLE: Files = {}
+_SETTLED_S, _POLL_S = 120.0, 0.02
+
+
+class ViewGraph(CorrectedView):
+    """Views over materialized sources; each must have the rows that Spark computes from `files`.
+
+    Attributes:
+        definitions: the declared views; a view comes after those that it reads.
+        plans: name → plan of each.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        root: Path,
+        definitions: Sequence[ViewDefinition],
+        sources: Sequence[str] = ("t",),
+        schema: pa.Schema = SCHEMA,
+    ) -> None:
+        self.definitions = list(definitions)
+        self.plans: Mapping[str, ViewPlan] = {}
+        self._term = 1
+        self._known: dict[str, CatalogView] = {}
+        super().__init__(spark, root, definitions[-1], sources, schema)
+
+    def new_materializer(self) -> Materializer:
+        materializer = Materializer(self.spark, self.root, materialized=self.schemas, replacing=self.schemas)
+        if self.epoch:
+            ingested = {source for source, rows in self.rows.items() if rows.num_rows}
+            materializer.open(self.views, self.epoch, ingested)
+        self._declare(materializer)
+        return materializer
+
+    def declare(self, definitions: Sequence[ViewDefinition]) -> None:
+        """Declares other views from now on."""
+        self.definitions = list(definitions)
+        self._declare(self.materializer)
+
+    def reopen(self) -> None:
+        """Ends the attempt; the next one takes the root over, and continues from the last epoch."""
+        self.materializer.close()
+        self._term += 1
+        self.views = {name: restore(self.root, each, self._term) for name, each in self.views.items()}
+        self.materializer = self.new_materializer()
+
+    def correct(self, new: Files, replaced: Mapping[tuple[str, str], pa.Table | None] = IDLE) -> EpochViews:
+        self._known = dict(self.catalog)
+        return self.after(super().correct(new, replaced))
+
+    def after(self, done: EpochViews) -> EpochViews:
+        self.catalog = dict(
+            done.catalog({name: each for name, each in self.catalog.items() if name not in done.dropped})
+        )
+        return done
+
+    def settle(self) -> None:
+        """Runs epochs without rows, when there is something to record, until every view is shown."""
+        until = time.monotonic() + _SETTLED_S
+        while self.materializer.backfilling or self.materializer.has_news:
+            assert time.monotonic() < until, f"never shown: {self.materializer.backfilling}"
+            if self.materializer.has_news:
+                self.correct({})
+            elif not self.materializer.backfill():
+                time.sleep(_POLL_S)
+
+    def check(self, *names: str) -> None:
+        """Asserts that these views, or all of them, equal Spark's answers."""
+        names = names or tuple(each.name for each in self.definitions)
+        answers = self.answers(names)
+        for name in names:
+            stored = self.open(self.root, self.views[name]).to_table()
+            stored = stored.select([each for each in stored.column_names if not each.startswith("__sw_")])
+            wrong = difference(stored, answers[name], (), {})
+            assert wrong is None, f"{name} at epoch {self.epoch}: {wrong}"
+
+    def answers(self, wanted: Collection[str]) -> dict[str, pa.Table]:
+        """Name → Spark's answer over all present rows, of the wanted views."""
+        frames = {name: frame_of_table(self.spark, table) for name, table in self.rows.items()}
+        names = [*frames]
+        answers = {}
+        for name, frame in frames.items():
+            frame.createOrReplaceTempView(name)
+        for definition in self.definitions:
+            if definition.function is None:
+                frame = self.spark.sql(definition.query or "")
+            else:
+                frame = definition.function(**{each: self.spark.table(each) for each in definition.parameters})
+            if definition.name in wanted:
+                answers[definition.name] = table_of_frame(frame, arrow_schema(frame.schema))
+            frame.createOrReplaceTempView(definition.name)
+            names.append(definition.name)
+        for name in names:
+            self.spark.catalog.dropTempView(name)
+        return answers
+
+    def _declare(self, materializer: Materializer) -> None:
+        known = {name: replace(each) for name, each in self.catalog.items()} if self.epoch else {}
+        self.plans = materializer.declare(self.definitions, self.schemas, known).plans
+        self.plan = self.plans[self.definitions[-1].name]
