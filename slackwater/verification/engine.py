@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol
+from typing import Literal, Protocol, TypeAlias
 
 import pyarrow as pa
 
 from slackwater.verification.ingested_files import IngestedFiles
 from state.tables.records import CatalogView
+
+EngineChoice: TypeAlias = Literal["auto", "duckdb", "spark"]
 
 _FUNCTION = re.compile(r"@|<function |(async )?def \w")
 

@@ -56,6 +56,7 @@ from slackwater.testing.simulation.stories.steps import (
     refuse,
     vanish,
 )
+from slackwater.testing.simulation.world.simulated_root import CommitFate, ViewFate
 from tests.cases import few
 
 _SOME = 1 / 8
@@ -98,7 +99,7 @@ def test_a_coordinator_that_dies_after_a_commit_that_nobody_heard_of_repeats_no_
 
 
 @pytest.mark.parametrize("fate", ["lost", "unanswered", "late"])
-def test_a_commit_with_an_unknown_outcome_loses_nothing_and_doubles_nothing(told: Told, fate: str) -> None:
+def test_a_commit_with_an_unknown_outcome_loses_nothing_and_doubles_nothing(told: Told, fate: CommitFate) -> None:
     for outcome in told(file("a", rows=5), START, EVENTS(40), COMMIT(fate), file("b", rows=5)):
         assert outcome.statuses == {"s/a": ("done",), "s/b": ("done",)}
 
@@ -109,7 +110,7 @@ def test_an_unanswered_commit_to_a_store_that_then_falls_silent_is_read_back_lat
 
 
 @pytest.mark.parametrize("fate", ["lost", "unanswered"])
-def test_a_view_that_may_have_been_written_is_not_built_upon(told: Told, fate: str) -> None:
+def test_a_view_that_may_have_been_written_is_not_built_upon(told: Told, fate: ViewFate) -> None:
     for outcome in told(file("a", rows=5), START, BARRIER, VIEW_COMMIT(fate), file("b", rows=5)):
         assert outcome.statuses == {"s/a": ("done",), "s/b": ("done",)}
 
