@@ -1,4 +1,4 @@
-"""The hidden column of an append view with the file of each row, by which a correction finds the rows of a file."""
+"""The hidden column of an append view with the file of each row; a correction finds the rows of a file by it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The doctor, over real parts: what is wrong is found, named, and can be mended."""
+"""Tests of the doctor over real parts: it finds and names faults, and its remedies work."""
 
 from __future__ import annotations
 
