@@ -35,7 +35,7 @@ def test_a_small_file_is_one_piece_with_exactly_its_rows(kind: FileKind, tmp_pat
     assert pieces[0].table.to_pylist() == table.to_pylist()
 
 
-@pytest.mark.parametrize("kind", few(KINDS, *_PLAIN, "csv-gzip"), ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", few(KINDS, "parquet", "csv", "json"), ids=lambda kind: kind.name)
 @pytest.mark.parametrize("piece_bytes", few([200, 400, 8_000_000], 400))
 def test_reading_resumes_at_every_row(kind: FileKind, piece_bytes: int, tmp_path: Path) -> None:
     table = flights(40)
@@ -185,7 +185,7 @@ def test_half_a_file_never_reads_as_a_whole_one(kind: FileKind, tmp_path: Path) 
 
 
 @_every_kind
-@pytest.mark.parametrize("whole_object_bytes", [100, 8_000_000])
+@pytest.mark.parametrize("whole_object_bytes", few([100, 8_000_000], 100))
 def test_what_is_wrong_with_the_object_passes_through(kind: FileKind, whole_object_bytes: int, tmp_path: Path) -> None:
     table = flights(4_000)
     content = kind.write(table)
