@@ -139,6 +139,7 @@ def test_a_stop_in_the_middle_of_a_file_and_the_next_run_goes_on_at_its_row(tmp_
     assert totals(tmp_path / "root") == expected(rows[: file["rows_read"]])
 
 
+@pytest.mark.more
 def test_each_wait_for_it_to_catch_up_means_a_listing_after_the_call(tmp_path: Path) -> None:
     write(tmp_path / "in", "0.parquet", parquet(events(0)))
     with local(tmp_path).start() as run:
@@ -166,6 +167,7 @@ def test_a_paused_run_reads_nothing_and_goes_on_when_it_is_resumed(tmp_path: Pat
     assert totals(tmp_path / "root") == expected(events(0) + events(50))
 
 
+@pytest.mark.more
 def test_a_bad_file_is_quarantined_with_its_reason_and_the_others_go_on(tmp_path: Path) -> None:
     write(tmp_path / "in", "0-bad.parquet", b"PAR1 is not enough")
     write(tmp_path / "in", "1-good.parquet", parquet(events(0)))

@@ -67,7 +67,7 @@ def expected(ages: Sequence[int], newest: int) -> list[dict[str, Any]]:
     return [row for table in tables for row in table.to_pylist()]
 
 
-@pytest.fixture(params=["local", "s3"])
+@pytest.fixture(params=few(["local", "s3"], "local"))
 def location(request: pytest.FixtureRequest, tmp_path: Path) -> Location:
     if request.param == "local":
         return Location(str(tmp_path / "a root% with" / "r.lance"))
