@@ -1,4 +1,4 @@
-"""Benchmarks, side by side with others, from which `docs/benchmarks.md` is made.
+"""Benchmarks, side by side with others: the source of `docs/benchmarks.md`.
 
     python -m benchmarks [--quick] [--only NAME ...] [--write]      all of them, or these
     python -m benchmarks.NAME [its own options]                     one of them

@@ -1,4 +1,4 @@
-"""CPU seconds of this process and of all that it has started, by what they are."""
+"""CPU seconds of this process and its descendants, by kind of process."""
 
 from __future__ import annotations
 

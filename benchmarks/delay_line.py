@@ -1,4 +1,4 @@
-"""A TCP port in front of another one, behind which every answer comes a little later: the latency of a far store."""
+"""A TCP port in front of another one that delays every answer: the latency of a far store."""
 
 from __future__ import annotations
 

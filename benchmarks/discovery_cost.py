@@ -38,7 +38,7 @@ def notifications(objects: int, new: int, relist_s: float, messages_per_request:
 
 
 def shortest_interval_s(objects: int) -> float:
-    """How often a prefix is listed at most within the budget of a source that says nothing of it."""
+    """The shortest interval of listings within the default budget of a source, in seconds."""
     return HOUR_S / BUDGET_PER_HOUR * math.ceil(objects / PAGE_NAMES)
 
 
@@ -55,7 +55,7 @@ def months(new: int, relist_s: float) -> Table:
 
 
 def budget(new: int, relist_s: float) -> Table:
-    """What the default budget of LIST requests makes of it, and where the ways cost the same."""
+    """The intervals under the default budget of LIST requests, and the intervals at which both ways cost the same."""
     rows = []
     for objects in BUCKETS:
         period_s = shortest_interval_s(objects)

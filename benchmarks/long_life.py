@@ -62,7 +62,7 @@ TRACE = EpochTrace.of(
 
 @dataclass
 class Life:
-    """What was measured of one root."""
+    """The measurements of one root."""
 
     name: str
     commit_s: list[float] = field(default_factory=list)

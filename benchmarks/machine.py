@@ -1,4 +1,4 @@
-"""Machine on which a number was measured."""
+"""Machine of a measurement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""100,000 files of 1 KB in S3, read to the end: how fast, and how much memory each actor takes meanwhile.
+"""100,000 files of 1 KB in S3, read to the end: the rate, and the memory of each actor.
 
     python -m benchmarks.many_files [--files 100000]
 

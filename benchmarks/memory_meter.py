@@ -1,4 +1,4 @@
-"""Memory of this process and of all that it has started, by what they are."""
+"""Memory of this process and its descendants, by kind of process."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ def run(count: int) -> tuple[Table, Table]:
 
 
 def observer_table(state: RunState, status: sw.RunStatus) -> Table:
-    """What an observer does for each epoch, and about once a second."""
+    """The cost of an observer for each epoch, and about once a second."""
     metrics, epoch = RunMetrics(MetricExporter("bench")), state.recent[-1]
     text = state.traces.get(epoch.epoch, EpochTrace(phases(epoch.seconds)).to_json())
     metrics.on_status(status)

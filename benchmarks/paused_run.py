@@ -1,4 +1,4 @@
-"""A run that is warm and paused, and how long it takes for what is put into its bucket meanwhile."""
+"""A warm, paused run, and the seconds that it takes for the files of the pause."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One group of a view by its key, all groups of a prefix, and what an epoch has changed, in milliseconds.
+"""One group of a view by its key, all groups of a prefix, and the changes of an epoch, in milliseconds.
 
     python -m benchmarks.point_lookup [--groups 10000000] [--epochs 100]
 
@@ -88,7 +88,7 @@ def measure_reading(root: Location, version: int, groups: int, random: Random, w
 
 
 def measure_changes(root: Location, versions: list[int], groups: int) -> Table:
-    """What one epoch has changed, where it was tidied before it and where it was not."""
+    """The time to read the changes of one epoch, with and without upkeep before it."""
     readers = [ViewReader(root, ViewVersion("v", "v.lance", version)) for version in versions]
     taken: dict[bool, list[float]] = {False: [], True: []}
     for before, after in itertools.pairwise(readers):
@@ -107,7 +107,7 @@ def measure_changes(root: Location, versions: list[int], groups: int) -> Table:
     View(root, readers[-1].version, KEY).to_arrow()
     rows.append(Row(f"all {groups:,} rows of the view", (Number(1_000 * (time.perf_counter() - started), "ms"), None)))
     caption = (
-        f"What an epoch of {CHANGED:,} changed groups costs a follower (`Store.watch`), and reading the whole view"
+        f"Cost of an epoch of {CHANGED:,} changed groups for a follower (`Store.watch`), and of reading the whole view"
     )
     return Table(("p50", "worst"), tuple(rows), caption=caption)
 

@@ -1,4 +1,4 @@
-"""Readers: how many requests a file costs, what latency costs, and how fast text is parsed.
+"""Readers: the requests of a file, the cost of latency, and the rate of parsing text.
 
     python -m benchmarks.reading [--quick]
 
@@ -194,7 +194,7 @@ def measure_parsing(scratch: Path, rows: int, turns: int) -> Table:
 
 
 def rows_of(reader: FileReader, file: ObjectFile, schema: pa.Schema) -> int:
-    """How many rows a file has, by reading all of it."""
+    """The number of rows of a file, by reading all of it."""
     return sum(each.num_rows for each in reader.read(file, schema))
 
 
@@ -208,7 +208,7 @@ def in_turns(*calls: Callable[[], int], turns: int) -> list[list[float]]:
 
 
 def cpu_seconds(call: Callable[[], int]) -> float:
-    """What a call costs."""
+    """The CPU seconds of a call."""
     started = time.process_time()
     call()
     return time.process_time() - started

@@ -33,7 +33,7 @@ class Record:
     Args:
         name: of the benchmark.
         run: that gave the result; None if none ever did.
-        result: what it found; None without `run`.
+        result: its result; None without `run`.
         failed: the last run, if it gave no result.
         reason: why it gave none.
     """

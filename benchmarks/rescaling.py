@@ -1,4 +1,4 @@
-"""One fetch actor becomes four while 100,000 files wait: how long nothing is emitted, and what is read twice.
+"""One fetch actor becomes four while 100,000 files wait: the gap in emission, and the bytes read twice.
 
     python -m benchmarks.rescaling [--files 100000] [--from 1] [--to 4]
 

@@ -33,7 +33,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Target:
-    """What a number should be at most, or at least."""
+    """The upper or lower bound of a number."""
 
     bound: float
     unit: str = ""
@@ -55,7 +55,7 @@ class Row:
         numbers: one for each column of the table; None where there is nothing to say.
         ratio: against the baseline of the table.
         target: of the first number with the target's unit; the ratio counts as the last one.
-        note: what a reader must know to compare it.
+        note: a remark without which it cannot be compared.
     """
 
     name: str
@@ -92,10 +92,10 @@ class Table:
     """Rows that are compared.
 
     Args:
-        columns: what the numbers of each row are.
+        columns: the names of the numbers of each row.
         rows: at least one.
-        ratio: what the ratios are of: it names the baseline.
-        caption: what all rows have in common.
+        ratio: the name of the baseline of the ratios.
+        caption: the facts that all rows share.
     """
 
     columns: tuple[str, ...]

@@ -22,7 +22,7 @@ class Runner:
     """Runs benchmarks one after the other.
 
     Args:
-        directory: what each prints is kept there, in `<name>.log`.
+        directory: it keeps the output of each, in `<name>.log`.
         quick: whether the quick forms are run.
     """
 

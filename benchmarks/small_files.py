@@ -1,4 +1,4 @@
-"""2,000 Parquet files × 500 rows, grouped by one column: this project, and what others do with the same rows.
+"""2,000 Parquet files × 500 rows, grouped by one column: this project, and others over the same rows.
 
     python -m benchmarks.small_files [--files 2000] [--rows 500]
 
@@ -56,7 +56,7 @@ def measure_ours(s3: S3Server, bucket: str, files: list[bytes], rows: int) -> tu
     print(report)
     kinds = tuple(Row(kind, (Number(1e3 * each / len(files), "ms"),)) for kind, each in spent.items())
     total = Row("all", (Number(1e3 * sum(spent.values()) / len(files), "ms"),))
-    cpu = Table(("CPU a file",), (total, *kinds), caption="What a file costs Slackwater")
+    cpu = Table(("CPU a file",), (total, *kinds), caption="Cost of a file in Slackwater")
     return Answer(start_s, (seconds,), new), cpu
 
 

@@ -19,7 +19,7 @@ _LOOK_S = 0.02
 
 
 def cpu_s() -> float:
-    """What this process and all below it have used."""
+    """The CPU seconds of this process and its descendants."""
     me, used = psutil.Process(), 0.0
     for process in (me, *me.children(recursive=True)):
         try:

@@ -1,4 +1,4 @@
-"""The tree of all errors that Slackwater raises on purpose.  Each class says what the caller does.
+"""The tree of all errors that Slackwater raises on purpose.  Each class names the action of the caller.
 
     SlackwaterError
     ├── UsageError                     the call is wrong: correct it
@@ -170,7 +170,7 @@ class ViewFailedError(RunFailedError):
     Args:
         view: its name.
         doing: the work, for the message: `"over the rows of an epoch"`.
-        reason: what Spark says.
+        reason: the message of Spark.
     """
 
     def __init__(self, view: str, doing: str, reason: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 import pytest
@@ -13,3 +13,13 @@ def few(cases: Iterable[Any], *quick: Any) -> list[Any]:
     return [
         each if getattr(each, "name", each) in quick else pytest.param(each, marks=pytest.mark.more) for each in cases
     ]
+
+
+def one_of_each(cases: Iterable[tuple[Any, ...]], kind: Callable[[tuple[Any, ...]], Hashable]) -> list[Any]:
+    """All cases of several arguments; `make test` runs the first case of each kind."""
+    seen: set[Hashable] = set()
+    marked = []
+    for case in cases:
+        marked.append(pytest.param(*case, marks=[pytest.mark.more] if kind(case) in seen else []))
+        seen.add(kind(case))
+    return marked

@@ -46,7 +46,7 @@ class CoordinateExecutor:
 
     Args:
         definition: the pipeline.
-        plan: how the attempt begins, after those before it.
+        plan: the beginning of the attempt, after those before it.
         recovered: the committed state that the attempt begins with.
         next_epoch: makes an epoch that is greater than the given one, and that no other term makes.
         now_s: time of the monotonic clock.

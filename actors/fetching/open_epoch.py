@@ -1,4 +1,4 @@
-"""The open epoch of one fetch actor: its number, what may be read in it, and what it has brought."""
+"""The open epoch of one fetch actor: its number, its limits, and its rows so far."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class OpenEpoch:
             its corrections.
 
     Args:
-        limits: how many files may end in one epoch.
+        limits: the limits of one epoch.
     """
 
     def __init__(self, limits: FetchLimits) -> None:

@@ -1,4 +1,4 @@
-"""Files that are not open yet, in the order in which they are opened."""
+"""Files that are not open yet, in the order of their opening."""
 
 from __future__ import annotations
 

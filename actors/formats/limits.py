@@ -1,4 +1,4 @@
-"""Limits on what a file may unfold to, and on its CPU time; and the bytes that a row takes."""
+"""Limits on the expansion of a file and on its CPU time, and the size of a row in bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The death of a Ray actor: its reason in one line, and whether it died with its node."""
+"""Death of a Ray actor: its reason in one line, and the death of its node."""
 
 from __future__ import annotations
 

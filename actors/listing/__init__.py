@@ -1,4 +1,4 @@
-"""Listing: the list step of one source, which finds its new, changed and missing files.
+"""Listing: the list step of one source.  It finds new, changed and missing files.
 
     ReadPage ──► ListingPage ──► PageLookUp ───┬──► UnsentFiles ──budget of the barrier──► NewFiles
     LookAt   ──► FileVersion ──► EventLookUp ──┤

@@ -1,4 +1,4 @@
-"""Looks at single objects, which events name, or about which a page and a look contradict each other."""
+"""Looks at single objects: those of events, and those where a page and a look contradict each other."""
 
 from __future__ import annotations
 

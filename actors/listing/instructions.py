@@ -31,11 +31,11 @@ class FindGone(Instruction):
 
     Args:
         source: the name of the source.
-        absent: path fingerprint → version fingerprint, as in `seen`.
+        missing: path fingerprint → version fingerprint, as in `seen`.
     """
 
     source: str
-    absent: Mapping[bytes, bytes]
+    missing: Mapping[bytes, bytes]
 
 
 @dataclass(frozen=True)

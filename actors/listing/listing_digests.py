@@ -1,4 +1,4 @@
-"""Digests of the parts of a listing in which every name was known: the next listing skips equal parts."""
+"""Digests of parts of a listing that have only known names; the next listing skips equal parts."""
 
 from __future__ import annotations
 

@@ -31,15 +31,15 @@ class GoneFound:
     files: Mapping[bytes, tuple[GoneFile, ...]] = field(default_factory=dict)
 
 
-def find_gone(store: StateStore, source: str, absent: Mapping[bytes, bytes]) -> GoneFound:
+def find_gone(store: StateStore, source: str, missing: Mapping[bytes, bytes]) -> GoneFound:
     """Finds the files of missing names, by the paths that `seen` keeps for their fingerprints.
 
     Args:
         store: the store, as committed.
         source: the name of the source.
-        absent: path fingerprint → version fingerprint, as in `seen`.
+        missing: path fingerprint → version fingerprint, as in `seen`.
     """
-    seen = store.scan("seen", keys=absent.keys(), fields=["path"])
+    seen = store.scan("seen", keys=missing.keys(), fields=["path"])
     keys = dict(zip(seen["path"].to_pylist(), seen["key"].to_pylist(), strict=True))
     prefixes = [encode_key(source, path) for path in keys]
     unfinished = set(store.scan("queue", prefixes=prefixes, fields=["path"])["path"].to_pylist())
@@ -47,7 +47,9 @@ def find_gone(store: StateStore, source: str, absent: Mapping[bytes, bytes]) -> 
     ledger = store.scan("ledger", prefixes=prefixes, fields=fields).select(fields).to_pylist()
     # The version that was handed on last has its own row, or is noted in the row of the version before.
     known = {
-        row["path"] for row in ledger if row["changed_epoch"] is not None or absent[keys[row["path"]]] == row["version"]
+        row["path"]
+        for row in ledger
+        if row["changed_epoch"] is not None or missing[keys[row["path"]]] == row["version"]
     } - unfinished
     found: dict[bytes, list[GoneFile]] = {keys[path]: [] for path in known}
     for row in ledger:

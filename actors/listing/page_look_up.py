@@ -1,4 +1,4 @@
-"""Looks the names of listing pages up: which files are new, which changed, and which are missing."""
+"""Look-up of the names of listing pages: new, changed and missing files."""
 
 from __future__ import annotations
 

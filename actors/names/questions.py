@@ -114,7 +114,7 @@ class KnownName:
 
 @dataclass(frozen=True)
 class FindNames(Question[list[KnownName]]):
-    """What was handed on of these names; the answer has one for each key.
+    """Asks for the versions of these names that were handed on; the answer has one for each key.
 
     Args:
         keys: their fingerprints.

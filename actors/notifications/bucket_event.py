@@ -1,4 +1,4 @@
-"""Events of a bucket, in the three forms in which they come into a queue: from S3, through SNS, through EventBridge."""
+"""Events of a bucket, as a queue has them: from S3, through SNS, or through EventBridge."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ def _below(directory: int, name: str, prefix: str, level: int) -> Iterator[tuple
 
 
 def _place(entry: os.DirEntry[str]) -> str:
-    """Where a name stands in the order of whole paths: of a directory the slash after it counts, too."""
+    """The key of a name in the order of whole paths: a directory sorts with the slash after it."""
     return f"{entry.name}/" if entry.is_dir(follow_symlinks=False) else entry.name
 
 

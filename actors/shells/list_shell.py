@@ -312,7 +312,7 @@ class ListShell(ActorShell[ListInstruction]):
         self.do(self._executor.on_gone(found))
 
     def _look_for(self, instruction: FindGone) -> GoneFound:
-        return find_gone(self._root().open(read_only=True), instruction.source, instruction.absent)
+        return find_gone(self._root().open(read_only=True), instruction.source, instruction.missing)
 
 
 def _guard(policy: FilePolicy) -> RemovalGuard | None:

@@ -1,4 +1,4 @@
-"""Discovery: how a source finds its new files."""
+"""Discovery of new files: by listings, or by events."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -74,7 +75,7 @@ class PathFilter:
             taken &= np.fromiter(map(bool, map(self._matches, paths.to_pylist())), bool, len(paths))
         return rows if taken.all() else rows.filter(pa.array(taken))
 
-    def reason(self, relative_path: str) -> str | None:
+    def reason(self, relative_path: str) -> Literal["hidden", "pattern"] | None:
         """The reason against a name, `hidden` or `pattern`; None if it is accepted."""
         if self.accepts(relative_path):
             return None

@@ -17,7 +17,7 @@ class Answer:
     Args:
         start_s: from the start of its program to the moment it is ready for the files; imports included.
         seconds: of the work; of each file, where they come one at a time.
-        groups: what it found.
+        groups: its result.
     """
 
     start_s: float

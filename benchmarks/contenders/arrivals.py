@@ -22,7 +22,7 @@ def arrivals(directory: Path, rows_of_file: int, rows_taken: Callable[[], int]) 
     Args:
         directory: with `ready` and `in` on one file system.
         rows_of_file: of each of them.
-        rows_taken: how many rows the result counts now.
+        rows_taken: gives the number of rows that the result counts now.
 
     Returns:
         Seconds of each file.

@@ -19,7 +19,7 @@ class Contest:
     """Contenders that must agree with each other.
 
     Args:
-        expected: what all must find.
+        expected: the result that all must find.
     """
 
     def __init__(self, expected: Answer) -> None:

@@ -45,7 +45,7 @@ class Totals:
         pw.io.subscribe(grouped, on_change=self._on_change, on_time_end=self._on_time_end)
 
     def rows(self) -> int:
-        """How many rows the result counts, as of the last moment that is complete."""
+        """The number of rows that the result counts, as of the last complete moment."""
         return self._committed
 
     def answer(self, ready: float, seconds: tuple[float, ...]) -> Answer:

@@ -38,7 +38,7 @@ def groups(spark: SparkSession) -> Groups:
 
 
 class _Taken:
-    """How many rows the batches of a query have taken."""
+    """The number of rows in the finished batches of a query."""
 
     def __init__(self, query: StreamingQuery) -> None:
         self._query, self._batches = query, dict[int, int]()

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -47,20 +46,6 @@ app.add_typer(diagnosis)
 Target = Annotated[str, typer.Argument(metavar="APP:PIPELINE", help="e.g. app.py:pipeline or package.module:pipeline")]
 
 
-class Until(StrEnum):
-    """A condition that ends `run`."""
-
-    CAUGHT_UP = "caught_up"
-
-
-class Engine(StrEnum):
-    """The engine that computes the views for `verify`."""
-
-    AUTO = "auto"
-    DUCKDB = "duckdb"
-    SPARK = "spark"
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     """The console script: parses the arguments, by default those of the process, runs the command, and exits."""
     app(args=list(arguments) if arguments is not None else None, prog_name="slackwater")
@@ -88,7 +73,7 @@ def _slackwater(
 def run(
     target: Target,
     until: Annotated[
-        Until | None,
+        Literal["caught_up"] | None,
         typer.Option("--until", help="end when all listed files are committed; by default run forever"),
     ] = None,
     takeover: Takeover = False,
@@ -126,7 +111,7 @@ def run(
         if print_dry_run(load_pipeline(target), prices, output).is_refused:
             sys.exit(1)
         return
-    report = show_run(load_pipeline(target), "caught_up" if until else None, takeover, output)
+    report = show_run(load_pipeline(target), until, takeover, output)
     if not json:
         print_report(report, output)
 
@@ -168,8 +153,9 @@ def verify(
         typer.Option("--follow-sources", help="read the files where the root says: for a root whose writers you trust"),
     ] = False,
     engine: Annotated[
-        Engine, typer.Option("--engine", help="auto: DuckDB, and Spark where DuckDB differs")
-    ] = Engine.AUTO,
+        Literal["auto", "duckdb", "spark"],
+        typer.Option("--engine", help="auto: DuckDB, and Spark where DuckDB differs"),
+    ] = "auto",
     option: StorageOptions = None,
     json: Json = False,
     log_level: LogLevel = "warning",
@@ -186,7 +172,7 @@ def verify(
     configure(log_level)
     store = opened_store(root, option)
     pipeline = load_pipeline(target) if target else None
-    if not print_verification(store, epoch, pipeline, follow_sources, engine.value, Output(json)).all_equal:
+    if not print_verification(store, epoch, pipeline, follow_sources, engine, Output(json)).all_equal:
         sys.exit(1)
 
 

@@ -56,7 +56,7 @@ class NamedFiles:
         return found
 
     def _begin(self, source: str) -> bytes | None:
-        """What the keys of a source begin with; None if none of its objects can have the name."""
+        """The prefix of the keys of a source; None if none of its objects can have the name."""
         if self._url is None:
             path = _SPECIAL.split(self._file, maxsplit=1)[0]
         else:

@@ -1,4 +1,4 @@
-"""What may be tried again: quarantined files, and failed views; and how a root without a run notes it."""
+"""Retry of quarantined files and failed views, also on a root without a run."""
 
 from __future__ import annotations
 

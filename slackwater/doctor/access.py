@@ -161,7 +161,11 @@ class SourceAccessCheck:
                 names += 1
                 if accepts(path) and size:
                     return self._read(path)
-        found = f"{source.location} can be listed; none of the first {names:,} names matches {source.pattern}"
+        if not names:
+            remedy = "correct the URL, unless the first file is still to come"
+            return Finding.warning(self.name, f"{source.location} is empty", remedy)
+        first = "its first name does not match" if names == 1 else f"none of its first {names:,} names matches"
+        found = f"{source.location} can be listed; {first} {source.pattern}"
         return Finding.warning(self.name, found, "check the pattern, unless the first file is still to come")
 
     def _read(self, path: str) -> Finding:

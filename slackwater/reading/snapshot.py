@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from slackwater.reading.file_relation import FileRelation
 from slackwater.reading.snapshot_sql import DEFAULT_MEMORY_BYTES, DEFAULT_TIMEOUT_S, run_query
-from slackwater.reading.tables.file_table import file_table, require_source
+from slackwater.reading.tables.file_table import FileStatus, file_table, require_source
 from slackwater.reading.tables.quarantine_table import quarantine_table
 from slackwater.reading.view import View
 from slackwater.reading.view_reader import ViewReader
@@ -128,7 +128,7 @@ class Snapshot:
     def files(
         self,
         source: str | None = None,
-        status: str | None = None,
+        status: FileStatus | None = None,
         *,
         where: pc.Expression | None = None,
         limit: int | None = None,

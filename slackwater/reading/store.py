@@ -15,7 +15,7 @@ from slackwater.reading.snapshot import Snapshot
 from slackwater.reading.story import Story, tell
 from slackwater.reading.tables.epoch_table import epoch_table
 from slackwater.reading.tables.file_search import count_files, find_files
-from slackwater.reading.tables.file_table import file_batches, file_table
+from slackwater.reading.tables.file_table import FileStatus, file_batches, file_table
 from slackwater.reading.tables.page import Page
 from slackwater.reading.tables.quarantine_table import find_bad_records, quarantine_table
 from slackwater.reading.tables.source_table import source_table
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from slackwater.pipeline import Pipeline
+    from slackwater.verification.engine import EngineChoice
     from slackwater.verification.step import OnStep
     from slackwater.verification.verification import Verification
 
@@ -109,7 +110,7 @@ class Store:
     def files(
         self,
         source: str | None = None,
-        status: str | None = None,
+        status: FileStatus | None = None,
         *,
         where: pc.Expression | None = None,
         limit: int | None = None,
@@ -143,7 +144,7 @@ class Store:
     def file_batches(
         self,
         source: str | None = None,
-        status: str | None = None,
+        status: FileStatus | None = None,
         *,
         where: pc.Expression | None = None,
         limit: int | None = None,
@@ -176,7 +177,7 @@ class Store:
         text: str = "",
         *,
         source: str | None = None,
-        status: str | None = None,
+        status: FileStatus | None = None,
         after: str | None = None,
         limit: int = 100,
     ) -> Page:
@@ -345,7 +346,7 @@ class Store:
         epoch: int | str | None = None,
         *,
         pipeline: Pipeline | None = None,
-        engine: str = "auto",
+        engine: EngineChoice = "auto",
         duckdb_queries: Mapping[str, str] | None = None,
         spark: SparkSession | None = None,
         follow_sources: bool = False,

@@ -6,13 +6,13 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import pyarrow.compute as pc
 
 from actors.objects.object_store import ObjectStore
 from actors.sources.path_filter import PathFilter
-from slackwater.reading.tables.file_table import read_files, source_url
+from slackwater.reading.tables.file_table import FileStatus, read_files, source_url
 from slackwater.reading.tables.source_table import SourceDiscovery
 from slackwater.reading.tables.view_table import reflected_epoch
 from slackwater.status.text import counted
@@ -28,6 +28,10 @@ from state.tables.records import CatalogSource
 from state.tables.tables import REMOVED_STATUSES
 from state.upkeep.quarantine import bad_records
 
+StoryStatus: TypeAlias = (
+    FileStatus | Literal["outside", "hidden", "pattern", "too_old", "skipped", "not_listed", "absent", "unknown"]
+)
+
 _BACK = "It is back, and is read again: its rows come into the views when all of it is read."
 _IN_PLACE = "It is read again, and its rows of now come in place of these when that is done."
 _EPOCHS = ("listed_epoch", "first_epoch", "done_epoch", "changed_epoch", "gone_epoch", "removed_epoch")
@@ -40,11 +44,10 @@ class Story:
     Args:
         path: the whole URL of the object; the given text if no source has it.
         source: the name of its source, or None.
-        status: `waiting`, `reading`, `done`, `quarantined`, `vanished`, `replaced` or `forgotten` as in the table of
-            files; `outside` (below the URL of no source), `hidden`, `pattern` (left out by the pattern of the source),
-            `too_old` (written before `modified_after`), `skipped` (by every listing: a link, or a name that cannot
-            be read), `not_listed` (it exists, and no listing has found it yet), `absent` (it does not exist), or
-            `unknown` (it was not listed, and its existence cannot be checked).
+        status: as in the table of files; or `outside` (below the URL of no source), `hidden`, `pattern` (left out by
+            the pattern of the source), `too_old` (written before `modified_after`), `skipped` (by every listing: a
+            link, or a name that cannot be read), `not_listed` (it exists, and no listing has found it yet), `absent`
+            (it does not exist), or `unknown` (it was not listed, and its existence cannot be checked).
         text: the history in words, one sentence a line.
         epochs: the known ones of `listed_epoch`, `first_epoch`, `done_epoch`, `changed_epoch`, `gone_epoch`,
             `removed_epoch`.
@@ -55,7 +58,7 @@ class Story:
 
     path: str
     source: str | None
-    status: str
+    status: StoryStatus
     text: str
     epochs: Mapping[str, int] = field(default_factory=dict)
     rows_bad: int = 0

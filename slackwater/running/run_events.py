@@ -108,7 +108,7 @@ class ViewFailed:
 
     Args:
         stands_at: the last epoch whose rows it has; None if it has none.
-        error: what Spark said.
+        error: the message of Spark.
     """
 
     event: ClassVar[str] = "view_failed"

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from actors.protocol.reports import SourceProgress
-from actors.protocol.run_state import CommittedEpoch
+from actors.protocol.run_state import CommittedEpoch, EpochPhase
 from state.tables.records import ViewClass
+
+FlowStep: TypeAlias = Literal["list", "dispatcher", "fetch", "merger", "materializer", "views"]
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,7 @@ class EpochStatus:
     """An epoch between its barrier and its commit: its phase, and the seconds since the phase began."""
 
     epoch: int
-    phase: str
+    phase: EpochPhase
     seconds: float
 
 
@@ -126,16 +128,16 @@ class EdgeStatus:
     """An edge of the flow, for all actors of a kind together.
 
     Args:
-        sender, receiver: `list`, `dispatcher`, `fetch`, `merger`, `materializer` or `views`.
-        unit: `files`, `bytes`, `epochs` or `rows`.
+        sender, receiver: the steps at its ends.
+        unit: the unit of the numbers.
         per_s: units each second, over the last seconds.
         waiting: units on the way, or waiting at the receiver.
         limit: upper limit of `waiting`, above which the sender waits; None if the edge has no limit of its own.
     """
 
-    sender: str
-    receiver: str
-    unit: str
+    sender: FlowStep
+    receiver: FlowStep
+    unit: Literal["files", "bytes", "epochs", "rows"]
     per_s: float
     waiting: int
     limit: int | None = None
@@ -173,7 +175,7 @@ class RunStatus:
         sources: the sources by name.
         views: the maintained views by name.
         backfills: the views by name that are not complete, and not shown yet.
-        spark: `starting` or `ready`.
+        spark: the state of the Spark application; empty if no run reports it.
         message: the present waiting or recovery, in words; empty without one.
         caught_up: every object of a listing that began after the start is finished and committed.
         recoveries: failures that the run has survived.
@@ -192,7 +194,7 @@ class RunStatus:
     sources: Mapping[str, SourceStatus] = field(default_factory=dict)
     views: Mapping[str, ViewStatus] = field(default_factory=dict)
     backfills: Mapping[str, BackfillStatus] = field(default_factory=dict)
-    spark: str = "starting"
+    spark: Literal["starting", "ready", ""] = "starting"
     message: str = ""
     caught_up: bool = False
     recoveries: int = 0

@@ -15,6 +15,7 @@ import pyarrow.types as kinds
 import slackwater
 from actors.telemetry.logging import redact
 from slackwater.reading.store import Store
+from slackwater.reading.tables.file_table import require_status
 from slackwater.status.run_status import RunStatus
 from slackwater.status.text import jsonable
 from slackwater.watching.owner_watch import OwnerWatch
@@ -168,7 +169,7 @@ class RootDocuments:
 
     def files(self, text: str, source: str | None, status: str | None, after: str | None, limit: int) -> Document:
         """A page of the ledger."""
-        page = self._store.find_files(text, source=source, status=status, after=after, limit=limit)
+        page = self._store.find_files(text, source=source, status=require_status(status), after=after, limit=limit)
         return _plain({"matches": page.matches, "after": page.after, "files": page.rows.to_pylist()})
 
     def story(self, path: str) -> Document:

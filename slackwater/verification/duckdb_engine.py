@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any
 
 import pyarrow as pa
@@ -15,7 +15,7 @@ from actors.objects.object_file import ObjectFile
 from actors.schemas.path_columns import path_values
 from actors.telemetry.text import first_line
 from slackwater.verification.duckdb_files import DuckDbFiles, quoted
-from slackwater.verification.engine import CannotComputeError, query_of
+from slackwater.verification.engine import CannotComputeError, query_of, require_parents
 from slackwater.verification.ingested_files import IngestedFiles
 from spark_bridge.catalyst.epoch_timestamps import uses_epoch_timestamps
 from state.tables.records import CatalogView
@@ -30,6 +30,7 @@ class DuckDbEngine:
     Args:
         scratch: a directory for its tables and for copies of the files.
         queries: view → the query to run in place of its own text.
+        views: the views of the catalog, by name.
 
     Raises:
         CannotComputeError: DuckDB is not installed.
@@ -37,12 +38,14 @@ class DuckDbEngine:
 
     name = "duckdb"
 
-    def __init__(self, scratch: Path, queries: Mapping[str, str]) -> None:
+    def __init__(
+        self, scratch: Path, queries: Mapping[str, str], views: Mapping[str, CatalogView] = MappingProxyType({})
+    ) -> None:
         try:
             import duckdb
         except ModuleNotFoundError:
             raise CannotComputeError("it is not installed; pip install 'slackwater[verify]'") from None
-        self._queries = queries
+        self._queries, self._views = queries, views
         self._error: type[Exception] = duckdb.Error
         self._duckdb: Any = duckdb.connect(str(scratch / "tables.duckdb"))
         place = str(scratch).replace("'", "''")
@@ -66,6 +69,7 @@ class DuckDbEngine:
                 "it uses the times of the epochs that ingested its rows, which are not in the files"
             )
         self._query(view)
+        require_parents(self, view, self._views)
 
     def load(self, files: IngestedFiles, scratch: Path) -> None:
         self._duckdb.begin()
@@ -88,6 +92,9 @@ class DuckDbEngine:
 
     def _answer(self, view: CatalogView) -> Any:
         """The lazy answer to the user's query, or to the text of the root, once that is one SELECT over its sources."""
+        for name in view.views:
+            # Each again: another view may know fewer columns of its sources.
+            self._answer(self._views[name]).create_view(name, replace=True)
         query = self._query(view)
         if view.name in self._queries:
             # The line end closes a comment of the query.
@@ -96,11 +103,12 @@ class DuckDbEngine:
         kinds = [statement.type.name for statement in statements]
         if kinds != ["SELECT"]:
             raise CannotComputeError(f"the view is not one SELECT; it is {', '.join(kinds) or 'empty'}")
-        sources = {name.casefold() for name in view.sources}
+        known = {name.casefold() for name in (*view.sources, *view.views)}
         tables = {name.casefold() for name in self._duckdb.get_table_names(query)}
-        if not tables or not tables <= sources:
-            others = ", ".join(sorted(tables - sources)) or "no source"
-            raise CannotComputeError(f"the view reads {others}; its sources are {', '.join(view.sources)}")
+        if not tables or not tables <= known:
+            others = ", ".join(sorted(tables - known)) or "no source"
+            declared = ", ".join((*view.sources, *view.views))
+            raise CannotComputeError(f"the view reads {others}; its sources are {declared}")
         return self._duckdb.sql(statements[0])
 
     def _insert(self, files: IngestedFiles, local: Path) -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol
+from typing import Literal, Protocol, TypeAlias
 
 import pyarrow as pa
 
 from slackwater.verification.ingested_files import IngestedFiles
 from state.tables.records import CatalogView
+
+EngineChoice: TypeAlias = Literal["auto", "duckdb", "spark"]
 
 _FUNCTION = re.compile(r"@|<function |(async )?def \w")
 
@@ -75,3 +78,23 @@ class Engine(Protocol):
 def query_of(view: CatalogView) -> str | None:
     """The SQL of a view; None for a function, whose source text in the catalog is for display only."""
     return None if _FUNCTION.match(view.definition) else view.definition
+
+
+def require_parents(engine: Engine, view: CatalogView, views: Mapping[str, CatalogView]) -> None:
+    """Refuses a view if the engine cannot compute one that it reads.
+
+    Args:
+        engine: the engine.
+        view: the view.
+        views: the views of the catalog, by name.
+
+    Raises:
+        CannotComputeError: naming the view that it reads.
+    """
+    for name in view.views:
+        if name not in views:
+            raise CannotComputeError(f"it reads the view {name}, which the root does not have any more")
+        try:
+            engine.accept(views[name])
+        except CannotComputeError as error:
+            raise CannotComputeError(f"view {name}, which it reads: {error}") from None

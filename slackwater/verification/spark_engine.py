@@ -24,16 +24,17 @@ from actors.schemas.metadata_columns import EPOCH
 from actors.settings import MIB, FetchSettings
 from actors.sources.source import SourceDefinition
 from slackwater.reading.recorded_source import IngestedFile
-from slackwater.verification.engine import CannotComputeError, WrongLedgerError, query_of
+from slackwater.verification.engine import CannotComputeError, WrongLedgerError, query_of, require_parents
 from slackwater.verification.ingested_files import IngestedFiles
 from spark_bridge.analysis.analysis import analyse
 from spark_bridge.analysis.columns import visible_schemas
+from spark_bridge.analysis.planned_view import PlannedView
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.catalyst.epoch_timestamps import uses_epoch_timestamps
 from spark_bridge.session.borrowed_session import confined_session
 from spark_bridge.session.local_session import session_at_hand
 from spark_bridge.session.settings import SparkSettings
-from spark_bridge.views.recomputation import is_same_view, recompute
+from spark_bridge.views.recomputation import recompute
 from state.errors import SchemaError, ViewError
 from state.tables.records import CatalogView
 
@@ -52,6 +53,7 @@ class SparkEngine:
     Args:
         ansi: the ANSI mode of the root.
         functions: name → definition of a function view.
+        views: the views of the catalog, by name.
         settings: the settings of reading, as in a run.
         spark: the session to use; None takes the session of the process, or a local one, started on demand and ended.
     """
@@ -59,9 +61,14 @@ class SparkEngine:
     name = "spark"
 
     def __init__(
-        self, ansi: bool, functions: Mapping[str, ViewDefinition], settings: FetchSettings, spark: SparkSession | None
+        self,
+        ansi: bool,
+        functions: Mapping[str, ViewDefinition],
+        views: Mapping[str, CatalogView],
+        settings: FetchSettings,
+        spark: SparkSession | None,
     ) -> None:
-        self._ansi, self._functions, self._settings = ansi, functions, settings
+        self._ansi, self._functions, self._views, self._settings = ansi, functions, views, settings
         self._spark = spark
         self._confined_session: SparkSession | None = None
         self._resources = ExitStack()
@@ -85,6 +92,7 @@ class SparkEngine:
             )
         if query_of(view) is None and view.name not in self._functions:
             raise CannotComputeError("the view is a function: give its application, as in --app app.py:pipeline")
+        require_parents(self, view, self._views)
 
     def load(self, files: IngestedFiles, scratch: Path) -> None:
         source = files.source
@@ -104,11 +112,12 @@ class SparkEngine:
         self._schemas[source.name], self._directories[source.name] = source.schema, scratch
 
     def answer(self, view: CatalogView, schema: pa.Schema) -> pa.Table:
-        schemas = visible_schemas({name: self._schemas[name] for name in view.sources}, view)
         try:
-            definition = self._definition(view, schemas)
-            session = self._session() if definition.query is None else self._confined()
-            return recompute(session, definition, schemas, self._directories, schema)
+            planned = self._planned(view)
+            session = self._session() if _has_function(planned) else self._confined()
+            return recompute(
+                session, planned.definition, planned.known_schemas, self._directories, schema, planned.views
+            )
         except ViewError as error:
             raise CannotComputeError(str(error)) from error
 
@@ -124,17 +133,29 @@ class SparkEngine:
             self._confined_session = confined_session(self._session(), SparkSettings(ansi=self._ansi))
         return self._confined_session
 
-    def _definition(self, view: CatalogView, schemas: Mapping[str, pa.Schema]) -> ViewDefinition:
+    def _planned(self, view: CatalogView) -> PlannedView:
+        """A view with those that it reads, each analysed as a declared view is: `recompute` runs whatever a text says.
+
+        Raises:
+            ViewError: the text of the root is not a view over its sources.
+            CannotComputeError: a function is another one than that of the root.
+        """
+        schemas = visible_schemas({name: self._schemas[name] for name in view.sources}, view)
+        views = {name: self._planned(self._views[name]) for name in view.views}
         query = query_of(view)
         if query is not None:
-            # Analysed as a declared view is, because `recompute` runs whatever the text says.
             definition = ViewDefinition(view.name, query=query, on_full="allow")
-            analyse(self._confined(), definition, schemas, materialized=schemas)
-            return definition
+            plan = analyse(self._confined(), definition, schemas, materialized=schemas, views=views)
+            return PlannedView(definition, plan, schemas, views)
         definition = self._functions[view.name]
-        if not is_same_view(self._session(), definition, schemas, view.identity):
+        plan = analyse(self._session(), definition, schemas, views=views)
+        if plan.identity != view.identity:
             raise CannotComputeError(f"{view.name} of the application is not the function that the view was made by")
-        return definition
+        return PlannedView(definition, plan, schemas, views)
+
+
+def _has_function(view: PlannedView) -> bool:
+    return view.definition.function is not None or any(map(_has_function, view.views.values()))
 
 
 def _ingested(

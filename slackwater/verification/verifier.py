@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from actors.settings import FetchSettings
 from actors.sources.source import SourceDefinition
@@ -18,7 +18,7 @@ from slackwater.reading.view import View
 from slackwater.verification.comparison import differences
 from slackwater.verification.computation import Computation
 from slackwater.verification.duckdb_engine import DuckDbEngine
-from slackwater.verification.engine import CannotComputeError, Engine, WrongLedgerError
+from slackwater.verification.engine import CannotComputeError, Engine, EngineChoice, WrongLedgerError
 from slackwater.verification.ingested_files import FileProblemsError, IngestedFiles
 from slackwater.verification.spark_engine import SparkEngine
 from slackwater.verification.step import OnStep, Step
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from slackwater.pipeline import Pipeline
 
-ENGINES = ("auto", "duckdb", "spark")
+ENGINES: tuple[EngineChoice, ...] = get_args(EngineChoice)
 # The identity of a view is its plan, as text.
 _ESTIMATES = re.compile(r"\b(approx_count_distinct|hll_sketch_agg|hll_union_agg|percentile_approx|approx_percentile)\(")
 _COLLECTS = re.compile(r"\bcollect_(list|set)\(")
@@ -69,7 +69,7 @@ class Verifier:
         record: EpochRecord,
         *,
         pipeline: Pipeline | None = None,
-        engine: str = "auto",
+        engine: EngineChoice = "auto",
         duckdb_queries: Mapping[str, str] | None = None,
         spark: SparkSession | None = None,
         follow_sources: bool = False,
@@ -215,11 +215,12 @@ class Verifier:
         return self._not_checkable(view, epoch, reason) if check is None else replace(check, reason=reason)
 
     def _start_duckdb(self, scratch: Path) -> Engine:
-        return DuckDbEngine(scratch, self._queries)
+        return DuckDbEngine(scratch, self._queries, self._catalog.views)
 
     def _start_spark(self, scratch: Path) -> Engine:
         assert self._catalog.pipeline is not None, "a root with a view has the pipeline in its catalog"
-        return SparkEngine(self._catalog.pipeline.ansi, self._functions, self._settings, self._spark)
+        pipeline, views = self._catalog.pipeline, self._catalog.views
+        return SparkEngine(pipeline.ansi, self._functions, views, self._settings, self._spark)
 
     def _view(self, view: CatalogView) -> View:
         return View(self._root, self._record.views[view.name], view.key, self._record.epoch)

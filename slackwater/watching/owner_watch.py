@@ -5,9 +5,12 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Literal, TypeAlias
 
 from state.clock import Clock
 from state.ownership.owner import Owner
+
+OwnerState: TypeAlias = Literal["none", "unheard", "living", "silent", "gone", "ended"]
 
 _SILENT_S = 20.0
 _STALE = timedelta(seconds=60)
@@ -25,7 +28,7 @@ class OwnerLife:
         took_over: True if it took the root from a living owner since the watch began.
     """
 
-    state: str
+    state: OwnerState
     silent_s: float = 0.0
     took_over: bool = False
 
@@ -72,7 +75,7 @@ class OwnerWatch:
             if owner.run_id != before.run_id:
                 self._took_over = not before.released and not before.is_dead()
 
-    def _state(self, owner: Owner | None, silent_s: float) -> str:
+    def _state(self, owner: Owner | None, silent_s: float) -> OwnerState:
         if owner is None:
             return "none"
         if owner.released:

@@ -7,7 +7,7 @@ from typing import Any
 
 from slackwater.reading.store import Store
 from slackwater.status.run_status import RunStatus
-from slackwater.watching.owner_watch import OwnerLife, OwnerWatch
+from slackwater.watching.owner_watch import OwnerLife, OwnerState, OwnerWatch
 from slackwater.watching.stored_status import stored_status
 from state.clock import Clock
 from state.errors import StoreNotFoundError
@@ -86,7 +86,7 @@ class RootWatcher:
                     raise
         return self._store
 
-    def _committed(self, store: Store | None, owner: Owner | None, life: str) -> RunStatus:
+    def _committed(self, store: Store | None, owner: Owner | None, life: OwnerState) -> RunStatus:
         """The committed state; it is read again only after another epoch, since the ledger may be long."""
         phase = life if owner is None or life in ("gone", "silent") else owner.phase
         if store is None:

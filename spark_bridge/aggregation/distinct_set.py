@@ -1,4 +1,4 @@
-"""A distinct set: the calls with DISTINCT over the same values, of which each counts once in its group."""
+"""A distinct set: the calls with DISTINCT over the same values; each value counts once in its group."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Class archive: a file with Spark's classes in Java's memory layout, which every JVM of an application maps.
+"""Class archive: a file with Spark's classes in Java's memory layout; every JVM of an application maps it.
 
     first application       each JVM lists the classes that it loads          <key>.<role>-<pid>.classes
         │ ends

@@ -1,4 +1,4 @@
-"""Spark's errors: in one line, whether a query's expression is the cause, and the loss of an epoch's rows."""
+"""Spark's errors: in one line, by cause (an expression of the query or not), and the loss of an epoch's rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first job of a session, which makes Java load and compile the code of small epochs."""
+"""The first job of a session: Java loads and compiles the code of small epochs."""
 
 from __future__ import annotations
 

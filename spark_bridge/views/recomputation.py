@@ -13,7 +13,6 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from actors.schemas.ddl import quoted_name
-from spark_bridge.analysis.analysis import analyse
 from spark_bridge.analysis.planned_view import PlannedView
 from spark_bridge.analysis.total_order import TotalOrder
 from spark_bridge.analysis.view_definition import ViewDefinition
@@ -29,8 +28,9 @@ def recompute(
     schemas: Mapping[str, pa.Schema],
     directories: Mapping[str, Path],
     schema: pa.Schema,
+    views: Mapping[str, PlannedView] = MappingProxyType({}),
 ) -> pa.Table:
-    """All rows of a view.
+    """All rows of a view, computed from the rows of sources alone.
 
     Args:
         spark: a session whose workers can read the directories.
@@ -38,6 +38,7 @@ def recompute(
         schemas: source → its schema; all sources that the view may read.
         directories: source → directory of Parquet files with its rows.
         schema: of the result.
+        views: name → view, of those that it reads; they are computed too.
 
     Raises:
         ViewError: the query is invalid, or its result has another schema.
@@ -45,7 +46,7 @@ def recompute(
     """
     frames = {name: _frame(spark, schemas[name], directories[name]) for name in schemas}
     try:
-        with computed(spark, definition, frames) as result:
+        with computed(spark, definition, frames, views) as result:
             return table_of_frame(result, schema)
     except (pa.ArrowInvalid, ValueError) as error:
         raise ViewError(f"view {definition.name!r} has another result than the stored one: {error}") from error
@@ -106,17 +107,6 @@ def _columns(view: PlannedView, name: str, frame: DataFrame) -> list[str]:
     """The columns of a leaf as a view sees them: a source may have got further ones since."""
     schema = view.known_schemas.get(name)
     return frame.columns if schema is None else list(schema.names)
-
-
-def is_same_view(
-    spark: SparkSession, definition: ViewDefinition, schemas: Mapping[str, pa.Schema], identity: str
-) -> bool:
-    """Whether a declared view has the identity of the view in the catalog.
-
-    Raises:
-        ViewError: the view cannot be built.
-    """
-    return analyse(spark, definition, schemas).identity == identity
 
 
 def _frame(spark: SparkSession, schema: pa.Schema, directory: Path) -> DataFrame:

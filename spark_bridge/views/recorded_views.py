@@ -114,7 +114,7 @@ class RecordedViews:
         Args:
             definitions: name → definition of each declared view.
             planned: name → view, of those whose sources have schemas.
-            declaration: what each of them needs.
+            declaration: the needs of each of them.
 
         Returns:
             Name → plan of each view over sources that is maintained epoch by epoch and lacks no ingested rows.

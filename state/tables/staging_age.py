@@ -1,4 +1,4 @@
-"""The age of staged rows: how long a commit may wait for them.
+"""Age of staged rows: a commit refuses rows that are too old.
 
 Lance's clean-up deletes files that no version names when they are seven days old.  So a commit refuses rows that were
 staged six days ago, as by a machine that was frozen meanwhile: their files may go at any moment.

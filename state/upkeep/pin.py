@@ -1,4 +1,4 @@
-"""Pins: small objects `<root>/pins/<name>.json` by which readers keep an epoch from expiring.
+"""Pins: small objects `<root>/pins/<name>.json` with which readers keep an epoch from expiring.
 
 A pin is valid until `expires_at`, which its reader renews; the pin of a dead reader ends by itself.  Reader and owner
 use their own clocks, which may differ by less than `LIFETIME_S - RENEWAL_S`.  A reader without write access cannot pin:

@@ -1,4 +1,4 @@
-"""Retention: the settings and the rule by which epochs expire."""
+"""Retention: the settings and the rule for the expiry of epochs."""
 
 from __future__ import annotations
 

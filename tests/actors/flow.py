@@ -1,4 +1,4 @@
-"""Short names for the messages and executors of a flow, and for what comes out of them."""
+"""Short names for the messages, the executors and the results of a flow."""
 
 from __future__ import annotations
 

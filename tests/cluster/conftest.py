@@ -1,4 +1,4 @@
-"""A real Ray cluster for the tests of this directory, which knows the S3 server, and drivers in it."""
+"""A real Ray cluster with drivers for the tests of this directory; it reaches the S3 server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A pipeline as a job of a Ray cluster: submitted, refused a second time, stopped, and what its log shows."""
+"""Tests of a pipeline as a job of a Ray cluster: submitted, refused a second time, stopped, and its log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages of the documentation as what they say: blocks of code, commands, and the output that they promise.
+"""Pages of the documentation as data: blocks of code, commands, and the output that they promise.
 
     ```python                  runs; a block ```text right behind it is what it prints
     ```python title="app.py"   is written to that file

@@ -1,4 +1,4 @@
-"""The README, the tutorial and the how-to pages show what happens."""
+"""Tests of the README, the tutorial and the how-to pages: their code runs, and prints what stands there."""
 
 from __future__ import annotations
 

@@ -228,7 +228,7 @@ MUTANTS = (
         start=607,
     ),
     Mutant(
-        "a name that is back counts as absent",
+        "a name that is back counts as missing",
         "actors/names/seen_index.py",
         (("        self._flags[stored] = _SHOWN\n", "        pass\n"),),
     ),

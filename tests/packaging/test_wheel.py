@@ -1,4 +1,4 @@
-"""The wheel: what is in it, and that it works from anywhere."""
+"""Tests of the wheel: its content, and its work outside of the repository."""
 
 from __future__ import annotations
 

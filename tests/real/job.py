@@ -1,6 +1,6 @@
 """The pipeline of the kill tests, as a program of its own: `python job.py ROOT BUCKET_URL [HOW]`.
 
-Without more it ends when it has caught up; so it does with `all`, which declares also the views that come late.  With
+Without more it ends when it has caught up; so it does with `all`, which declares also the views of a backfill.  With
 `for ever` it does not end, and with `changing SEED` it adds and drops those all the time.  The storage options come in
 the environment.
 
@@ -35,7 +35,7 @@ LATE_VIEWS = {
     "small": "SELECT user, note FROM visits WHERE amount < 500",
     "users": "SELECT count(*) AS users FROM (SELECT user FROM orders GROUP BY user)",
 }
-"""Views that come late, over stored rows and over files, and one that is recomputed as a whole."""
+"""Views of a backfill, over stored rows and over files, and one that is recomputed as a whole."""
 
 SCHEMA = "user bigint, amount double, note string"
 FORMATS = {"orders": "parquet", "clicks": "csv", "visits": "json"}

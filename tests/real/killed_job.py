@@ -1,4 +1,4 @@
-"""A pipeline over 210 files in a process of its own, which a test kills; DuckDB checks every epoch."""
+"""A pipeline over 210 files in a process of its own, for tests that kill it; DuckDB checks every epoch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Views that come late, go, and change, while a pipeline runs and between its runs."""
+"""Tests of views that are added, dropped and changed, while a pipeline runs and between its runs."""
 
 from __future__ import annotations
 

@@ -139,6 +139,7 @@ def test_a_stop_in_the_middle_of_a_file_and_the_next_run_goes_on_at_its_row(tmp_
     assert totals(tmp_path / "root") == expected(rows[: file["rows_read"]])
 
 
+@pytest.mark.more
 def test_each_wait_for_it_to_catch_up_means_a_listing_after_the_call(tmp_path: Path) -> None:
     write(tmp_path / "in", "0.parquet", parquet(events(0)))
     with local(tmp_path).start() as run:
@@ -166,6 +167,7 @@ def test_a_paused_run_reads_nothing_and_goes_on_when_it_is_resumed(tmp_path: Pat
     assert totals(tmp_path / "root") == expected(events(0) + events(50))
 
 
+@pytest.mark.more
 def test_a_bad_file_is_quarantined_with_its_reason_and_the_others_go_on(tmp_path: Path) -> None:
     write(tmp_path / "in", "0-bad.parquet", b"PAR1 is not enough")
     write(tmp_path / "in", "1-good.parquet", parquet(events(0)))
@@ -181,6 +183,7 @@ def test_a_bad_file_is_quarantined_with_its_reason_and_the_others_go_on(tmp_path
     assert totals(tmp_path / "root") == expected(events(0))
 
 
+@pytest.mark.more
 def test_a_csv_value_that_does_not_fit_is_named_with_its_row(tmp_path: Path) -> None:
     write(tmp_path / "in", "2.csv", b"user,amount\n1,1.5\n2,many\n")
     write(tmp_path / "in", "1.csv", b"user,amount\n1,1.5\n2,2.5\n")
@@ -223,6 +226,7 @@ def test_an_empty_source_without_schema_ends_well_and_says_so(tmp_path: Path) ->
     assert sw.open(tmp_path / "root").views().num_rows == 0
 
 
+@pytest.mark.more
 def test_the_first_epoch_of_a_source_with_a_schema_shows_every_view_without_rows(tmp_path: Path) -> None:
     pipeline = local(tmp_path, schema="user bigint, amount double", materialize=True)
     pipeline.view("large", "SELECT user FROM events WHERE amount > 9")

@@ -1,4 +1,4 @@
-"""The processes of a run that can be killed, found from outside by what they are."""
+"""Processes of a run that a test can kill, found from outside by kind."""
 
 from __future__ import annotations
 

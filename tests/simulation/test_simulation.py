@@ -1,4 +1,4 @@
-"""The simulator itself: it finds what is wrong, says it shortly, and says the same every time."""
+"""Tests of the simulator itself: it finds faults, reports them shortly, and repeats itself."""
 
 from __future__ import annotations
 

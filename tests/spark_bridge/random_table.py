@@ -1,4 +1,4 @@
-"""Rows with the hard cases of aggregates, keys and merges, for which every answer is determined."""
+"""Rows with the hard cases of aggregates, keys and merges; every answer over them is determined."""
 
 from __future__ import annotations
 

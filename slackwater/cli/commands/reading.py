@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import asdict
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -37,18 +36,6 @@ _CHANGE_COLUMNS = ("epoch", "change")
 reading = typer.Typer()
 
 
-class FileStatus(StrEnum):
-    """The state of a file in the ledger."""
-
-    WAITING = "waiting"
-    READING = "reading"
-    DONE = "done"
-    QUARANTINED = "quarantined"
-    VANISHED = "vanished"
-    REPLACED = "replaced"
-    FORGOTTEN = "forgotten"
-
-
 @reading.command()
 @reports_errors
 def epochs(
@@ -68,7 +55,7 @@ def files(
     root: Root,
     source: Source = None,
     status: Annotated[
-        FileStatus | None,
+        Literal["waiting", "reading", "done", "quarantined", "vanished", "replaced", "forgotten"] | None,
         typer.Option("--status", help="only files in this state"),
     ] = None,
     option: StorageOptions = None,
@@ -76,7 +63,7 @@ def files(
     debug: Debug = False,
 ) -> None:
     """Print the ledger: one row for each version of each file."""
-    Output(json).table(opened_store(root, option).files(source, status=status.value if status else None))
+    Output(json).table(opened_store(root, option).files(source, status=status))
 
 
 @reading.command()

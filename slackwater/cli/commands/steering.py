@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import StrEnum
 from random import SystemRandom  # noqa: TID251 - chance begins here
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -34,12 +33,6 @@ steering = typer.Typer()
 Files = Annotated[
     str, typer.Argument(metavar="PATH|GLOB", help="the files: a whole URL or path, or a glob below a source")
 ]
-
-
-class Off(StrEnum):
-    """The word that removes the limits of `throttle`."""
-
-    OFF = "off"
 
 
 @steering.command()
@@ -73,7 +66,7 @@ def stop(
 @reports_errors
 def throttle(
     root: Root,
-    off: Annotated[Off | None, typer.Argument(help="remove all limits")] = None,
+    off: Annotated[Literal["off"] | None, typer.Argument(help="remove all limits")] = None,
     files_per_second: Annotated[
         float | None, typer.Option("--files-per-second", help="open at most this number of files each second")
     ] = None,

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from slackwater.pipeline import Pipeline
     from slackwater.reading.store import Store
     from slackwater.verification.comparison import Differences
+    from slackwater.verification.engine import EngineChoice
     from slackwater.verification.step import Step
     from slackwater.verification.verification import Verification, ViewCheck
 
@@ -23,7 +24,12 @@ _COLUMNS = ("view", "result", "by", "rows", "expected", "epoch", "why")
 
 
 def print_verification(
-    store: Store, epoch: str | None, pipeline: Pipeline | None, follow_sources: bool, engine: str, output: Output
+    store: Store,
+    epoch: str | None,
+    pipeline: Pipeline | None,
+    follow_sources: bool,
+    engine: EngineChoice,
+    output: Output,
 ) -> Verification:
     """Verifies a store, with progress on stderr, and prints the result."""
     with _Steps() as steps:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 from dataclasses import asdict
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from rich.text import Text
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from slackwater.reading.store import Store
 
 _STATUSES = ("waiting", "reading", "done", "quarantined", "vanished")
-_UNFINISHED = ("waiting", "reading")
+_UNFINISHED: Final = ("waiting", "reading")
 _SHOWN_QUARANTINED = 10
 _VIEW_COLUMNS = ("name", "class", "state", "rows", "version", "path")
 

@@ -1,4 +1,4 @@
-"""Plans of the views: how each view would begin in a run, and its cost."""
+"""Plans of the views: start and cost of each view in a run."""
 
 from __future__ import annotations
 

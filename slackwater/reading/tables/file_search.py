@@ -9,15 +9,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from slackwater.reading.tables.file_table import (
-    STATUSES,
+    FileStatus,
     keyed_files,
     read_files,
     require_source,
+    require_status,
     source_url,
     whole_urls,
 )
 from slackwater.reading.tables.page import Page, first_page, page_of, place_of, require_limit
-from state.errors import UsageError
 from state.lance.lance_store import LanceStateStore
 from state.location import Location
 from state.store.store import StateStore
@@ -35,7 +35,7 @@ def find_files(
     text: str,
     *,
     source: str | None,
-    status: str | None,
+    status: FileStatus | None,
     after: str | None,
     limit: int,
 ) -> Page:
@@ -46,8 +46,7 @@ def find_files(
         UsageError: `status`, `after` or `limit` is not valid.
     """
     require_source(source, catalog)
-    if status is not None and status not in STATUSES:
-        raise UsageError(f"{status!r} is not a valid status of a file; give one of {', '.join(STATUSES)}")
+    require_status(status)
     require_limit(limit)
     place, places = place_of(after), _places(text, source, catalog)
     if not any(part for _, part in places) and (source is not None or not text):
@@ -102,7 +101,7 @@ def _places(text: str, source: str | None, catalog: Catalog) -> list[tuple[bytes
     return [(encode_key(name), part) for name, part in parts.items()]
 
 
-def _clues(part: str, status: str | None) -> list[tuple[str, list[Clue]]]:
+def _clues(part: str, status: FileStatus | None) -> list[tuple[str, list[Clue]]]:
     in_path = [Clue("path", contains=part)] if part else []
     queued = [Clue("row_offset", above=0)] if status == "reading" else []
     finished = [] if status is None else [Clue("status", equals=status)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,9 +16,11 @@ from state.store.store import StateStore
 from state.tables.catalog import Catalog
 from state.tables.keys import encode_key
 from state.tables.row_selection import Clue, after_prefix
-from state.tables.tables import REMOVED_STATUSES, TABLES
+from state.tables.tables import TABLES, LedgerStatus
 
-STATUSES = ("waiting", "reading", "done", "quarantined", "vanished", *REMOVED_STATUSES)
+FileStatus: TypeAlias = Literal["waiting", "reading"] | LedgerStatus
+
+STATUSES: tuple[FileStatus, ...] = ("waiting", "reading", *get_args(LedgerStatus))
 FILE_COLUMNS = (
     "source",
     "path",
@@ -89,7 +91,7 @@ def file_table(
     state_version: int | None,
     *,
     source: str | None,
-    status: str | None,
+    status: FileStatus | None,
     where: pc.Expression | None = None,
     limit: int | None = None,
 ) -> pa.Table:
@@ -110,7 +112,7 @@ def file_batches(
     state_version: int | None = None,
     *,
     source: str | None = None,
-    status: str | None = None,
+    status: FileStatus | None = None,
     where: pc.Expression | None = None,
     limit: int | None = None,
     columns: Sequence[str] = FILE_COLUMNS,
@@ -135,8 +137,7 @@ def file_batches(
         UsageError: the status, the condition or the limit is not valid.
     """
     require_source(source, catalog)
-    if status is not None and status not in STATUSES:
-        raise UsageError(f"{status!r} is not a valid status of a file; give one of {', '.join(STATUSES)}")
+    require_status(status)
     if limit is not None:
         require_limit(limit)
     if where is not None:
@@ -148,7 +149,7 @@ def file_batches(
 
 
 def keyed_files(
-    store: StateStore, *, source: str | None, status: str | None, after: bytes | None
+    store: StateStore, *, source: str | None, status: FileStatus | None, after: bytes | None
 ) -> Iterator[pa.Table]:
     """The rows of `read_files` in the order of their keys, slice by slice.
 
@@ -178,7 +179,7 @@ def _parts(
     catalog: Catalog,
     within: _Within,
     read: Sequence[str],
-    status: str | None,
+    status: FileStatus | None,
     where: pc.Expression | None,
     columns: Sequence[str],
 ) -> Iterator[pa.RecordBatch]:
@@ -188,7 +189,9 @@ def _parts(
         yield from shown.select(list(columns)).to_batches()
 
 
-def _merged(store: StateStore, within: _Within, columns: Sequence[str], status: str | None) -> Iterator[pa.Table]:
+def _merged(
+    store: StateStore, within: _Within, columns: Sequence[str], status: FileStatus | None
+) -> Iterator[pa.Table]:
     """The rows of `read_files` with a status, in the order of their keys, slice by slice."""
     queue = store.scan("queue", fields=_of_queue(columns), **vars(within))
     again = queue.filter(pc.fill_null(queue["replaces"], False))["key"].to_pylist()
@@ -209,12 +212,12 @@ def _merged(store: StateStore, within: _Within, columns: Sequence[str], status: 
     yield waiting
 
 
-def _is_counted(store: StateStore, status: str, state_version: int | None) -> bool:
+def _is_counted(store: StateStore, status: FileStatus, state_version: int | None) -> bool:
     """Whether the ledger has a file with a status: its counts say so without a reading of all files."""
     return status in store.count_ledger(state_version)["status"].to_pylist()
 
 
-def _of_status(files: pa.Table, status: str | None) -> pa.Table:
+def _of_status(files: pa.Table, status: FileStatus | None) -> pa.Table:
     return files if status is None else files.filter(pc.equal(files["status"], status))
 
 
@@ -255,6 +258,20 @@ def require_source(source: str | None, catalog: Catalog) -> None:
     """
     if source is not None and source not in catalog.sources:
         raise NotFoundError(f"there is no source {source!r}; the sources are: {', '.join(catalog.sources) or 'none'}")
+
+
+def require_status(status: str | None) -> FileStatus | None:
+    """Returns the status, if it is one of a file.
+
+    Raises:
+        UsageError: it is not valid.
+    """
+    if status is None:
+        return None
+    for known in STATUSES:
+        if status == known:
+            return known
+    raise UsageError(f"{status!r} is not a valid status of a file; give one of {', '.join(STATUSES)}")
 
 
 def whole_urls(files: pa.Table, catalog: Catalog) -> pa.ChunkedArray:

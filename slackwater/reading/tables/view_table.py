@@ -31,7 +31,7 @@ _VIEWS = pa.schema(
         ("missing", pa.list_(pa.string())),
     ]
 )
-_LATE_VIEWS = pa.schema([("name", pa.string()), ("class", pa.string()), ("fraction", pa.float64())])
+_BACKFILLS = pa.schema([("name", pa.string()), ("class", pa.string()), ("fraction", pa.float64())])
 
 
 def view_table(state: LanceStateStore, catalog: Catalog, root: Location) -> pa.Table:
@@ -66,7 +66,7 @@ def backfill_table(state: LanceStateStore, catalog: Catalog) -> pa.Table:
         for name, version in state.head.views.items()
         if name != base_name(name)
     ]
-    return pa.Table.from_pylist(rows, _LATE_VIEWS)
+    return pa.Table.from_pylist(rows, _BACKFILLS)
 
 
 def _row(view: CatalogView, state: LanceStateStore, root: Location) -> Mapping[str, Any]:

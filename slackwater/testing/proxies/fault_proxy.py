@@ -19,7 +19,7 @@ LIST = "LIST"
 
 @dataclass(frozen=True)
 class Fault:
-    """What is done to one request.
+    """The fault of one request.
 
     Args:
         kind: `refuse` (503 SlowDown), `fill` (507 InsufficientStorage), `deny` (403 InvalidObjectState), `cut`,
@@ -34,7 +34,7 @@ class Fault:
 
 
 class FaultRule:
-    """Which requests a fault meets; the methods say which fault.  Made by `FaultProxy.on`."""
+    """A rule with the requests that a fault meets; its methods set the fault.  Made by `FaultProxy.on`."""
 
     def __init__(self, method: str, pattern: str, probability: float, skip: int, times: int | None) -> None:
         self._method, self._pattern = method, pattern

@@ -1,4 +1,4 @@
-"""A reverse proxy on loopback: what it does with a request is decided by its subclasses."""
+"""A reverse proxy on loopback; a subclass decides about each request."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class ReverseProxy:
         self._thread.join()
 
     def handle(self, exchange: Exchange) -> None:
-        """What becomes of one request.  Called in a thread per connection."""
+        """Handles one request.  Called in a thread per connection."""
         exchange.apply()
         exchange.answer()
 
@@ -200,8 +200,8 @@ class Request:
 
     Args:
         query: each parameter's first value.
-        status: what the server answered; 0 while, or if, it never saw the request.
-        fault: what the proxy did to it instead of passing both ways; None for an honest answer.
+        status: the status of the server's answer; 0 until, or if, the server does not see the request.
+        fault: the fault that the proxy put in; None for an honest answer.
     """
 
     method: str

@@ -17,7 +17,7 @@ class GuardedProcess:
 
     Args:
         command: the program and its arguments; in each of them `{directory}` stands for the directory.
-        files: what lies in the directory before the start; readable by this user alone.
+        files: the files in the directory before the start; readable by this user alone.
         environment: variables beside those of this process.
     """
 

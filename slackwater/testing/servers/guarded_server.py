@@ -32,7 +32,7 @@ class GuardedServer(ABC):
     It ends with the block, or with the process that started it however that ends.
 
     Args:
-        kind: what it is, for messages.
+        kind: its name in messages.
         clock: paces the waiting for the first answer.
     """
 
@@ -64,7 +64,7 @@ class GuardedServer(ABC):
 
     @property
     def storage_options(self) -> dict[str, str]:
-        """What opens the server, in the names that obstore and Lance share."""
+        """The storage options of the server, in the names that obstore and Lance share."""
         return self._options(self.endpoint)
 
     def start(self) -> None:
@@ -133,7 +133,7 @@ def program(name: str, install: str) -> str:
 
     Args:
         name: of the program.
-        install: what to say to whom does not have it.
+        install: the command that installs it, for the message.
 
     Raises:
         SettingsError: it is not installed.

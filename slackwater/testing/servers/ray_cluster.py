@@ -93,18 +93,18 @@ class RayCluster:
 
     @property
     def address(self) -> str:
-        """What `ray.init` takes."""
+        """The address for `ray.init`."""
         return f"{HOST}:{self._port}"
 
     @property
     def environment(self) -> dict[str, str]:
-        """What a process needs in its environment to be a driver in the cluster, or to submit a job."""
+        """The environment of a driver in the cluster, or of a process that submits a job."""
         access = {name: self._environment[name] for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN")}
         return {**access, "RAY_ADDRESS": self.address, "RAY_API_SERVER_ADDRESS": self.job_server}
 
     @property
     def job_server(self) -> str:
-        """What `ray job submit --address` takes."""
+        """The address for `ray job submit --address`."""
         return f"http://{HOST}:{self._dashboard_port}"
 
     def start(self) -> None:
@@ -195,5 +195,5 @@ class RayCluster:
 
 
 def _path() -> str:
-    """Where a job finds `python`: this one, though its environment may not be activated."""
+    """The PATH of a job: it finds this `python`, also if its environment is not activated."""
     return os.pathsep.join([str(Path(sys.executable).parent), *filter(None, [os.environ.get("PATH")])])

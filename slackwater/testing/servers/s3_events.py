@@ -1,8 +1,8 @@
 """The messages that S3 sends of its objects, field by field as AWS documents them.
 
-`created` and `removed` make what S3 itself writes into a queue; `sns` and `event_bridge` make of it what arrives
-through those.  (Amazon S3 User Guide, "Event message structure" and "EventBridge event message structure"; Amazon SNS
-Developer Guide, "HTTP/HTTPS notification JSON format".)
+`created` and `removed` make the messages that S3 itself writes into a queue; `sns` and `event_bridge` make of them the
+messages that arrive through those.  (Amazon S3 User Guide, "Event message structure" and "EventBridge event message
+structure"; Amazon SNS Developer Guide, "HTTP/HTTPS notification JSON format".)
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def together(*bodies: str) -> str:
 
 
 def test_event(bucket: str) -> str:
-    """What S3 sends once when a notification is set up."""
+    """The message that S3 sends once when a notification is set up."""
     return json.dumps(
         {
             "Service": "Amazon S3",
@@ -106,7 +106,7 @@ def sns(body: str) -> str:
 
 
 def event_bridge(body: str) -> str:
-    """What EventBridge sends of the same event; the message has one record."""
+    """The same event as EventBridge sends it; the message has one record."""
     [record] = json.loads(body)["Records"]
     name, _, kind = record["eventName"].partition(":")
     item = dict(record["s3"]["object"])

@@ -49,7 +49,7 @@ class S3Server(GuardedServer):
 
     @property
     def environment(self) -> dict[str, str]:
-        """What a process needs in its environment to reach the server without storage options."""
+        """The environment of a process that reaches the server without storage options."""
         options = self.storage_options
         return {
             "AWS_ENDPOINT_URL": options["endpoint"],

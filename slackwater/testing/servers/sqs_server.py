@@ -41,7 +41,7 @@ class SqsServer(GuardedServer):
 
     @property
     def options(self) -> dict[str, str]:
-        """What leads `Notifications(...)` to the server."""
+        """The options with which `Notifications(...)` reaches the server."""
         return {"region": REGION, "endpoint": self.endpoint}
 
     def client(self, service: str = "sqs") -> Any:
@@ -80,7 +80,7 @@ class SqsServer(GuardedServer):
         self.client().purge_queue(QueueUrl=url)
 
     def depth(self, url: str) -> QueueDepth:
-        """How many messages a queue holds; here it is exact."""
+        """The number of messages of a queue; here it is exact."""
         names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
         found = self.client().get_queue_attributes(QueueUrl=url, AttributeNames=names)["Attributes"]
         return QueueDepth(*(int(found[name]) for name in names))

@@ -46,7 +46,7 @@ def failing_seeds(start: int, seeds: int, jobs: int = 1) -> Iterator[tuple[int, 
 
     Args:
         start: the first seed.
-        seeds: how many.
+        seeds: their number.
         jobs: processes that share the work.
 
     Yields:

@@ -1,4 +1,4 @@
-"""The error of a simulation in which a promise does not hold."""
+"""The error of a broken promise in a simulation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The catalog names only committed epochs, at which a view stands."""
+"""Tests of the catalog: it names only committed epochs, also as the last one of a failed view."""
 
 from __future__ import annotations
 

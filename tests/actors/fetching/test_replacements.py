@@ -1,4 +1,4 @@
-"""A file that replaces comes as a whole: in one epoch, when all of it is stored, and never beside what it replaces."""
+"""Tests of replacements: all rows of a file in one epoch, when all are stored, and never beside the old ones."""
 
 from __future__ import annotations
 

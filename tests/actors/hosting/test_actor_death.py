@@ -1,4 +1,4 @@
-"""The death of a Ray actor: the message about it, and whether its node is to blame."""
+"""Tests of the death of a Ray actor: its message, and the death of its node."""
 
 from __future__ import annotations
 

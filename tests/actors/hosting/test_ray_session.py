@@ -1,4 +1,4 @@
-"""A Ray that a run starts has what the run needs, and nothing beside it."""
+"""Tests of the Ray that a run starts: it has the parts that the run needs, and no others."""
 
 from __future__ import annotations
 

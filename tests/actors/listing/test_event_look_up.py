@@ -232,7 +232,7 @@ def test_what_is_gone_is_told_once_and_its_message_is_deleted_with_that() -> Non
     executor = told("a")
     comes(executor, 1, "a")
     [asked] = of(FindGone, executor.on_looked({"a": None}, 1.0))
-    assert set(asked.absent) == {key("a")}
+    assert set(asked.missing) == {key("a")}
     gone = GoneFile("s", "a", file("a").version)
     found = executor.on_gone(GoneFound(1 << 60, {key("a"): (gone,)}))
     assert sent(found) == [GoneFiles((gone,))] and deleted(found) == []
@@ -277,7 +277,7 @@ def test_what_a_listing_lacked_and_a_look_has_shown_is_missed_when_a_later_listi
     assert of(FindGone, listed(executor, now_s=11.0)) == []
     [_] = of(ReadPage, executor.on_time(25.0))
     missing = listed(executor, now_s=26.0)
-    assert [set(each.absent) for each in of(FindGone, missing)] == [{key("a")}]
+    assert [set(each.missing) for each in of(FindGone, missing)] == [{key("a")}]
     # The look was made before the object was removed, or after it had come back.
     executor.on_looked({"a": file("a")}, 27.0)
     assert sent(executor.on_gone(GoneFound(1 << 60, {key("a"): (GoneFile("s", "a", file("a").version),)}))) == []
@@ -285,7 +285,7 @@ def test_what_a_listing_lacked_and_a_look_has_shown_is_missed_when_a_later_listi
     assert of(FindGone, listed(executor, now_s=41.0)) == []
     [_] = of(ReadPage, executor.on_time(55.0))
     missing = listed(executor, now_s=56.0)
-    assert [set(each.absent) for each in of(FindGone, missing)] == [{key("a")}]
+    assert [set(each.missing) for each in of(FindGone, missing)] == [{key("a")}]
 
 
 def test_the_same_version_that_is_back_is_read_again_where_its_rows_have_left() -> None:
@@ -392,7 +392,7 @@ def test_a_removal_that_pauses_keeps_no_message_and_a_restart_lists_to_find_it_a
     (begun,) = of(ReadPage, executor.on_barrier(barrier(2, AllowRemovals(frozenset({"s"}))), 4.0))
     assert begun.first, "an approval lists at once"
     ended = listed(executor, "b", "c", now_s=4.0)
-    assert [set(each.absent) for each in of(FindGone, ended)] == [{key("a")}]
+    assert [set(each.missing) for each in of(FindGone, ended)] == [{key("a")}]
     assert of(TellRemovals, ended) == [TellRemovals(0, 3)]
     gone = GoneFile("s", "a", file("a").version)
     assert sent(executor.on_gone(GoneFound(1 << 60, {key("a"): (gone,)}))) == [GoneFiles((gone,))]

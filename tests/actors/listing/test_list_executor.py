@@ -271,7 +271,7 @@ def listed(executor: ListExecutor, now_s: float, *names: str) -> list[ListInstru
 
 
 def missing(instructions: list[ListInstruction]) -> set[bytes]:
-    return {key for each in of(FindGone, instructions) for key in each.absent}
+    return {key for each in of(FindGone, instructions) for key in each.missing}
 
 
 def key(path: str) -> bytes:

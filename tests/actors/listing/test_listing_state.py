@@ -1,4 +1,4 @@
-"""The counts of a source's listings, and the row from which a restart continues."""
+"""Tests of the listing state: the counts of a source, and the row from which a restart continues."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ GONE = (GoneFile("s", "a", V1),)
 
 
 def asked(instructions: list[ListInstruction]) -> list[set[bytes]]:
-    return [set(each.absent) for each in of(FindGone, instructions)]
+    return [set(each.missing) for each in of(FindGone, instructions)]
 
 
 def suspected(names: MissingNames, *keys: bytes) -> MissingNames:
@@ -165,5 +165,5 @@ def test_what_is_not_finished_is_not_found_yet(delta: DeltaBuilder) -> None:
     put(delta, "queue", "waits again", V2)
     put(delta, "ledger", "waits again", V1, changed_epoch=1)
     put(delta, "ledger", "not in the store", V1)
-    absent = {key("waits"): V1, key("waits again"): V2, key("not in the store"): V2}
-    assert find_gone(committed(delta), "s", absent).files == {}
+    missing = {key("waits"): V1, key("waits again"): V2, key("not in the store"): V2}
+    assert find_gone(committed(delta), "s", missing).files == {}

@@ -1,4 +1,4 @@
-"""The list step of a pipeline as it is, on an event loop instead of Ray, and a store that commits what it hands on.
+"""The list step of a pipeline on an event loop instead of Ray, with a store that commits its files.
 
 What comes after the list step is left out: a file that is handed on is looked for in the bucket, and has one row if it
 is there.

@@ -1,4 +1,4 @@
-"""A user of the SQS server who may do a few actions and no others."""
+"""A user of the SQS server with few rights."""
 
 from __future__ import annotations
 

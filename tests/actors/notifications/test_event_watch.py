@@ -1,4 +1,4 @@
-"""Times at which messages are received, kept, deleted and released, and paths are looked at."""
+"""Tests of the event watch: times at which messages are received, kept, deleted and released, and paths looked at."""
 
 from __future__ import annotations
 

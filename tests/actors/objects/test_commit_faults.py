@@ -1,4 +1,4 @@
-"""A commit on a faulty store is made exactly once or not at all, and the caller learns which, in time."""
+"""Tests of a commit on a faulty store: exactly one or none, and its caller gets the outcome in time."""
 
 from __future__ import annotations
 

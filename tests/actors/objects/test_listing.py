@@ -1,4 +1,4 @@
-"""A listing is lazy, complete, and says what it cost."""
+"""Tests of listings: lazy, complete, with their cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A web server with a few files, which redirects, refuses or breaks off as a test wants."""
+"""A web server with a few files; on request it redirects, refuses or breaks off."""
 
 from __future__ import annotations
 

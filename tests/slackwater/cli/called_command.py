@@ -1,4 +1,4 @@
-"""The command called in the process of the tests, which saves the second that a new process needs for its imports.
+"""A command called in the process of the tests, without the second of imports that a new process needs.
 
 For commands that neither load a user's module nor start Ray or Spark; `command.py` has those.
 """

@@ -1,4 +1,4 @@
-"""The doctor, over real parts: what is wrong is found, named, and can be mended."""
+"""Tests of the doctor over real parts: it finds and names faults, and its remedies work."""
 
 from __future__ import annotations
 
@@ -234,6 +234,18 @@ def test_sources_are_listed_and_read(s3: S3Server, bucket: str, tmp_path: Path) 
         pipeline.source(name, url, format="csv", pattern=pattern, storage_options=s3.storage_options)
     states = [_states(SourceAccessCheck(source)) for source in pipeline.sources.values()]
     assert states == [{"source good": State.OK}, {"source empty": State.WARNING}, {"source gone": State.WRONG}]
+
+
+def test_an_empty_bucket_is_called_empty_and_other_names_are_counted(s3: S3Server, bucket: str, tmp_path: Path) -> None:
+    import slackwater as sw
+
+    pipeline = sw.Pipeline("p", root=tmp_path / "root")
+    pipeline.source("s", f"s3://{bucket}/raw", format="csv", pattern="*.csv", storage_options=s3.storage_options)
+    [finding] = SourceAccessCheck(pipeline.sources["s"]).findings()
+    assert finding.found == f"s3://{bucket}/raw is empty" and "correct the URL" in finding.remedy
+    s3.put(bucket, "raw/a.json", b"{}")
+    [finding] = SourceAccessCheck(pipeline.sources["s"]).findings()
+    assert finding.found == f"s3://{bucket}/raw can be listed; its first name does not match *.csv"
 
 
 def test_the_queue_of_a_source_is_asked_and_not_claimed(

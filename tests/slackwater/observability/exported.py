@@ -1,4 +1,4 @@
-"""Metrics as they would be exported, in memory: refuses what Prometheus or Ray would refuse."""
+"""Metrics as exported, in memory; those that Prometheus or Ray would refuse are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The dashboard asks for what is published."""
+"""Tests of the dashboard: it asks for published metrics only."""
 
 from __future__ import annotations
 

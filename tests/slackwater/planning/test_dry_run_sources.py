@@ -1,4 +1,4 @@
-"""A dry run's report of sources, compared with the root's ledger and with what reading then takes."""
+"""Tests of a dry run's report of sources: equal to the root's ledger, and to the cost of the reading that follows."""
 
 from __future__ import annotations
 

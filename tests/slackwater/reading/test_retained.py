@@ -1,4 +1,4 @@
-"""Tags, and what a reader gets of an epoch that is no longer kept."""
+"""Tests of tags, and of reading an expired epoch."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ def test_files_can_be_asked_for_by_source_and_status(written: WrittenRoot) -> No
     with pytest.raises(NotFoundError, match="no source 'flight'; the sources are: flights"):
         store.files("flight")
     with pytest.raises(UsageError, match="give one of waiting, reading, done"):
-        store.files(status="finished")
+        store.files(status="finished")  # type: ignore[arg-type]
 
 
 def test_a_status_that_no_file_has_costs_no_search_of_the_ledger(

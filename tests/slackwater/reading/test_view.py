@@ -129,6 +129,7 @@ def test_a_view_whose_version_is_gone_is_named(written: WrittenRoot) -> None:
 
 
 @pytest.mark.ray
+@pytest.mark.more
 def test_spark_reads_a_view_from_s3_by_fragments(written_s3: WrittenRoot, session: SparkSession) -> None:
     store = open_store(written_s3.root.url, written_s3.root.storage_options)
     snapshot = store.snapshot(written_s3.epochs[-1])
@@ -142,6 +143,7 @@ def test_spark_reads_a_view_from_s3_by_fragments(written_s3: WrittenRoot, sessio
 
 
 @pytest.mark.ray
+@pytest.mark.more
 @pytest.mark.usefixtures("session")
 def test_ray_reads_a_view(written: WrittenRoot) -> None:
     rows = open_store(written.root.url).snapshot(written.epochs[-1]).view("by_carrier").to_ray().take_all()

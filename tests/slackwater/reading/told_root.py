@@ -1,4 +1,4 @@
-"""A root written by hand, with what a queue of events leaves in it."""
+"""A root written by hand, with the traces of a queue of events."""
 
 from __future__ import annotations
 

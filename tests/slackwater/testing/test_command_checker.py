@@ -185,7 +185,7 @@ def test_a_bad_record_that_loses_its_content_to_nobody_breaks_bad_input_is_kept(
     checker.on_answered("1", DONE)
     late = bad_record_of(epoch=3)
     checker.versions(late)
-    with breaks("G6", "a bad record of a has lost its content, and nobody cleared it"):
+    with breaks("G6", "a bad record of a has lost its content, and no command cleared it"):
         checker.versions(bad_record_of(epoch=3, reason=None))
 
 

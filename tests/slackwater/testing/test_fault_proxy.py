@@ -1,4 +1,4 @@
-"""The proxy does what its rules say, writes it down, and is honest otherwise."""
+"""Tests of the proxy: it follows its rules, records requests, and is honest otherwise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The queues of the tests are private to their owner, and what is put into them is read as what S3 writes."""
+"""Tests of the SQS server: its queues are private, and its messages are those of S3."""
 
 from __future__ import annotations
 

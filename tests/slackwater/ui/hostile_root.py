@@ -1,4 +1,4 @@
-"""A root in which everything that comes from outside is written to be misread by a page."""
+"""A root with hostile text in everything that comes from outside; a page must not misread it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page in a real browser: what it shows, by keyboard, and what it does not let happen."""
+"""Tests of the page in a real browser: its content, the keyboard, and its defences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The colours of the page, light and dark: text has a contrast of 4.5 on what it stands on (WCAG AA), shapes of 3."""
+"""Tests of the page's colours, light and dark: a contrast of 4.5 for text, of 3 for shapes (WCAG AA)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`slackwater verify` as it is typed: what it prints, and its exit code."""
+"""Tests of the command `slackwater verify`: its output and exit code."""
 
 from __future__ import annotations
 

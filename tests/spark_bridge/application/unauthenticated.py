@@ -1,4 +1,4 @@
-"""A stranger at a port of Spark, which sends a message without having authenticated."""
+"""A stranger at a port of Spark: it sends a message without authentication."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from state.location import Location
 from tests.spark_bridge.random_rows import SCHEMA, random_rows
 from tests.spark_bridge.ray_blocks import blocks
 
-pytestmark = pytest.mark.ray
+pytestmark = [pytest.mark.ray, pytest.mark.more]
 
 VIEWS = {
     "grouped": "SELECT k, count(*) AS n, sum(i) AS s, avg(p) AS a FROM t GROUP BY k",

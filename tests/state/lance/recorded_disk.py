@@ -1,4 +1,4 @@
-"""A disk that records its writes, and the states in which a power cut may leave it.
+"""A disk that records its writes, and the possible states after a power cut.
 
 The model is that of POSIX, stricter than any file system: the content of a file survives when the file was synced, its
 name when its directory was.  Of all other writes, in any order, each survives, is lost, or leaves a torn file: empty,

@@ -1,4 +1,4 @@
-"""Checks of commands: what is done when an answer says so, and how often."""
+"""Checks of commands: the effect of each, and its answer."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class _Asked:
         due: file versions, or objects, that it must reach before it is done.
         retried: file versions that it has put into the queue.
         is_answered: whether it is done.
-        resumed: how often the process itself had let the flow continue before.
+        resumed: the number of times that the process itself had let the flow continue before.
     """
 
     command: Command
@@ -195,7 +195,9 @@ class CommandChecker:
             earlier = before.quarantine.get(key)
             was_kept = earlier is None or earlier["reason"] is not None
             if row["reason"] is None and was_kept and not (earlier and self._is_cleared(earlier["epoch"])):
-                raise PromiseBroken("G6", f"a bad record of {row['path']} has lost its content, and nobody cleared it")
+                raise PromiseBroken(
+                    "G6", f"a bad record of {row['path']} has lost its content, and no command cleared it"
+                )
 
     def _require_wanted(self, row: Row) -> None:
         if not self.is_reread(row):

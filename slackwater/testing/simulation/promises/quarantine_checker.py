@@ -15,7 +15,7 @@ class QuarantineChecker:
     """Checks that the bad records that were read, and no others, are in quarantine and counted (G6).
 
     Attributes:
-        messages: what was ever in quarantine and is no record: the messages of queues that are no events.
+        messages: the messages of queues in quarantine, at any time, that are not valid events.
 
     Args:
         contents: file version → its content.

@@ -1,4 +1,4 @@
-"""Check of the order in which the files of a source are read."""
+"""Check of the reading order of a source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Check of removals: only what was away leaves the views, and with the approval that it needs."""
+"""Check of removals: only missing files leave the views, with the approval that this needs."""
 
 from __future__ import annotations
 

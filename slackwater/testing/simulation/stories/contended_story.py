@@ -1,4 +1,4 @@
-"""Random stories in which processes contend for the root."""
+"""Random stories with several processes that contend for one root."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ from slackwater.testing.simulation.stories.steps import (
     THAW,
     Step,
 )
+from slackwater.testing.simulation.world.ownerships import OwnerFate
 
 if TYPE_CHECKING:
     from random import Random  # noqa: TID251 - as an argument
 
 _CONTENDED = 0.1
-_FATES = ("lost", "unanswered", "repeated", "late")
+_FATES: tuple[OwnerFate, ...] = ("lost", "unanswered", "repeated", "late")
 _MOMENTS = ("before look", "after look", "before owner", "after owner")
 _STARTS = (START, START_IF_FREE, START_IF_FREE)
 

@@ -1,4 +1,4 @@
-"""A story, and how the pipeline in it is set."""
+"""A story and the settings of its pipeline."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Scenario:
     Every pipeline has two views: all rows of all sources, and the groups of the first source.
 
     Args:
-        story: what happens, in this order.
+        story: the steps, in their order.
         sources: their names.
-        fetchers: how many fetch actors.
+        fetchers: the number of fetch actors.
         schema_known: whether the schema is declared, or taken from the first files.
         must_settle: whether the bucket is a directory, whose files are taken only in the second listing.
         listing_s: seconds between two listings.
@@ -35,7 +35,7 @@ class Scenario:
         credit_rows: rows between a fetch actor and Spark, at most.
         concurrency: reads at a time.
         files_waiting: the list budget.
-        keep_epochs: how many epochs stay readable; None for all, and then there is no upkeep at all.
+        keep_epochs: the number of readable epochs; None for all, and then there is no upkeep at all.
         on_change: what the sources do with files that have changed: `ignore`, `append`, `replace`, or `fail` until the
             user accepts it.
         max_removed_share, max_removed_files: how many files may go at once, if the sources replace.
@@ -48,7 +48,7 @@ class Scenario:
         order: in which the files of every source are read; None for none.
         notifications: whether queues of events tell of files, too.
         loses_events: whether some events never come.
-        name_actors: how many name actors each source has; with 1 its list actor keeps the names.
+        name_actors: the number of name actors of each source; with 1 its list actor keeps the names.
         patience_s: seconds for which a rescaling waits for what is being read.
         stages_deltas: whether every delta is staged, as large ones are.
         on_lance: whether production's store on Lance gets each commit, too, and is compared.

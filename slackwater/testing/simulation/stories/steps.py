@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from slackwater.commands.operations import ClearQuarantineCommand, TagCommand
 from slackwater.testing.simulation.promise_broken import PromiseBroken
 from slackwater.testing.simulation.world.bucket import Content
-from slackwater.testing.simulation.world.ownerships import REPEATED
-from slackwater.testing.simulation.world.simulated_root import LATE, LOST, UNANSWERED
-from state.errors import BadInputError, SettingsError
+from slackwater.testing.simulation.world.ownerships import OwnerFate
+from slackwater.testing.simulation.world.simulated_root import CommitFate, ViewFate
+from state.errors import BadInputError
 from state.ownership.command import Command
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Wait:
         is_over: whether it has come.
         events: so many things may happen before.
         pauses: so often there may be nothing to do before.
-        otherwise: what is wrong if it does not come; without it the story goes on all the same.
+        otherwise: the fault if it does not come; without it the story goes on all the same.
         is_patient: whether an operation that is interrupted continues when nothing else is under way.
     """
 
@@ -78,7 +78,7 @@ def file(
 
     Args:
         path: its name; `source/name` for another source than the first.
-        rows: how many.
+        rows: their number.
         bad: rows that do not fit.
         bad_row: from this row on it cannot be read.
         kills: `"fetch"` or `"spark"`: who dies of reading it.
@@ -196,23 +196,21 @@ THAW = Step("THAW", lambda world: world.thaw())
 # -- the root ------------------------------------------------------------------------------------------------------
 
 
-def COMMIT(fate: str) -> Step:
-    """What becomes of the next commit of the store, which a take-over is, too: `"lost"`, `"unanswered"`, `"late"`."""
-    _require(fate, LOST, UNANSWERED, LATE)
+def COMMIT(fate: CommitFate) -> Step:
+    """The next commit of the store, which a take-over is, too, is lost or late, or its answer is lost."""
     return Step(f"COMMIT({fate!r})", lambda world: world.faults.commits.append(fate))
 
 
-def VIEW_COMMIT(fate: str) -> Step:
-    """What becomes of the next commit of a view: `"lost"` or `"unanswered"`."""
-    _require(fate, LOST, UNANSWERED)
+def VIEW_COMMIT(fate: ViewFate) -> Step:
+    """The next commit of a view is lost, or its answer is."""
     return Step(f"VIEW_COMMIT({fate!r})", lambda world: world.faults.views.append(fate))
 
 
-def OWNER_WRITE(fate: str) -> Step:
-    """What becomes of the next write of `owner.json`: `"lost"`, `"unanswered"`, `"late"`, or `"repeated"`: its answer
-    is lost, and the repeated request is refused.
+def OWNER_WRITE(fate: OwnerFate) -> Step:
+    """The next write of `owner.json` is lost or late, or its answer is lost.
+
+    `repeated`: its answer is lost, and the repeated request is refused.
     """
-    _require(fate, LOST, UNANSWERED, LATE, REPEATED)
     return Step(f"OWNER_WRITE({fate!r})", lambda world: world.ownerships.fates.append(fate))
 
 
@@ -513,8 +511,3 @@ ALL_OVER = Step("ALL_OVER", _all_over)
 def _running(world: World) -> SimulatedProcess | None:
     process = world.process
     return process if process is not None and process.alive else None
-
-
-def _require(fate: str, *known: str) -> None:
-    if fate not in known:
-        raise SettingsError(f"{fate!r} is no fate of a commit; it is one of {', '.join(known)}")

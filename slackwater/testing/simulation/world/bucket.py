@@ -189,7 +189,7 @@ class Bucket:
         Args:
             source: the source that is listed.
             after: the last path of the page before.
-            gap: what the listing lacks.
+            gap: the files that the listing lacks.
 
         Raises:
             StorageUnavailableError: the bucket has a bad moment.

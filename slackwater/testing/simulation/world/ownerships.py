@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import obstore
 from obstore.store import MemoryStore
@@ -15,7 +15,7 @@ from slackwater.testing.simulation.world.background import Background
 from slackwater.testing.simulation.world.interruptions import Interruptions
 from slackwater.testing.simulation.world.schedule import Life
 from slackwater.testing.simulation.world.simulated_clock import SimulatedClock
-from slackwater.testing.simulation.world.simulated_root import LATE, LOST, UNANSWERED
+from slackwater.testing.simulation.world.simulated_root import LATE, LOST, UNANSWERED, CommitFate
 from slackwater.testing.simulation.world.simulated_threads import SimulatedEvent, SimulatedThread, SimulatedThreads
 from state.errors import FencedError, OwnedError, StorageUnavailableError
 from state.location import Location
@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 
     from slackwater.testing.simulation.promises.owner_checker import OwnerChecker
 
-REPEATED = "repeated"
+OwnerFate: TypeAlias = CommitFate | Literal["repeated"]
+
+REPEATED: Final = "repeated"
 _NAME = "owner.json"
 _MACHINES = ("machine-1", "machine-2")
 _CUT = "owner.json: the connection was cut before the answer came"
@@ -73,7 +75,7 @@ class Ownerships:
         self.client, self.place, self.clock, self.background = MemoryStore(), place, clock, background
         self.checker = checker
         self.threads = SimulatedThreads(background, clock)
-        self.fates: deque[str] = deque()
+        self.fates: deque[OwnerFate] = deque()
         self.silences = 0
         self._random, self._plans, self._is_contended = random, interruptions, is_contended
         self._interruptions = Interruptions(random, turn, around=interruptions)

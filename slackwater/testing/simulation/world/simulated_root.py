@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias
 
 from slackwater.testing.simulation.world.interruptions import Interruptions
 from slackwater.testing.simulation.world.schedule import Life
@@ -23,7 +23,12 @@ from state.upkeep.vacuum import Vacuumed
 if TYPE_CHECKING:
     from slackwater.testing.simulation.promises.promises import Promises
 
-LOST, UNANSWERED, LATE = "lost", "unanswered", "late"
+ViewFate: TypeAlias = Literal["lost", "unanswered"]
+CommitFate: TypeAlias = ViewFate | Literal["late"]
+
+LOST: Final = "lost"
+UNANSWERED: Final = "unanswered"
+LATE: Final = "late"
 _CUT = "the connection was cut before the answer came"
 
 
@@ -38,8 +43,8 @@ class StoreFaults:
         silences: number of the next readings that are not answered.
     """
 
-    commits: deque[str] = field(default_factory=deque)
-    views: deque[str] = field(default_factory=deque)
+    commits: deque[CommitFate] = field(default_factory=deque)
+    views: deque[ViewFate] = field(default_factory=deque)
     silences: int = 0
 
     def fall_silent(self, readings: int) -> None:
