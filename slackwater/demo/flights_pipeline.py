@@ -1,4 +1,4 @@
-"""Pipeline of the demo: one source for each format, and four views over all of them.
+"""Pipeline of the demo: one source for each format, four views over all of them, and one over a view.
 
     SLACKWATER_DEMO_RAW=s3://raw-flights SLACKWATER_DEMO_ROOT=s3://lake/flights \
         slackwater run slackwater.demo.flights_pipeline:flights
@@ -27,12 +27,16 @@ QUERIES = {
         SELECT origin, dest, count(*) AS flights, avg(air_time) AS minutes,
                100.0D * count(arr_delay) / count(*) AS arrived
         FROM {ALL} GROUP BY origin, dest HAVING count(*) >= 1000""",
+    "by_punctuality": """
+        SELECT delay > 10 AS late, count(*) AS carriers, sum(flights) AS flights, max(worst) AS worst
+        FROM by_carrier GROUP BY delay > 10""",
 }
 
 # The queries for DuckDB; the function view and one difference from Spark's SQL need their own.
 DUCKDB_QUERIES = {
     **QUERIES,
     "busy_routes": QUERIES["busy_routes"].replace("100.0D", "100.0::DOUBLE"),
+    "by_punctuality": QUERIES["by_punctuality"].replace("FROM by_carrier", f"FROM ({QUERIES['by_carrier']})"),
     "very_late": f"SELECT time_hour, carrier, flight, origin, dest, dep_delay FROM {ALL} WHERE dep_delay > 120",
 }
 

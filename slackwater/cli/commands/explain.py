@@ -15,7 +15,9 @@ def print_explanations(pipeline: Pipeline, output: Output) -> None:
     """Analyses the views of a pipeline, which starts Spark, and prints their classes."""
     explanations = pipeline.explain()
     if output.json:
-        output.document([{"name": e.name, "class": e.view_class, "text": e.text} for e in explanations])
+        output.document(
+            [{"name": e.name, "class": e.view_class, "reads": e.reads, "text": e.text} for e in explanations]
+        )
         return
     for explanation in explanations:
         output.text(f"{explanation.name}: {explanation.view_class}")
