@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import lance
+import pyarrow as pa
 import pytest
 
 from state.clock import ManualClock
 from state.lance.lance_store import LanceStateStore
 from state.location import Location
+from state.runs.sources import BLOCK_ROWS
 from state.tables.delta import DeltaBuilder
 from state.tables.records import EpochCounts, EpochSeconds
 from state.tables.tables import row_column
@@ -33,6 +35,19 @@ def key(number: int) -> bytes:
 def found(store: LanceStateStore, *numbers: int) -> dict[bytes, int]:
     rows = store.scan("ledger", keys=[key(number) for number in numbers], fields=["rows_read"])
     return dict(zip(rows["key"].to_pylist(), rows["rows_read"].to_pylist(), strict=True))
+
+
+def counted_takes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The number of rows of each `take` from now on."""
+    takes: list[int] = []
+    take = lance.LanceDataset.take
+
+    def counted(self: lance.LanceDataset, places: list[int], **options: Any) -> pa.Table:
+        takes.append(len(places))
+        return take(self, places, **options)
+
+    monkeypatch.setattr(lance.LanceDataset, "take", counted)
+    return takes
 
 
 @pytest.fixture
@@ -71,6 +86,12 @@ def test_a_look_up_does_not_read_a_log_that_it_knows(store: LanceStateStore, mon
     assert scans == []
 
 
+def test_a_look_up_reads_one_block_of_keys_and_its_row(store: LanceStateStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    takes = counted_takes(monkeypatch)
+    assert found(store, 300) == {key(300): 1}
+    assert takes == [BLOCK_ROWS, 1]
+
+
 def test_no_row_of_a_run_is_null_also_none_of_its_index(store: LanceStateStore) -> None:
     fragments = [each for each in store._dataset.get_fragments() if each.count_rows() > ROWS]
     [rows] = [each.to_table(columns=["table", row_column("ledger")]) for each in fragments]
@@ -88,13 +109,6 @@ def test_many_pieces_are_read_in_two_threads(tmp_path: Path, monkeypatch: pytest
         store.commit_fold(fold)
     numbers = range(0, ROWS + 50, 3)
     expected = {key(number): 1 for number in numbers if number < ROWS}
-    takes: list[int] = []
-    take = lance.LanceDataset.take
-
-    def counted(self: lance.LanceDataset, places: list[int], **options: Any) -> Any:
-        takes.append(len(places))
-        return take(self, places, **options)
-
-    monkeypatch.setattr(lance.LanceDataset, "take", counted)
+    takes = counted_takes(monkeypatch)
     assert found(store, *numbers) == expected
     assert len(takes) == 4
