@@ -1,6 +1,6 @@
 """A root with millions of files behind it: its start, its commits, look-ups and status, in seconds and MiB.
 
-    python -m benchmarks.large_ledger [--files 1000000,10000000]
+    python -m benchmarks.large_ledger [--files 1000000,10000000,30000000]
 
 The ledger is written as a run leaves it after its last fold, without the run: sorted runs of `seen` and `ledger`.  Then
 epochs of 100 files follow through the store's own commits and folds.  Each number is of a fresh process.
@@ -49,6 +49,9 @@ from state.tables.fingerprint import path_fingerprint
 from state.tables.keys import encode_key
 from state.tables.records import CatalogSource, EpochCounts, EpochSeconds
 from state.vnode import vnode_of
+
+PROMISED = 10_000_000
+"""The largest number of files with targets."""
 
 NEW = 100
 EPOCHS = 40
@@ -188,7 +191,8 @@ def measure(options: argparse.Namespace) -> Result:
             for step, name in STEPS.items():
                 cost = measured(Probe(directory, files, step))
                 numbers = Number(cost.seconds, "s"), Number(cost.cpu_s, "CPU s"), Number(cost.mib, "MiB")
-                rows.append(Row(f"{files:,} files: {name}", numbers, target=TARGETS.get(step)))
+                target = TARGETS.get(step) if files <= PROMISED else None
+                rows.append(Row(f"{files:,} files: {name}", numbers, target=target))
             rows.append(Row(f"{files:,} files: the store on disk", (None, None, Number(size / 2**20, "MiB"))))
         caption = f"{files:,} files, on a local disk; memory is above that before the step"
         tables.append(Table(("seconds", "CPU", "memory"), tuple(rows), caption=caption))

@@ -6,6 +6,7 @@ every earlier epoch is committed.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
@@ -84,9 +85,13 @@ def _stored(store: StateStore, table: str, paths: Set[PathKey], fields: Sequence
     """Object → these fields of the committed rows of a table about it, by their keys."""
     found: dict[PathKey, dict[bytes, Mapping[str, Any]]] = {path: {} for path in paths}
     if paths:
-        for row in store.scan(table, prefixes=[encode_key(*path) for path in paths], fields=fields).to_pylist():
-            source, path, version, *_ = decode_key(row["key"])
-            found[source, path][row["key"]] = {"version": version, **{name: row[name] for name in fields}}  # type: ignore[index]
+        prefixes = sorted((encode_key(*path), path) for path in paths)
+        starts = [prefix for prefix, _ in prefixes]
+        for row in store.scan(table, prefixes=starts, fields=fields).to_pylist():
+            prefix, path = prefixes[bisect_right(starts, row["key"]) - 1]
+            # Of the key only the rest is decoded: source and path are known.
+            version = decode_key(row["key"][len(prefix) :])[0]
+            found[path][row["key"]] = {"version": version, **{name: row[name] for name in fields}}
     return dict(found)
 
 

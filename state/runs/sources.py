@@ -13,14 +13,13 @@ import pyarrow.compute as pc
 
 from state.runs.directory import Piece, Run
 from state.runs.fragments import FragmentsOfVersions
+from state.runs.log_keys import LogKeys
+from state.tables.row_selection import KeyRange
 from state.tables.tables import row_column, row_type
 
 BLOCK_ROWS = 64
 COMMON = ("vnode", "epoch", "op", "key")
 _MOST_INDEXES = 256
-
-KeyRange = tuple[bytes, bytes]
-"""A lowest key, and a key above the highest."""
 
 
 class Source(Protocol):
@@ -42,10 +41,12 @@ class BlockIndexes:
 
     Attributes:
         fragments: the fragments of the store.
+        log: the keys of its log.
     """
 
     def __init__(self) -> None:
         self.fragments = FragmentsOfVersions()
+        self.log = LogKeys()
         self._first_keys: dict[str, list[bytes]] = {}
 
     def of(self, fragment: lance.LanceFragment, piece: Piece) -> list[bytes]:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from heapq import merge
 from itertools import accumulate
 
 import lance
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from state.runs.directory import Directory
+from state.runs.log_keys import MOST_ROWS
 from state.runs.sources import (
     BLOCK_ROWS,
     BlockIndexes,
-    KeyRange,
     MemorySource,
     RunSource,
     Source,
@@ -23,10 +27,13 @@ from state.runs.sources import (
     columns_of,
 )
 from state.tables.resolve import latest_by_key
+from state.tables.row_selection import KeyRange
 from state.tables.tables import PATCH, row_type
 
 SLICE_ROWS = 1 << 17
+Positions = npt.NDArray[np.int64]
 _LOOKED_UP = 4_096
+_THREADS, _FILES_OF_A_THREAD = 2, 4
 
 
 class TableReader:
@@ -76,15 +83,21 @@ class TableReader:
             return self.empty()
         # The keys of all blocks that are searched at once are in memory.
         some = (ranges[at : at + _LOOKED_UP] for at in range(0, len(ranges), _LOOKED_UP))
-        parts = [self._in_runs(each) for each in some]
-        logged = self._logged(self._log, ranges[0][0], ranges[-1][1])
-        if logged.num_rows:
-            starts = [start for start, _ in ranges]
-            keys = logged["key"].to_pylist()
-            at = [bisect_right(starts, key) - 1 for key in keys]
-            parts.append(logged.filter(pa.array([n >= 0 and k < ranges[n][1] for n, k in zip(at, keys, strict=True)])))
+        parts = [*(self._in_runs(each) for each in some), self._in_log(ranges)]
         parts = [part for part in parts if part.num_rows]
         return latest_by_key(self.table, pa.concat_tables(parts)) if parts else self.empty()
+
+    def _in_log(self, ranges: Sequence[KeyRange]) -> pa.Table:
+        """The rows that the log has of these ranges."""
+        if sum(fragment.count_rows() for fragment in self._log) <= MOST_ROWS:
+            wanted = self._indexes.log.found(self._dataset, self._log, self.table, ranges)
+            return as_written(self._taken(wanted, self._columns), self.table, self._fields) if wanted else self.empty()
+        logged = self._logged(self._log, ranges[0][0], ranges[-1][1])
+        starts = [start for start, _ in ranges]
+        keys = logged["key"].to_pylist()
+        at = [bisect_right(starts, key) - 1 for key in keys]
+        is_wanted = [n >= 0 and key < ranges[n][1] for n, key in zip(at, keys, strict=True)]
+        return logged.filter(pa.array(is_wanted, pa.bool_()))
 
     def _in_runs(self, ranges: Sequence[KeyRange]) -> pa.Table:
         """The rows that the runs have of these ranges."""
@@ -93,16 +106,18 @@ class TableReader:
             for run in self._runs
             for each in RunSource(self.table, run, self._fragments, self._indexes, self._fields).blocks_of(ranges)
         ]
-        within = [_numbers(each.spans) for each in blocks]
+        if not blocks:
+            return self.empty()
+        within = [np.concatenate([np.arange(*span) for span in each.spans]) for each in blocks]
         keys = self._taken([(each.path, rows) for each, rows in zip(blocks, within, strict=True)], ["key"])["key"]
-        wanted: list[tuple[str, Sequence[int]]] = []
-        known: list[int] = []
+        wanted: list[tuple[str, Positions]] = []
+        known: list[Positions] = []
         for each, rows, offset in zip(blocks, within, accumulate(map(len, within), initial=0), strict=False):
-            found = each.found(keys.slice(offset, len(rows)).combine_chunks())
-            wanted.append((each.path, [rows[at] for at in found]))
-            known += [offset + at for at in found]
+            found = np.array(each.found(keys.slice(offset, len(rows)).combine_chunks()), np.int64)
+            wanted.append((each.path, rows[found]))
+            known.append(offset + found)
         read = self._taken(wanted, [column for column in self._columns if column != "key"])
-        read = read.add_column(self._columns.index("key"), "key", keys.take(pa.array(known, pa.int64())))
+        read = read.add_column(self._columns.index("key"), "key", keys.take(pa.array(np.concatenate(known))))
         return as_written(read, self.table, self._fields)
 
     def of_keys(self, keys: pa.ChunkedArray) -> pa.Table:
@@ -117,20 +132,26 @@ class TableReader:
                 stored = self._fragments[piece.path].to_table(columns=["key"], offset=0, limit=piece.rows)["key"]
                 positions = pc.indices_nonzero(pc.is_in(stored, value_set=wanted)).to_pylist()
                 found.append((piece.path, positions))
-        rows = as_written(self._taken(found, self._columns), self.table, self._fields)
+        rows = as_written(self._taken(found, self._columns), self.table, self._fields) if found else self.empty()
         logged = self._logged(self._log, ends["min"], ends["max"] + b"\x00")
         logged = logged.filter(pc.is_in(logged["key"], value_set=wanted))
         return latest_by_key(self.table, pa.concat_tables([rows, logged]))
 
-    def _taken(self, wanted: Sequence[tuple[str, Sequence[int]]], columns: list[str]) -> pa.Table:
-        """Single rows of pieces, in this order; Lance reads all of them side by side.
+    def _taken(self, wanted: Sequence[tuple[str, Sequence[int] | Positions]], columns: list[str]) -> pa.Table:
+        """Single rows of data files, in this order.
+
+        Lance requests all of them side by side, and decodes them in one thread, file by file.
 
         Args:
-            wanted: for data files the positions of rows.
+            wanted: for data files, at least one, the positions of rows.
             columns: the columns.
         """
-        places = [self._first_rows[path] + position for path, positions in wanted for position in positions]
-        return self._dataset.take(places, columns=columns)
+        rows = np.concatenate([self._first_rows[path] + np.asarray(positions, np.int64) for path, positions in wanted])
+        if len(wanted) < _FILES_OF_A_THREAD * _THREADS:
+            return self._dataset.take(rows.tolist(), columns=columns)
+        with ThreadPoolExecutor(_THREADS) as threads:
+            parts = [part.tolist() for part in np.array_split(rows, _THREADS)]
+            return pa.concat_tables(threads.map(partial(self._dataset.take, columns=columns), parts))
 
     def keys_where(
         self, conditions: Sequence[str], within: str = "true", at_most: int | None = None
@@ -234,10 +255,6 @@ def _cut(
                 yield start, border
                 start, blocks = border, 0
     yield start, end
-
-
-def _numbers(spans: Sequence[tuple[int, int]]) -> list[int]:
-    return [number for first, last in spans for number in range(first, last)]
 
 
 def _empty(table: str, fields: Sequence[str] | None) -> pa.Table:

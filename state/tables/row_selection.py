@@ -9,6 +9,9 @@ from functools import reduce
 import pyarrow as pa
 import pyarrow.compute as pc
 
+KeyRange = tuple[bytes, bytes]
+"""A lowest key, and a key above the highest."""
+
 
 @dataclass(frozen=True)
 class Clue:
@@ -68,7 +71,7 @@ class RowSelection:
     prefixes: Collection[bytes] | None = None
 
     @property
-    def ranges(self) -> list[tuple[bytes, bytes]] | None:
+    def ranges(self) -> list[KeyRange] | None:
         """The ranges of keys that hold these keys or prefixes, sorted; None without keys and prefixes."""
         if self.keys is not None:
             within = RowSelection(self.start, self.end)

@@ -69,7 +69,7 @@ STORE_MUTANTS = (
     Mutant(
         "a look-up does not see the log",
         "state/runs/table_reader.py",
-        (("        if logged.num_rows:\n", "        if False:\n"),),
+        ((", self._in_log(ranges)]", "]"),),
         among=_ON_LANCE,
         start=157,
     ),

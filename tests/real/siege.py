@@ -47,7 +47,7 @@ class Siege:
         scratch: a directory for logs.
         chance: decides about faults and the content of files.
         faults: the share of requests that fail.
-        behind: files of one to three rows that are committed before the first kill.
+        behind: files of one to three rows that are committed before the first fault and the first kill.
     """
 
     def __init__(
@@ -61,10 +61,7 @@ class Siege:
     ) -> None:
         self._server, self._bucket, self._scratch, self._chance = server, bucket, scratch, chance
         self.proxy: FaultProxy = server.fault_proxy(random.Random(chance.random()))
-        for method in ("GET", "PUT", "LIST"):
-            self.proxy.on(method, probability=faults).refuse()
-            self.proxy.on(method, probability=faults / 2).cut()
-        self.proxy.on("PUT", probability=faults / 2).refuse(applied=True)
+        self._faults = faults
         self.root, self._url = f"s3://{bucket}/root", f"s3://{bucket}/in"
         self.files, self._behind = 0, behind
         self.lives = self.freezes = 0
@@ -72,12 +69,30 @@ class Siege:
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Siege:
+        try:
+            self._begin()
+        except BaseException as error:
+            self.__exit__(error)
+            raise
+        return self
+
+    def _begin(self) -> None:
         self.feed(6)
         self.feed(self._behind, rows=(1, 3))
+        if not self._behind:
+            self._add_faults()
         self._begin_life()
         limit_s = _LIMIT_S + self._behind / _FILES_PER_S
         self.wait(lambda: self.done() == self.files, "the first files are committed", limit_s)
-        return self
+        if self._behind:
+            # Not before: each recovery would cost a minute of the time in which they are committed.
+            self._add_faults()
+
+    def _add_faults(self) -> None:
+        for method in ("GET", "PUT", "LIST"):
+            self.proxy.on(method, probability=self._faults).refuse()
+            self.proxy.on(method, probability=self._faults / 2).cut()
+        self.proxy.on("PUT", probability=self._faults / 2).refuse(applied=True)
 
     def __exit__(self, *error: object) -> None:
         if self._process is not None and self._process.poll() is None:

@@ -1,8 +1,8 @@
 """Kills processes of a run at random.
 
 `--minutes 30` chooses them freely, `--times 20` kills each kind so often, and `--matrix` each kind at every moment.
-With `--behind 100000` so many files are committed before the first kill.  At the end every view must equal DuckDB's
-answer at every epoch.  Prints the seconds of recovery by kind of process.
+With `--behind 100000` so many files are committed before the first kill and the first fault.  At the end every view
+must equal DuckDB's answer at every epoch.  Prints the seconds of recovery by kind of process.
 """
 
 from __future__ import annotations

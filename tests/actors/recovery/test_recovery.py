@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -13,6 +16,7 @@ from actors.recovery.attempt_plan import AttemptPlan, RunTotals
 from actors.recovery.recovery import check
 from actors.sources.pipeline_definition import PipelineDefinition
 from state.errors import DefinitionChangedError, FencedError
+from state.lance.lance_store import LanceStateStore
 from state.tables.fingerprint import path_fingerprint
 from state.tables.records import EpochCounts, EpochSeconds
 from tests.actors.flow import file
@@ -43,6 +47,29 @@ def test_an_attempt_begins_with_what_is_not_finished(tmp_path: Path) -> None:
     paths = ("half", "done", "empty", "gone")
     without_rows = [path for path in paths if ("s", path, file(path).version) in recovered.without_rows]
     assert without_rows == ["empty", "gone"]
+
+
+def test_of_finished_files_a_start_reads_the_names_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = definition(tmp_path, "s")
+    done = [(FileProgress(file(f"done {n}"), listed_epoch=3, row_offset=9), Ending("done")) for n in range(20)]
+    commit(made, *done, (FileProgress(file("empty"), listed_epoch=3), Ending("done")))
+    read: Counter[str] = Counter()
+    scan, slices = LanceStateStore.scan, LanceStateStore.slices
+
+    def counted_scan(self: LanceStateStore, table: str, **options: Any) -> pa.Table:
+        rows = scan(self, table, **options)
+        read[table] += rows.num_rows
+        return rows
+
+    def counted_slices(self: LanceStateStore, table: str, **options: Any) -> Iterator[pa.Table]:
+        for rows in slices(self, table, **options):
+            read[table] += rows.num_rows
+            yield rows
+
+    monkeypatch.setattr(LanceStateStore, "scan", counted_scan)
+    monkeypatch.setattr(LanceStateStore, "slices", counted_slices)
+    assert len(recover(made).seen.indexes()["s"]) == 21
+    assert (read["ledger"], read["seen"]) == (1, 21), "of the ledger only the file without rows"
 
 
 def test_a_vanished_version_is_new_again_after_a_restart_and_others_are_not(tmp_path: Path) -> None:

@@ -49,6 +49,18 @@ def test_an_epoch_costs_two_files_and_one_commit_whatever_tables_it_changes(tmp_
     ]
 
 
+def test_the_hint_of_the_last_version_is_not_believed(tmp_path: Path) -> None:
+    root = Location(str(tmp_path))
+    store = LanceStateStore.create(root, CLOCK)
+    store.take_over()
+    hint = tmp_path / "state.lance" / "_versions" / "latest_version_hint.json"
+    stale = hint.read_bytes()
+    commit(store, 1)
+    for content in (stale, b'{"version":99}', b""):
+        hint.write_bytes(content)
+        assert LanceStateStore.open(root, CLOCK).head == store.head
+
+
 def test_the_head_is_one_row_after_any_number_of_commits(tmp_path: Path) -> None:
     root = Location(str(tmp_path))
     store = LanceStateStore.create(root, CLOCK)

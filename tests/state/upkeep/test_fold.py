@@ -36,6 +36,8 @@ TINY = {
     "state.runs.table_reader.BLOCK_ROWS": 2,
     "state.runs.table_reader.SLICE_ROWS": 3,
     "state.runs.table_reader._LOOKED_UP": 1,
+    "state.runs.table_reader._FILES_OF_A_THREAD": 1,
+    "state.runs.table_reader.MOST_ROWS": 3,
 }
 KEYS = b"abcdefghijkl"
 
