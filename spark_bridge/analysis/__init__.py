@@ -6,7 +6,8 @@
                                               identity, function_source: the text that recognises the view
     ViewPlans + catalog ── declaration ──→ new views, backfills, frozen views
 
-`view_planner` keeps each view with its plan (`planned_view`), and analyses changed views only.  `correctable` refuses
+`view_planner` keeps each view with its plan and the views that it reads (`planned_view`), plans a view after those, and
+analyses changed views only.  `correctable` refuses
 views that cannot follow replaced files.
 
 Invariants: the analysis executes no job and leaves no temporary view; a refusal names the view, the reason and the

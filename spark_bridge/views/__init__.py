@@ -3,15 +3,23 @@
     recorded_views                                    the views that each epoch creates, shows and ends
     incremental_views  append_view, aggregate_view    each epoch's rows and corrections
     backfills          backfill                       new rows, and pieces of history, until it is complete
+    derived_views      derived_rows, aggregate_view   the changes of other views
     full_views         full_view                      recomputed from all stored rows, in a thread
     stored_sources                                    the stored rows of materialized sources
     corrections                                       old and new rows of replaced files
+    changes, parent_rows                              old and new rows of views, for the views that read them
+    row_query                                         the query of a row-by-row view
+
+Data flow in an epoch:
+
+    new rows, corrections ──► incremental views ── changes ──► derived views, the parents first ──► versions
 
 `recorded_views` orders the work of an epoch; by it a complete backfill becomes one of the incremental views.
 `recomputation` computes a view in one query, for full views and for verification.
 
-Invariants: a view and its recorded position change together, in one epoch; a backfill and a full view without a first
-computation are recorded under a name with a dot, and hidden from readers.
+Invariants: a view and its recorded position change together, in one epoch; a backfill, and a full or derived view
+without a first computation, are recorded under a name with a dot, and hidden from readers.  A view gets the changes of
+an epoch once, after all of its parents.
 
 The materializer uses it; `recomputation` is also used by verification.
 """

@@ -7,8 +7,8 @@ from pyspark.sql import DataFrame
 
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.catalyst import Catalyst
-from spark_bridge.catalyst.file_column import with_origin_column
 from spark_bridge.catalyst.leaves import graft
+from spark_bridge.catalyst.origin_column import with_origin_column
 from spark_bridge.hand_over.epoch_rows import EpochRows
 
 
