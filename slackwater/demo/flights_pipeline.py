@@ -28,7 +28,7 @@ QUERIES = {
                100.0D * count(arr_delay) / count(*) AS arrived
         FROM {ALL} GROUP BY origin, dest HAVING count(*) >= 1000""",
     "by_punctuality": """
-        SELECT delay > 10 AS late, count(*) AS carriers, sum(flights) AS flights, max(worst) AS worst
+        SELECT delay > 10 AS late, count(*) AS carriers, sum(flights) AS flights
         FROM by_carrier GROUP BY delay > 10""",
 }
 
