@@ -422,8 +422,8 @@ OUTER_MUTANTS = (
         "spark_bridge/views/recorded_views.py",
         (
             (
-                "        self._backfills.drop(name)\n        self._full.drop(name)\n        self._failures[name]",
-                "        self._full.drop(name)\n        self._failures[name]",
+                "for views in (self._backfills, self._full, self._derived):",
+                "for views in (self._full, self._derived):",
             ),
         ),
         among=_FAILS,

@@ -189,7 +189,7 @@ STORE_MUTANTS = (
     Mutant(
         "a restart takes every full view for complete",
         "spark_bridge/views/full_views.py",
-        (("is_stale=name in fresh or view.is_stale(stored)", "is_stale=name in fresh"),),
+        (("is_stale=name in fresh or view.is_stale(rows)", "is_stale=name in fresh"),),
         among=_FULL,
         start=362,
     ),
