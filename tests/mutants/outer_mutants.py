@@ -119,7 +119,7 @@ OUTER_MUTANTS = (
     Mutant(
         "an added view is forgotten with its attempt",
         "slackwater/running/declared_views.py",
-        (("        self.definitions = {**self.definitions, view.name: view}\n", ""),),
+        (("        self.definitions = {**self.definitions, view.name: view}\n", "        pass\n"),),
         among=_VIEWS,
         start=36,
     ),

@@ -54,4 +54,6 @@ def test_without_a_fault_nothing_is_found(tmp_path: Path) -> None:
 def test_every_fault_can_be_put_in() -> None:
     for mutant in MUTANTS:
         source = (REPOSITORY / mutant.file).read_text()
-        assert mutant.applied(source) != source
+        faulty = mutant.applied(source)
+        assert faulty != source
+        compile(faulty, mutant.file, "exec")
