@@ -3,12 +3,12 @@
 partials   Spark's Partial aggregation over the row-by-row part, run on an epoch's rows: one row per touched group
 distinct   for calls with DISTINCT: the same over values that are new in their group
 merge      these rows and the stored ones -> merged buffers, and the result (see `merge_plan`)
-subtract   the stored rows without those of rows that leave, if every call allows it (see `subtraction_plan`)
+subtract   the stored rows without those of rows that leave, without calls with DISTINCT (see `subtraction_plan`)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -26,15 +26,25 @@ from spark_bridge.aggregation.merge_plan import (
 from spark_bridge.aggregation.partial_aggregation import CallOverRows, PartialAggregation
 from spark_bridge.aggregation.subtraction_plan import SubtractionPlan, with_companions
 from spark_bridge.analysis.aggregate_calls import AggregateCall, aggregate_calls
-from spark_bridge.analysis.columns import aggregate_of
+from spark_bridge.analysis.columns import aggregate_of, columns_in_leaves
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.arrow_frames import frame_of_table
+from spark_bridge.catalyst.carried_column import with_carried_column
 from spark_bridge.catalyst.catalyst import Catalyst, Plan
 from spark_bridge.catalyst.leaves import Leaves, graft
 from state.tables.group_key import GLOBAL_KEY, KEY_COLUMN, group_keys
 
 Unseen = Callable[[pa.Array], pa.Array]
 """Texts of values within their groups -> for each whether it is not stored yet."""
+
+LeafValues = Mapping[str, Mapping[str, pa.Array]]
+"""Source or parent → column → the values of its rows that matter, each once, null among them."""
+
+NO_VALUES: LeafValues = {}
+WEIGHT_FIELD = pa.field("__sw_weight", pa.int64())
+"""Of a row that changes: 1 if it comes, and -1 if it leaves."""
+
+_MOST_VALUES = 100_000
 
 
 @dataclass(frozen=True)
@@ -58,15 +68,17 @@ class Touched:
 
 @dataclass(frozen=True)
 class ExchangedGroups:
-    """The groups with old or new rows of corrected files.
+    """The groups with rows that leave or come.
 
     Args:
         keys: `__sw_key` of each of them.
         merged: those that are left.
+        lost: `__sw_key` and the grouping of those that must be computed again.
     """
 
     keys: pa.ChunkedArray
     merged: MergedGroups
+    lost: pa.Table
 
 
 class AggregatePlan:
@@ -92,8 +104,11 @@ class AggregatePlan:
         self._sets = distinct_sets(catalyst, calls, names)
         for each in self._sets:
             each.plan(self._rows, self._grouping)
-        self._plain = self._plain_partials(calls, names)
+        self._plain_calls = [(call, each) for call, each in zip(calls, names, strict=True) if not call.is_distinct]
+        self._plain = self._plain_partials()
         self._groups: PartialAggregation | None = None
+        self._changed: tuple[Plan, PartialAggregation] | None = None
+        self._in_leaves: dict[str, dict[str, int]] | None = None
         buffers = self._buffers(calls, names)
         self._merge = self._merge_plan(view, buffers)
         self.hidden_columns = frozenset(name for each in names[own:] for name in each)
@@ -133,6 +148,39 @@ class AggregatePlan:
         texts = [each.keys_of(each.pairs_of(rows, one_partition)) for each in self._sets]
         return Touched(groups, pa.concat_arrays([pa.array([], pa.string()), *texts]))
 
+    def changed_partials(self, leaves: Leaves, one_partition: bool) -> tuple[EpochPartials, EpochPartials]:
+        """The partials of the rows that leave, and of those that come, in one job; the view has no DISTINCT.
+
+        Args:
+            leaves: both, with their weights in `WEIGHT_FIELD`.
+            one_partition: whether one task computes all.
+        """
+        if self._changed is None:
+            weighted = with_carried_column(self._catalyst, self._rows, WEIGHT_FIELD)
+            grouping = [*self._grouping, self._catalyst.items(weighted.output())[-1]]
+            self._changed = weighted, PartialAggregation(self._catalyst, weighted, grouping, self._over_rows())
+        plan, aggregation = self._changed
+        both = aggregation.run(graft(self._catalyst, plan, self._leaves, leaves), one_partition)
+        weights, groups = both.column(len(self._grouping)), both.remove_column(len(self._grouping))
+        gone, new = (groups.filter(pc.equal(weights, weight)) for weight in (-1, 1))
+        return self._sole_part(gone), self._sole_part(new)
+
+    def values_of(self, groups: pa.Table) -> LeafValues:
+        """The values of the rows of groups, in the columns of leaves that are grouped by; none if they are many.
+
+        Args:
+            groups: as in `Touched.groups`.
+        """
+        if self._in_leaves is None:
+            self._in_leaves = columns_in_leaves(self._catalyst, self._rows, self._leaves, self._grouping)
+        found: dict[str, dict[str, pa.Array]] = {}
+        for leaf, columns in self._in_leaves.items():
+            for name, position in columns.items():
+                column = groups.column(1 + position).combine_chunks()
+                if _is_exact(column.type) and len(values := column.unique()) <= _MOST_VALUES:
+                    found.setdefault(leaf, {})[name] = values
+        return found
+
     def partials_of(
         self, leaves: Leaves, one_partition: bool, unseen: Unseen, only: pa.Table | None = None
     ) -> EpochPartials:
@@ -171,30 +219,28 @@ class AggregatePlan:
         """See `MergePlan.merge`."""
         return self._merge.merge(partials, stored)
 
-    def exchange(self, gone: EpochPartials, new: EpochPartials, stored: pa.Table) -> ExchangedGroups | None:
+    def exchange(self, gone: EpochPartials, new: EpochPartials, stored: pa.Table) -> ExchangedGroups:
         """Merges new rows into the touched groups, without the rows that leave.
 
         Args:
             gone: the partials of the rows that leave.
             new: those of the new rows.
             stored: `__sw_key` and the buffers of the touched groups that are stored.
-
-        Returns:
-            The touched groups; None if they must be computed again, because a sum had overflowed.
         """
         assert self._subtraction is not None, "it subtracts"
-        left = self._subtraction.subtract(stored, gone.parts[0])
-        if left is None:
-            return None
+        subtracted = self._subtraction.subtract(stored, gone.parts[0])
+        left = subtracted.left
         is_left_alone = pc.invert(pc.is_in(stored.column(KEY_COLUMN), value_set=gone.groups.column(KEY_COLUMN)))
         stored = pa.concat_tables([left, stored.filter(is_left_alone).select(left.schema.names).cast(left.schema)])
         touched = _once(pa.concat_tables([gone.groups, new.groups]))
         keys = touched.column(KEY_COLUMN)
+        is_lost = pc.is_in(keys, value_set=subtracted.lost)
         is_there = pc.or_(
             pc.is_in(keys, value_set=stored.column(KEY_COLUMN)), pc.is_in(keys, value_set=new.groups.column(KEY_COLUMN))
         )
-        groups = touched.filter(is_there)
-        return ExchangedGroups(keys, self._merge.merge(replace(new, groups=groups), stored))
+        groups = touched.filter(pc.and_not(is_there, is_lost))
+        merged = self._merge.merge(replace(new, groups=groups), stored)
+        return ExchangedGroups(keys, merged, touched.filter(is_lost))
 
     def _of_groups(self, rows: Plan, groups: pa.Table) -> Plan:
         wanted = groups.select(range(1, groups.num_columns))
@@ -206,18 +252,20 @@ class AggregatePlan:
         ]
         return self._catalyst.analyse(self._catalyst.those_with(rows, leaf, pairs))
 
-    def _plain_partials(
-        self, calls: Sequence[AggregateCall], names: Sequence[Sequence[str]]
-    ) -> PartialAggregation | None:
+    def _plain_partials(self) -> PartialAggregation | None:
         """The aggregation over all rows; None if all calls are DISTINCT, and their values have every group."""
-        if self._sets and self._sets[0].has_all_rows and all(call.is_distinct for call in calls):
+        if self._sets and self._sets[0].has_all_rows and not self._plain_calls:
             return None
-        plain = [
-            CallOverRows(call, call.inputs, call.filter, columns)
-            for call, columns in zip(calls, names, strict=True)
-            if not call.is_distinct
-        ]
-        return PartialAggregation(self._catalyst, self._rows, self._grouping, plain)
+        return PartialAggregation(self._catalyst, self._rows, self._grouping, self._over_rows())
+
+    def _over_rows(self) -> list[CallOverRows]:
+        """The calls without DISTINCT."""
+        return [CallOverRows(call, call.inputs, call.filter, columns) for call, columns in self._plain_calls]
+
+    def _sole_part(self, groups: pa.Table) -> EpochPartials:
+        """The partials of a view without DISTINCT."""
+        part = self._keyed(groups)
+        return EpochPartials(part.select(range(1 + len(self._grouping))), [part], pa.array([], pa.string()))
 
     @property
     def _schemas(self) -> list[pa.Schema]:
@@ -251,6 +299,11 @@ def _column_names(index: int, call: AggregateCall) -> list[str]:
     names = [f"__sw_{index}_{each.name().lower()}" for each in call.buffer.attributes]
     # A regression has the buffers of several functions, with equal names.
     return [name if names.index(name) == at else f"{name}_{at}" for at, name in enumerate(names)]
+
+
+def _is_exact(data_type: pa.DataType) -> bool:
+    """Whether a look-up finds every value of a group: -0.0 is 0.0 in a group, and not in a look-up."""
+    return not (pa.types.is_floating(data_type) or pa.types.is_nested(data_type))
 
 
 def _one_group() -> pa.Table:

@@ -84,6 +84,13 @@ class MergedGroups:
     result: pa.Table
     state: pa.Table | None
 
+    def __add__(self, others: MergedGroups) -> MergedGroups:
+        """Both, of other groups."""
+        result = pa.concat_tables([self.result, others.result])
+        if self.state is None or others.state is None:
+            return MergedGroups(result, None)
+        return MergedGroups(result, pa.concat_tables([self.state, others.state]))
+
 
 class MergePlan:
     """Merges the buffers of new rows into the stored ones.

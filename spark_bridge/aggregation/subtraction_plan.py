@@ -2,7 +2,8 @@
 
     count                                        less
     sum, avg of integers and decimals; bit_xor   less if values remain, else as at the beginning
-    anything else                                cannot be subtracted: its groups are computed again from all rows
+    min, max                                     as before, if what leaves is above or below it
+    anything else                                lost: the group is computed again from all of its rows
 
 A buffer does not tell whether values remain.  So a view whose rows can leave stores hidden counts: of the rows of a
 group, and of the values of a sum.  The average of integers is a sum of doubles, which rounds; beside it stands a hidden
@@ -12,6 +13,7 @@ sum of decimals.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import reduce
 
 import pyarrow as pa
@@ -29,13 +31,15 @@ _LOST_COLUMN = "__sw_lost"
 
 
 def with_companions(catalyst: Catalyst, view: str, calls: Sequence[AggregateCall]) -> list[AggregateCall] | None:
-    """The calls of a query, then the hidden ones that their subtraction needs; None if one cannot be subtracted.
+    """The calls of a query, then the hidden ones that their subtraction needs; None if one of them is DISTINCT.
 
     Args:
         catalyst: of the session.
         view: the name of the view, for messages.
         calls: the calls of the query.
     """
+    if any(call.is_distinct for call in calls):
+        return None
     together = [*calls]
 
     def add(expression: Expression) -> None:
@@ -44,29 +48,37 @@ def with_companions(catalyst: Catalyst, view: str, calls: Sequence[AggregateCall
 
     add(catalyst.count_of_rows())
     for call in together:  # it grows: the hidden sum of an average needs a count, too
-        companions = _companions(catalyst, call)
-        if companions is None:
-            return None
-        for each in companions:
+        for each in _companions(catalyst, call):
             add(each)
     return together
 
 
-def _companions(catalyst: Catalyst, call: AggregateCall) -> list[Expression] | None:
-    """The calls that a subtraction of this one needs: the count of its values last; None if it is impossible."""
+def _companions(catalyst: Catalyst, call: AggregateCall) -> list[Expression]:
+    """The calls that a subtraction of this one needs: the count of its values last; none if it needs none."""
     function = call.function
     kind = simple_name(function)
-    if call.is_distinct or kind not in ("Count", "Sum", "Average", "BitXorAgg"):
-        return None
-    if kind == "Count":
+    if kind not in ("Sum", "Average", "BitXorAgg"):
         return []
     value = catalyst.items(function.children())[0]
     value_type = catalyst.data_type(value)
     of_integers = isinstance(value_type, IntegralType)
     if not of_integers and not isinstance(value_type, DecimalType):
-        return None
+        return []
     count = catalyst.count(value, call.filter)
     return [catalyst.exact_sum(value, call.filter), count] if kind == "Average" and of_integers else [count]
+
+
+@dataclass(frozen=True)
+class Subtracted:
+    """The groups of rows that leave.
+
+    Args:
+        left: `__sw_key` and the buffers of those in which rows remain, and that could be subtracted.
+        lost: `__sw_key` of those that must be computed again.
+    """
+
+    left: pa.Table
+    lost: pa.ChunkedArray
 
 
 class SubtractionPlan:
@@ -95,34 +107,33 @@ class SubtractionPlan:
         left = [[*map(catalyst.expression, self._left(index))] for index in range(len(calls))]
         self._rows_column = fields[self._position(catalyst.count_of_rows())][0].name
         rows = catalyst.column(left[self._position(catalyst.count_of_rows())][0])
-        lost = catalyst.expression(reduce(Column.__or__, self._lost, rows < 0))
+        remain = (rows != 0) if has_groups else F.lit(True)
+        lost = catalyst.expression(remain & reduce(Column.__or__, self._lost, rows < 0))
         values = [value for each in left for value in each]
         named = [output[0], *map(catalyst.alias, [*values, lost], [*self._names, _LOST_COLUMN])]
         plan = catalyst.analyse(catalyst.project(named, catalyst.local_relation(catalyst.seq(output))))
         schema = pa.schema([key, *flat, pa.field(_LOST_COLUMN, pa.bool_())])
         self._projection = DriverProjection(catalyst, plan, output, self._relation, schema)
 
-    def subtract(self, stored: pa.Table, gone: pa.Table) -> pa.Table | None:
+    def subtract(self, stored: pa.Table, gone: pa.Table) -> Subtracted:
         """The groups of rows that leave, without these.
 
         Args:
             stored: `__sw_key` and the buffers of the stored groups.
             gone: the same of the rows that leave.
-
-        Returns:
-            Those of the groups in which rows remain, like `stored`; None if they must be computed again, because a sum
-            had overflowed.
         """
-        at = pc.index_in(gone.column(KEY_COLUMN), value_set=stored.column(KEY_COLUMN))
-        if at.null_count:
-            return None
-        there, gone = stored.take(at).select([KEY_COLUMN, *self._names]), gone.select(self._names)
-        rows = pa.table([*there.columns, *gone.columns], names=self._relation.names)
-        left = self._projection.run(rows)
-        if pc.any(left.column(_LOST_COLUMN), min_count=0).as_py():
-            return None
-        left = left.drop_columns(_LOST_COLUMN)
-        return left.filter(pc.greater(left.column(self._rows_column), 0)) if self._has_groups else left
+        keys = gone.column(KEY_COLUMN)
+        at = pc.index_in(keys, value_set=stored.column(KEY_COLUMN))
+        is_stored = at.is_valid()
+        there = stored.take(at.filter(is_stored)).select([KEY_COLUMN, *self._names])
+        leaving = gone.filter(is_stored).select(self._names)
+        left = self._projection.run(pa.table([*there.columns, *leaving.columns], names=self._relation.names))
+        is_lost = left.column(_LOST_COLUMN)
+        lost = [*keys.filter(pc.invert(is_stored)).chunks, *left.column(KEY_COLUMN).filter(is_lost).chunks]
+        left = left.filter(pc.invert(is_lost)).drop_columns(_LOST_COLUMN)
+        if self._has_groups:
+            left = left.filter(pc.greater(left.column(self._rows_column), 0))
+        return Subtracted(left, pa.chunked_array(lost, keys.type))
 
     def _left(self, index: int) -> list[Column]:
         """The buffer of a call after the subtraction."""
@@ -130,8 +141,15 @@ class SubtractionPlan:
         kind, initial = simple_name(call.function), [*map(catalyst.column, call.buffer.initial())]
         if kind == "Count":
             return [stored[0] - gone[0]]
+        if kind in ("Min", "Max"):
+            # The smallest value that leaves may be there several times: only a greater one says that it stays.
+            stays = gone[0] > stored[0] if kind == "Min" else gone[0] < stored[0]
+            self._lost.append(~F.coalesce(stays, gone[0].isNull()))
+            return stored
         companions = _companions(catalyst, call)
-        assert companions is not None, "the view has a plan only if each call can be subtracted"
+        if not companions:
+            self._lost.append(F.lit(True))
+            return stored
         count = self._left(self._position(companions[-1]))[0]
         if len(companions) > 1:
             left = self._left(self._position(companions[0]))[0].cast("double")

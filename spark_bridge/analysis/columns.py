@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 import pyarrow as pa
@@ -71,6 +71,61 @@ def columns_to_read(schema: pa.Schema, used: Iterable[frozenset[str]]) -> tuple[
         schema = pa.schema([field for field in schema if field.name != FILE_FIELD.name])
         return (min(schema, key=lambda field: (row_bytes([field]), schema.names.index(field.name))).name,)
     return tuple(name for name in schema.names if name in wanted)
+
+
+def columns_in_leaves(
+    catalyst: Catalyst, plan: Plan, leaves: Mapping[int, str], expressions: Sequence[Expression]
+) -> dict[str, dict[str, int]]:
+    """Source → its columns that each row of a plan has unchanged as one of these expressions: name → its position.
+
+    Args:
+        catalyst: of the session.
+        plan: analysed, row by row.
+        leaves: id of a leaf's first attribute → the source of the leaf.
+        expressions: over the output of the plan.
+    """
+    ids = {attribute_id(each): position for position, each in enumerate(expressions) if is_attribute(each)}
+    found: dict[str, dict[str, int]] = {}
+    for leaf, columns in _unchanged_in_leaves(catalyst, plan, ids):
+        source = leaves[attribute_id(leaf.output().apply(0))]
+        # Each row of a source that is read twice must have it.
+        known = found.get(source, columns)
+        found[source] = {name: position for name, position in columns.items() if known.get(name) == position}
+    return found
+
+
+def _unchanged_in_leaves(
+    catalyst: Catalyst, plan: Plan, ids: Mapping[int, int]
+) -> Iterator[tuple[Plan, dict[str, int]]]:
+    """Yields each leaf, and its columns that the output of the plan has unchanged: name → position.
+
+    Args:
+        catalyst: of the session.
+        plan: the plan.
+        ids: attribute of the output → position.
+    """
+    children, kind = catalyst.items(plan.children()), simple_name(plan)
+    if not children:
+        output = [(attribute_id(each), str(each.name())) for each in catalyst.items(plan.output())]
+        yield plan, {name: ids[number] for number, name in output if number in ids}
+    elif kind == "Union":
+        # It matches columns by position.
+        positions = [ids.get(attribute_id(each)) for each in catalyst.items(plan.output())]
+        for child in children:
+            columns = zip(catalyst.items(child.output()), positions, strict=True)
+            below = {attribute_id(each): position for each, position in columns if position is not None}
+            yield from _unchanged_in_leaves(catalyst, child, below)
+    else:
+        if kind == "Project":
+            ids = dict(_unchanged_by(catalyst, plan, ids))
+        yield from _unchanged_in_leaves(catalyst, children[0], ids)
+
+
+def _unchanged_by(catalyst: Catalyst, project: Plan, ids: Mapping[int, int]) -> Iterator[tuple[int, int]]:
+    for named in catalyst.items(project.projectList()):
+        value = named.child() if simple_name(named) == "Alias" else named
+        if attribute_id(named) in ids and is_attribute(value):
+            yield attribute_id(value), ids[attribute_id(named)]
 
 
 def aggregate_of(plan: Plan) -> Plan:

@@ -3,7 +3,7 @@
     catalyst          builds and inspects plans and expressions
     leaves            puts an epoch's rows under an analysed plan
     epoch_timestamps  puts the time of an epoch into a plan
-    origin_column     carries the file, or the row of a parent, of each row through a plan
+    carried_column    carries the origin or the weight of each row through a plan
     arrow_frames      converts between Arrow tables and DataFrames
 
 Invariants: a plan is built once per view; an epoch replaces its leaves only.  A py4j call costs 0.05 ms, so names are

@@ -1,8 +1,10 @@
-"""A Lance dataset as a Spark DataFrame, read by Spark's tasks, or by this process if it has few rows."""
+"""Rows of a Lance dataset as a Spark DataFrame, read by Spark's tasks, or by this process if they are few."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any
 
 import lance
@@ -20,39 +22,68 @@ _TASKS_A_CORE = 4
 # An epoch waits for a begun task, so a task must be short.
 _TASK_ROWS = 200_000
 
+Wanted = Mapping[str, pa.Array]
+"""Column → its values, null among them, in the rows that are wanted; a column that the dataset lacks says nothing."""
+
+
+@dataclass(frozen=True)
+class WantedRows:
+    """Which rows of a dataset are read; all of them by default.
+
+    Args:
+        files: path → fingerprint of each file whose rows are read; None for all files.
+        values: of the rows that are read.
+    """
+
+    files: Mapping[str, bytes] | None = None
+    values: Wanted = field(default_factory=dict)
+
+    def condition(self, schema: pa.Schema) -> Any:
+        """For a scan of a dataset with this schema; None for all rows."""
+        conditions = [] if self.files is None else [pc.field(PATH_COLUMN).isin(list(self.files))]
+        for name, values in self.values.items():
+            if name in schema.names:
+                condition = pc.field(name).isin(values.drop_null().cast(schema.field(name).type))
+                conditions.append(condition | pc.field(name).is_null() if values.null_count else condition)
+        return reduce(lambda one, other: one & other, conditions) if conditions else None
+
 
 def frame_of_dataset(
-    spark: SparkSession,
-    location: Location,
-    dataset: lance.LanceDataset,
-    columns: Sequence[str],
-    *,
-    files: Mapping[str, bytes] | None = None,
+    spark: SparkSession, location: Location, dataset: lance.LanceDataset, columns: Sequence[str]
 ) -> DataFrame:
-    """The rows of a dataset.  Tasks read them lazily; this process reads few rows at once.
+    """All rows of a dataset, see `frame_of_rows`."""
+    return frame_of_rows(spark, location, dataset, columns, WantedRows())[0]
+
+
+def frame_of_rows(
+    spark: SparkSession, location: Location, dataset: lance.LanceDataset, columns: Sequence[str], wanted: WantedRows
+) -> tuple[DataFrame, int]:
+    """Rows of a dataset, and how many they are at most.  Tasks read them lazily; this process reads few at once.
 
     Args:
         spark: the session; its workers need `pylance`.
         location: of the dataset.
         dataset: at the version to read.
-        columns: the columns to read, in this order; `__sw_file` may be the last if `files` are given.
-        files: path → fingerprint of each file whose rows are read; None for all rows.
+        columns: the columns to read, in this order; `__sw_file` may be the last if files are wanted.
+        wanted: which rows.
     """
     fields = [FILE_FIELD if name == FILE_FIELD.name else dataset.schema.field(name) for name in columns]
     schema = pa.schema(fields)
-    rows = dataset.count_rows(_condition(files))
-    if rows <= _IN_THE_DRIVER_ROWS:
-        return frame_of_table(spark, _read(dataset, schema, files).cast(schema))
+    rows = int(dataset.count_rows())
+    if rows <= _IN_THE_DRIVER_ROWS or wanted.condition(dataset.schema) is not None:
+        few = _read(dataset, schema, wanted)
+        if few.num_rows <= _IN_THE_DRIVER_ROWS:
+            return frame_of_table(spark, few.cast(schema)), few.num_rows
     fragments = [each.fragment_id for each in dataset.get_fragments()]
-    wanted = max(rows // _TASK_ROWS, _TASKS_A_CORE * int(spark.sparkContext.defaultParallelism))
-    tasks = min(len(fragments), wanted)
+    at_once = max(rows // _TASK_ROWS, _TASKS_A_CORE * int(spark.sparkContext.defaultParallelism))
+    tasks = min(len(fragments), at_once)
     shares = [fragments[start::tasks] for start in range(tasks)]
-    read = _reader(location, dataset.version, shares, schema, files)
-    return spark.range(0, tasks, 1, numPartitions=tasks).mapInArrow(read, spark_schema(schema))
+    read = _reader(location, dataset.version, shares, schema, wanted)
+    return spark.range(0, tasks, 1, numPartitions=tasks).mapInArrow(read, spark_schema(schema)), rows
 
 
 def _reader(
-    location: Location, version: int, shares: list[list[int]], schema: pa.Schema, files: Mapping[str, bytes] | None
+    location: Location, version: int, shares: list[list[int]], schema: pa.Schema, wanted: WantedRows
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     uri, options = location.lance_uri, lance_options(location)
 
@@ -63,24 +94,22 @@ def _reader(
         for batch in tasks:
             for task in batch.column(0).to_pylist():
                 fragments = [opened.get_fragment(each) for each in shares[task]]
-                for read_batch in _scan(opened, schema, files, fragments).to_batches():
-                    yield _with_file(read_batch, schema, files)
+                for read_batch in _scan(opened, schema, wanted, fragments=fragments).to_batches():
+                    yield _with_file(read_batch, schema, wanted.files)
 
     return read
 
 
-def _read(dataset: lance.LanceDataset, schema: pa.Schema, files: Mapping[str, bytes] | None) -> pa.Table:
-    batches = [_with_file(batch, schema, files) for batch in _scan(dataset, schema, files, None).to_batches()]
+def _read(dataset: lance.LanceDataset, schema: pa.Schema, wanted: WantedRows) -> pa.Table:
+    """One row more than this process reads tells that tasks must read them."""
+    scan = _scan(dataset, schema, wanted, limit=_IN_THE_DRIVER_ROWS + 1)
+    batches = [_with_file(batch, schema, wanted.files) for batch in scan.to_batches()]
     return pa.Table.from_batches(batches, None if batches else schema)
 
 
-def _scan(dataset: Any, schema: pa.Schema, files: Mapping[str, bytes] | None, fragments: Any) -> Any:
+def _scan(dataset: Any, schema: pa.Schema, wanted: WantedRows, **options: Any) -> Any:
     columns = [PATH_COLUMN if name == FILE_FIELD.name else name for name in schema.names]
-    return dataset.scanner(columns=columns, filter=_condition(files), fragments=fragments)
-
-
-def _condition(files: Mapping[str, bytes] | None) -> Any:
-    return None if files is None else pc.field(PATH_COLUMN).isin(list(files))
+    return dataset.scanner(columns=columns, filter=wanted.condition(dataset.schema), **options)
 
 
 def _with_file(batch: pa.RecordBatch, schema: pa.Schema, files: Mapping[str, bytes] | None) -> pa.RecordBatch:

@@ -104,26 +104,38 @@ class AggregateView:
     def correct(self, rows: Changes) -> ViewVersion:
         """Follows changed rows: the old ones are subtracted from their groups, and the new ones are merged.
 
-        If the view has a function that cannot subtract, the groups are computed again from all stored rows.
+        A group whose rows cannot be subtracted is computed again from all of its rows.
 
         Raises:
             CommitRefusedError: another process has written to the view.
         """
         assert self._table is not None, "create or open comes first"
-        if not (self._plan.subtracts and self._exchange(rows)):
+        if self._plan.subtracts:
+            self._exchange(rows)
+        else:
             self._compute_again(rows)
         return self._version(self._table)
 
-    def _exchange(self, rows: Changes) -> bool:
-        """Subtracts and merges.  Returns whether that was possible."""
-        gone, new = (self._partials(each) for each in (rows.old(self._view), rows.new(self._view)))
+    def _exchange(self, rows: Changes) -> None:
+        both = rows.both(self._view)
+        self._view.timestamps.set_time(both.time_us)
+        gone, new = self._plan.changed_partials(both.frames, both.one_partition)
         keys = pa.concat_tables([each.groups.select([KEY_COLUMN]) for each in (gone, new)]).column(KEY_COLUMN).unique()
+        if len(keys) == 0:
+            return
         stored, before = self._look_up(pa.chunked_array([keys]))
         done = self._plan.exchange(gone, new, stored)
-        if done is None:
-            return False
-        self._replace_groups(done.keys, done.merged, before)
-        return True
+        merged = done.merged
+        if done.lost.num_rows:
+            merged += self._plan.merge(self._anew(rows, done.lost), None)
+        self._replace_groups(done.keys, merged, before)
+
+    def _anew(self, rows: Changes, groups: pa.Table) -> EpochPartials:
+        """The partials of groups, from all of their rows."""
+        every = rows.all(self._view, self._plan.values_of(groups))
+        return self._plan.partials_of(
+            every.frames, every.one_partition, lambda keys: pa.repeat(True, len(keys)), only=groups
+        )
 
     def _compute_again(self, rows: Changes) -> None:
         assert self._table is not None
@@ -134,10 +146,7 @@ class AggregateView:
         touched = old | new
         if touched.groups.num_rows == 0:
             return
-        all_rows = rows.all(self._view)
-        partials = self._plan.partials_of(
-            all_rows.frames, all_rows.one_partition, lambda keys: pa.repeat(True, len(keys)), only=touched.groups
-        )
+        partials = self._anew(rows, touched.groups)
         if self._distinct is not None:
             _replace_keys(self._distinct, touched.distinct, partials.distinct)
         keys = touched.groups.column(KEY_COLUMN)

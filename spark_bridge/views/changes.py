@@ -8,6 +8,7 @@ from typing import Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from spark_bridge.aggregation.aggregate_plan import NO_VALUES, LeafValues
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.hand_over.epoch_rows import EpochRows
 from state.tables.group_key import KEY_COLUMN
@@ -85,8 +86,16 @@ class Changes(Protocol):
     def new(self, plan: ViewPlan) -> EpochRows:
         """The rows that come."""
 
-    def all(self, plan: ViewPlan) -> EpochRows:
-        """All rows of its leaves, with the changes."""
+    def both(self, plan: ViewPlan) -> EpochRows:
+        """The rows that leave and those that come, with their weights in `__sw_weight`: -1 and 1."""
+
+    def all(self, plan: ViewPlan, values: LeafValues = NO_VALUES) -> EpochRows:
+        """All rows of its leaves, with the changes.
+
+        Args:
+            plan: of the view.
+            values: rows of a leaf with other values may be left out.
+        """
 
 
 def _without(rows: pa.Table, keys: pa.Array) -> pa.Table:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from actors.formats.limits import row_bytes
 from actors.protocol.blocks import Correction, StoredBlock
+from spark_bridge.aggregation.aggregate_plan import NO_VALUES, WEIGHT_FIELD, LeafValues
 from spark_bridge.analysis.columns import columns_to_read
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.datasets.stored_rows import in_condition
-from spark_bridge.hand_over.dataset_frame import frame_of_dataset
+from spark_bridge.hand_over.dataset_frame import WantedRows, frame_of_rows
 from spark_bridge.hand_over.epoch_rows import EpochRows
 from state.lance.lance_access import open_dataset
 from state.location import Location
@@ -93,9 +95,18 @@ class CorrectedRows:
         """The new rows of the corrected files."""
         return self._rows(plan, self._after, self._sources.keys())
 
-    def all(self, plan: ViewPlan) -> EpochRows:
-        """All rows of the sources, with the corrections."""
-        return self._rows(plan, self._after, None)
+    def both(self, plan: ViewPlan) -> EpochRows:
+        """The old rows of the corrected files and the new ones, with their weights."""
+        old, new = self.old(plan), self.new(plan)
+        frames = {source: _weighted(frame, 1) for source, frame in new.frames.items()}
+        for source, frame in old.frames.items():
+            leaving = _weighted(frame, -1)
+            frames[source] = leaving.unionByName(frames[source]) if source in frames else leaving
+        return replace(new, frames=frames, nbytes=old.nbytes + new.nbytes)
+
+    def all(self, plan: ViewPlan, values: LeafValues = NO_VALUES) -> EpochRows:
+        """All rows of the sources, with the corrections, or at least those with these values."""
+        return self._rows(plan, self._after, None, values)
 
     def file_conditions(self, sources: Collection[str]) -> Iterator[str]:
         """Yields SQL conditions that together select the rows of these sources' corrected files."""
@@ -103,7 +114,13 @@ class CorrectedRows:
         for start in range(0, len(files), _FILES_AT_ONCE):
             yield in_condition(FILE_FIELD.name, files[start : start + _FILES_AT_ONCE])
 
-    def _rows(self, plan: ViewPlan, stored: Mapping[str, ViewVersion], corrected: Collection[str] | None) -> EpochRows:
+    def _rows(
+        self,
+        plan: ViewPlan,
+        stored: Mapping[str, ViewVersion],
+        corrected: Collection[str] | None,
+        values: LeafValues = NO_VALUES,
+    ) -> EpochRows:
         """The columns that a view uses, of all files (`corrected` is None) or of the corrected ones."""
         frames, nbytes = {}, 0
         for source in plan.sources:
@@ -119,6 +136,11 @@ class CorrectedRows:
             used = columns_to_read(schema.append(FILE_FIELD), [plan.columns[source]])
             # A dataset gets a column with the first rows that have it; a column that it lacks is null.
             there = [name for name in used if name in (*dataset.schema.names, FILE_FIELD.name)]
-            frames[source] = frame_of_dataset(self._spark, location, dataset, there or [ROW_COLUMN], files=files)
-            nbytes += dataset.count_rows() * row_bytes(schema.append(FILE_FIELD).field(name) for name in used)
+            wanted = WantedRows(files, values.get(source, {}))
+            frames[source], rows = frame_of_rows(self._spark, location, dataset, there or [ROW_COLUMN], wanted)
+            nbytes += rows * row_bytes(schema.append(FILE_FIELD).field(name) for name in used)
         return EpochRows(frames, nbytes, self._parallelism, self._time_us)
+
+
+def _weighted(frame: DataFrame, weight: int) -> DataFrame:
+    return frame.withColumn(WEIGHT_FIELD.name, F.lit(weight).cast("long"))

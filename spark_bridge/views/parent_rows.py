@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
@@ -11,10 +12,11 @@ from pyspark.sql import functions as F
 
 from actors.formats.limits import row_bytes
 from actors.schemas.ddl import quoted_name
+from spark_bridge.aggregation.aggregate_plan import NO_VALUES, WEIGHT_FIELD, LeafValues
 from spark_bridge.analysis.columns import columns_to_read
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.arrow_frames import frame_of_table
-from spark_bridge.hand_over.dataset_frame import frame_of_dataset
+from spark_bridge.hand_over.dataset_frame import WantedRows, frame_of_rows
 from spark_bridge.hand_over.epoch_rows import EpochRows
 from spark_bridge.views.changes import ChangeSet, Parent
 from state.lance.lance_access import open_dataset
@@ -49,17 +51,23 @@ class ParentRows:
         changes = self._changes(plan)
         return self._epoch_rows(plan, {name: each.new for name, each in changes.items()})
 
-    def all(self, plan: ViewPlan) -> EpochRows:
-        """All rows of its parents."""
+    def both(self, plan: ViewPlan) -> EpochRows:
+        """The rows of its parents that leave, and those that come, with their weights."""
+        changes = self._changes(plan)
+        return self._epoch_rows(plan, {name: _weighted(each) for name, each in changes.items()}, WEIGHT_FIELD.name)
+
+    def all(self, plan: ViewPlan, values: LeafValues = NO_VALUES) -> EpochRows:
+        """All rows of its parents, or at least those with these values."""
         frames, nbytes = {}, 0
         for name in plan.parents:
             parent = self._parents[name]
             location = self._root.child(parent.version.path)
             dataset = open_dataset(location, parent.version.version)
             used = _used(plan, name, parent)
-            frame = frame_of_dataset(self._spark, location, dataset, [*used, *_keys_of(plan, parent)])
+            columns, wanted = [*used, *_keys_of(plan, parent)], WantedRows(values=values.get(name, {}))
+            frame, rows = frame_of_rows(self._spark, location, dataset, columns, wanted)
             frames[name] = _with_origin(frame, used, name, parent) if _has_origins(plan) else frame
-            nbytes += dataset.count_rows() * row_bytes(dataset.schema.field(each) for each in used)
+            nbytes += rows * row_bytes(dataset.schema.field(each) for each in used)
         return EpochRows(frames, nbytes, self._parallelism, self._time_us)
 
     def none(self) -> EpochRows:
@@ -84,16 +92,22 @@ class ParentRows:
         changes = {name: self._parents[name].changes for name in plan.parents}
         return {name: each for name, each in changes.items() if each is not None}
 
-    def _epoch_rows(self, plan: ViewPlan, tables: Mapping[str, pa.Table]) -> EpochRows:
+    def _epoch_rows(self, plan: ViewPlan, tables: Mapping[str, pa.Table], *others: str) -> EpochRows:
         frames, nbytes = {}, 0
         for name, rows in tables.items():
             parent = self._parents[name]
-            table = rows.select(_used(plan, name, parent))
+            table = rows.select([*_used(plan, name, parent), *others])
             if _has_origins(plan):
                 table = table.append_column(ORIGIN_FIELD, _origins(name, rows.column(parent.key_column)))
             frames[name] = frame_of_table(self._spark, table)
             nbytes += table.nbytes
         return EpochRows(frames, nbytes, self._parallelism, self._time_us)
+
+
+def _weighted(changes: ChangeSet) -> pa.Table:
+    both = pa.concat_tables([changes.gone, changes.new])
+    weights = np.repeat(np.array([-1, 1]), [changes.gone.num_rows, changes.new.num_rows])
+    return both.append_column(WEIGHT_FIELD, pa.array(weights, WEIGHT_FIELD.type))
 
 
 def _used(plan: ViewPlan, name: str, parent: Parent) -> tuple[str, ...]:

@@ -6,9 +6,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from spark_bridge.analysis.view_plan import ViewPlan
+from spark_bridge.catalyst.carried_column import with_carried_column
 from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.catalyst.leaves import graft
-from spark_bridge.catalyst.origin_column import with_origin_column
 from spark_bridge.hand_over.epoch_rows import EpochRows
 
 
@@ -26,7 +26,7 @@ class RowQuery:
 
     def __init__(self, catalyst: Catalyst, plan: ViewPlan, origin: pa.Field | None) -> None:
         self._catalyst, self._view = catalyst, plan
-        self._plan = plan.plan if origin is None else with_origin_column(catalyst, plan.plan, origin)
+        self._plan = plan.plan if origin is None else with_carried_column(catalyst, plan.plan, origin)
         self.schema: pa.Schema = plan.schema if origin is None else plan.schema.append(origin)
 
     def frame(self, rows: EpochRows) -> DataFrame:

@@ -11,10 +11,10 @@ _REREADS = "'ASK(ReingestCommand' in repr(scenario)"
 _PAUSES = "'ASK(Pause' in repr(scenario)"
 _STOPS = "'ASK(StopCommand' in repr(scenario)"
 _TAGS = "'TAG(' in repr(scenario)"
-_FAILS = "', fails=' in repr(scenario)"
+_VIEW_FAILS = "', fails=' in repr(scenario)"
 _VIEWS = "'_VIEW(' in repr(scenario)"
 _PINS = "'PIN(' in repr(scenario)"
-_FAILS = "scenario.on_change == 'fail'"
+_STRICT = "scenario.on_change == 'fail'"
 _CLEARS = "'CLEAR_QUARANTINE' in repr(scenario.story)"
 _CONTENDED = "scenario.is_contended"
 
@@ -332,7 +332,7 @@ OUTER_MUTANTS = (
         "a changed file ends no run",
         "actors/fetching/fetch_executor.py",
         (('                    if policy == "fail" and not', '                    if policy == "never" and not'),),
-        among=_FAILS,
+        among=_STRICT,
         start=40,
     ),
     Mutant(
@@ -402,7 +402,7 @@ OUTER_MUTANTS = (
                 "        return view\n",
             ),
         ),
-        among=_FAILS,
+        among=_VIEW_FAILS,
         start=3550,
     ),
     Mutant(
@@ -426,14 +426,14 @@ OUTER_MUTANTS = (
                 "for views in (self._full, self._derived):",
             ),
         ),
-        among=_FAILS,
+        among=_VIEW_FAILS,
         start=3860,
     ),
     Mutant(
         "a full view that failed is recomputed",
         "spark_bridge/views/recorded_views.py",
         (("        stand = self._failures.keys() | declaration.failed\n", "        stand = self._failures.keys()\n"),),
-        among=_FAILS,
+        among=_VIEW_FAILS,
         start=1940,
     ),
     Mutant(

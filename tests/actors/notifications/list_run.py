@@ -45,8 +45,8 @@ from state.tables.delta import Delta
 from state.tables.records import EpochCounts, EpochSeconds
 from tests import waiting
 
-# Above twice the 30 s for which a queue of the tests hides a message: when the answer to a receive is lost, its messages
-# come again only after that.
+# Above twice the 30 s for which a queue of the tests hides a message: if the answer to a receive is lost, its messages
+# come only after that.
 LIMIT_S = 120.0
 _Answer = TypeVar("_Answer")
 

@@ -13,6 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.hand_over.epoch_rows import EpochRows
 from spark_bridge.materializer import Materializer
 from spark_bridge.views.corrections import CorrectedRows
 from tests.cases import few
@@ -38,10 +39,25 @@ QUICK = ("all",)
 
 @pytest.fixture
 def reads_no_other_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(rows: CorrectedRows, plan: Any) -> Any:
-        raise AssertionError("all stored rows are read")
+    def refuse(rows: CorrectedRows, plan: Any, values: Any = None) -> Any:
+        raise AssertionError("stored rows of other files are read")
 
     monkeypatch.setattr(CorrectedRows, "all", refuse)
+
+
+@pytest.fixture
+def rows_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The number of stored rows that Spark got for each computation of groups."""
+    numbers: list[int] = []
+    every = CorrectedRows.all
+
+    def noted(rows: CorrectedRows, plan: Any, values: Any) -> EpochRows:
+        got = every(rows, plan, values)
+        numbers.append(sum(frame.count() for frame in got.frames.values()))
+        return got
+
+    monkeypatch.setattr(CorrectedRows, "all", noted)
+    return numbers
 
 
 @pytest.mark.usefixtures("reads_no_other_rows")
@@ -104,6 +120,94 @@ def test_a_group_whose_sum_had_overflowed_is_computed_again(
     assert view.stored().to_pylist() == [{"s": None}]
     view.correct({}, {("t", "much"): None})
     assert view.stored().to_pylist() == [{"s": answer}]
+
+
+ENDS = "SELECT k, min(i) AS lo, max(i) FILTER (WHERE g = 1) AS hi FROM t GROUP BY k"
+"""Of the numbers 1, 5, 5, 9 that stay, and of the greatest with a condition."""
+
+
+@pytest.mark.parametrize(
+    ("leaves", "read"),
+    [
+        pytest.param([2, 8], [], id="between"),
+        pytest.param([None, None], [], id="null"),
+        pytest.param([1, 2], [4], id="as small"),
+        pytest.param([0, 2], [4], id="smaller"),
+        pytest.param([9], [4], id="as great"),
+    ],
+)
+def test_a_group_is_read_again_if_its_least_or_greatest_value_leaves(
+    local_spark: SparkSession, tmp_path: Path, rows_read: list[int], leaves: list[int | None], read: list[int]
+) -> None:
+    schema = pa.schema([("k", pa.string()), ("g", pa.int32()), ("i", pa.int64())])
+
+    def rows(key: str, numbers: list[int | None]) -> pa.Table:
+        return pa.table([[key] * len(numbers), [1] * len(numbers), numbers], schema=schema)
+
+    view = CorrectedView(local_spark, tmp_path, ViewDefinition("v", ENDS), schema=schema)
+    view.correct(
+        {("t", "a"): rows("a", [1, 5, 5, 9]), ("t", "b"): rows("a", leaves), ("t", "c"): rows("c", [3] * 7)}, {}
+    )
+    view.correct({}, {("t", "b"): None})
+    view.check()
+    assert rows_read == read
+    view.correct({}, {("t", "c"): None})
+    view.check()
+    assert rows_read == read, "a group that ends is not read"
+
+
+KEYS = {
+    "k": 1, "g": 1, "p": 1, "i": 1, "b": 1, "day": 1, "at": 1, "wall": 1, "raw": 1, "k, g": 2,
+    "upper(k), day": 2, "x": 0, "upper(k)": 0, "place": 0, "tags": 0,
+}  # fmt: skip
+"""Grouping → whether its rows can be told from others when they are read."""
+
+
+@pytest.mark.parametrize("grouping", few(KEYS, "k, g"))
+def test_only_the_rows_of_the_groups_that_are_computed_again_are_read(
+    local_spark: SparkSession, tmp_path: Path, rows_read: list[int], grouping: str
+) -> None:
+    chance = random.Random(f"groups by {grouping}")
+    definition = ViewDefinition("v", f"SELECT {grouping}, percentile(i, 0.5) AS m FROM t GROUP BY {grouping}")
+    view = CorrectedView(local_spark, tmp_path, definition)
+    view.correct({("t", "many"): random_rows(chance, 60), ("t", "one"): random_rows(chance, 1)}, {})
+    view.correct({}, {("t", "one"): random_rows(chance, 1)})
+    view.check()
+    assert all(number < 61 for number in rows_read) if KEYS[grouping] else rows_read == [61]
+
+
+FORMS = {
+    "alias": ("SELECT key, percentile(i, 0.5) AS m FROM (SELECT k AS key, i FROM t WHERE b) GROUP BY key", 1),
+    "explode": (
+        "SELECT k, tag, percentile(i, 0.5) AS m FROM t LATERAL VIEW explode(tags) e AS tag GROUP BY k, tag",
+        1,
+    ),
+    "union": (
+        "SELECT key, percentile(v, 0.5) AS m FROM (SELECT k AS key, i AS v FROM t UNION ALL SELECT k, g FROM t) "
+        "GROUP BY key",
+        1,
+    ),
+    "two columns": (
+        "SELECT key, percentile(v, 0.5) AS m FROM (SELECT k AS key, i AS v FROM t UNION ALL "
+        "SELECT upper(k), g FROM t) GROUP BY key",
+        0,
+    ),
+    "rollup": ("SELECT k, g, percentile(i, 0.5) AS m FROM t GROUP BY ROLLUP (k, g)", 0),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_grouping_is_followed_to_the_columns_of_the_rows(
+    local_spark: SparkSession, tmp_path: Path, rows_read: list[int], form: str
+) -> None:
+    chance = random.Random(f"form {form}")
+    query, is_followed = FORMS[form]
+    view = CorrectedView(local_spark, tmp_path, ViewDefinition("v", query))
+    rows = [pa.concat_tables([random_rows(chance, 4) for _ in range(15)]) for _ in "ab"]
+    view.correct({("t", "many"): rows[0], ("t", "one"): rows[1].slice(0, 2)}, {})
+    view.correct({}, {("t", "one"): None})
+    view.check()
+    assert all(number < 60 for number in rows_read) if is_followed else rows_read == [60]
 
 
 def test_a_view_that_is_older_than_its_stored_rows_is_computed_again(local_spark: SparkSession, tmp_path: Path) -> None:

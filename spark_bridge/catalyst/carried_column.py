@@ -1,0 +1,42 @@
+"""A hidden column that goes with each row through a row-by-row plan: its origin, or its weight."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, simple_name
+
+
+def with_carried_column(catalyst: Catalyst, plan: Plan, field: pa.Field) -> Plan:
+    """A row-by-row plan with the column at the end of its leaves and of its result.
+
+    Args:
+        catalyst: of the session.
+        plan: the analysed plan without the column.
+        field: the column.
+    """
+    return catalyst.analyse(_with_column_last(catalyst, plan, pa.schema([field])))
+
+
+def _with_column_last(catalyst: Catalyst, plan: Plan, field: pa.Schema) -> Plan:
+    carrying, column = _carried(catalyst, plan, field)
+    return catalyst.project([*catalyst.items(plan.output()), column], carrying)
+
+
+def _carried(catalyst: Catalyst, plan: Plan, field: pa.Schema) -> tuple[Plan, Expression]:
+    """The plan with the column among its output, and the column."""
+    children = catalyst.items(plan.children())
+    if not children:
+        [column] = catalyst.attributes(field)
+        return catalyst.local_relation(catalyst.seq([*catalyst.items(plan.output()), column])), column
+    if simple_name(plan) == "Union":
+        # A union matches columns by position, and its own columns are those of the first child.
+        united = catalyst.with_children(plan, [_with_column_last(catalyst, child, field) for child in children])
+        return united, catalyst.items(united.output())[-1]
+    child, column = _carried(catalyst, children[0], field)
+    if simple_name(plan) == "Project":
+        return catalyst.project([*catalyst.items(plan.projectList()), column], child), column
+    if simple_name(plan) == "Expand":
+        projections = [[*catalyst.items(each), column] for each in catalyst.items(plan.projections())]
+        return catalyst.expand(projections, catalyst.seq([*catalyst.items(plan.output()), column]), child), column
+    return catalyst.with_children(plan, [child]), column
