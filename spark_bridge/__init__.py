@@ -14,7 +14,8 @@ Data flow of one epoch::
     stored rows   fragments that the fetch actors have staged, without Spark ──────→ append
 
 After the new rows come the corrections: files whose old rows are replaced or removed.  Stored rows change first.  Then
-the groups that they touch are computed again from all stored rows, and append views delete by the number of the file.
+old rows are subtracted from their groups, and new ones are merged; a group for which that is impossible is computed
+again from its stored rows.  Append views delete by the number of the file.
 
 Between two epochs::
 

@@ -157,8 +157,8 @@ def test_a_group_is_read_again_if_its_least_or_greatest_value_leaves(
 
 
 KEYS = {
-    "k": 1, "g": 1, "p": 1, "i": 1, "b": 1, "day": 1, "at": 1, "wall": 1, "raw": 1, "k, g": 2,
-    "upper(k), day": 2, "x": 0, "upper(k)": 0, "place": 0, "tags": 0,
+    "k": True, "g": True, "p": True, "i": True, "b": True, "day": True, "at": True, "wall": True, "raw": True,
+    "k, g": True, "upper(k), day": True, "x": False, "upper(k)": False, "place": False, "tags": False,
 }  # fmt: skip
 """Grouping → whether its rows can be told from others when they are read."""
 
@@ -177,22 +177,22 @@ def test_only_the_rows_of_the_groups_that_are_computed_again_are_read(
 
 
 FORMS = {
-    "alias": ("SELECT key, percentile(i, 0.5) AS m FROM (SELECT k AS key, i FROM t WHERE b) GROUP BY key", 1),
+    "alias": ("SELECT key, percentile(i, 0.5) AS m FROM (SELECT k AS key, i FROM t WHERE b) GROUP BY key", True),
     "explode": (
         "SELECT k, tag, percentile(i, 0.5) AS m FROM t LATERAL VIEW explode(tags) e AS tag GROUP BY k, tag",
-        1,
+        True,
     ),
     "union": (
         "SELECT key, percentile(v, 0.5) AS m FROM (SELECT k AS key, i AS v FROM t UNION ALL SELECT k, g FROM t) "
         "GROUP BY key",
-        1,
+        True,
     ),
     "two columns": (
         "SELECT key, percentile(v, 0.5) AS m FROM (SELECT k AS key, i AS v FROM t UNION ALL "
         "SELECT upper(k), g FROM t) GROUP BY key",
-        0,
+        False,
     ),
-    "rollup": ("SELECT k, g, percentile(i, 0.5) AS m FROM t GROUP BY ROLLUP (k, g)", 0),
+    "rollup": ("SELECT k, g, percentile(i, 0.5) AS m FROM t GROUP BY ROLLUP (k, g)", False),
 }
 
 
