@@ -84,6 +84,7 @@ class RecordedViews:
         self._new: set[str] = set()
         self._dropped: set[str] = set()
         self._failures: dict[str, _Failure] = {}
+        self._failed: set[str] = set()
         self._rebuilt: set[str] = set()
         self._maintained: set[str] = set()
         self._epoch = self._rows_epoch = 0
@@ -123,6 +124,7 @@ class RecordedViews:
             StorageError: a version cannot be opened.
         """
         self._failures = {name: each for name, each in self._failures.items() if _is_same(each.view, planned.get(name))}
+        self._failed = {*declaration.failed}
         stand = self._failures.keys() | declaration.failed
         plans = {name: each.plan for name, each in planned.items() if name not in stand}
         full = {name: planned[name] for name, plan in plans.items() if plan.view_class == "full"}
@@ -151,6 +153,7 @@ class RecordedViews:
         self._derived.drop(name)
         self._maintained.discard(name)
         self._failures.pop(name, None)
+        self._failed.discard(name)
         self._dropped.update([name, next_name(name)])
 
     def fail(self, error: ViewFailedError) -> str:
@@ -165,7 +168,9 @@ class RecordedViews:
         name = base_name(error.view)
         self._fail(name, error.reason)
         for each, planned in self._planned.items():  # a view comes after its parents
-            if each not in self._failures and (failed := self._failures.keys() & {*planned.plan.parents}):
+            if each in self._failures or each in self._failed:
+                continue
+            if failed := self._failures.keys() & {*planned.plan.parents}:
                 self._fail(each, f"view {min(failed)!r}, which it reads, has failed")
         return name
 
@@ -331,6 +336,7 @@ class RecordedViews:
             The views that stand from now on, and those that the epoch creates.
         """
         failed, self._failures = self._failures, {}
+        self._failed.update(failed)
         kept = [each for each in created if base_name(each.name) not in failed]
         rebuilt = (self._rebuilt & before.keys()).difference(each.name for each in kept)
         self._rebuilt = set()

@@ -166,3 +166,22 @@ def test_a_view_fails_with_its_parent_and_the_others_go_on(local_spark: SparkSes
     graph.check("by_key", "fine")
     graph.correct({("t", "c"): rows})
     graph.check("by_key", "fine")
+
+
+def test_a_view_that_stands_keeps_its_own_error_when_its_parent_fails(
+    local_spark: SparkSession, tmp_path: Path
+) -> None:
+    parent = "SELECT k, count(*) AS n, max(if(i = 13, raise_error('thirteen'), i)) AS m FROM t GROUP BY k"
+    definitions = [
+        ViewDefinition("by_key", parent),
+        ViewDefinition("odd", "SELECT k, sum(if(n = 7, raise_error('seven'), n)) AS n FROM by_key GROUP BY k"),
+    ]
+    schema = pa.schema([("k", pa.string()), ("i", pa.int64())])
+    graph = ViewGraph(local_spark, tmp_path, definitions, schema=schema)
+    graph.correct({("t", "a"): pa.table([["z"], [1]], schema=schema)})
+    graph.correct({("t", "b"): pa.table([["z"] * 6, [1] * 6], schema=schema)})
+    own = graph.catalog["odd"]
+    assert own.error is not None and "seven" in own.error
+    done = graph.correct({("t", "c"): pa.table([["z"], [13]], schema=schema)})
+    assert {*done.stopped} == {"by_key"}
+    assert graph.catalog["odd"] == own
