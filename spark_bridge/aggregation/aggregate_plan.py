@@ -59,12 +59,6 @@ class Touched:
     groups: pa.Table
     distinct: pa.Array
 
-    def __or__(self, other: Touched) -> Touched:
-        return Touched(
-            _once(pa.concat_tables([self.groups, other.groups])),
-            pa.concat_arrays([self.distinct, other.distinct]).unique(),
-        )
-
 
 @dataclass(frozen=True)
 class ExchangedGroups:
@@ -140,12 +134,16 @@ class AggregatePlan:
     def touched_by(self, leaves: Leaves, one_partition: bool) -> Touched:
         """The groups and DISTINCT values of these rows."""
         rows = graft(self._catalyst, self._rows, self._leaves, leaves)
-        groups = _one_group()
-        if self._grouping:
+        pairs = [each.pairs_of(rows, one_partition) for each in self._sets]
+        if not self._grouping:
+            groups = _one_group()
+        elif self._sets and self._sets[0].has_all_rows:
+            groups = _once(self._keyed(self._sets[0].grouping_of(pairs[0])))
+        else:
             if self._groups is None:
                 self._groups = PartialAggregation(self._catalyst, self._rows, self._grouping, [])
             groups = self._keyed(self._groups.run(rows, one_partition))
-        texts = [each.keys_of(each.pairs_of(rows, one_partition)) for each in self._sets]
+        texts = [each.keys_of(some) for each, some in zip(self._sets, pairs, strict=True)]
         return Touched(groups, pa.concat_arrays([pa.array([], pa.string()), *texts]))
 
     def changed_partials(self, leaves: Leaves, one_partition: bool) -> tuple[EpochPartials, EpochPartials]:

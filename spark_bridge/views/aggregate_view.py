@@ -117,7 +117,7 @@ class AggregateView:
         return self._version(self._table)
 
     def _exchange(self, rows: Changes) -> None:
-        both = rows.both(self._view)
+        both = rows.both(self._view, weighted=True)
         self._view.timestamps.set_time(both.time_us)
         gone, new = self._plan.changed_partials(both.frames, both.one_partition)
         keys = pa.concat_tables([each.groups.select([KEY_COLUMN]) for each in (gone, new)]).column(KEY_COLUMN).unique()
@@ -139,11 +139,8 @@ class AggregateView:
 
     def _compute_again(self, rows: Changes) -> None:
         assert self._table is not None
-        old, new = (
-            self._plan.touched_by(each.frames, each.one_partition)
-            for each in (rows.old(self._view), rows.new(self._view))
-        )
-        touched = old | new
+        both = rows.both(self._view, weighted=False)
+        touched = self._plan.touched_by(both.frames, both.one_partition)
         if touched.groups.num_rows == 0:
             return
         partials = self._anew(rows, touched.groups)

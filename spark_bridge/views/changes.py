@@ -78,16 +78,15 @@ class Parent:
 
 
 class Changes(Protocol):
-    """The changed rows that a view reads: of corrected files, or of its parents."""
+    """The changed rows that a grouping reads: of corrected files, or of its parents."""
 
-    def old(self, plan: ViewPlan) -> EpochRows:
-        """The rows that leave."""
+    def both(self, plan: ViewPlan, *, weighted: bool) -> EpochRows:
+        """The rows that leave and those that come.
 
-    def new(self, plan: ViewPlan) -> EpochRows:
-        """The rows that come."""
-
-    def both(self, plan: ViewPlan) -> EpochRows:
-        """The rows that leave and those that come, with their weights in `__sw_weight`: -1 and 1."""
+        Args:
+            plan: of the view.
+            weighted: whether they have the column `__sw_weight`: -1 and 1.
+        """
 
     def all(self, plan: ViewPlan, values: LeafValues = NO_VALUES) -> EpochRows:
         """All rows of its leaves, with the changes.

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from actors.formats.limits import row_bytes
 from actors.protocol.blocks import Correction, StoredBlock
+from actors.schemas.ddl import quoted_name
 from spark_bridge.aggregation.aggregate_plan import NO_VALUES, WEIGHT_FIELD, LeafValues
 from spark_bridge.analysis.columns import columns_to_read
 from spark_bridge.analysis.view_plan import ViewPlan
@@ -95,13 +96,13 @@ class CorrectedRows:
         """The new rows of the corrected files."""
         return self._rows(plan, self._after, self._sources.keys())
 
-    def both(self, plan: ViewPlan) -> EpochRows:
-        """The old rows of the corrected files and the new ones, with their weights."""
+    def both(self, plan: ViewPlan, *, weighted: bool) -> EpochRows:
+        """The old rows of the corrected files, and the new ones."""
         old, new = self.old(plan), self.new(plan)
-        frames = {source: _weighted(frame, 1) for source, frame in new.frames.items()}
-        for source, frame in old.frames.items():
-            leaving = _weighted(frame, -1)
-            frames[source] = leaving.unionByName(frames[source]) if source in frames else leaving
+        frames = {
+            source: _together(new.frames.get(source), old.frames.get(source), weighted)
+            for source in new.frames.keys() | old.frames.keys()
+        }
         return replace(new, frames=frames, nbytes=old.nbytes + new.nbytes)
 
     def all(self, plan: ViewPlan, values: LeafValues = NO_VALUES) -> EpochRows:
@@ -142,5 +143,14 @@ class CorrectedRows:
         return EpochRows(frames, nbytes, self._parallelism, self._time_us)
 
 
-def _weighted(frame: DataFrame, weight: int) -> DataFrame:
-    return frame.withColumn(WEIGHT_FIELD.name, F.lit(weight).cast("long"))
+def _together(new: DataFrame | None, old: DataFrame | None, weighted: bool) -> DataFrame | None:
+    if weighted:
+        new, old = _with_weight(new, 1), _with_weight(old, -1)
+    if new is None or old is None:
+        return old if new is None else new
+    # The old rows lack a column that the new ones have brought.
+    return new.unionByName(old, allowMissingColumns=True).select([F.col(quoted_name(name)) for name in new.columns])
+
+
+def _with_weight(frame: DataFrame | None, weight: int) -> DataFrame | None:
+    return None if frame is None else frame.withColumn(WEIGHT_FIELD.name, F.lit(weight).cast("long"))

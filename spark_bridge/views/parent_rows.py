@@ -41,20 +41,15 @@ class ParentRows:
         self._spark, self._root, self._parents = spark, root, parents
         self._parallelism, self._time_us = parallelism, time_us
 
-    def old(self, plan: ViewPlan) -> EpochRows:
-        """The rows of its parents that leave."""
-        changes = self._changes(plan)
-        return self._epoch_rows(plan, {name: each.gone for name, each in changes.items()})
-
     def new(self, plan: ViewPlan) -> EpochRows:
         """The rows of its parents that come."""
         changes = self._changes(plan)
         return self._epoch_rows(plan, {name: each.new for name, each in changes.items()})
 
-    def both(self, plan: ViewPlan) -> EpochRows:
-        """The rows of its parents that leave, and those that come, with their weights."""
-        changes = self._changes(plan)
-        return self._epoch_rows(plan, {name: _weighted(each) for name, each in changes.items()}, WEIGHT_FIELD.name)
+    def both(self, plan: ViewPlan, *, weighted: bool) -> EpochRows:
+        """The rows of its parents that leave, and those that come."""
+        both = {name: _weighted(each) for name, each in self._changes(plan).items()}
+        return self._epoch_rows(plan, both, *([WEIGHT_FIELD.name] if weighted else []))
 
     def all(self, plan: ViewPlan, values: LeafValues = NO_VALUES) -> EpochRows:
         """All rows of its parents, or at least those with these values."""

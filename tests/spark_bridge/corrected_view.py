@@ -62,7 +62,7 @@ class CorrectedView(FollowedView):
                 self.files[file] = table
         for source in self.schemas:
             own = [rows for (name, _), rows in self.files.items() if name == source]
-            self.rows[source] = pa.concat_tables([self.schema.empty_table(), *own])
+            self.rows[source] = pa.concat_tables([self.schema.empty_table(), *own], promote_options="default")
         return done
 
     def stored_files(self, source: str) -> dict[str, int]:
