@@ -211,12 +211,12 @@ def test_a_grouping_is_followed_to_the_columns_of_the_rows(
 
 
 def test_a_file_comes_back_with_a_column_that_no_stored_row_had(local_spark: SparkSession, tmp_path: Path) -> None:
-    schema = pa.schema([("k", pa.string()), ("new col", pa.int64()), ("i", pa.int64())])
+    schema = pa.schema([("k", pa.string()), ("i", pa.int64()), ("new col", pa.int64())])
     definition = ViewDefinition("v", "SELECT k, sum(i) AS s, max(`new col`) AS m, count(*) AS n FROM t GROUP BY k")
     view = CorrectedView(local_spark, tmp_path, definition, schema=schema)
     view.correct({("t", path): pa.table({"k": ["a", "b"], "i": [1, 2]}) for path in "ab"}, {})
     view.check()
-    view.correct({}, {("t", "a"): pa.table([["a", "c"], [7, None], [3, 4]], schema=schema)})
+    view.correct({}, {("t", "a"): pa.table([["a", "c"], [3, 4], [7, None]], schema=schema)})
     view.check()
 
 
