@@ -141,7 +141,8 @@ class Catalyst:
 
     def is_orderable(self, expression: Expression) -> bool:
         """Whether the values of an expression have an order; maps have none."""
-        return bool(self.singleton("catalyst.expressions.RowOrdering").isOrderable(expression.dataType()))
+        # There is also `isOrderable(dataType)`; a StructType is a Seq too, and py4j would call either one.
+        return bool(self.singleton("catalyst.expressions.RowOrdering").isOrderable(self.seq([expression])))
 
     def over(
         self, function: Expression, spec: Expression, order: Iterable[Expression], frame: Expression
