@@ -16,7 +16,8 @@ class Mutant:
         among: the stories that can show a rare fault: an expression over `scenario`.
         start: the first seed that is tried.  A story that showed the fault once saves the search for a rare one;
             when stories change, the search goes on from there.
-        shown_by: the module of tests that fails with a fault that stories show too seldom; empty for the others.
+        shown_by: the test, or the module of tests, that fails with a fault that stories show too seldom; empty for the
+            others.
     """
 
     name: str

@@ -126,6 +126,7 @@ MUTANTS = (
                 "        return expected_version + 1\n\n    def view_rows",
             ),
         ),
+        start=75,
     ),
     Mutant(
         "a run that was replaced takes over again",
@@ -179,7 +180,7 @@ MUTANTS = (
         "actors/recovery/recovery_policy.py",
         (("    NodeLostError,\n    RowsLostError,\n)", "    RowsLostError,\n)"),),
         among="'large' in repr(scenario)",
-        start=791,
+        start=1035,
     ),
     Mutant(
         "an epoch of a term that committed nothing comes again",
@@ -236,7 +237,7 @@ MUTANTS = (
         "what is not in the store yet counts as looked for",
         "actors/listing/missing_files.py",
         (("known, self.discard(known)", "known, self.discard(list(self._names))"),),
-        start=57,
+        start=121,
     ),
     Mutant(
         "one listing is enough to call a file gone",
@@ -356,7 +357,7 @@ MUTANTS = (
         "a run has caught up when its views have not",
         "actors/coordination/caught_up.py",
         ((" and not self._backfilling\n", "\n"),),
-        start=16,
+        start=60,
     ),
     Mutant(
         "a message is deleted before what it tells of is committed",
@@ -463,7 +464,7 @@ MUTANTS = (
         "the next owner does not wait for the handover",
         "actors/fetching/fetch_executor.py",
         (("        if self._arrivals.is_waiting:\n", "        if False:\n"),),
-        start=1_693,
+        start=2155,
     ),
     Mutant(
         "a handover leaves the later versions behind",

@@ -121,7 +121,7 @@ OUTER_MUTANTS = (
         "slackwater/running/declared_views.py",
         (("        self.definitions = {**self.definitions, view.name: view}\n", "        pass\n"),),
         among=_VIEWS,
-        start=36,
+        start=104,
     ),
     Mutant(
         "a change of views that an attempt did not carry out is given up",
@@ -250,7 +250,7 @@ OUTER_MUTANTS = (
         "state/upkeep/pin.py",
         (("            if expires_at <= now:\n", "            if expires_at is None:\n"),),
         among=_PINS,
-        start=338,
+        start=382,
     ),
     Mutant(
         "a torn pin ends the upkeep",
@@ -291,12 +291,14 @@ OUTER_MUTANTS = (
             ("        delta.put_many(", "        0 and delta.put_many("),
         ),
         among=_CLEARS,
+        start=49,
     ),
     Mutant(
         "a clearing is answered, and not done",
         "state/upkeep/quarantine.py",
         (("        store.amend(delta.build())\n", "        delta.build()\n"),),
         among=_CLEARS,
+        start=49,
     ),
     Mutant(
         "a first file that is forgotten shows no schema, and holds its source up",
@@ -321,12 +323,14 @@ OUTER_MUTANTS = (
         "slackwater/running/requests.py",
         (("(Pause(),) if self._paused else ()", "() if self._paused else ()"),),
         among="'paused' in repr(scenario.story)",
+        start=2458,
     ),
     Mutant(
         "the first barrier of an attempt does not carry the pause",
         "actors/coordination/barrier_scheduler.py",
         (("None if initial and not isinstance(due, FlowCommand) else due", "None if initial else due"),),
         among="'paused' in repr(scenario.story)",
+        start=2458,
     ),
     Mutant(
         "a changed file ends no run",
@@ -370,7 +374,7 @@ OUTER_MUTANTS = (
             ),
         ),
         among=_CONTENDED,
-        start=800,
+        start=1601,
     ),
     Mutant(
         "an owner renews no more after a request without an answer",
@@ -403,7 +407,7 @@ OUTER_MUTANTS = (
             ),
         ),
         among=_VIEW_FAILS,
-        start=3550,
+        start=3865,
     ),
     Mutant(
         "a failed view that fails again stands later",

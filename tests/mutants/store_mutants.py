@@ -191,7 +191,7 @@ STORE_MUTANTS = (
         "spark_bridge/views/full_views.py",
         (("is_stale=name in fresh or view.is_stale(rows)", "is_stale=name in fresh"),),
         among=_FULL,
-        start=362,
+        start=649,
     ),
     Mutant(
         "a recomputation reflects the epoch that records it",
@@ -212,14 +212,14 @@ STORE_MUTANTS = (
         "actors/coordination/caught_up.py",
         (("        if self._backfilling and not backfilling:\n", "        if False:\n"),),
         among=_FULL,
-        start=598,
+        start=643,
     ),
     Mutant(
         "staged rows are committed at any age",
         "state/tables/staging_age.py",
         (("    if age > _MOST_AGE:\n", "    if False:\n"),),
         among="'CLOCK(691200)' in repr(scenario)",
-        start=1_572,
+        start=1760,
     ),
     Mutant(
         "a commit leaves its staged rows out",

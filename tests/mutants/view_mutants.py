@@ -6,44 +6,76 @@ from tests.mutants.mutant import Mutant
 
 _SUBTRACTION = "spark_bridge/aggregation/subtraction_plan.py"
 _SUBTRACTED = "tests/spark_bridge/views/test_subtraction.py"
+_EXACT = f"{_SUBTRACTED}::test_a_view_of_counts_and_sums_is_sparks_answer_after_corrections[all]"
 _FOLLOWED = "tests/spark_bridge/views/test_derived_views.py"
+_DEEP = f"{_FOLLOWED}::test_graph_is_sparks_answer_at_every_epoch[deep]"
 
 VIEW_MUTANTS = (
     Mutant(
         "rows that leave are counted once more",
         _SUBTRACTION,
         (("return [stored[0] - gone[0]]", "return [stored[0] + gone[0]]"),),
-        shown_by=_SUBTRACTED,
+        shown_by=_EXACT,
     ),
     Mutant(
         "a group does not end with its last row",
         _SUBTRACTION,
         (("pc.greater(left.column(self._rows_column), 0)", "pc.greater(left.column(self._rows_column), -1)"),),
-        shown_by=_SUBTRACTED,
+        shown_by=_EXACT,
     ),
     Mutant(
         "a sum of no values is zero",
         _SUBTRACTION,
         (("F.when(count == 0, initial[0])", "F.when(count < 0, initial[0])"),),
-        shown_by=_SUBTRACTED,
+        shown_by=_EXACT,
     ),
     Mutant(
         "a sum that has overflowed is subtracted",
         _SUBTRACTION,
         (("self._lost.append((count > 0) & left.isNull())", "self._lost.append((count < 0) & left.isNull())"),),
-        shown_by=_SUBTRACTED,
+        shown_by=f"{_SUBTRACTED}::test_a_group_whose_sum_had_overflowed_is_computed_again",
     ),
     Mutant(
         "an average of integers is subtracted as doubles",
         _SUBTRACTION,
         (('left = self._left(self._position(companions[0]))[0].cast("double")', "left = stored[0] - gone[0]"),),
-        shown_by=_SUBTRACTED,
+        shown_by=f"{_SUBTRACTED}::test_an_average_of_great_integers_does_not_round_what_is_left",
     ),
     Mutant(
         "groups without old rows are not merged",
         "spark_bridge/aggregation/aggregate_plan.py",
         (("stored.filter(is_left_alone)", "stored.filter(is_left_alone).slice(0, 0)"),),
-        shown_by=_SUBTRACTED,
+        shown_by=_EXACT,
+    ),
+    Mutant(
+        "the least value of a group stays when it leaves",
+        _SUBTRACTION,
+        (("gone[0] > stored[0]", "gone[0] >= stored[0]"),),
+        shown_by=f"{_SUBTRACTED}::test_a_group_is_read_again_if_its_least_or_greatest_value_leaves",
+    ),
+    Mutant(
+        "rows that come leave",
+        "spark_bridge/aggregation/aggregate_plan.py",
+        (("for weight in (-1, 1)", "for weight in (1, -1)"),),
+        shown_by=_EXACT,
+    ),
+    Mutant(
+        "the rows of a group whose key is null are not read",
+        "spark_bridge/hand_over/dataset_frame.py",
+        (("if values.null_count else condition", "if False else condition"),),
+        shown_by=f"{_SUBTRACTED}::test_only_the_rows_of_the_groups_that_are_computed_again_are_read[g]",
+    ),
+    Mutant(
+        "a grouping has the values of a column in one branch of a union only",
+        "spark_bridge/analysis/columns.py",
+        (("if known.get(name) == position}", "if True or known}"),),
+        shown_by=f"{_SUBTRACTED}::test_a_grouping_is_followed_to_the_columns_of_the_rows[two columns]",
+    ),
+    Mutant(
+        "a view that stands gets the error of its parent",
+        "spark_bridge/views/recorded_views.py",
+        (("        self._failed.update(failed)\n", ""),),
+        shown_by=f"{_FOLLOWED}::test_a_view_that_stands_keeps_its_own_error_when_its_parent_fails",
     ),
     Mutant(
         "tied rows have the order in which they come",
@@ -55,13 +87,13 @@ VIEW_MUTANTS = (
         "a view over a view runs beside its parent",
         "spark_bridge/views/derived_views.py",
         (("depth[name] = 1 + max(", "depth[name] = 1 + 0 * max("),),
-        shown_by=_FOLLOWED,
+        shown_by=_DEEP,
     ),
     Mutant(
         "rows leave a view twice in an epoch with a correction",
         "spark_bridge/views/changes.py",
         (("_without(later.gone, self.keys)", "later.gone"),),
-        shown_by=_FOLLOWED,
+        shown_by=f"{_FOLLOWED}::test_graph_is_sparks_answer_at_every_epoch[one row]",
     ),
     Mutant(
         "the rows before and after a change are exchanged",
@@ -72,25 +104,25 @@ VIEW_MUTANTS = (
                 "ChangeSet(keys.combine_chunks(), merged.result.select(before.schema.names), before)",
             ),
         ),
-        shown_by=_FOLLOWED,
+        shown_by=_DEEP,
     ),
     Mutant(
         "a row stays when its row of the parent leaves",
         "spark_bridge/views/derived_rows.py",
         (("self._table.exchange(origins, new)", "self._table.exchange(origins.slice(0, 0), new)"),),
-        shown_by=_FOLLOWED,
+        shown_by=_DEEP,
     ),
     Mutant(
         "changes beside the computation of a view over views are lost",
         "spark_bridge/views/derived_views.py",
         (("            unshown.keep(parents)\n", ""),),
-        shown_by=_FOLLOWED,
+        shown_by=f"{_FOLLOWED}::test_view_that_is_added_later_gets_all_rows",
     ),
     Mutant(
         "a view goes on when its parent has failed",
         "spark_bridge/views/recorded_views.py",
         (("self._failures.keys() & {*planned.plan.parents}", "self._failures.keys() & set[str]()"),),
-        shown_by=_FOLLOWED,
+        shown_by=f"{_FOLLOWED}::test_a_view_fails_with_its_parent_and_the_others_go_on",
     ),
     Mutant(
         "views over views do not follow",
