@@ -41,7 +41,7 @@ test: setup  ## run the tests that prove the product (ten minutes on two quiet c
 
 .PHONY: test-more
 test-more: setup  ## run more cases, random queries and mutants, without Ray (20 minutes)
-	$(PYTEST) -n 3 -m "more and not ray"
+	$(PYTEST) -n 4 -m "more and not ray"
 
 .PHONY: test-long
 test-long: setup  ## run whole jobs on Ray: each kind of death, lost nodes, every page and example (an hour)
