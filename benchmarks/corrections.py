@@ -136,7 +136,7 @@ def measure_view(spark: SparkSession, kind: str, rows: int, turns: int) -> Row:
             with duckdb.connect() as connection:
                 connection.execute("SET threads = 2")
                 connection.register("events", dataset.to_table(columns=SCHEMA.names))
-                connection.execute(QUERIES[kind].replace("percentile(amount, 0.5)", "median(amount)")).arrow()
+                connection.sql(QUERIES[kind].replace("percentile(amount, 0.5)", "median(amount)")).to_arrow_table()
 
         anew = Number(_seconds(by_spark, 2), "s"), Number(_seconds(by_duckdb, 2), "s")
     forget, replaced = Number(median(view.forget_s), "s"), Number(median(view.replace_s), "s")

@@ -15,8 +15,9 @@ from lance import FragmentMetadata
 from lance.fragment import DeletionFile
 from obstore.exceptions import BaseError
 from obstore.store import ObjectStore
+from pyroaring import BitMap
 
-from state.lance.deletion_vector import Offsets, deleted_offsets, write_roaring
+from state.lance.deletion_vector import bitmap_of, deleted_rows
 from state.location import Location
 from state.objects.object_client import object_client
 from state.objects.storage_error import storage_error
@@ -37,7 +38,7 @@ class RowDeletions:
     def __init__(self, location: Location) -> None:
         self._location = location
         self._client: ObjectStore | None = None
-        self._known: dict[int, tuple[str, Offsets]] = {}
+        self._known: dict[int, tuple[str, BitMap]] = {}
 
     def stage(
         self, dataset: lance.LanceDataset, addresses: npt.NDArray[np.uint64], identity: UUID
@@ -58,20 +59,20 @@ class RowDeletions:
         changed: list[FragmentMetadata] = []
         removed: list[int] = []
         files: list[tuple[str, bytes]] = []
-        known: dict[int, tuple[str, Offsets]] = {}
+        known: dict[int, tuple[str, BitMap]] = {}
         for number in np.unique(fragments).tolist():
             fragment = dataset.get_fragment(number)
             assert fragment is not None, "the address is one of the dataset"
-            gone = (addresses[fragments == number] & np.uint64(0xFFFFFFFF)).astype(np.uint32)
-            offsets = np.union1d(self._deleted(fragment), gone)
+            gone = bitmap_of(addresses[fragments == number] & np.uint64(0xFFFFFFFF))
+            deleted = self._deleted(fragment) | gone
             metadata = fragment.metadata
-            if len(offsets) == metadata.physical_rows:
+            if len(deleted) == metadata.physical_rows:
                 removed.append(number)
                 continue
-            file = DeletionFile(dataset.version, identity.int >> 64, "bitmap", len(offsets), None)
+            file = DeletionFile(dataset.version, identity.int >> 64, "bitmap", len(deleted), None)
             path = file.path(number)
-            files.append((path, write_roaring(offsets)))
-            known[number] = (path, offsets)
+            files.append((path, deleted.serialize()))
+            known[number] = (path, deleted)
             changed.append(replace(metadata, deletion_file=file))
         self._write(files)
         self._known.update(known)
@@ -81,11 +82,11 @@ class RowDeletions:
         """Forgets the deletions that it has written: their fragments may be gone."""
         self._known.clear()
 
-    def _deleted(self, fragment: lance.LanceFragment) -> Offsets:
-        path, offsets = self._known.get(fragment.fragment_id, ("", None))
-        if offsets is not None and path == fragment.deletion_file():
-            return offsets
-        return deleted_offsets(self._location, fragment)
+    def _deleted(self, fragment: lance.LanceFragment) -> BitMap:
+        path, deleted = self._known.get(fragment.fragment_id, ("", None))
+        if deleted is not None and path == fragment.deletion_file():
+            return deleted
+        return deleted_rows(self._location, fragment)
 
     def _write(self, files: Sequence[tuple[str, bytes]]) -> None:
         if self._client is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
@@ -33,10 +33,12 @@ class WantedRows:
     Args:
         files: path → fingerprint of each file whose rows are read; None for all files.
         values: of the rows that are read.
+        fragments: the numbers of the fragments that have rows of these files; None if it is not known.
     """
 
     files: Mapping[str, bytes] | None = None
     values: Wanted = field(default_factory=dict)
+    fragments: Collection[int] | None = None
 
     def condition(self, schema: pa.Schema) -> Any:
         """For a scan of a dataset with this schema; None for all rows."""
@@ -69,12 +71,15 @@ def frame_of_rows(
     """
     fields = [FILE_FIELD if name == FILE_FIELD.name else dataset.schema.field(name) for name in columns]
     schema = pa.schema(fields)
+    if wanted.fragments is not None and not wanted.fragments:
+        return frame_of_table(spark, schema.empty_table()), 0
     rows = int(dataset.count_rows())
     if rows <= _IN_THE_DRIVER_ROWS or wanted.condition(dataset.schema) is not None:
         few = _read(dataset, schema, wanted)
         if few.num_rows <= _IN_THE_DRIVER_ROWS:
             return frame_of_table(spark, few.cast(schema)), few.num_rows
-    fragments = [each.fragment_id for each in dataset.get_fragments()]
+    every = [each.fragment_id for each in dataset.get_fragments()]
+    fragments = every if wanted.fragments is None else sorted(wanted.fragments)
     at_once = max(rows // _TASK_ROWS, _TASKS_A_CORE * int(spark.sparkContext.defaultParallelism))
     tasks = min(len(fragments), at_once)
     shares = [fragments[start::tasks] for start in range(tasks)]
@@ -102,7 +107,8 @@ def _reader(
 
 def _read(dataset: lance.LanceDataset, schema: pa.Schema, wanted: WantedRows) -> pa.Table:
     """One row more than this process reads tells that tasks must read them."""
-    scan = _scan(dataset, schema, wanted, limit=_IN_THE_DRIVER_ROWS + 1)
+    fragments = wanted.fragments and [dataset.get_fragment(each) for each in sorted(wanted.fragments)]
+    scan = _scan(dataset, schema, wanted, limit=_IN_THE_DRIVER_ROWS + 1, fragments=fragments)
     batches = [_with_file(batch, schema, wanted.files) for batch in scan.to_batches()]
     return pa.Table.from_batches(batches, None if batches else schema)
 

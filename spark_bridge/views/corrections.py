@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import lance
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -82,6 +83,7 @@ class CorrectedRows:
         self._time_us = time_us
         self._spark, self._root, self._schemas, self._parallelism = spark, root, schemas, parallelism
         self._sources, self._before, self._after = sources, before, after
+        self._datasets: dict[ViewVersion, lance.LanceDataset] = {}
 
     @property
     def sources(self) -> frozenset[str]:
@@ -130,17 +132,37 @@ class CorrectedRows:
             files = None if corrected is None else self._sources[source].files
             if source not in stored:
                 continue
-            location = self._root.child(stored[source].path)
-            dataset = open_dataset(location, stored[source].version)
+            location, dataset = self._opened(stored[source])
+            fragments = None if corrected is None else self._changed(source, stored)
             schema = self._schemas[source]
             assert schema is not None, "a source with rows has a schema"
             used = columns_to_read(schema.append(FILE_FIELD), [plan.columns[source]])
             # A dataset gets a column with the first rows that have it; a column that it lacks is null.
             there = [name for name in used if name in (*dataset.schema.names, FILE_FIELD.name)]
-            wanted = WantedRows(files, values.get(source, {}))
+            wanted = WantedRows(files, values.get(source, {}), fragments)
             frames[source], rows = frame_of_rows(self._spark, location, dataset, there or [ROW_COLUMN], wanted)
             nbytes += rows * row_bytes(schema.append(FILE_FIELD).field(name) for name in used)
         return EpochRows(frames, nbytes, self._parallelism, self._time_us)
+
+    def _changed(self, source: str, stored: Mapping[str, ViewVersion]) -> set[int] | None:
+        """The fragments whose rows the corrections took or brought; None if there were no stored rows before."""
+        if source not in self._before:
+            return None
+        versions = self._before[source], self._after[source]
+        before, after = ({each.fragment_id: each for each in self._opened(one)[1].get_fragments()} for one in versions)
+        if stored is self._after:
+            return after.keys() - before.keys()
+        return {
+            number
+            for number, fragment in before.items()
+            if number not in after or after[number].deletion_file() != fragment.deletion_file()
+        }
+
+    def _opened(self, version: ViewVersion) -> tuple[Location, lance.LanceDataset]:
+        location = self._root.child(version.path)
+        if version not in self._datasets:
+            self._datasets[version] = open_dataset(location, version.version)
+        return location, self._datasets[version]
 
 
 def _together(new: DataFrame | None, old: DataFrame | None, weighted: bool) -> DataFrame | None:

@@ -8,6 +8,7 @@ Roaring bitmap in its portable form (https://github.com/RoaringBitmap/RoaringFor
 from __future__ import annotations
 
 from array import array
+from typing import Any
 
 import lance
 import numpy as np
@@ -28,6 +29,12 @@ Offsets = npt.NDArray[np.uint32]
 
 
 def deleted_offsets(dataset: Location, fragment: lance.LanceFragment) -> Offsets:
+    """The numbers of the rows that are deleted from a fragment, see `deleted_rows`."""
+    numbers = deleted_rows(dataset, fragment).to_array()
+    return np.frombuffer(numbers, np.uint32) if numbers else np.empty(0, np.uint32)
+
+
+def deleted_rows(dataset: Location, fragment: lance.LanceFragment) -> BitMap:
     """The numbers of the rows that are deleted from a fragment.
 
     Args:
@@ -40,7 +47,7 @@ def deleted_offsets(dataset: Location, fragment: lance.LanceFragment) -> Offsets
     """
     path = fragment.deletion_file()
     if path is None:
-        return np.empty(0, np.uint32)
+        return BitMap()
     try:
         # `object_client` would create the directory of a local dataset: a reader must not.
         client = LocalStore(dataset.path) if dataset.is_local else object_client(dataset)
@@ -49,27 +56,22 @@ def deleted_offsets(dataset: Location, fragment: lance.LanceFragment) -> Offsets
         raise storage_error(error, dataset) from None
     if path.endswith(".arrow"):
         with pa.ipc.open_file(pa.py_buffer(content)) as file:
-            return np.sort(file.read_all().column(0).to_numpy().astype(np.uint32))
+            return bitmap_of(file.read_all().column(0).to_numpy())
     return read_roaring(content)
 
 
-def read_roaring(content: bytes) -> Offsets:
-    """The numbers of a Roaring bitmap in its portable form, ascending.
+def read_roaring(content: bytes) -> BitMap:
+    """A Roaring bitmap from its portable form, which `BitMap.serialize` writes.
 
     Raises:
         ProtocolError: the content is not a valid Roaring bitmap.
     """
     try:
-        numbers = BitMap.deserialize(content).to_array()
+        return BitMap.deserialize(content)
     except (IndexError, ValueError) as error:
         raise ProtocolError(f"a file of deleted rows is not a valid Roaring bitmap ({error}): report this") from None
-    return np.frombuffer(numbers, np.uint32) if numbers else np.empty(0, np.uint32)
 
 
-def write_roaring(numbers: Offsets) -> bytes:
-    """The Roaring bitmap of these numbers in its portable form.
-
-    Args:
-        numbers: row numbers in any order.
-    """
-    return BitMap(array("I", numbers.tobytes())).serialize()
+def bitmap_of(numbers: npt.NDArray[Any]) -> BitMap:
+    """The bitmap of row numbers in any order."""
+    return BitMap(array("I", numbers.astype(np.uint32).tobytes()))

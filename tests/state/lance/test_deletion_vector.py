@@ -15,7 +15,7 @@ from lance import LanceOperation, Transaction
 from lance.fragment import DeletionFile
 
 from state.errors import NotFoundError, ProtocolError
-from state.lance.deletion_vector import deleted_offsets, read_roaring, write_roaring
+from state.lance.deletion_vector import bitmap_of, deleted_offsets, read_roaring
 from state.lance.lance_access import create_dataset
 from state.location import Location
 
@@ -70,7 +70,7 @@ def test_lance_leaves_out_the_rows_of_a_bitmap_that_is_written(tmp_path: Path, d
     file = DeletionFile(dataset.version, 1, "bitmap", len(deleted), None)
     path = tmp_path / "v.lance" / file.path(fragment.fragment_id)
     path.parent.mkdir(exist_ok=True)
-    path.write_bytes(write_roaring(np.array(deleted, np.uint32)))
+    path.write_bytes(bitmap_of(np.array(deleted)).serialize())
     changed = replace(fragment.metadata, deletion_file=file)
     update = LanceOperation.Update(removed_fragment_ids=[], updated_fragments=[changed], new_fragments=[])
     dataset = lance.LanceDataset.commit(dataset, Transaction(dataset.version, update))
@@ -100,5 +100,5 @@ def test_a_file_that_is_gone_is_not_found(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 4_096, 4_097, 200_000])
 def test_a_written_bitmap_is_read(count: int) -> None:
-    numbers = np.array(sorted(Random(count).sample(range(1_000_000), count)), np.uint32)
-    assert read_roaring(write_roaring(numbers)).tolist() == numbers.tolist()
+    numbers = np.array(Random(count).sample(range(1_000_000), count), np.uint64)
+    assert [*read_roaring(bitmap_of(numbers).serialize())] == sorted(numbers.tolist())
