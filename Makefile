@@ -59,10 +59,12 @@ sim: setup  ## run the simulator: SEEDS=10000 stories from START=0 on (docs/desi
 	$(BIN)/python -m slackwater.testing.simulation --seeds $(SEEDS) --start $(START)
 
 QUERIES ?= 5000
+EPOCHS ?= 10000
 
 .PHONY: queries
-queries: setup  ## compare random views with Spark's answers: QUERIES=5000, ten per seed from START=0 on
+queries: setup  ## compare random views with Spark's answers: QUERIES=5000, and EPOCHS=10000 of graphs; ten per seed
 	$(BIN)/python -m tests.spark_bridge.random_queries --queries $(QUERIES) --start $(START)
+	$(BIN)/python -m tests.spark_bridge.random_graphs --epochs $(EPOCHS) --start $(START)
 
 .PHONY: lint
 lint: setup  ## run ruff, mypy --strict, import-linter

@@ -16,7 +16,7 @@ from spark_bridge.analysis.full_analysis import full_refusal, named_leaves, requ
 from spark_bridge.analysis.function_source import constant_texts, definition_text, identity_texts
 from spark_bridge.analysis.identity import identity_text
 from spark_bridge.analysis.operators import ROW_BY_ROW, ExpressionCheck, refuse, refuse_operator
-from spark_bridge.analysis.planned_view import PlannedView, parents_of
+from spark_bridge.analysis.planned_view import PlannedView, names_within, parents_of
 from spark_bridge.analysis.spark_analysis import LEAVES, SparkAnalysis
 from spark_bridge.analysis.total_order import TotalOrder
 from spark_bridge.analysis.view_definition import ViewDefinition
@@ -76,7 +76,7 @@ class _Analysis:
         self._spark_analysis = SparkAnalysis(spark, self._catalyst, definition, schemas, views, absent)
         self._definition = definition
         self._name = definition.name
-        self._schemas, self._views = schemas, views
+        self._schemas, self._views, self._expanded = schemas, views, {*names_within(views)}
         self._materialized = materialized
         self._leaves: dict[int, str] = {}
         self._foreign_leaf: Plan | None = None
@@ -185,7 +185,7 @@ class _Analysis:
             if name in stored or (name in self._schemas and simple_name(leaf) in LEAVES):
                 self._leaves[attribute_id(leaf.output().apply(0))] = name
                 return self._catalyst.local_relation(leaf.output())
-            if name in self._views:
+            if name in self._expanded:
                 return self._plain(leaf, stored)
         if kind == "SubqueryAlias":
             return self._plain(children[0], stored)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -64,6 +64,14 @@ class PlannedView:
             visible={read: tuple(schema.names) for read, schema in visible.items()},
             missing=tuple(missing),
         )
+
+
+def names_within(views: Mapping[str, PlannedView]) -> Iterator[str]:
+    """Yields the names of these views, and of those that their definitions expand to."""
+    for name, view in views.items():
+        yield name
+        if not view.plan.is_read_as_stored:
+            yield from names_within(view.views)
 
 
 def parents_of(views: Mapping[str, PlannedView]) -> dict[str, PlannedView]:

@@ -49,11 +49,13 @@ GRAPHS: Mapping[str, tuple[tuple[str, str, str], ...]] = {
     ),
     "expanded": (
         ("narrow", "append", "SELECT k, i FROM t WHERE i > 0"),
-        ("sums", "aggregate", "SELECT k, sum(i) AS s FROM narrow GROUP BY k"),
+        ("twice", "append", "SELECT k, i * 2 AS i FROM narrow"),
+        ("shifted", "append", "SELECT k, i + 1 AS i FROM twice UNION ALL SELECT k, i FROM narrow"),
+        ("sums", "aggregate", "SELECT k, sum(i) AS s FROM shifted GROUP BY k"),
         ("over", "aggregate", "SELECT count(*) AS n, sum(s) AS s FROM sums"),
     ),
 }  # fmt: skip
-QUICK = ("deep",)
+QUICK = ("deep", "expanded")
 
 
 def graph_of(name: str) -> list[ViewDefinition]:

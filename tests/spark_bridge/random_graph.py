@@ -1,0 +1,126 @@
+"""Random graphs of views: every view has the columns k (text), n, s, lo, hi and c (numbers), so each can read each."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from spark_bridge.analysis.view_definition import ViewDefinition
+
+_KEYS_OF_ROWS = ["k", "k", "upper(k)", "CAST(g AS string)", "CAST(day AS string)", "CAST(x AS string)"]
+_KEYS_OF_VIEWS = ["k", "k", "upper(k)", "CAST(n % 3 AS string)", "CAST(c AS string)", "CAST(lo AS string)"]
+_OF_ROWS = {
+    "n": ["count(*)", "count(x)", "count_if(b)", "count(*) FILTER (WHERE i > 0)"],
+    "s": ["sum(i)", "sum(g)", "CAST(sum(p) AS bigint)", "bit_xor(i)", "sum(i) FILTER (WHERE b)"],
+    "lo": ["min(i)", "CAST(min(g) AS bigint)", "min(i) FILTER (WHERE g > 1)", "CAST(percentile(i, 0.5) AS bigint)"],
+    "hi": ["max(i)", "CAST(max(length(k)) AS bigint)", "max(i) - min(i)", "CAST(avg(i) AS bigint)"],
+    "c": ["count(DISTINCT g)", "count(DISTINCT i % 7) FILTER (WHERE b)", "count(*)", "CAST(max(i) AS bigint)"],
+}
+_OF_VIEWS = {
+    "n": ["count(*)", "sum(n)", "count(lo)", "sum(n) FILTER (WHERE s > 0)"],
+    "s": ["sum(s)", "sum(n)", "bit_xor(s)", "CAST(avg(s) AS bigint)"],
+    "lo": ["min(lo)", "min(s)", "CAST(percentile(n, 0.5) AS bigint)"],
+    "hi": ["max(hi)", "max(n)", "sum(hi) - sum(lo)"],
+    "c": ["count(DISTINCT c)", "sum(c)", "count(*)", "count(DISTINCT k, n)"],
+}
+_CONDITIONS_OF_ROWS = ["b", "g > 1", "i % 3 > 0", "k <> 'UA'"]
+_CONDITIONS_OF_VIEWS = ["n > 1", "s > 0 OR s IS NULL", "k IS NOT NULL", "lo < hi"]
+_HAVING = ["count(*) > 1", "min(lo) IS NOT NULL", "sum(n) > 2"]
+_ROW_BY_ROW = [
+    "SELECT k, n + 1 AS n, s, lo, hi, c FROM {}",
+    "SELECT upper(k) AS k, n, -s AS s, hi AS lo, lo AS hi, c FROM {}",
+    "SELECT k, n, s, lo, hi, w AS c FROM {} LATERAL VIEW explode(array(n, c)) e AS w",
+]
+_FEWEST = 2
+_ROWS = "SELECT k, CAST(1 AS bigint) AS n, i AS s, CAST(g AS bigint) AS lo, i AS hi, i % 5 AS c FROM t"
+
+
+@dataclass
+class RandomGraph:
+    """A graph that grows.
+
+    Attributes:
+        views: the definitions; a view comes after those that it reads.
+
+    Args:
+        chance: decides everything.
+    """
+
+    chance: random.Random
+    views: list[ViewDefinition] = field(default_factory=list)
+    _stored: set[str] = field(default_factory=set)
+    _reads: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    _made: int = 0
+
+    def grow(self, *, is_late: bool = False) -> None:
+        """Adds a view over the source, or over one or two views.
+
+        Args:
+            is_late: whether it is declared after rows have come; then it reads stored views, which need no history.
+        """
+        chance, name = self.chance, f"v{self._made}"
+        self._made += 1
+        parents: tuple[str, ...] = ()
+        if not is_late and (len(self.views) < 2 or chance.random() < 0.15):
+            grouped = chance.random() < 0.8
+            query = _grouped("t", _OF_ROWS, _KEYS_OF_ROWS, _CONDITIONS_OF_ROWS, [], chance) if grouped else _ROWS
+        else:
+            parents = self._parents([each.name for each in self.views if not is_late or each.name in self._stored])
+            relation = parents[0] if len(parents) == 1 else _union(parents)
+            grouped = chance.random() < 0.6
+            query = (
+                _grouped(relation, _OF_VIEWS, _KEYS_OF_VIEWS, _CONDITIONS_OF_VIEWS, _HAVING, chance)
+                if grouped
+                else chance.choice(_ROW_BY_ROW).format(relation) + _where(_CONDITIONS_OF_VIEWS, chance)
+            )
+        if grouped or self._stored.intersection(parents):
+            self._stored.add(name)
+        self._reads[name] = parents
+        self.views.append(ViewDefinition(name, query))
+
+    def prune(self) -> str | None:
+        """Takes out a view that no other one reads, and returns its name; None if few views are left."""
+        read = {parent for each in self.views for parent in self._reads[each.name]}
+        free = [each for each in self.views if each.name not in read]
+        if len(self.views) <= _FEWEST:
+            return None
+        gone = self.chance.choice(free)
+        self.views.remove(gone)
+        return gone.name
+
+    @property
+    def has_stored(self) -> bool:
+        """Whether a view can be added late."""
+        return any(each.name in self._stored for each in self.views)
+
+    def _parents(self, names: Sequence[str]) -> tuple[str, ...]:
+        """One view; or two, of which both or none are read as stored: others cannot be mixed."""
+        first, second = self.chance.choice(names), self.chance.choice(names)
+        is_pair = first != second and (first in self._stored) == (second in self._stored)
+        return (first, second) if is_pair and self.chance.random() < 0.4 else (first,)
+
+
+def _grouped(
+    relation: str,
+    calls: dict[str, list[str]],
+    keys: Sequence[str],
+    conditions: Sequence[str],
+    having: Sequence[str],
+    chance: random.Random,
+) -> str:
+    key = chance.choice(keys) if chance.random() < 0.9 else None
+    values = ", ".join(f"{chance.choice(choices)} AS {name}" for name, choices in calls.items())
+    query = f"SELECT {key or 'CAST(NULL AS string)'} AS k, {values} FROM {relation}{_where(conditions, chance)}"
+    if key is None:
+        return query
+    query += f" GROUP BY {key}"
+    return f"{query} HAVING {chance.choice(having)}" if having and chance.random() < 0.25 else query
+
+
+def _where(conditions: Sequence[str], chance: random.Random) -> str:
+    return f" WHERE {chance.choice(conditions)}" if chance.random() < 0.3 else ""
+
+
+def _union(parents: Sequence[str]) -> str:
+    return f"({' UNION ALL '.join(f'SELECT * FROM {each}' for each in parents)})"

@@ -1,0 +1,75 @@
+"""A random story of a graph of views: files come, are replaced and forgotten; views come and go; attempts end."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from tests.spark_bridge.random_graph import RandomGraph
+from tests.spark_bridge.random_rows import random_rows
+from tests.spark_bridge.view_graph import Files, ViewGraph
+
+EPOCHS_OF_A_STORY = 10
+_VIEWS = 6
+
+
+def tell_graph(spark: SparkSession, directory: Path, seed: int, epochs: int) -> int:
+    """Plays one story.  At every epoch, each view must have the rows that Spark computes from the present files.
+
+    Args:
+        spark: a session.
+        directory: of the views.
+        seed: of views, rows and epochs.
+        epochs: their number, without those that show a view that was added late.
+
+    Returns:
+        The number of answers that were compared.
+
+    Raises:
+        AssertionError: a view differs.
+    """
+    chance = random.Random(seed)
+    graph = RandomGraph(chance)
+    for _ in range(chance.randint(3, _VIEWS)):
+        graph.grow()
+    story, compared = ViewGraph(spark, directory, graph.views), 0
+    try:
+        for number in range(epochs):
+            if number and chance.random() < 0.15:
+                story.reopen()
+            if number and chance.random() < 0.2:
+                _change(story, graph)
+            story.correct(*_files(story, chance))
+            story.check()
+            compared += len(graph.views)
+            if chance.random() < 0.3:
+                story.materializer.tidy()
+    finally:
+        story.materializer.close()
+    return compared
+
+
+def _change(story: ViewGraph, graph: RandomGraph) -> None:
+    """Drops a view, or adds one, which an epoch without files shows."""
+    if graph.chance.random() < 0.4 and (gone := graph.prune()) is not None:
+        story.materializer.drop(gone)
+        story.catalog.pop(gone)
+        story.declare(graph.views)
+    elif graph.has_stored:
+        graph.grow(is_late=True)
+        story.declare(graph.views)
+        story.settle()
+
+
+def _files(story: ViewGraph, chance: random.Random) -> tuple[Files, dict[tuple[str, str], pa.Table | None]]:
+    """New files, and replaced ones; None for a file that is forgotten."""
+    sizes = chance.choice([[], [0], [1], [8], [30], [3, 12]])
+    new: Files = {("t", f"f{story.epoch}-{at}"): random_rows(chance, size) for at, size in enumerate(sizes)}
+    known = sorted(story.files)
+    replaced: dict[tuple[str, str], pa.Table | None] = {}
+    for file in chance.sample(known, min(len(known), chance.choice([0, 0, 1, 2]))):
+        replaced[file] = chance.choice([None, random_rows(chance, chance.choice([0, 3, 12]))])
+    return new, replaced

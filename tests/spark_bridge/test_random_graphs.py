@@ -1,0 +1,16 @@
+"""Random graphs of views equal Spark's answers at every epoch: new files, corrections, late views, crashes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.cases import few
+from tests.spark_bridge.random_graph_story import EPOCHS_OF_A_STORY, tell_graph
+
+
+@pytest.mark.parametrize("seed", few(range(5), 1))
+def test_random_graphs_equal_sparks_answers(local_spark: SparkSession, tmp_path: Path, seed: int) -> None:
+    assert tell_graph(local_spark, tmp_path, seed, EPOCHS_OF_A_STORY) >= EPOCHS_OF_A_STORY
