@@ -8,9 +8,10 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from tests.spark_bridge.corrected_view import Files
 from tests.spark_bridge.random_graph import RandomGraph
 from tests.spark_bridge.random_rows import random_rows
-from tests.spark_bridge.view_graph import Files, ViewGraph
+from tests.spark_bridge.view_graph import ViewGraph
 
 EPOCHS_OF_A_STORY = 10
 _VIEWS = 6
