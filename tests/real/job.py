@@ -18,6 +18,22 @@ from typing import Any, NoReturn
 
 import slackwater as sw
 
+GRAPH = {
+    "user_visits": "SELECT user, count(*) AS n FROM visits GROUP BY user",
+    "note_visits": "SELECT note, count(*) AS n FROM visits GROUP BY note",
+    "nothing": "SELECT sum(n) AS n FROM (SELECT n FROM user_visits UNION ALL SELECT -n AS n FROM note_visits)",
+    "sizes": "SELECT n, count(*) AS users, min(user) AS least FROM user_visits GROUP BY n",
+}
+"""Two groupings of one source, a view over both that is always zero, and a grouping of a grouping."""
+
+
+def over_sources(query: str) -> str:
+    """The query of a view of the graph, over sources alone."""
+    for name, inner in GRAPH.items():
+        query = query.replace(f"FROM {name}", f"FROM ({inner})")
+    return query
+
+
 VIEWS = {
     "by_user": "SELECT user, count(*) AS n, sum(amount) AS total, avg(amount) AS mean, min(note) AS first_note "
     "FROM orders GROUP BY user",
@@ -26,8 +42,9 @@ VIEWS = {
     "(SELECT 'order' AS kind, amount FROM orders UNION ALL SELECT 'click' AS kind, amount FROM clicks "
     "UNION ALL SELECT 'visit' AS kind, amount FROM visits) GROUP BY kind",
     "busy": "SELECT user, count(*) AS n FROM visits GROUP BY user HAVING count(*) >= 10",
+    **{name: over_sources(query) for name, query in GRAPH.items()},
 }
-"""What the views compute; `busy` is declared as a function."""
+"""What the views compute, over sources; `busy` is declared as a function, and the graph over views."""
 
 LATE_VIEWS = {
     "by_note": "SELECT note, count(*) AS n, max(amount) AS largest FROM clicks GROUP BY note",
@@ -69,6 +86,8 @@ def pipeline(root: str, url: str, options: dict[str, Any], name_actors: int = 1)
         )
     for name in ("by_user", "large", "everything"):
         made.view(name, VIEWS[name])
+    for name, query in GRAPH.items():
+        made.view(name, query)
 
     @made.view
     def busy(visits):  # type: ignore[no-untyped-def]

@@ -14,7 +14,6 @@ from tests.real.killed_job import FILES, Job, checked, fill, in_the_middle, kill
 
 
 @pytest.mark.ray
-@pytest.mark.more
 @pytest.mark.timeout(900)
 def test_no_row_is_lost_and_none_comes_twice(s3: S3Server, bucket: str, tmp_path: Path) -> None:
     store, epochs = killed_at(s3, bucket, tmp_path, [in_the_middle])
@@ -58,4 +57,4 @@ def test_views_that_come_and_go_are_whole_whenever_they_are_shown_over_kills(
     snapshot = store.snapshot()
     assert {*snapshot.views} == {*job.VIEWS, *job.LATE_VIEWS}
     assert store.backfills().num_rows == 0
-    assert len({name for epoch in store.epochs()["epoch"].to_pylist() for name in store.snapshot(epoch).views}) == 8
+    assert len({name for epoch in store.epochs()["epoch"].to_pylist() for name in store.snapshot(epoch).views}) == 12
