@@ -1,9 +1,9 @@
 """Cost of views over a view: epochs of a thousand rows, with and without them.
 
-    python -m benchmarks.views_over_views [--groups 100000] [--epochs 30]
+    python -m benchmarks.views_over_views [--groups 100000] [--epochs 30] [--life 1000]
 
 In one local session; the graphs in turns.  Each graph has a grouped view over one source; the views over it follow its
-changes.  Beside it, the views over it computed anew by Spark.
+changes.  Beside it, the views over it computed anew by Spark.  Then the largest graph lives on.
 """
 
 from __future__ import annotations
@@ -11,17 +11,22 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from statistics import median
+from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
+from lance.fragment import write_fragments
 from pyspark.sql import SparkSession
 
 from actors.protocol.blocks import Block
 from benchmarks.command import run_benchmark
-from benchmarks.result import Number, Result, Row, Table, Target
+from benchmarks.directory_size import directory_size
+from benchmarks.result import TIMES, Number, Result, Row, Table, Target
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.catalyst.arrow_frames import arrow_schema, table_of_frame
 from spark_bridge.hand_over.dataset_frame import frame_of_dataset
@@ -38,14 +43,17 @@ BY_USER = ViewDefinition("by_user", "SELECT user, count(*) AS n, sum(amount) AS 
 LARGE = ViewDefinition("large", "SELECT user, total FROM by_user WHERE total > 1000")
 BY_N = ViewDefinition("by_n", "SELECT n, count(*) AS users, sum(total) AS total FROM by_user GROUP BY n")
 BUSY = ViewDefinition("busy", "SELECT n * 10 AS tens, users FROM by_n WHERE users > 1")
+LARGEST = "and both, and a third over one of them"
 GRAPHS: Mapping[str, Sequence[ViewDefinition]] = {
     "a grouped view alone": (BY_USER,),
     "and one row by row over it": (BY_USER, LARGE),
     "and one grouping over it": (BY_USER, BY_N),
-    "and both, and a third over one of them": (BY_USER, LARGE, BY_N, BUSY),
+    LARGEST: (BY_USER, LARGE, BY_N, BUSY),
 }
 NEW_ROWS, WARM_EPOCHS, LOADED_ROWS = 1_000, 5, 200_000
-TARGET = Target(100, "ms")
+TARGET, AGEING, WRITTEN = Target(100, "ms"), Target(1.2, TIMES), Target(4, TIMES)
+COMPARED = 100
+"""Epochs at the beginning and at the end of a life."""
 
 
 class Followed:
@@ -53,7 +61,7 @@ class Followed:
 
     def __init__(self, spark: SparkSession, root: Location, views: Sequence[ViewDefinition], groups: int) -> None:
         self._random, self._groups, self._epoch = np.random.default_rng(1), groups, 0
-        self.views, self.root, self.seconds = views, root, list[float]()
+        self.views, self.root, self.seconds, self.tidied_s = views, root, list[float](), list[float]()
         self.versions: Mapping[str, ViewVersion] = {}
         self.materializer = Materializer(spark, root)
         self.materializer.declare(views, {"events": SCHEMA}, {})
@@ -71,9 +79,42 @@ class Followed:
         self._epoch += 1
         started = time.perf_counter()
         self.versions = self.materializer.run_epoch(self._epoch, {"events": [block]}).views
-        taken = time.perf_counter() - started
+        ended = time.perf_counter()
         self.materializer.tidy()
-        return taken
+        self.tidied_s.append(time.perf_counter() - ended)
+        return ended - started
+
+
+@contextmanager
+def staged_bytes() -> Iterator[list[int]]:
+    """The Arrow bytes of each table that is written into a view, within the block."""
+    written = list[int]()
+
+    def counted(rows: pa.Table, *args: Any, **options: Any) -> Any:
+        written.append(rows.nbytes)
+        return write_fragments(rows, *args, **options)
+
+    with patch("spark_bridge.datasets.view_table.write_fragments", counted):
+        yield written
+
+
+def measure_life(graph: Followed, epochs: int) -> Table:
+    """Many epochs of one graph.  Nothing is vacuumed, so that what lies there in the end is what was written."""
+    first = len(graph.seconds)
+    before = directory_size(Path(graph.root.path))
+    graph.tidied_s.clear()
+    with staged_bytes() as new:
+        for _ in range(epochs):
+            graph.turn()
+    seconds, written = graph.seconds[first:], directory_size(Path(graph.root.path)) - before
+    ends = median(seconds[:COMPARED]), median(seconds[-COMPARED:])
+    rows = (
+        Row(f"an epoch, p50 of the last {COMPARED}, of the first", (Number(ends[1], "s"),), ends[1] / ends[0], AGEING),
+        Row("the longest tidying between two epochs", (Number(max(graph.tidied_s), "s"),), target=Target(0.3, "s")),
+        Row("written, of the new rows of the views", (Number(written >> 20, "MiB"),), written / sum(new), WRITTEN),
+    )
+    caption = f"A life of {epochs:,} epochs with {len(graph.views)} views"
+    return Table(("",), rows, "ratio", caption)
 
 
 def anew_s(spark: SparkSession, graph: Followed) -> float:
@@ -121,15 +162,17 @@ def measure(options: argparse.Namespace) -> Result:
                 None if anew is None else Number(anew, "s"),
             )
             rows.append(Row(name, numbers, target=TARGET if more else None))
+        life = measure_life(graphs[LARGEST], options.life)
     spark.stop()
     caption = f"An epoch of {NEW_ROWS:,} rows, {options.groups:,} groups in the first view"
-    return Result((Table(("p50", "p95", "a view over it", "they anew by Spark"), tuple(rows), caption=caption),))
+    return Result((Table(("p50", "p95", "a view over it", "they anew by Spark"), tuple(rows), caption=caption), life))
 
 
 def main() -> None:
     arguments = argparse.ArgumentParser()
     arguments.add_argument("--groups", type=int, default=100_000)
     arguments.add_argument("--epochs", type=int, default=30)
+    arguments.add_argument("--life", type=int, default=1_000)
     run_benchmark(measure, arguments)
 
 

@@ -22,7 +22,7 @@ from state.location import Location
 from state.objects.storage_error import storage_error
 from state.tables.group_key import KEY_COLUMN
 from state.tables.stored_rows import ORIGIN_FIELD
-from state.upkeep.fold_plan import next_run
+from state.upkeep.fold_plan import due_runs, newest_to_merge
 
 _INDEX_FROM_ROWS = 10_000
 _TIDY_EVERY_COMMITS = 16
@@ -30,6 +30,9 @@ _FRAGMENT_FACTOR = 8
 _INDEX_FACTOR = 4
 _FLOOR = 4_096
 _FULL = 100_000
+# A look-up of a thousand keys takes 3 ms for each piece of the index; a merge takes 1 s for a million rows.
+_FULL_INDEX = 250_000
+_MOST_INDEXES = 64
 _ROW_BYTES = 64
 _SCAN_FROM_SHARE = 0.05
 # The cache grows with the data read into it: the index of five million groups needs 150 MB.
@@ -296,8 +299,7 @@ class ViewTable:
         if self._indexed:
             [index] = self._dataset.describe_indices()
             sizes = self._dataset.stats.index_stats(index.name)["num_indexed_rows_per_delta"]
-            run = next_run(sizes, floor=_FLOOR, full=_FULL, factor=_INDEX_FACTOR)
-            merged = 0 if run is None else len(sizes) - run.start
+            merged = newest_to_merge(sizes, full=_FULL_INDEX, factor=_INDEX_FACTOR, most=_MOST_INDEXES)
             self._dataset.optimize.optimize_indices(num_indices_to_merge=merged)
         elif self._dataset.count_rows() >= _INDEX_FROM_ROWS:
             self._dataset.create_scalar_index(self._by, "BTREE")
@@ -305,9 +307,9 @@ class ViewTable:
 
     def _compact(self) -> None:
         fragments = self._dataset.get_fragments()
-        run = next_run([_size(each) for each in fragments], floor=_FLOOR, full=_FULL, factor=_FRAGMENT_FACTOR)
-        if run is not None:
-            others = [each.fragment_id for at, each in enumerate(fragments) if at not in run]
+        runs = due_runs([_size(each) for each in fragments], floor=_FLOOR, full=_FULL, factor=_FRAGMENT_FACTOR)
+        if runs:
+            others = [each.fragment_id for at, each in enumerate(fragments) if not any(at in run for run in runs)]
             self._dataset.optimize.compact_files(target_rows_per_fragment=_FULL, excluded_fragment_ids=others)
 
     def _commit(self, transaction: Transaction) -> None:

@@ -8,10 +8,12 @@ bound on dead rows of RocksDB's universal compaction beside it
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 FOLD_FACTOR = 16
 _RUN_FACTOR = 8
+_UNFOLDED = sys.maxsize
+"""The tier of pieces that are not folded."""
 
 
 def runs_to_merge(runs: Sequence[tuple[int, int]], *, small: int) -> range | None:
@@ -44,7 +46,8 @@ def next_run(sizes: Sequence[int], *, floor: int, full: int, factor: int = FOLD_
 
     A piece of size s is in tier log(s / floor) to the base `factor`; pieces below `floor` are in the lowest tier.
     `factor` pieces of a tier, without a larger piece between them, become one piece of the next tier.  So n pieces of
-    equal size cost O(n log n) in total, and leave fewer than `factor` pieces in each tier.
+    equal size cost O(n log n) in total, and leave fewer than `factor` pieces in each tier.  Pieces may shrink with
+    time, so that small ones lie before larger ones.
 
     Args:
         sizes: the sizes of all pieces, in their order; new pieces come at the end.
@@ -55,16 +58,62 @@ def next_run(sizes: Sequence[int], *, floor: int, full: int, factor: int = FOLD_
     Returns:
         Positions in `sizes`, at least two of them.
     """
-    begin = next((at + 1 for at in reversed(range(len(sizes))) if sizes[at] * 2 > full), 0)
-    tiers = [_tier(size, floor, factor) for size in sizes]
-    for tier in sorted(set(tiers[begin:])):
-        after_larger = next((at + 1 for at in reversed(range(begin, len(sizes))) if tiers[at] > tier), begin)
-        members = [at for at in range(after_larger, len(sizes)) if tiers[at] == tier]
-        if len(members) >= factor:
-            run = _within(range(members[0], members[-1] + 1), sizes, full)
-            if len(run) > 1:
-                return run
+    tiers = [_UNFOLDED if size * 2 > full else _tier(size, floor, factor) for size in sizes]
+    for tier in sorted({*tiers} - {_UNFOLDED}):
+        for neighbours in reversed([*_up_to(tier, tiers)]):
+            members = [at for at in neighbours if tiers[at] == tier]
+            if len(members) >= factor:
+                run = _within(range(members[0], members[-1] + 1), sizes, full)
+                if len(run) > 1:
+                    return run
     return None
+
+
+def due_runs(sizes: Sequence[int], *, floor: int, full: int, factor: int) -> list[range]:
+    """The runs that are due at once, of at most twice `full` together, see `next_run`.
+
+    One at a time would not do: the newest pieces are due so often that older ones would wait for ever.
+    """
+    left, total, runs = [*sizes], 0, list[range]()
+    while total <= full and (run := next_run(left, floor=floor, full=full, factor=factor)) is not None:
+        total += sum(sizes[at] for at in run)
+        runs.append(run)
+        left[run.start : run.stop] = [full] * len(run)
+    return runs
+
+
+def newest_to_merge(sizes: Sequence[int], *, full: int, factor: int, most: int) -> int:
+    """The number of the newest pieces to merge into one, if only the newest ones can be merged; 0 if none is due.
+
+    Each piece has at least as many rows as the newer ones together, so that pieces are few, and each row is written
+    O(log n) times (the logarithmic method of Bentley and Saxe).
+
+    Args:
+        sizes: the sizes of all pieces, oldest first.
+        full: the largest size of a merged piece.
+        factor: the fewest pieces that are merged, so that not every new one costs a merge.
+        most: above this number of pieces all are merged, whatever their size.
+    """
+    if len(sizes) > most:
+        return len(sizes)
+    newer, due = 0, 0
+    for count, size in enumerate(reversed(sizes), start=1):
+        if newer + size > full:
+            break
+        if count >= factor and size <= newer:
+            due = count
+        newer += size
+    return due
+
+
+def _up_to(tier: int, tiers: Sequence[int]) -> Iterator[range]:
+    """Yields the longest runs of neighbours of at most this tier."""
+    start = 0
+    for at, each in enumerate([*tiers, _UNFOLDED]):
+        if each > tier:
+            if at > start:
+                yield range(start, at)
+            start = at + 1
 
 
 def _tier(size: int, floor: int, factor: int) -> int:

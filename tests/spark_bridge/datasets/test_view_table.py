@@ -155,6 +155,21 @@ def test_a_view_that_changes_for_long_has_few_fragments_and_a_short_index(tmp_pa
     assert set(last.values()) == {319}
 
 
+def test_a_view_whose_rows_all_change_again_and_again_has_few_dead_rows(tmp_path: Path) -> None:
+    table = ViewTable.create(Location(str(tmp_path / "v.lance")), groups(*range(20_000)))
+    chance = random.Random(1)
+    for epoch in range(320):
+        table.upsert(groups(*chance.sample(range(20_000), 500), n=epoch))
+        table.tidy()
+    dataset = lance.dataset(str(tmp_path / "v.lance"))
+    [index] = dataset.describe_indices()
+    fragments = dataset.get_fragments()
+    assert sum(each.metadata.num_deletions for each in fragments) < 2 * 20_000
+    assert len(fragments) <= 2 * 8 + 16
+    assert len(index.segments) <= 6
+    assert dataset.count_rows() == 20_000
+
+
 def test_a_task_takes_only_the_fragments_that_it_chose(tmp_path: Path) -> None:
     table = ViewTable.create(Location(str(tmp_path / "v.lance")), pa.table({"n": list(range(20_000))}))
     for number in range(16):

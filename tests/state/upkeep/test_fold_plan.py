@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from state.upkeep.fold_plan import next_run, runs_to_merge
+from state.upkeep.fold_plan import due_runs, newest_to_merge, next_run, runs_to_merge
 
 SIZES = st.lists(st.integers(0, 3_000), max_size=60)
 
@@ -31,6 +31,39 @@ def test_smaller_ones_between_two_of_a_tier_go_with_them() -> None:
 def test_what_is_older_than_a_larger_one_waits() -> None:
     assert next_run([1, 1, 500, 1, 1], floor=10, full=10_000, factor=4) is None
     assert next_run([1, 1, 500, 1, 1, 1, 1], floor=10, full=10_000, factor=4) == range(3, 7)
+
+
+def test_what_has_shrunk_is_folded_though_larger_ones_follow() -> None:
+    shrunk = [1, 2, 3, 4, 500, 60, 1, 1]
+    assert next_run(shrunk, floor=10, full=10_000, factor=4) == range(4)
+    assert next_run([1, 1, 1, 1, 6_000, 1], floor=10, full=10_000, factor=4) == range(4), "before one that stays"
+
+
+def test_the_newest_pieces_do_not_make_shrunk_ones_wait() -> None:
+    sizes = [1, 2, 3, 4, 500, 1, 1, 1, 1]
+    assert due_runs(sizes, floor=10, full=10_000, factor=4) == [range(5, 9), range(4)]
+    assert due_runs([50, 50, 500, 50, 50], floor=60, full=100, factor=2) == [range(3, 5), range(2)]
+    assert due_runs([50, 60, 500, 50, 60] * 2, floor=70, full=120, factor=2) == [range(8, 10), range(3, 5)]
+
+
+def test_each_of_the_pieces_that_are_merged_from_the_end_is_larger_than_the_newer_ones() -> None:
+    def merged(sizes: list[int], full: int = 1_000, most: int = 99) -> int:
+        return newest_to_merge(sizes, full=full, factor=3, most=most)
+
+    assert merged([]) == merged([5]) == merged([1, 1]) == 0
+    assert merged([1, 1, 1]) == 3
+    assert merged([9, 1, 1, 1]) == 3, "the oldest is larger than the others together"
+    assert merged([3, 1, 1, 1]) == 4
+    assert merged([600, 500, 1, 1]) == 0, "together they are too large"
+    assert merged([600, 500, 1, 1], most=3) == 4, "but there are too many"
+    sizes, most, written = list[int](), 0, 0
+    for _ in range(10_000):
+        sizes.append(1)
+        if count := merged(sizes, full=1 << 30):
+            written += sum(sizes[-count:])
+            sizes[-count:] = [sum(sizes[-count:])]
+        most = max(most, len(sizes))
+    assert (sum(sizes), most <= 2 + 14 + 3, written <= 10_000 * 14) == (10_000, True, True)
 
 
 def test_a_long_history_is_folded_at_once_and_in_parts_that_are_not_too_large() -> None:
