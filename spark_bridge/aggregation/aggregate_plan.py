@@ -8,7 +8,7 @@ subtract   the stored rows without those of rows that leave, without calls with 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -37,10 +37,6 @@ from state.tables.group_key import GLOBAL_KEY, KEY_COLUMN, group_keys
 Unseen = Callable[[pa.Array], pa.Array]
 """Texts of values within their groups -> for each whether it is not stored yet."""
 
-LeafValues = Mapping[str, Mapping[str, pa.Array]]
-"""Source or parent → column → the values of its rows that matter, each once, null among them."""
-
-NO_VALUES: LeafValues = {}
 WEIGHT_FIELD = pa.field("__sw_weight", pa.int64())
 """Of a row that changes: 1 if it comes, and -1 if it leaves."""
 
@@ -163,8 +159,8 @@ class AggregatePlan:
         gone, new = (groups.filter(pc.equal(weights, weight)) for weight in (-1, 1))
         return self._sole_part(gone), self._sole_part(new)
 
-    def values_of(self, groups: pa.Table) -> LeafValues:
-        """The values of the rows of groups, in the columns of leaves that are grouped by; none if they are many.
+    def values_of(self, groups: pa.Table) -> dict[str, dict[str, pa.Array]]:
+        """Source or parent → column → the values of the rows of groups, if the column is grouped by and they are few.
 
         Args:
             groups: as in `Touched.groups`.

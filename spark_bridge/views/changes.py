@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_bridge.aggregation.aggregate_plan import NO_VALUES, LeafValues
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.hand_over.epoch_rows import EpochRows
 from state.tables.group_key import KEY_COLUMN
 from state.tables.records import ViewVersion
 from state.tables.stored_rows import ORIGIN_FIELD
+
+LeafValues = Mapping[str, Mapping[str, pa.Array]]
+"""Source or parent → column → the values of its rows that matter, each once, null among them."""
+
+NO_VALUES: LeafValues = {}
 
 
 @dataclass(frozen=True)

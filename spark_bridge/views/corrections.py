@@ -13,12 +13,13 @@ from pyspark.sql import functions as F
 from actors.formats.limits import row_bytes
 from actors.protocol.blocks import Correction, StoredBlock
 from actors.schemas.ddl import quoted_name
-from spark_bridge.aggregation.aggregate_plan import NO_VALUES, WEIGHT_FIELD, LeafValues
+from spark_bridge.aggregation.aggregate_plan import WEIGHT_FIELD
 from spark_bridge.analysis.columns import columns_to_read
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.datasets.stored_rows import in_condition
 from spark_bridge.hand_over.dataset_frame import WantedRows, frame_of_rows
 from spark_bridge.hand_over.epoch_rows import EpochRows
+from spark_bridge.views.changes import NO_VALUES, LeafValues
 from state.lance.lance_access import open_dataset
 from state.location import Location
 from state.tables.fingerprint import path_fingerprint

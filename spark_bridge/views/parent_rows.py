@@ -12,13 +12,13 @@ from pyspark.sql import functions as F
 
 from actors.formats.limits import row_bytes
 from actors.schemas.ddl import quoted_name
-from spark_bridge.aggregation.aggregate_plan import NO_VALUES, WEIGHT_FIELD, LeafValues
+from spark_bridge.aggregation.aggregate_plan import WEIGHT_FIELD
 from spark_bridge.analysis.columns import columns_to_read
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.arrow_frames import frame_of_table
 from spark_bridge.hand_over.dataset_frame import WantedRows, frame_of_rows
 from spark_bridge.hand_over.epoch_rows import EpochRows
-from spark_bridge.views.changes import ChangeSet, Parent
+from spark_bridge.views.changes import NO_VALUES, ChangeSet, LeafValues, Parent
 from state.lance.lance_access import open_dataset
 from state.location import Location
 from state.tables.stored_rows import ORIGIN_FIELD
