@@ -8,7 +8,7 @@
     stored_sources                                    the stored rows of materialized sources
     corrections                                       old and new rows of replaced files
     changes, parent_rows                              old and new rows of views, for the views that read them
-    row_query                                         the query of a row-by-row view
+    row_view, row_query                               the dataset and the query of row-by-row views
 
 Data flow in an epoch:
 
