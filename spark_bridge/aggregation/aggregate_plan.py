@@ -26,7 +26,7 @@ from spark_bridge.aggregation.merge_plan import (
 from spark_bridge.aggregation.partial_aggregation import CallOverRows, PartialAggregation
 from spark_bridge.aggregation.subtraction_plan import SubtractionPlan, with_companions
 from spark_bridge.analysis.aggregate_calls import AggregateCall, aggregate_calls
-from spark_bridge.analysis.columns import aggregate_of, columns_in_leaves
+from spark_bridge.analysis.columns import aggregate_of, columns_in_leaves, has_exact_values
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.arrow_frames import frame_of_table
 from spark_bridge.catalyst.carried_column import with_carried_column
@@ -171,7 +171,7 @@ class AggregatePlan:
         for leaf, columns in self._in_leaves.items():
             for name, position in columns.items():
                 column = groups.column(1 + position).combine_chunks()
-                if _is_exact(column.type) and len(values := column.unique()) <= _MOST_VALUES:
+                if has_exact_values(column.type) and len(values := column.unique()) <= _MOST_VALUES:
                     found.setdefault(leaf, {})[name] = values
         return found
 
@@ -293,11 +293,6 @@ def _column_names(index: int, call: AggregateCall) -> list[str]:
     names = [f"__sw_{index}_{each.name().lower()}" for each in call.buffer.attributes]
     # A regression has the buffers of several functions, with equal names.
     return [name if names.index(name) == at else f"{name}_{at}" for at, name in enumerate(names)]
-
-
-def _is_exact(data_type: pa.DataType) -> bool:
-    """Whether a look-up finds every value of a group: -0.0 is 0.0 in a group, and not in a look-up."""
-    return not (pa.types.is_floating(data_type) or pa.types.is_nested(data_type))
 
 
 def _one_group() -> pa.Table:

@@ -55,16 +55,12 @@ def with_companions(catalyst: Catalyst, view: str, calls: Sequence[AggregateCall
 
 def _companions(catalyst: Catalyst, call: AggregateCall) -> list[Expression]:
     """The calls that a subtraction of this one needs: the count of its values last; none if it needs none."""
-    function = call.function
-    kind = simple_name(function)
-    if kind not in ("Sum", "Average", "BitXorAgg"):
+    kind = simple_name(call.function)
+    if call.removal != "subtracted" or kind == "Count":
         return []
-    value = catalyst.items(function.children())[0]
-    value_type = catalyst.data_type(value)
-    of_integers = isinstance(value_type, IntegralType)
-    if not of_integers and not isinstance(value_type, DecimalType):
-        return []
+    value = catalyst.items(call.function.children())[0]
     count = catalyst.count(value, call.filter)
+    of_integers = isinstance(catalyst.data_type(value), IntegralType)
     return [catalyst.exact_sum(value, call.filter), count] if kind == "Average" and of_integers else [count]
 
 
@@ -141,15 +137,15 @@ class SubtractionPlan:
         kind, initial = simple_name(call.function), [*map(catalyst.column, call.buffer.initial())]
         if kind == "Count":
             return [stored[0] - gone[0]]
-        if kind in ("Min", "Max"):
+        if call.removal == "lost":
+            self._lost.append(F.lit(True))
+            return stored
+        if call.removal == "kept":
             # The smallest value that leaves may be there several times: only a greater one says that it stays.
             stays = gone[0] > stored[0] if kind == "Min" else gone[0] < stored[0]
             self._lost.append(~F.coalesce(stays, gone[0].isNull()))
             return stored
         companions = _companions(catalyst, call)
-        if not companions:
-            self._lost.append(F.lit(True))
-            return stored
         count = self._left(self._position(companions[-1]))[0]
         if len(companions) > 1:
             left = self._left(self._position(companions[0]))[0].cast("double")

@@ -10,10 +10,11 @@ A call with DISTINCT is the same function over values that are new in their grou
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import DecimalType, IntegralType, StructField, StructType
 
 from actors.schemas.ddl import format_schema
 from spark_bridge.analysis.aggregate_functions import maintained_function
@@ -24,6 +25,9 @@ from spark_bridge.catalyst.arrow_frames import arrow_schema
 from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, simple_name
 from state.errors import SchemaError
 from state.tables.group_key import is_group_type
+
+Removal = Literal["subtracted", "kept", "lost"]
+"""Rows are taken off; the value stays, unless theirs is the least or greatest one; the group is computed again."""
 
 
 class AggregateCall:
@@ -70,6 +74,24 @@ class AggregateCall:
     def is_distinct(self) -> bool:
         return bool(self.expression.isDistinct())
 
+    @property
+    def name(self) -> str:
+        """The name of the function, as Spark shows it."""
+        return str(self.expression.aggregateFunction().prettyName())
+
+    @property
+    def removal(self) -> Removal:
+        """What becomes of the buffer of a group when rows leave it."""
+        kind = simple_name(self.function)
+        if self.is_distinct:
+            return "lost"
+        if kind in ("Min", "Max"):
+            return "kept"
+        if kind in ("Sum", "Average"):
+            value_type = self._catalyst.data_type(self._catalyst.items(self.function.children())[0])
+            return "subtracted" if isinstance(value_type, IntegralType | DecimalType) else "lost"
+        return "subtracted" if kind in ("Count", "BitXorAgg") else "lost"
+
     def over(self, inputs: Sequence[Expression], condition: Expression | None) -> Expression:
         """Spark's AggregateExpression of the function over other expressions, without DISTINCT.
 
@@ -88,7 +110,7 @@ class AggregateCall:
         return same(self.expression, expression)
 
     def _check(self, view: str) -> None:
-        name = str(self.expression.aggregateFunction().prettyName())
+        name = self.name
         for attribute in self.buffer.attributes:
             if not _can_be_stored(self._catalyst, attribute):
                 kind = self._catalyst.data_type(attribute).simpleString()

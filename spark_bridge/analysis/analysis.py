@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 import pyarrow as pa
@@ -17,6 +17,7 @@ from spark_bridge.analysis.function_source import constant_texts, definition_tex
 from spark_bridge.analysis.identity import identity_text
 from spark_bridge.analysis.operators import ROW_BY_ROW, ExpressionCheck, refuse, refuse_operator
 from spark_bridge.analysis.planned_view import PlannedView, names_within, parents_of
+from spark_bridge.analysis.removal import NEVER, RECOMPUTED, removal_of_groups, removal_of_rows
 from spark_bridge.analysis.spark_analysis import LEAVES, SparkAnalysis
 from spark_bridge.analysis.total_order import TotalOrder
 from spark_bridge.analysis.view_definition import ViewDefinition
@@ -134,6 +135,7 @@ class _Analysis:
             ),
             definition=(self._definition.query or "").strip() if function is None else definition_text(function),
             reason=reason,
+            removal=self._removal(plan, view_class, parents) if is_changing else NEVER,
             plan=plan if view_class == "full" else timestamps.put_into(plan),
             timestamps=timestamps,
             leaves=dict(self._leaves),
@@ -156,6 +158,15 @@ class _Analysis:
             )
         if view_class == "aggregate" and EpochTimestamps(self._catalyst).are_in(plan):
             raise refuse(self._name, "the time of an epoch", "the groups of rows that change are computed again later")
+
+    def _removal(self, plan: Plan, view_class: ViewClass, parents: Sequence[str]) -> str:
+        match view_class:
+            case "append":
+                return removal_of_rows(parents)
+            case "aggregate":
+                return removal_of_groups(self._catalyst, self._name, plan, self._leaves)
+            case "full":
+                return RECOMPUTED
 
     def _require_no_clock(self) -> None:
         """Refuses a literal that Spark's parser reads from the clock: its plan shows a constant."""

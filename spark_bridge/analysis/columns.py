@@ -94,6 +94,11 @@ def columns_in_leaves(
     return found
 
 
+def has_exact_values(data_type: pa.DataType) -> bool:
+    """Whether a look-up finds every row of a group: -0.0 is 0.0 in a group, and not in a look-up."""
+    return not (pa.types.is_floating(data_type) or pa.types.is_nested(data_type))
+
+
 def _unchanged_in_leaves(
     catalyst: Catalyst, plan: Plan, ids: Mapping[int, int]
 ) -> Iterator[tuple[Plan, dict[str, int]]]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql.types import DataType, StructType, _parse_datatype_json_string
+from pyspark.sql.types import DataType, StructField, StructType, _parse_datatype_json_string
 
 from spark_bridge.catalyst.arrow_frames import arrow_schema, spark_schema
 
@@ -103,6 +103,10 @@ class Catalyst:
     def data_type(self, expression: Expression) -> DataType:
         """The type of an expression, as pyspark's class."""
         return _parse_datatype_json_string(expression.dataType().json())
+
+    def arrow_type(self, expression: Expression) -> pa.DataType:
+        """The type of an expression, as Arrow's."""
+        return arrow_schema(StructType([StructField("value", self.data_type(expression))])).field(0).type
 
     def when(self, condition: Expression, yes: Expression, no: Expression) -> Expression:
         return self.expressions.If(condition, yes, no)

@@ -49,3 +49,34 @@ def test_explanation_has_class_reason_stored_data_and_cost(local_spark: SparkSes
     for part in ("groups once, by 1 expression, with a filter on the groups", "reads      t", "by (k)", "upsert"):
         assert part in text
     assert "append" in plan(local_spark, "SELECT k FROM t").explain()
+
+
+@pytest.mark.parametrize(
+    ("query", "removal"),
+    [
+        ("SELECT k FROM t", "with their file"),
+        ("SELECT k, count(*) AS n, avg(i) AS a FROM t GROUP BY k", "count, avg: they are subtracted"),
+        ("SELECT DISTINCT k FROM t", "they are counted, and a group ends with its last one"),
+        (
+            "SELECT k, sum(p) AS s, min(x) AS lo, max(i) AS hi FROM t GROUP BY k",
+            "sum: they are subtracted; min, max: a group whose least or greatest value leaves is computed again, "
+            "from those with their k of t",
+        ),
+        (
+            "SELECT g AS a, k, sum(x) AS s FROM t GROUP BY g, k",
+            "sum: the groups that lose one are computed again, from those with their k and g of t",
+        ),
+        (
+            "SELECT k, count(DISTINCT g) AS n FROM t GROUP BY k",
+            "the groups that they touch are computed again, from those with their k of t",
+        ),
+        (
+            "SELECT upper(k) AS u, max(i) AS hi FROM (SELECT k, i FROM t UNION ALL SELECT k, g FROM u) GROUP BY 1",
+            "max: a group whose least or greatest value leaves is computed again, from all rows of t and all rows of u",
+        ),
+    ],
+)
+def test_explanation_says_how_rows_leave(local_spark: SparkSession, query: str, removal: str) -> None:
+    made = analyse(local_spark, ViewDefinition("v", query), {"t": SCHEMA, "u": SCHEMA}, materialized=["t", "u"])
+    assert made.explain().splitlines()[-1] == f"  rows leave {removal}"
+    assert "materialize=True" in plan(local_spark, query).explain().splitlines()[-1]
