@@ -117,7 +117,7 @@ class OpenFile:
         for piece in pieces:
             rows = made.complete(piece)
             if self._adds_columns and rows.others:
-                new = addable_columns(schema, rows.others)
+                new = addable_columns(schema, rows.others, stored=self._source.materialize)
                 if new.names:
                     raise NewColumns(new)
                 # A column of nulls alone carries nothing.

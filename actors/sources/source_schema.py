@@ -26,7 +26,7 @@ def kept_schema(source: SourceDefinition, schema: pa.Schema, paths: Iterable[str
         paths: the paths of those files, whose parts may be columns; empty if the schema is declared.
 
     Raises:
-        SchemaError: a column cannot be carried to Spark, or has the name of a metadata column.
+        SchemaError: a column cannot be carried to Spark, or stored, or has the name of a metadata column.
     """
     of_paths = path_fields(paths)
     named_by_path = {field.name for field in of_paths}
@@ -40,22 +40,35 @@ def kept_schema(source: SourceDefinition, schema: pa.Schema, paths: Iterable[str
                 f"without metadata {field.name[1:]!r}"
             )
     kept = safe_schema(pa.schema([*own, *metadata]))
+    dotted = next((name for name in kept.names if not _can_be_stored(name)), None)
+    if source.materialize and dotted is not None:
+        raise SchemaError(
+            f"source {source.name}, column {dotted}: a stored column cannot have a dot in its name; declare a schema "
+            "that leaves it out, or the source without materialize=True"
+        )
     if source.schema_evolution != "widen":
         return kept
     return pa.schema([field.with_type(widest_type(field.type)) for field in kept])
 
 
-def addable_columns(kept: pa.Schema, others: Iterable[pa.Field]) -> pa.Schema:
+def _can_be_stored(column: str) -> bool:
+    return "." not in column
+
+
+def addable_columns(kept: pa.Schema, others: Iterable[pa.Field], *, stored: bool = False) -> pa.Schema:
     """The columns that can be added to a source: of a known type that survives the hand-over to Spark.
 
     Args:
         kept: the schema of the source; names are compared without case, as in Spark.
         others: columns of a file that the schema lacks.
+        stored: whether the rows of the source are stored.
     """
     taken = {name.lower() for name in kept.names}
     fields = []
     for field in others:
         if field.name.lower() in taken or not field.name or pa.types.is_null(field.type):
+            continue
+        if stored and not _can_be_stored(field.name):
             continue
         try:
             fields += safe_schema(pa.schema([field]))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pytest
 
@@ -149,6 +151,18 @@ def test_the_paths_of_a_sample_add_columns_and_win_over_those_of_the_files() -> 
 def test_a_column_of_the_name_of_a_metadata_column_is_an_error() -> None:
     with pytest.raises(SchemaError, match=r"^source s: its files have a column _PATH; rename it, .*metadata 'path'"):
         kept_schema(source("strict", "path"), pa.schema([("_PATH", pa.int8())]))
+
+
+def test_a_column_with_a_dot_in_its_name_cannot_be_stored() -> None:
+    """Lance would refuse each of its rows, and the run would take that for a store that does not answer."""
+    dotted = pa.schema([("x", pa.int8()), ("a.b", pa.int8()), ("s", pa.struct([("c.d", pa.int8())]))])
+    stored = replace(source(), materialize=True)
+    with pytest.raises(SchemaError, match=r"^source s, column a\.b: .* a dot in its name; .*without materialize=True"):
+        kept_schema(stored, dotted)
+    assert kept_schema(source(), dotted) == dotted
+    kept, others = pa.schema([("x", pa.int8())]), [dotted.field("a.b"), pa.field("y", pa.int8())]
+    assert addable_columns(kept, others, stored=True).names == ["y"]
+    assert addable_columns(kept, others).names == ["a.b", "y"]
 
 
 def test_widen_takes_the_widest_type_of_each_kind_at_every_level() -> None:
