@@ -144,22 +144,7 @@ def _plan(name: str, view_class: ViewClass, identity: str = "") -> ViewPlan:
     nothing: Any = None
     columns = {"s": frozenset[str]()}
     return ViewPlan(
-        name,
-        view_class,
-        ("s",),
-        (),
-        (),
-        columns,
-        _SCHEMA,
-        (),
-        False,
-        identity or name,
-        name,
-        "",
-        "",
-        nothing,
-        nothing,
-        {},
+        name, view_class, ("s",), (), (), columns, _SCHEMA, (), False, identity or name, name, "", nothing, nothing, {}
     )
 
 

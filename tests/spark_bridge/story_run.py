@@ -1,0 +1,32 @@
+"""A run of many random stories from the command line, each in a directory of its own."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from spark_bridge.session.local_session import start_local_session
+from spark_bridge.session.settings import SparkSettings
+
+
+def stories(name: str, unit: str, of_a_story: int) -> Iterator[tuple[SparkSession, Path, int]]:
+    """Yields the session, an empty directory and the seed of each story; the session ends after the last one.
+
+    Args:
+        name: of the run: the module is `random_NAME`.
+        unit: what a user counts, as in `--queries 1000 --start 0`.
+        of_a_story: how many of them a story has.
+    """
+    parser = argparse.ArgumentParser(prog=f"python -m tests.spark_bridge.random_{name}")
+    parser.add_argument(f"--{unit}", dest="wanted", type=int, default=1_000)
+    parser.add_argument("--start", type=int, default=0, help="the first seed")
+    arguments = parser.parse_args()
+    spark = start_local_session(SparkSettings(), f"slackwater-random-{name}")
+    for seed in range(arguments.start, arguments.start + -(-arguments.wanted // of_a_story)):
+        with tempfile.TemporaryDirectory() as directory:
+            yield spark, Path(directory), seed
+    spark.stop()
