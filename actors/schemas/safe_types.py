@@ -48,6 +48,11 @@ def safe_schema(schema: pa.Schema, null: pa.DataType = pa.string()) -> pa.Schema
     return pa.schema([pa.field(field.name, safe_type(field.type, field.name, null)) for field in schema])
 
 
+def can_be_stored(column: str) -> bool:
+    """Whether Lance takes a column of this name."""
+    return "." not in column
+
+
 def safe_type(kind: pa.DataType, column: str, null: pa.DataType = pa.string()) -> pa.DataType:
     """The safe type of a type.
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 from actors.schemas.merged_schema import merged_schema
 from actors.schemas.metadata_columns import metadata_fields
 from actors.schemas.path_columns import path_fields
-from actors.schemas.safe_types import safe_schema, widest_type
+from actors.schemas.safe_types import can_be_stored, safe_schema, widest_type
 from actors.sources.source import SourceDefinition
 from state.errors import SchemaError
 
@@ -40,19 +40,15 @@ def kept_schema(source: SourceDefinition, schema: pa.Schema, paths: Iterable[str
                 f"without metadata {field.name[1:]!r}"
             )
     kept = safe_schema(pa.schema([*own, *metadata]))
-    dotted = next((name for name in kept.names if not _can_be_stored(name)), None)
-    if source.materialize and dotted is not None:
-        raise SchemaError(
-            f"source {source.name}, column {dotted}: a stored column cannot have a dot in its name; declare a schema "
-            "that leaves it out, or the source without materialize=True"
-        )
+    for name in kept.names if source.materialize else ():
+        if not can_be_stored(name):
+            raise SchemaError(
+                f"source {source.name}, column {name}: a stored column cannot have a dot in its name; declare a schema "
+                "that leaves it out, or the source without materialize=True"
+            )
     if source.schema_evolution != "widen":
         return kept
     return pa.schema([field.with_type(widest_type(field.type)) for field in kept])
-
-
-def _can_be_stored(column: str) -> bool:
-    return "." not in column
 
 
 def addable_columns(kept: pa.Schema, others: Iterable[pa.Field], *, stored: bool = False) -> pa.Schema:
@@ -68,7 +64,7 @@ def addable_columns(kept: pa.Schema, others: Iterable[pa.Field], *, stored: bool
     for field in others:
         if field.name.lower() in taken or not field.name or pa.types.is_null(field.type):
             continue
-        if stored and not _can_be_stored(field.name):
+        if stored and not can_be_stored(field.name):
             continue
         try:
             fields += safe_schema(pa.schema([field]))
