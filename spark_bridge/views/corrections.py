@@ -27,6 +27,8 @@ from state.tables.records import ViewVersion
 from state.tables.stored_rows import FILE_FIELD, ROW_COLUMN
 
 _FILES_AT_ONCE = 500
+_GONE = ""
+"""In place of the deletion file of a fragment that is there no more."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,7 @@ class CorrectedRows:
         self._spark, self._root, self._schemas, self._parallelism = spark, root, schemas, parallelism
         self._sources, self._before, self._after = sources, before, after
         self._datasets: dict[ViewVersion, lance.LanceDataset] = {}
+        self._fragments: dict[str, tuple[set[int], set[int]]] = {}
 
     @property
     def sources(self) -> frozenset[str]:
@@ -149,15 +152,16 @@ class CorrectedRows:
         """The fragments whose rows the corrections took or brought; None if there were no stored rows before."""
         if source not in self._before:
             return None
-        versions = self._before[source], self._after[source]
-        before, after = ({each.fragment_id: each for each in self._opened(one)[1].get_fragments()} for one in versions)
-        if stored is self._after:
-            return after.keys() - before.keys()
-        return {
-            number
-            for number, fragment in before.items()
-            if number not in after or after[number].deletion_file() != fragment.deletion_file()
-        }
+        if source not in self._fragments:
+            versions = self._before[source], self._after[source]
+            before, after = (
+                {each.fragment_id: each.deletion_file() for each in self._opened(version)[1].get_fragments()}
+                for version in versions
+            )
+            taken = {number for number, deleted in before.items() if after.get(number, _GONE) != deleted}
+            self._fragments[source] = taken, after.keys() - before.keys()
+        taken, brought = self._fragments[source]
+        return brought if stored is self._after else taken
 
     def _opened(self, version: ViewVersion) -> tuple[Location, lance.LanceDataset]:
         location = self._root.child(version.path)
