@@ -120,17 +120,17 @@ def explain(
     with session_at_hand(spark_settings, application) as spark, closing(SparkJobs(spark)) as jobs:
         planner = ViewPlanner(spark, jobs, materialized)
         graph = planner.graph({view.name: view for view in views}, found, {})
-        return tuple(_explain(graph, view.name, touched) for view in views)
+        return tuple(_explain(planner, graph, view.name, touched) for view in views)
 
 
-def _explain(graph: PlannedGraph, name: str, touched: RowsTouched) -> ViewExplanation:
+def _explain(planner: ViewPlanner, graph: PlannedGraph, name: str, touched: RowsTouched) -> ViewExplanation:
     try:
         plan = graph.view(name).plan
     except NotIncrementalError as error:
         return ViewExplanation(name, "refused", str(error))
     except SourceWithoutSchemaError as error:
         return ViewExplanation(name, "unknown", str(error))
-    text = f"{plan.explain()}\n  touches    {touched.text(plan)}"
+    text = f"{planner.explain(plan)}\n  touches    {touched.text(plan)}"
     return ViewExplanation(name, plan.view_class, text.partition("\n")[2], (*plan.sources_read, *plan.views))
 
 

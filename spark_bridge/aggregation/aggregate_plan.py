@@ -26,7 +26,7 @@ from spark_bridge.aggregation.merge_plan import (
 from spark_bridge.aggregation.partial_aggregation import CallOverRows, PartialAggregation
 from spark_bridge.aggregation.subtraction_plan import SubtractionPlan, with_companions
 from spark_bridge.analysis.aggregate_calls import AggregateCall, aggregate_calls
-from spark_bridge.analysis.columns import aggregate_of, columns_in_leaves, has_exact_values
+from spark_bridge.analysis.columns import aggregate_of, look_up_columns
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.arrow_frames import frame_of_table
 from spark_bridge.catalyst.carried_column import with_carried_column
@@ -166,12 +166,12 @@ class AggregatePlan:
             groups: as in `Touched.groups`.
         """
         if self._in_leaves is None:
-            self._in_leaves = columns_in_leaves(self._catalyst, self._rows, self._leaves, self._grouping)
+            self._in_leaves = look_up_columns(self._catalyst, self._rows, self._leaves, self._grouping)
         found: dict[str, dict[str, pa.Array]] = {}
         for leaf, columns in self._in_leaves.items():
             for name, position in columns.items():
-                column = groups.column(1 + position).combine_chunks()
-                if has_exact_values(column.type) and len(values := column.unique()) <= _MOST_VALUES:
+                values = groups.column(1 + position).combine_chunks().unique()
+                if len(values) <= _MOST_VALUES:
                     found.setdefault(leaf, {})[name] = values
         return found
 

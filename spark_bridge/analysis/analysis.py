@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
 
 import pyarrow as pa
@@ -10,6 +10,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from actors.schemas.ddl import format_schema
+from actors.schemas.safe_types import can_be_stored
 from spark_bridge.analysis.aggregate_calls import aggregate_calls, can_name_groups
 from spark_bridge.analysis.columns import grouping_columns, used_columns
 from spark_bridge.analysis.full_analysis import full_refusal, named_leaves, require_recomputable, views_read
@@ -17,7 +18,6 @@ from spark_bridge.analysis.function_source import constant_texts, definition_tex
 from spark_bridge.analysis.identity import identity_text
 from spark_bridge.analysis.operators import ROW_BY_ROW, ExpressionCheck, refuse, refuse_operator
 from spark_bridge.analysis.planned_view import PlannedView, names_within, parents_of
-from spark_bridge.analysis.removal import NEVER, RECOMPUTED, removal_of_groups, removal_of_rows
 from spark_bridge.analysis.spark_analysis import LEAVES, SparkAnalysis
 from spark_bridge.analysis.total_order import TotalOrder
 from spark_bridge.analysis.view_definition import ViewDefinition
@@ -135,7 +135,6 @@ class _Analysis:
             ),
             definition=(self._definition.query or "").strip() if function is None else definition_text(function),
             reason=reason,
-            removal=self._removal(plan, view_class, parents) if is_changing else NEVER,
             plan=plan if view_class == "full" else timestamps.put_into(plan),
             timestamps=timestamps,
             leaves=dict(self._leaves),
@@ -158,15 +157,6 @@ class _Analysis:
             )
         if view_class == "aggregate" and EpochTimestamps(self._catalyst).are_in(plan):
             raise refuse(self._name, "the time of an epoch", "the groups of rows that change are computed again later")
-
-    def _removal(self, plan: Plan, view_class: ViewClass, parents: Sequence[str]) -> str:
-        match view_class:
-            case "append":
-                return removal_of_rows(parents)
-            case "aggregate":
-                return removal_of_groups(self._catalyst, self._name, plan, self._leaves)
-            case "full":
-                return RECOMPUTED
 
     def _require_no_clock(self) -> None:
         """Refuses a literal that Spark's parser reads from the clock: its plan shows a constant."""
@@ -281,7 +271,7 @@ class _Analysis:
         for name in struct.names:
             if name.startswith(RESERVED_PREFIX):
                 raise self._column_error(name, f"names that start with {RESERVED_PREFIX} are reserved")
-            if "." in name or not name:
+            if not can_be_stored(name) or not name:
                 raise self._column_error(name, "a column of a stored table cannot have a dot in its name")
             if name.lower() in seen:
                 raise self._column_error(name, f"there is a column {seen[name.lower()]!r} already")

@@ -73,10 +73,12 @@ def columns_to_read(schema: pa.Schema, used: Iterable[frozenset[str]]) -> tuple[
     return tuple(name for name in schema.names if name in wanted)
 
 
-def columns_in_leaves(
+def look_up_columns(
     catalyst: Catalyst, plan: Plan, leaves: Mapping[int, str], expressions: Sequence[Expression]
 ) -> dict[str, dict[str, int]]:
-    """Source → its columns that each row of a plan has unchanged as one of these expressions: name → its position.
+    """Source → its columns by whose values rows of a plan are found: name → position of the expression of that value.
+
+    The plan has such a column unchanged.  Floats are left out: -0.0 is 0.0 in a group, and not in a look-up.
 
     Args:
         catalyst: of the session.
@@ -84,7 +86,11 @@ def columns_in_leaves(
         leaves: id of a leaf's first attribute → the source of the leaf.
         expressions: over the output of the plan.
     """
-    ids = {attribute_id(each): position for position, each in enumerate(expressions) if is_attribute(each)}
+    ids = {
+        attribute_id(each): position
+        for position, each in enumerate(expressions)
+        if is_attribute(each) and _is_exact(catalyst.arrow_type(each))
+    }
     found: dict[str, dict[str, int]] = {}
     for leaf, columns in _unchanged_in_leaves(catalyst, plan, ids):
         source = leaves[attribute_id(leaf.output().apply(0))]
@@ -94,8 +100,7 @@ def columns_in_leaves(
     return found
 
 
-def has_exact_values(data_type: pa.DataType) -> bool:
-    """Whether a look-up finds every row of a group: -0.0 is 0.0 in a group, and not in a look-up."""
+def _is_exact(data_type: pa.DataType) -> bool:
     return not (pa.types.is_floating(data_type) or pa.types.is_nested(data_type))
 
 

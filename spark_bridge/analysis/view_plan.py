@@ -36,7 +36,6 @@ class ViewPlan:
         identity: a text, equal for views that compute the same, and stable from run to run.
         definition: the query, or the source text of the function, for people.
         reason: the reason for its class, for people.
-        removal: how rows leave it, for people.
         plan: the analysed plan, without aliases of relations and with empty leaves.
         timestamps: the value of `current_timestamp()` in the plan; set it before the plan runs.
         leaves: id of a leaf's first attribute → the source or the parent of the leaf.
@@ -54,7 +53,6 @@ class ViewPlan:
     identity: str
     definition: str
     reason: str
-    removal: str
     plan: Plan = field(repr=False, compare=False)
     timestamps: EpochTimestamps = field(repr=False, compare=False)
     leaves: Mapping[int, str] = field(repr=False, compare=False)
@@ -104,6 +102,5 @@ class ViewPlan:
             f"  because    {self.reason}\n"
             f"  reads      {reads}\n"
             f"  stores     {stored}\n"
-            f"  per epoch  {cost}\n"
-            f"  rows leave {self.removal}"
+            f"  per epoch  {cost}"
         )

@@ -11,8 +11,10 @@ from pyspark.sql import SparkSession
 from spark_bridge.analysis.analysis import analyse
 from spark_bridge.analysis.columns import visible_schemas
 from spark_bridge.analysis.planned_view import PlannedView
+from spark_bridge.analysis.removal import removal_text
 from spark_bridge.analysis.spark_analysis import SourceWithoutSchemaError, names_read
 from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.session.spark_jobs import SparkJobs
 from state.errors import ViewError
@@ -72,6 +74,10 @@ class ViewPlanner:
             if source := next((each for each in schemas if each.casefold() == name.casefold()), None):
                 raise ViewError(f"view {name!r} has the name of the source {source!r}; rename one of them")
         return PlannedGraph(definitions, self._reads, partial(self._planned, schemas, known))
+
+    def explain(self, plan: ViewPlan) -> str:
+        """A plan of this planner for people: as `ViewPlan.explain`, and how rows leave the view."""
+        return f"{plan.explain()}\n  rows leave {removal_text(self._catalyst, plan)}"
 
     def _reads(self, definition: ViewDefinition, names: Collection[str]) -> frozenset[str]:
         """The views among `names` that a view reads."""

@@ -83,14 +83,16 @@ def plan_views(
     """
     with session_at_hand(settings, name) as spark, closing(SparkJobs(spark)) as jobs:
         by_name = {each.name: each for each in definitions}
-        graph = ViewPlanner(spark, jobs, materialized).graph(by_name, schemas, known.views)
-        planned = [_planned(graph, by_name, name, materialized, known) for name in by_name]
+        planner = ViewPlanner(spark, jobs, materialized)
+        graph = planner.graph(by_name, schemas, known.views)
+        planned = [_planned(planner, graph, by_name, name, materialized, known) for name in by_name]
     frozen = Declaration.of(by_name, {}, known.views, known.ingested).frozen
     stored = [PlannedView(each, known.views[each].view_class, "stays", "the view is not declared") for each in frozen]
     return (*planned, *stored)
 
 
 def _planned(
+    planner: ViewPlanner,
     graph: PlannedGraph,
     definitions: Mapping[str, ViewDefinition],
     name: str,
@@ -105,7 +107,7 @@ def _planned(
         return PlannedView(name, "unknown", "waits", "one of its sources has neither a schema nor a file yet")
     except (ViewError, DefinitionChangedError) as error:
         return PlannedView(name, "refused", "is refused", str(error))
-    text = plan.explain().partition("\n")[2]
+    text = planner.explain(plan).partition("\n")[2]
     if name in declaration.backfills:
         return PlannedView(name, plan.view_class, "catches up", f"{_catching_up(plan, materialized, known)}\n{text}")
     if name in declaration.failed:

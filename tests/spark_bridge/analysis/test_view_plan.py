@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import pytest
 from pyspark.sql import SparkSession
 
 from spark_bridge.analysis.analysis import analyse
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
+from spark_bridge.analysis.view_planner import ViewPlanner
+from spark_bridge.session.spark_jobs import SparkJobs
 from tests.spark_bridge.random_rows import SCHEMA
 
 
@@ -78,5 +82,7 @@ def test_explanation_has_class_reason_stored_data_and_cost(local_spark: SparkSes
 )
 def test_explanation_says_how_rows_leave(local_spark: SparkSession, query: str, removal: str) -> None:
     made = analyse(local_spark, ViewDefinition("v", query), {"t": SCHEMA, "u": SCHEMA}, materialized=["t", "u"])
-    assert made.explain().splitlines()[-1] == f"  rows leave {removal}"
-    assert "materialize=True" in plan(local_spark, query).explain().splitlines()[-1]
+    with closing(SparkJobs(local_spark)) as jobs:
+        planner = ViewPlanner(local_spark, jobs, ["t", "u"])
+        assert planner.explain(made).splitlines()[-1] == f"  rows leave {removal}"
+        assert "materialize=True" in planner.explain(plan(local_spark, query)).splitlines()[-1]

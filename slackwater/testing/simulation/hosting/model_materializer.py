@@ -310,7 +310,6 @@ def _plan_of(view: ModelView) -> ViewPlan:
         identity=view.name,
         definition=view.name,
         reason="",
-        removal="",
         plan=nothing,
         timestamps=nothing,
         leaves={},
