@@ -66,6 +66,18 @@ VIEW_MUTANTS = (
         shown_by=f"{_SUBTRACTED}::test_only_the_rows_of_the_groups_that_are_computed_again_are_read[g]",
     ),
     Mutant(
+        "the fragments that a correction took rows from are not read",
+        "spark_bridge/views/corrections.py",
+        (("if after.get(number, _GONE) != deleted}", "if number < 0}"),),
+        shown_by=_EXACT,
+    ),
+    Mutant(
+        "the fragments that a correction brought are not read",
+        "spark_bridge/views/corrections.py",
+        (("after.keys() - before.keys()", "after.keys() & before.keys()"),),
+        shown_by=_EXACT,
+    ),
+    Mutant(
         "a grouping has the values of a column in one branch of a union only",
         "spark_bridge/analysis/columns.py",
         (("if known.get(name) == position}", "if True or known}"),),
