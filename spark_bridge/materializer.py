@@ -42,7 +42,7 @@ from state.clock import Clock, SystemClock
 from state.errors import ViewError
 from state.location import Location
 from state.tables.records import CatalogView, ViewVersion
-from state.tables.stored_rows import stored_versions
+from state.tables.stored_rows import declared_name, is_view, stored_versions
 
 _Result = TypeVar("_Result")
 
@@ -121,7 +121,7 @@ class Materializer:
                 raise ViewError(f"view {definition.name!r} is declared twice; rename one of them")
         planned = self._planner.planned(by_name, schemas, known)
         plans = {name: each.plan for name, each in planned.items()}
-        declaration = Declaration.of(by_name, plans, known, self._recorded.ingested)
+        declaration = Declaration.of(by_name, plans, known, self._recorded.ingested, self._recorded.ending)
         versions = self._recorded.versions
         continued = {name: each for name, each in versions.items() if name not in declaration.backfills}
         require_correctable(self._root, plans.values(), continued, self._materialized, self._replacing)
@@ -147,8 +147,8 @@ class Materializer:
 
     def drop(self, name: str) -> None:
         """The next epoch ends a view: a maintained view, a frozen view or a backfill.  Leave it out of `declare`."""
-        self._recorded.drop(name)
-        self._incremental.drop(name)
+        for each in self._recorded.drop(name):
+            self._incremental.drop(each)
 
     def run_epoch(
         self, epoch: int, blocks: Mapping[str, Sequence[Block]], corrections: Sequence[Correction] = ()
@@ -195,17 +195,20 @@ class Materializer:
 
     def shown(self) -> list[ShownView]:
         """All views that readers see."""
-        return self._recorded.shown({**self._incremental.num_rows, **self._derived.num_rows, **self._full.num_rows})
+        rows = {**self._incremental.num_rows, **self._derived.num_rows, **self._full.num_rows}
+        return self._recorded.shown({name: each for name, each in rows.items() if is_view(name)})
 
     @property
     def backfilling(self) -> dict[str, float]:
-        """Name → the share of its history that each backfill has, from 0 to 1."""
-        return {**self._backfills.fractions, **dict.fromkeys(self._derived.unshown, 0.0)}
+        """Name → the share of its history that each backfill has, from 0 to 1; the least one of its hidden views."""
+        fractions = dict.fromkeys(map(declared_name, self._derived.unshown), 0.0)
+        of_views = sorted(self._backfills.fractions.items(), key=lambda each: each[1], reverse=True)
+        return fractions | {declared_name(name): fraction for name, fraction in of_views}
 
     @property
     def blocked(self) -> dict[str, tuple[str, ...]]:
         """Name → the missing files of each backfill that cannot become complete."""
-        return self._backfills.blocked
+        return {declared_name(name): missing for name, missing in self._backfills.blocked.items()}
 
     def backfill(self) -> bool:
         """Adds a piece of history to one backfill: call it between two epochs.
@@ -284,7 +287,8 @@ class Materializer:
         """The results of the views that do not fail."""
         done, failed = self._jobs.run_views(doing, work)
         for error in failed:
-            self._incremental.drop(self._recorded.fail(error))
+            for name in self._recorded.fail(error):
+                self._incremental.drop(name)
         return done
 
     def _create_empty(self, plan: ViewPlan, epoch: int) -> ViewVersion:

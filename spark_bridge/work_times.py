@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 
 from state.clock import Clock
 from state.tables.epoch_trace import Span
-from state.tables.stored_rows import base_name, is_stored_rows, is_view, source_of_rows
+from state.tables.stored_rows import base_name, declared_name, is_stored_rows, is_view, source_of_rows
 
 _Result = TypeVar("_Result")
 _PHASE: Final = "spark"
@@ -74,4 +74,6 @@ def step_name(name: str) -> str:
     """The name of the work on a dataset, by the recorded name of the dataset."""
     if is_stored_rows(name):
         return f"stored rows of {source_of_rows(name)}"
-    return name if is_view(name) else f"{base_name(name)}, backfill"
+    view, declared = base_name(name), declared_name(name)
+    text = declared if is_view(view) else f"{declared}, hidden view {view}"
+    return text if view == name else f"{text}, backfill"

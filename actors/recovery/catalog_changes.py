@@ -23,7 +23,7 @@ from state.tables.catalog import (
 )
 from state.tables.delta import Delta, DeltaBuilder
 from state.tables.records import CatalogSource, CatalogView, LeftOutColumn
-from state.tables.stored_rows import base_name
+from state.tables.stored_rows import declared_name
 
 
 class CatalogChanges:
@@ -68,7 +68,7 @@ class CatalogChanges:
         for source in definition.sources:
             self._declare_source(source, declared_at)
         for name, view in self.views.items():
-            if base_name(name) not in definition.views and view.frozen_epoch is None:
+            if declared_name(name) not in definition.views and view.frozen_epoch is None:
                 self.put_view(replace(view, frozen_epoch=committed_epoch))
 
     def set_schema(self, source: str, schema: pa.Schema) -> None:

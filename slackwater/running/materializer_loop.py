@@ -26,7 +26,7 @@ from spark_bridge.work_times import WorkTimes
 from state.clock import Clock
 from state.errors import CommandRefusedError, RunFailedError, SlackwaterError, ViewError, ViewNotFoundError
 from state.tables.records import CatalogView, ViewVersion
-from state.tables.stored_rows import hidden, is_view, next_name
+from state.tables.stored_rows import declared_name, hidden, is_view
 
 if TYPE_CHECKING:
     from spark_bridge.analysis.declaration import Declaration
@@ -254,7 +254,7 @@ class MaterializerLoop:
         declaration = self._started().declare(list(definitions.values()), schemas, self._known)
         self._definitions = dict(definitions)
         self._is_waiting = bool(declaration.waiting)
-        self._plans = declaration.plans
+        self._plans = {name: plan for name, plan in declaration.plans.items() if is_view(name)}
         self._look_at_views()
 
     def _carry_out_changes(self) -> None:
@@ -315,8 +315,7 @@ class MaterializerLoop:
     def _end(self, materializer: ViewMaterializer, name: str) -> None:
         """Lets the next epoch end a view.  A view of this name that is added from now on is another one."""
         materializer.drop(name)
-        for each in (name, next_name(name)):
-            self._known.pop(each, None)
+        self._known = {each: view for each, view in self._known.items() if declared_name(each) != name}
 
     def _is_there_since(self, name: str, epoch: int) -> bool:
         """Whether the catalog has a view that was dropped at an epoch, and not one that was added after it."""

@@ -2,6 +2,7 @@
 
     ViewDefinition ── spark_analysis ──→ analysed plan ── analysis ──→ ViewPlan, or NotIncrementalError
                                               operators, aggregate_calls, full_analysis: checks
+                                              inner_groupings: groupings within become hidden views
                                               total_order: one answer where rows tie
                                               identity, function_source: the text that recognises the view
     ViewPlans + catalog ── declaration ──→ new views, backfills, frozen views

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ from spark_bridge.analysis.columns import grouping_columns, used_columns
 from spark_bridge.analysis.full_analysis import full_refusal, named_leaves, require_recomputable, views_read
 from spark_bridge.analysis.function_source import constant_texts, definition_text, identity_texts
 from spark_bridge.analysis.identity import identity_text
+from spark_bridge.analysis.inner_groupings import GroupingCut, InnerGrouping
 from spark_bridge.analysis.operators import ROW_BY_ROW, ExpressionCheck, refuse, refuse_operator
 from spark_bridge.analysis.planned_view import PlannedView, names_within, parents_of
 from spark_bridge.analysis.spark_analysis import LEAVES, SparkAnalysis
@@ -23,12 +25,12 @@ from spark_bridge.analysis.total_order import TotalOrder
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.arrow_frames import arrow_schema
-from spark_bridge.catalyst.catalyst import Catalyst, Plan, attribute_id, simple_name
+from spark_bridge.catalyst.catalyst import Catalyst, Plan, attribute_id, parts_of, simple_name
 from spark_bridge.catalyst.epoch_timestamps import EpochTimestamps, wall_clock_literal
 from spark_bridge.session.spark_errors import one_line
 from state.errors import NotIncrementalError, SchemaError, ViewError
 from state.tables.records import ViewClass
-from state.tables.stored_rows import FILE_FIELD
+from state.tables.stored_rows import FILE_FIELD, is_view
 
 RESERVED_PREFIX = "__sw_"
 
@@ -80,6 +82,7 @@ class _Analysis:
         self._schemas, self._views, self._expanded = schemas, views, {*names_within(views)}
         self._materialized = materialized
         self._leaves: dict[int, str] = {}
+        self._named: tuple[str, ...] = ()
         self._foreign_leaf: Plan | None = None
         self._check = ExpressionCheck(self._name, self._catalyst)
 
@@ -89,70 +92,127 @@ class _Analysis:
         views = {name: self._views[name] for name in views_read(self._catalyst, analysed_plan, self._views)}
         stored = parents_of(views)
         leaves = [name for name, _ in named_leaves(self._catalyst, analysed_plan, self._schemas, stored)]
-        used = tuple(dict.fromkeys(leaves))
+        used = self._named = tuple(dict.fromkeys(leaves))
         if not used:
             raise ViewError(f"view {self._name!r} uses no source; declared are {self._spark_analysis.declared_sources}")
         self._require_no_clock()
         plan = self._plain(analysed_plan, stored)
-        parents = tuple(name for name in used if name in stored)
+        parents = {name: each.plan for name, each in stored.items() if name in used}
+        inner: dict[str, ViewPlan] = {}
         try:
             if self._foreign_leaf is not None:
                 raise refuse_operator(self._name, self._foreign_leaf)
+            cut = GroupingCut(self._catalyst, self._name, self._leaves)
+            plan = cut.of(plan)
+            self._leaves = cut.leaves
+            for grouping in cut.groupings:
+                inner[grouping.name] = self._inner_plan(grouping, parents | inner)
             view_class, reason = self._classify(plan)
-            if parents:
-                self._require_followed(plan, view_class, used, parents)
+            self._require_followed(plan, view_class, parents | inner)
+            if inner:
+                reason += f"; below that, {' and '.join(inner)} {'have' if len(inner) > 1 else 'has'} the groups within"
         except NotIncrementalError as refusal:
-            view_class, reason = self._recomputed(analysed_plan, refusal, [each for each in used if each not in stored])
+            plan, inner = analysed_plan, {}
+            view_class, reason = self._recomputed(plan, refusal, [each for each in used if each not in stored])
+        identities = [f"reads view {name}, which is\n{each.plan.identity}" for name, each in views.items()]
+        planned = self._plan_of(self._name, plan, view_class, reason, schema, parents | inner, identities)
+        return replace(planned, views=tuple(views), inner=tuple(inner.values()))
+
+    def _inner_plan(self, grouping: InnerGrouping, parents: Mapping[str, ViewPlan]) -> ViewPlan:
+        """The plan of a hidden view.
+
+        Raises:
+            NotIncrementalError: it cannot be maintained epoch by epoch, or its groups cannot be stored.
+        """
+        view_class, reason = self._classify(grouping.plan)
+        self._require_followed(grouping.plan, view_class, parents)
+        try:
+            schema = self._catalyst.arrow_schema(grouping.plan)
+            format_schema(schema)
+        except (PySparkException, TypeError, SchemaError) as error:
+            raise refuse(self._name, "a grouping whose groups cannot be stored", one_line(error)) from None
+        return self._plan_of(grouping.name, grouping.plan, view_class, reason, schema, parents, [])
+
+    def _plan_of(
+        self,
+        name: str,
+        plan: Plan,
+        view_class: ViewClass,
+        reason: str,
+        schema: pa.Schema,
+        parents: Mapping[str, ViewPlan],
+        identities: Sequence[str],
+    ) -> ViewPlan:
+        """The plan of the view, or of a hidden one.
+
+        Args:
+            name: its recorded name.
+            plan: with empty leaves; that of Spark's analysis if it is recomputed as a whole.
+            view_class: its class.
+            reason: the reason for its class.
+            schema: of its result.
+            parents: name → plan of each view whose stored rows it may read.
+            identities: the texts of what its definition expands to.
+        """
         if view_class == "full":
             # It reads stored rows, and none of the rows that an epoch hands over.
-            columns, whole = dict.fromkeys(used, frozenset[str]()), analysed_plan
+            used = self._named
+            columns = dict.fromkeys(used, frozenset[str]())
         else:
+            used = self._used(plan)
             plan = TotalOrder(self._catalyst, self._name).of(plan)
-            columns, whole = used_columns(self._catalyst, plan, self._leaves), plan
-        is_changing = bool(parents) or {*used} <= {*self._materialized}
-        if view_class == "append" and is_changing and not parents:
+            columns = used_columns(self._catalyst, plan, self._leaves)
+        read = {each: parents[each] for each in used if each in parents}
+        is_changing = bool(read) or {*used} <= {*self._materialized}
+        if view_class == "append" and is_changing and not read:
             columns = {source: each | {FILE_FIELD.name} for source, each in columns.items()}
         function = self._definition.function
-        timestamps = EpochTimestamps(self._catalyst)
         texts = [] if function is None else identity_texts(function)
-        sources = [name for each in used for name in (stored[each].plan.sources if each in stored else (each,))]
+        within = [f"groups within by {each.identity}" for each in read.values() if not is_view(each.name)]
+        timestamps = EpochTimestamps(self._catalyst)
+        sources = [source for each in used for source in (read[each].sources if each in read else (each,))]
         return ViewPlan(
-            name=self._name,
+            name=name,
             view_class=view_class,
             sources=tuple(dict.fromkeys(sources)),
-            views=tuple(views),
-            parents=parents,
+            views=(),
+            parents=tuple(read),
             columns=columns,
             schema=schema,
             key=grouping_columns(self._catalyst, plan) if view_class == "aggregate" else (),
             is_changing=is_changing,
             identity=identity_text(
-                self._catalyst,
-                whole,
-                self._leaves,
-                format_schema(schema),
-                [*texts, *(f"reads view {name}, which is\n{each.plan.identity}" for name, each in views.items())],
+                self._catalyst, plan, self._leaves, format_schema(schema), [*texts, *identities, *within]
             ),
             definition=(self._definition.query or "").strip() if function is None else definition_text(function),
             reason=reason,
             plan=plan if view_class == "full" else timestamps.put_into(plan),
             timestamps=timestamps,
-            leaves=dict(self._leaves),
+            leaves={number: each for number, each in self._leaves.items() if each in used},
         )
 
-    def _require_followed(
-        self, plan: Plan, view_class: ViewClass, leaves: Collection[str], parents: Collection[str]
-    ) -> None:
+    def _used(self, plan: Plan) -> tuple[str, ...]:
+        """The sources and the views whose rows a plan reads, in the order of their first use."""
+        leaves = (part for part in parts_of(self._catalyst, plan) if not part.children().size())
+        names = (self._leaves.get(attribute_id(leaf.output().apply(0))) for leaf in leaves)
+        return tuple(dict.fromkeys(name for name in names if name is not None))
+
+    def _require_followed(self, plan: Plan, view_class: ViewClass, parents: Collection[str]) -> None:
         """Refuses a view that cannot follow the changes of its parents.
 
         Raises:
             NotIncrementalError: with what to write instead.
         """
-        of_sources = [name for name in leaves if name not in parents]
+        used = self._used(plan)
+        changing = [name for name in used if name in parents]
+        if not changing:
+            return
+        of_sources = [name for name in used if name not in parents]
         if of_sources:
+            other = f"rows of the view {changing[0]}" if is_view(changing[0]) else "groups of its own"
             raise refuse(
                 self._name,
-                f"rows of the source {of_sources[0]} beside rows of the view {next(iter(parents))}, which change",
+                f"rows of the source {of_sources[0]} beside {other}, which change",
                 f"declare a view that groups {of_sources[0]}, and read that",
             )
         if view_class == "aggregate" and EpochTimestamps(self._catalyst).are_in(plan):
@@ -254,12 +314,6 @@ class _Analysis:
         if not children:
             return
         if simple_name(plan) not in ROW_BY_ROW:
-            if simple_name(plan) == "Aggregate":
-                raise refuse(
-                    self._name,
-                    "an Aggregate below another operator",
-                    "group once, and only filter and compute above that",
-                )
             raise refuse_operator(self._name, plan)
         self._check.check(plan, is_of_rows=True)
         for child in children:

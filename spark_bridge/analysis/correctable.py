@@ -10,7 +10,7 @@ from state.errors import ViewError
 from state.lance.lance_access import open_dataset
 from state.location import Location
 from state.tables.records import ViewVersion
-from state.tables.stored_rows import FILE_FIELD, ORIGIN_FIELD
+from state.tables.stored_rows import FILE_FIELD, ORIGIN_FIELD, declared_name
 
 
 def require_correctable(
@@ -35,17 +35,17 @@ def require_correctable(
     for plan in plans:
         if plan.parents:
             continue  # it follows the changes of its parents, whatever they come from
-        read = sorted({*replacing}.intersection(plan.sources))
+        name, read = declared_name(plan.name), sorted({*replacing}.intersection(plan.sources))
         apart = sorted({*plan.sources} - {*materialized})
         if read and apart:
             raise ViewError(
-                f'view {plan.name!r} reads {read[0]}, which has on_change="replace", and {", ".join(apart)}, whose '
+                f'view {name!r} reads {read[0]}, which has on_change="replace", and {", ".join(apart)}, whose '
                 "rows are not stored: declare each source with materialize=True"
             )
         if read and plan.view_class == "aggregate" and uses_epoch_timestamps(plan.identity):
-            raise ViewError(cannot_compute_again(plan.name))
+            raise ViewError(cannot_compute_again(name))
         if read and plan.view_class == "append" and not follows_files(root, versions.get(plan.name)):
-            raise ViewError(cannot_follow(plan.name))
+            raise ViewError(cannot_follow(name))
 
 
 def follows_files(root: Location, version: ViewVersion | None) -> bool:

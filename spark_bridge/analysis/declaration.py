@@ -9,12 +9,12 @@ from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
 from state.errors import DefinitionChangedError
 from state.tables.records import CatalogView
-from state.tables.stored_rows import base_name, is_view, next_name
+from state.tables.stored_rows import base_name, declared_name, is_view
 
 
 @dataclass(frozen=True)
 class Declaration:
-    """The names of the views, by the action that each needs.
+    """The names of the views, hidden ones among them, by the action that each needs.
 
     Args:
         plans: name → plan of each declared view whose sources have schemas.
@@ -24,7 +24,7 @@ class Declaration:
         frozen: views of the catalog that are not declared.
         failed: views that have failed, and stand until they are retried or replaced.
         waiting: declared views that read a source whose schema is not known yet.
-        abandoned: recorded names of backfills that are not declared any more.
+        abandoned: recorded names of backfills and hidden views that are not declared any more.
     """
 
     plans: Mapping[str, ViewPlan]
@@ -42,6 +42,7 @@ class Declaration:
         plans: Mapping[str, ViewPlan],
         known: Mapping[str, CatalogView],
         ingested: Collection[str],
+        ending: Collection[str] = (),
     ) -> Declaration:
         """Compares declared and known views.
 
@@ -50,23 +51,34 @@ class Declaration:
             plans: name → plan of each analysed one; a view comes after those that it reads.
             known: the views of the catalog.
             ingested: the sources that have ingested rows.
+            ending: the recorded names that the next epoch ends: a hidden view of such a name does not continue.
 
         Raises:
             DefinitionChangedError: the catalog has another view of the name, and it must not be replaced.
         """
+        known = {name: view for name, view in known.items() if is_view(name) or name not in ending}
         replaced, cascading = set[str](), set[str]()
         for name, plan in plans.items():
             if name in known and known[name].identity != plan.identity:
                 replaced.add(name)
-                if definitions[name].cascade or not cascading.isdisjoint(plan.views):
+                if definitions[declared_name(name)].cascade or not cascading.isdisjoint(plan.views):
                     cascading.add(name)
-        new = [name for name, plan in plans.items() if name not in known and not {*ingested}.intersection(plan.sources)]
-        failed = [name for name, plan in plans.items() if _has_failed(plan, known.get(name))]
+
+        def may_replace(name: str) -> bool:
+            # A hidden view is what its view is: that one is asked.
+            return not is_view(name) or definitions[name].replace or name in cascading
+
+        broken = {name for name, plan in plans.items() if _has_failed(plan, known.get(name))}
+        failed = [name for name in plans if declared_name(name) in broken]
+        new = [
+            name
+            for name, plan in plans.items()
+            if name not in (*known, *failed) and not {*ingested}.intersection(plan.sources)
+        ]
         backfills = [
             name
             for name, plan in plans.items()
-            if name not in (*new, *failed)
-            and not _continues(plan, definitions[name].replace or name in cascading, known.get(name), replaced)
+            if name not in (*new, *failed) and not _continues(plan, may_replace(name), known.get(name), replaced)
         ]
         return cls(
             plans=plans,
@@ -120,8 +132,10 @@ def _continues(plan: ViewPlan, may_replace: bool, known: CatalogView | None, rep
 def _is_wanted(
     begun: CatalogView, definitions: Mapping[str, ViewDefinition], plans: Mapping[str, ViewPlan], backfills: list[str]
 ) -> bool:
-    """Whether a recorded backfill is one of a declared view."""
-    name = base_name(begun.name)
-    if name in definitions and name not in plans:
+    """Whether a recorded backfill or hidden view is one of a declared view."""
+    name, declared = base_name(begun.name), declared_name(begun.name)
+    if declared in definitions and declared not in plans:
         return True  # its source has no schema yet; the decision waits for that
-    return name in backfills and plans[name].identity == begun.identity and begun.name == next_name(name)
+    if name == begun.name:
+        return name in plans  # a hidden view
+    return name in backfills and plans[name].identity == begun.identity

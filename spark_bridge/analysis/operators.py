@@ -12,7 +12,6 @@ ROW_BY_ROW = frozenset({"Project", "Filter", "Generate", "Union", "Expand"})
 """Operators that see one row at a time.  A union only combines rows, and grouping sets (Expand) only repeat them."""
 
 _ADVICE = {
-    "Aggregate": "a view can group once, and only filter and compute above that; split it into several views",
     "Deduplicate": "group by the columns, and take the others by min_by or max_by of one that orders the rows",
     "Except": "subtracting rows needs all earlier rows; filter instead",
     "GlobalLimit": "a limit depends on later rows; leave it out and limit when reading",

@@ -17,7 +17,7 @@ class PlannedView:
     """A declared view with its plan.
 
     Args:
-        definition: of the view.
+        definition: of the view; of a hidden view, that of the declared one.
         plan: of the view.
         schemas: source → schema with the columns that the view knows; all sources.
         views: name → view, of those that its definition reads.
@@ -27,6 +27,11 @@ class PlannedView:
     plan: ViewPlan
     schemas: Mapping[str, pa.Schema | None]
     views: Mapping[str, PlannedView] = field(default_factory=dict)
+
+    @property
+    def inner(self) -> Iterator[PlannedView]:
+        """Its hidden views; each comes after those that it reads."""
+        return (PlannedView(self.definition, plan, self.schemas) for plan in self.plan.inner)
 
     @property
     def known_schemas(self) -> dict[str, pa.Schema]:

@@ -25,8 +25,8 @@ class ViewPlan:
         view_class: its class.
         sources: the sources that it reads, also by way of views, in the order of their first use.
         views: the views that its definition reads, in the order of their first use.
-        parents: the views whose stored rows it reads, in the order of their first use; the definitions of other views
-            are expanded in its plan.
+        parents: the views whose stored rows it reads, in the order of their first use, hidden ones among them; the
+            definitions of other views are expanded in its plan.
         columns: source or parent → its used columns, with `__sw_file` if the rows of the view can name their file.
         schema: of the result.
         key: the columns of the result that hold the grouping, in the grouping's order: a look-up finds a group by
@@ -39,6 +39,7 @@ class ViewPlan:
         plan: the analysed plan, without aliases of relations and with empty leaves.
         timestamps: the value of `current_timestamp()` in the plan; set it before the plan runs.
         leaves: id of a leaf's first attribute → the source or the parent of the leaf.
+        inner: the plans of its hidden views, which hold the groupings below its own; each after those that it reads.
     """
 
     name: str
@@ -56,6 +57,7 @@ class ViewPlan:
     plan: Plan = field(repr=False, compare=False)
     timestamps: EpochTimestamps = field(repr=False, compare=False)
     leaves: Mapping[int, str] = field(repr=False, compare=False)
+    inner: tuple[ViewPlan, ...] = field(default=(), repr=False)
 
     @property
     def is_read_as_stored(self) -> bool:
@@ -64,8 +66,9 @@ class ViewPlan:
 
     @property
     def sources_read(self) -> tuple[str, ...]:
-        """The sources whose rows it reads, and not by way of a parent."""
-        return tuple(name for name in self.columns if name not in self.parents)
+        """The sources whose rows its query reads, and not by way of another view."""
+        own = [name for name in self.columns if name not in self.parents]
+        return tuple(dict.fromkeys([*own, *(name for each in self.inner for name in each.sources_read)]))
 
     def _read(self) -> str:
         used = {leaf: sorted(self.columns[leaf] - {FILE_FIELD.name}) for leaf in self.columns}

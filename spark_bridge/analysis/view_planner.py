@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
+from textwrap import indent
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -44,7 +45,7 @@ class ViewPlanner:
     def planned(
         self, definitions: Mapping[str, ViewDefinition], schemas: _Schemas, known: Mapping[str, CatalogView]
     ) -> dict[str, PlannedView]:
-        """Name → view, for all views whose sources have schemas; a view comes after those that it reads.
+        """Name → view, for all views whose sources have schemas, hidden ones too; each comes after those that it reads.
 
         Errors as `analyse`.
 
@@ -76,8 +77,9 @@ class ViewPlanner:
         return PlannedGraph(definitions, self._reads, partial(self._planned, schemas, known))
 
     def explain(self, plan: ViewPlan) -> str:
-        """A plan of this planner for people: as `ViewPlan.explain`, and how rows leave the view."""
-        return f"{plan.explain()}\n  rows leave {removal_text(self._catalyst, plan)}"
+        """A plan of this planner for people: as `ViewPlan.explain`, how rows leave the view, and its hidden views."""
+        text = f"{plan.explain()}\n  rows leave {removal_text(self._catalyst, plan)}"
+        return "\n".join([text, *(indent(f"hidden view {self.explain(each)}", "  ") for each in plan.inner)])
 
     def _reads(self, definition: ViewDefinition, names: Collection[str]) -> frozenset[str]:
         """The views among `names` that a view reads."""
@@ -131,7 +133,7 @@ class PlannedGraph:
     """The views of one declaration, each planned after those that it reads.
 
     Attributes:
-        views: name → view, of those that are planned; a view comes after those that it reads.
+        views: name → view, of those that are planned, hidden ones too; each comes after those that it reads.
 
     Args:
         definitions: name → definition of each declared view.
@@ -171,9 +173,11 @@ class PlannedGraph:
             else:
                 views[each] = self.views[each]
         try:
-            self.views[name] = self._plan(definition, views, absent)
+            planned = self._plan(definition, views, absent)
         except ViewError as error:
             self._errors[name] = error
+            return
+        self.views.update({each.plan.name: each for each in (*planned.inner, planned)})
 
 
 def _is_same(last: PlannedView, schemas: _Schemas, views: Mapping[str, PlannedView]) -> bool:

@@ -16,7 +16,7 @@ from spark_bridge.views.backfill import Backfill
 from spark_bridge.views.view import View
 from state.clock import Clock
 from state.tables.records import ViewVersion
-from state.tables.stored_rows import next_name
+from state.tables.stored_rows import declared_name, next_name
 
 _PIECE_S, _PIECE_ALONE_S = 0.2, 8.0
 """Wanted seconds of a piece, while epochs have rows and while they have none: an epoch waits for a begun piece.
@@ -101,7 +101,7 @@ class Backfills:
             view = self._make_view(plan)
             if recorded is not None:
                 view.open(recorded)
-            self._backfills[name] = Backfill(definitions[name], plan, view, recorded)
+            self._backfills[name] = Backfill(definitions[declared_name(name)], plan, view, recorded)
 
     def drop(self, name: str) -> None:
         """Forgets a backfill; its dataset is left to the vacuum."""

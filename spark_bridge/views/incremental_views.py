@@ -18,6 +18,7 @@ from spark_bridge.views.view import View
 from state.errors import RunFailedError
 from state.location import Location
 from state.tables.records import ViewVersion
+from state.tables.stored_rows import declared_name
 
 
 class IncrementalViews:
@@ -90,7 +91,7 @@ class IncrementalViews:
         for name in self._backfilled:
             if name in self.plans and lacks_columns(self.plans[name], blocks):
                 raise RunFailedError(
-                    f"view {name!r}: rows were read before it was added, without columns that it uses; "
+                    f"view {declared_name(name)!r}: rows were read before it was added, without columns that it uses; "
                     "they are read again"
                 )
 

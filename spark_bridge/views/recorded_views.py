@@ -21,7 +21,7 @@ from spark_bridge.views.view import ShownView, seconds_behind
 from state.clock import Clock
 from state.errors import ViewFailedError
 from state.tables.records import CatalogView, ViewVersion
-from state.tables.stored_rows import base_name, is_stored_rows, is_view, next_name, stored_versions
+from state.tables.stored_rows import base_name, declared_name, is_stored_rows, is_view, next_name, stored_versions
 
 if TYPE_CHECKING:
     from spark_bridge.views.view import View
@@ -49,7 +49,8 @@ class RecordedViews:
     """Decides the order of the work of an epoch, and what its record says of the views.
 
     Backfills, and full views before their first recomputation, are recorded under a name with a dot, and hidden.  The
-    epoch that shows such a view ends that name.
+    epoch that shows such a view ends that name.  The hidden views of a query have names with dots too; they fail and
+    end with the view.
 
     A view that fails keeps the version of the epoch before; one that has none yet gets an empty one.  Like a view that
     another one replaces, it is recorded as frozen: only a backfill goes on from there.
@@ -125,7 +126,7 @@ class RecordedViews:
         """
         self._failures = {name: each for name, each in self._failures.items() if _is_same(each.view, planned.get(name))}
         self._failed = {*declaration.failed}
-        stand = self._failures.keys() | declaration.failed
+        stand = {name for name in planned if declared_name(name) in self._failures}.union(declaration.failed)
         plans = {name: each.plan for name, each in planned.items() if name not in stand}
         full = {name: planned[name] for name, plan in plans.items() if plan.view_class == "full"}
         derived = {name: plan for name, plan in plans.items() if plan.parents and name not in full}
@@ -146,39 +147,61 @@ class RecordedViews:
         self._maintained = {name for name in plans if name not in declaration.backfills and name not in full}
         return {name: plan for name, plan in of_sources.items() if name not in backfills}
 
-    def drop(self, name: str) -> None:
-        """The next epoch ends a view: a maintained view, a frozen view or a backfill."""
-        self._backfills.drop(name)
-        self._full.drop(name)
-        self._derived.drop(name)
-        self._maintained.discard(name)
+    @property
+    def ending(self) -> Set[str]:
+        """The recorded names that the next epoch ends."""
+        return self._dropped
+
+    def drop(self, name: str) -> list[str]:
+        """The next epoch ends a view: a maintained view, a frozen view or a backfill.
+
+        Returns:
+            The view and its hidden views, which are maintained no longer.
+        """
         self._failures.pop(name, None)
         self._failed.discard(name)
-        self._dropped.update([name, next_name(name)])
+        names = [name, *self._hidden_in(name)]
+        for each in names:
+            self._maintain_no_longer(each)
+            self._dropped.add(each)
+        return names
 
-    def fail(self, error: ViewFailedError) -> str:
+    def fail(self, error: ViewFailedError) -> list[str]:
         """The next epoch records that a view has failed, and with it those that follow it; a backfill of it ends.
 
         Args:
-            error: names the view, or its backfill.
+            error: names the view, its backfill, or a hidden view.
 
         Returns:
-            The name of the view, which is maintained no longer.
+            The views that are maintained no longer, hidden ones among them.
         """
-        name = base_name(error.view)
-        self._fail(name, error.reason)
+        names = self._fail(declared_name(error.view), error.reason)
         for each, planned in self._planned.items():  # a view comes after its parents
-            if each in self._failures or each in self._failed:
+            if not is_view(each) or each in self._failures or each in self._failed:
                 continue
-            if failed := self._failures.keys() & {*planned.plan.parents}:
-                self._fail(each, f"view {min(failed)!r}, which it reads, has failed")
-        return name
+            read = {*planned.plan.parents}.union(*(inner.parents for inner in planned.plan.inner))
+            if failed := self._failures.keys() & read:
+                names += self._fail(each, f"view {min(failed)!r}, which it reads, has failed")
+        return names
 
-    def _fail(self, name: str, reason: str) -> None:
+    def _fail(self, name: str, reason: str) -> list[str]:
+        self._failures[name] = _Failure(self._planned[name], reason)
+        hidden = self._hidden_in(name)
+        for each in (name, *hidden):
+            self._maintain_no_longer(each)
+        self._dropped.update(hidden)
+        return [name, *hidden]
+
+    def _hidden_in(self, name: str) -> list[str]:
+        """The hidden views of a view, declared or recorded."""
+        names = {base_name(each) for each in (*self._planned, *self.versions) if declared_name(each) == name}
+        return sorted(each for each in names if not is_view(each) and not is_stored_rows(each))
+
+    def _maintain_no_longer(self, name: str) -> None:
+        """The next epoch ends a backfill of this name, too."""
         for views in (self._backfills, self._full, self._derived):
             views.drop(name)
         self._maintained.discard(name)
-        self._failures[name] = _Failure(self._planned[name], reason)
         self._dropped.add(next_name(name))
 
     @property
@@ -337,8 +360,8 @@ class RecordedViews:
         """
         failed, self._failures = self._failures, {}
         self._failed.update(failed)
-        kept = [each for each in created if base_name(each.name) not in failed]
-        rebuilt = (self._rebuilt & before.keys()).difference(each.name for each in kept)
+        kept = [each for each in created if declared_name(each.name) not in failed]
+        rebuilt = (self._rebuilt & before.keys()).difference((each.name for each in kept), self._dropped)
         self._rebuilt = set()
         stopped = {name: Stopped(self._stands_at(before[name])) for name in rebuilt}
         for name, failure in failed.items():

@@ -22,6 +22,21 @@ def base_name(name: str) -> str:
     return name.removesuffix(_NEXT)
 
 
+def inner_name(view: str, number: int) -> str:
+    """The name of the hidden view that holds a grouping within a query.
+
+    Args:
+        view: the name of the view with the query.
+        number: of the grouping, from 1.
+    """
+    return f"{view}.{number}"
+
+
+def declared_name(name: str) -> str:
+    """The name of the declared view that this view, backfill or hidden view belongs to."""
+    return name.partition(".")[0]
+
+
 def is_view(name: str) -> bool:
     """True for the name of a view that users see."""
     return "." not in name

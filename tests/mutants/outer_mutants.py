@@ -140,7 +140,7 @@ OUTER_MUTANTS = (
     Mutant(
         "a view that is dropped and added again continues",
         "slackwater/running/materializer_loop.py",
-        (("            self._known.pop(each, None)\n", "            pass\n"),),
+        (("if declared_name(each) != name}", "if True}"),),
         among=_VIEWS,
         start=630,
     ),
@@ -436,7 +436,7 @@ OUTER_MUTANTS = (
     Mutant(
         "a full view that failed is recomputed",
         "spark_bridge/views/recorded_views.py",
-        (("        stand = self._failures.keys() | declaration.failed\n", "        stand = self._failures.keys()\n"),),
+        (("in self._failures}.union(declaration.failed)", "in self._failures}"),),
         among=_VIEW_FAILS,
         start=1940,
     ),

@@ -9,6 +9,8 @@ _SUBTRACTED = "tests/spark_bridge/views/test_subtraction.py"
 _EXACT = f"{_SUBTRACTED}::test_a_view_of_counts_and_sums_is_sparks_answer_after_corrections[all]"
 _FOLLOWED = "tests/spark_bridge/views/test_derived_views.py"
 _DEEP = f"{_FOLLOWED}::test_graph_is_sparks_answer_at_every_epoch[deep]"
+_HIDDEN = "tests/spark_bridge/views/test_hidden_views.py"
+_CUT = "tests/spark_bridge/analysis/test_inner_groupings.py"
 
 VIEW_MUTANTS = (
     Mutant(
@@ -133,12 +135,48 @@ VIEW_MUTANTS = (
     Mutant(
         "a view goes on when its parent has failed",
         "spark_bridge/views/recorded_views.py",
-        (("self._failures.keys() & {*planned.plan.parents}", "self._failures.keys() & set[str]()"),),
+        (("self._failures.keys() & read", "self._failures.keys() & set[str]()"),),
         shown_by=f"{_FOLLOWED}::test_a_view_fails_with_its_parent_and_the_others_go_on",
     ),
     Mutant(
         "views over views do not follow",
         "spark_bridge/views/recorded_views.py",
         (("self._follow(epoch, changes(), follow)", "self._follow(epoch, {}, follow)"),),
+    ),
+    Mutant(
+        "the hidden views of a declared view are frozen at a start",
+        "actors/recovery/catalog_changes.py",
+        (("declared_name(name) not in definition.views", 'name.removesuffix(".next") not in definition.views'),),
+        among="scenario.nested_view",
+    ),
+    Mutant(
+        "a view that has failed leaves its hidden views",
+        "spark_bridge/views/recorded_views.py",
+        (("        self._dropped.update(hidden)\n", ""),),
+        shown_by=f"{_HIDDEN}::test_a_view_fails_with_its_hidden_views_and_is_built_anew[within]",
+    ),
+    Mutant(
+        "a dropped view leaves its hidden views",
+        "spark_bridge/views/recorded_views.py",
+        (("names = [name, *self._hidden_in(name)]", "names = [name]"),),
+        shown_by=f"{_HIDDEN}::test_a_dropped_view_takes_its_hidden_views_along",
+    ),
+    Mutant(
+        "a hidden view continues in the epoch that ends it",
+        "spark_bridge/analysis/declaration.py",
+        (("if is_view(name) or name not in ending}", "if True}"),),
+        shown_by=f"{_HIDDEN}::test_a_hidden_view_that_is_let_go_and_wanted_again_before_an_epoch_has_all_rows",
+    ),
+    Mutant(
+        "equal groupings of two sources are one hidden view",
+        "spark_bridge/analysis/inner_groupings.py",
+        (("identity_text(catalyst, inner, self.leaves,", "identity_text(catalyst, inner, {},"),),
+        shown_by=f"{_CUT}::test_groupings_of_two_sources_with_equal_columns_are_two_views",
+    ),
+    Mutant(
+        "the columns of a hidden view have other names in each session",
+        "spark_bridge/analysis/inner_groupings.py",
+        (('re.compile(r"(?:#\\d+L?|\\W)+")', 're.compile(r"\\W+")'),),
+        shown_by=f"{_CUT}::test_columns_without_a_name_have_the_same_name_in_every_session",
     ),
 )

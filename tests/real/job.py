@@ -41,6 +41,8 @@ VIEWS = {
     "everything": "SELECT kind, count(*) AS n, max(amount) AS largest FROM "
     "(SELECT 'order' AS kind, amount FROM orders UNION ALL SELECT 'click' AS kind, amount FROM clicks "
     "UNION ALL SELECT 'visit' AS kind, amount FROM visits) GROUP BY kind",
+    "levels": "SELECT n, count(*) AS users, max(total) AS most FROM "
+    "(SELECT user, count(*) AS n, max(amount) AS total FROM clicks GROUP BY user) GROUP BY n",
     "busy": "SELECT user, count(*) AS n FROM visits GROUP BY user HAVING count(*) >= 10",
     **{name: over_sources(query) for name, query in GRAPH.items()},
 }
@@ -51,8 +53,9 @@ LATE_VIEWS = {
     "notes": "SELECT user, count(DISTINCT note) AS notes, sum(amount) AS total FROM orders GROUP BY user",
     "small": "SELECT user, note FROM visits WHERE amount < 500",
     "users": "SELECT count(*) AS users FROM (SELECT user FROM orders GROUP BY user)",
+    "absent": "SELECT user FROM orders EXCEPT SELECT user FROM visits",
 }
-"""Views of a backfill, over stored rows and over files, and one that is recomputed as a whole."""
+"""Views of a backfill, over stored rows and over files, one with a grouping within, and one that is recomputed."""
 
 SCHEMA = "user bigint, amount double, note string"
 FORMATS = {"orders": "parquet", "clicks": "csv", "visits": "json"}
@@ -84,7 +87,7 @@ def pipeline(root: str, url: str, options: dict[str, Any], name_actors: int = 1)
             discovery=sw.Listing(interval_s=0.5, name_actors=name_actors if source == SHARDED else 1),
             materialize=source in STORED,
         )
-    for name in ("by_user", "large", "everything"):
+    for name in ("by_user", "large", "everything", "levels"):
         made.view(name, VIEWS[name])
     for name, query in GRAPH.items():
         made.view(name, query)

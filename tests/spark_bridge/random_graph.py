@@ -1,4 +1,7 @@
-"""Random graphs of views: every view has the columns k (text), n, s, lo, hi and c (numbers), so each can read each."""
+"""Random graphs of views: every view has the columns k (text), n, s, lo, hi and c (numbers), so each can read each.
+
+A query may group within itself, also below a row-by-row one.
+"""
 
 from __future__ import annotations
 
@@ -62,19 +65,26 @@ class RandomGraph:
         chance, name = self.chance, f"v{self._made}"
         self._made += 1
         parents: tuple[str, ...] = ()
+        nested = False
         if not is_late and (len(self.views) < 2 or chance.random() < 0.15):
             grouped = chance.random() < 0.8
             query = _grouped("t", _OF_ROWS, _KEYS_OF_ROWS, _CONDITIONS_OF_ROWS, [], chance) if grouped else _ROWS
+            if grouped and chance.random() < 0.4:
+                query = _grouped(f"({query})", _OF_VIEWS, _KEYS_OF_VIEWS, _CONDITIONS_OF_VIEWS, _HAVING, chance)
         else:
             parents = self._parents([each.name for each in self.views if not is_late or each.name in self._stored])
             relation = parents[0] if len(parents) == 1 else _union(parents)
+            nested = chance.random() < 0.25
+            if nested:
+                within = _grouped(relation, _OF_VIEWS, _KEYS_OF_VIEWS, _CONDITIONS_OF_VIEWS, _HAVING, chance)
+                relation = f"({within})" if chance.random() < 0.7 else f"({within} UNION ALL {within})"
             grouped = chance.random() < 0.6
             query = (
                 _grouped(relation, _OF_VIEWS, _KEYS_OF_VIEWS, _CONDITIONS_OF_VIEWS, _HAVING, chance)
                 if grouped
                 else chance.choice(_ROW_BY_ROW).format(relation) + _where(_CONDITIONS_OF_VIEWS, chance)
             )
-        if grouped or self._stored.intersection(parents):
+        if grouped or nested or self._stored.intersection(parents):
             self._stored.add(name)
         self._reads[name] = parents
         self.views.append(ViewDefinition(name, query))

@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from state.tables.stored_rows import declared_name
 from tests.spark_bridge.corrected_view import Files
 from tests.spark_bridge.random_graph import RandomGraph
 from tests.spark_bridge.random_rows import random_rows
@@ -57,7 +58,7 @@ def _change(story: ViewGraph, graph: RandomGraph) -> None:
     """Drops a view, or adds one, which an epoch without files shows."""
     if graph.chance.random() < 0.4 and (gone := graph.prune()) is not None:
         story.materializer.drop(gone)
-        story.catalog.pop(gone)
+        story.catalog = {name: each for name, each in story.catalog.items() if declared_name(name) != gone}
         story.declare(graph.views)
     elif graph.has_stored:
         graph.grow(is_late=True)

@@ -20,6 +20,7 @@ from spark_bridge.session.settings import SparkSettings
 from spark_bridge.session.spark_jobs import SparkJobs
 from state.errors import DefinitionChangedError, ViewError
 from state.tables.records import CatalogView, ViewClass
+from state.tables.stored_rows import is_view
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,7 @@ def _up_to(name: str, plans: Mapping[str, ViewPlan]) -> dict[str, ViewPlan]:
 
 def _catching_up(plan: ViewPlan, materialized: Collection[str], known: KnownViews) -> str:
     """The input of the backfill, as a line in the style of `ViewPlan.explain`."""
-    parts = [f"the rows of {parent}" for parent in plan.parents]
+    parts = [f"the rows of {parent}" for parent in plan.parents if is_view(parent)]
     for source in plan.sources_read:
         so_far = known.finished.get(source, SourceProgress())
         if source in materialized:

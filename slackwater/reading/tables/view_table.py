@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -13,7 +13,7 @@ from state.lance.lance_store import LanceStateStore
 from state.location import Location
 from state.tables.catalog import Catalog
 from state.tables.records import CatalogView, ViewVersion
-from state.tables.stored_rows import base_name, is_view
+from state.tables.stored_rows import base_name, declared_name, is_view, next_name
 
 _VIEWS = pa.schema(
     [
@@ -37,7 +37,11 @@ _BACKFILLS = pa.schema([("name", pa.string()), ("class", pa.string()), ("fractio
 def view_table(state: LanceStateStore, catalog: Catalog, root: Location) -> pa.Table:
     """See `Store.views`."""
     views = [view for view in catalog.views.values() if is_view(view.name)]
-    return pa.Table.from_pylist([_row(view, state, root) for view in views], _VIEWS)
+    missing: dict[str, list[str]] = {}
+    for each in catalog.views.values():
+        if each.name == base_name(each.name):
+            missing.setdefault(declared_name(each.name), []).extend(each.missing)
+    return pa.Table.from_pylist([_row(view, missing[view.name], state, root) for view in views], _VIEWS)
 
 
 def reflected_epoch(view: CatalogView, version: ViewVersion, epoch: int) -> int | None:
@@ -57,19 +61,19 @@ def reflected_epoch(view: CatalogView, version: ViewVersion, epoch: int) -> int 
 
 def backfill_table(state: LanceStateStore, catalog: Catalog) -> pa.Table:
     """See `Store.backfills`."""
-    rows = [
-        {
-            "name": base_name(name),
-            "class": catalog.views[name].view_class if name in catalog.views else None,
-            "fraction": None if version.progress is None else json.loads(version.progress).get("fraction"),
-        }
-        for name, version in state.head.views.items()
-        if name != base_name(name)
-    ]
-    return pa.Table.from_pylist(rows, _BACKFILLS)
+    rows: dict[str, dict[str, Any]] = {}
+    for name, version in state.head.views.items():
+        if name == base_name(name):
+            continue
+        view, progress = declared_name(name), json.loads(version.progress or "{}").get("fraction")
+        known = rows.get(view, {}).get("fraction")
+        fraction = min((each for each in (known, progress) if each is not None), default=None)
+        entry = catalog.views.get(next_name(view)) or catalog.views.get(view)
+        rows[view] = {"name": view, "class": None if entry is None else entry.view_class, "fraction": fraction}
+    return pa.Table.from_pylist(list(rows.values()), _BACKFILLS)
 
 
-def _row(view: CatalogView, state: LanceStateStore, root: Location) -> Mapping[str, Any]:
+def _row(view: CatalogView, missing: Sequence[str], state: LanceStateStore, root: Location) -> Mapping[str, Any]:
     declared = {
         "name": view.name,
         "class": view.view_class,
@@ -78,7 +82,7 @@ def _row(view: CatalogView, state: LanceStateStore, root: Location) -> Mapping[s
         "key": list(view.key),
         "frozen": view.frozen_epoch is not None,
         "error": view.error,
-        "missing": list(view.missing),
+        "missing": list(dict.fromkeys(missing)),
     }
     version = state.head.views.get(view.name)
     if version is None:

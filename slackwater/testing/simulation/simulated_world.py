@@ -14,7 +14,7 @@ from actors.sources.pipeline_definition import PipelineDefinition
 from actors.sources.source import FilePolicy, SourceDefinition
 from slackwater.testing.simulation.hosting.process import SimulatedProcess
 from slackwater.testing.simulation.promises.backlog import Backlog
-from slackwater.testing.simulation.promises.model_view import CopiedGroups, EveryRow, GroupedRows, ModelView
+from slackwater.testing.simulation.promises.model_view import CopiedGroups, EveryRow, GroupedRows, ModelView, hidden_in
 from slackwater.testing.simulation.promises.owner_checker import OwnerChecker
 from slackwater.testing.simulation.promises.promises import Promises
 from slackwater.testing.simulation.stories.scenario import Scenario
@@ -34,7 +34,7 @@ from state.location import Location
 from state.memory.memory_disk import MemoryDisk
 from state.ownership.command import Command
 from state.tables.records import Head
-from state.tables.stored_rows import stored_rows_name
+from state.tables.stored_rows import inner_name, stored_rows_name
 from state.upkeep.retention import RetentionSettings
 
 if TYPE_CHECKING:
@@ -122,6 +122,8 @@ class World:
             self.views = (*self.views, EveryRow("full", frozenset(scenario.sources), is_full=True))
         if scenario.derived_view:
             self.views = (*self.views, CopiedGroups("copy", frozenset(scenario.sources[:1]), ("groups",)))
+        if scenario.nested_view:
+            self.views = (*self.views, _nested("nested", scenario.sources[0]))
         self.backfill = EveryRow("late", frozenset(scenario.sources)) if scenario.backfill else None
         late = () if self.backfill is None else (self.backfill,)
         # Views that the user may add while a run runs.
@@ -131,7 +133,7 @@ class World:
                 *self.views,
                 *late,
                 EveryRow("extra", frozenset(scenario.sources)),
-                GroupedRows("more", frozenset(scenario.sources[-1:])),
+                _nested("more", scenario.sources[-1]),
             )
         }
         self._added: dict[str, ModelView] = {view.name: view for view in self.views}
@@ -139,7 +141,11 @@ class World:
         self.promises = Promises(
             self.disk,
             self.bucket,
-            [*self.all_views.values(), *self.stored_rows.values()],
+            [
+                *self.all_views.values(),
+                *(hidden for view in self.all_views.values() for hidden in hidden_in(view)),
+                *self.stored_rows.values(),
+            ],
             scenario.keep_epochs,
             scenario.on_change,
             scenario.order,
@@ -264,6 +270,11 @@ def _twin_disk(clock: SimulatedClock) -> TwinDisk:
     from slackwater.testing.simulation.twin.twin_root import TwinDisk
 
     return TwinDisk(twin=LanceTwin(clock))
+
+
+def _nested(name: str, source: str) -> ModelView:
+    """`SELECT * FROM (SELECT g, ... FROM source GROUP BY g)`, as a view over a hidden one."""
+    return CopiedGroups(name, frozenset({source}), (inner_name(name, 1),))
 
 
 def _definition(scenario: Scenario) -> PipelineDefinition:

@@ -253,3 +253,22 @@ def test_pieces_that_no_epoch_recorded_are_merged_once(pipeline: Pipeline) -> No
     pipeline.crash()
     pipeline.finish(chance)
     pipeline.check(added)
+
+
+def test_a_query_that_groups_within_is_hidden_until_its_hidden_view_is_complete(pipeline: Pipeline) -> None:
+    chance = random.Random(3)
+    added = ViewDefinition(
+        "twice", "SELECT n, count(*) AS keys FROM (SELECT k, count(*) AS n FROM t GROUP BY k) GROUP BY n"
+    )
+    for _ in range(2):
+        pipeline.run(random_rows(chance, 12))
+    pipeline.declare(EARLY, added)
+    pipeline.run(random_rows(chance, 5))
+    assert pipeline.materializer.backfill()
+    assert "twice" not in pipeline.views and pipeline.views["twice.1.next"].pinned_epoch == 2
+    assert 0 < pipeline.materializer.backfilling["twice"] < 1
+    pipeline.crash()
+    pipeline.finish(chance)
+    assert {*pipeline.views} == {"early", "twice", "twice.1"} == {*pipeline.known}
+    pipeline.run(random_rows(chance, 5))
+    pipeline.check(added)

@@ -130,7 +130,8 @@ class Views:
         done = {}
         for name, each in work.items():
             if name in self.failing:
-                self.maintained.pop(self.recorded.fail(ViewFailedError(name, "over rows", "too wet")), None)
+                for ended in self.recorded.fail(ViewFailedError(name, "over rows", "too wet")):
+                    self.maintained.pop(ended, None)
             else:
                 done[name] = each()
         return done

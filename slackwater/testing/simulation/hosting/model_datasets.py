@@ -13,6 +13,7 @@ from spark_bridge.hand_over.epoch_rows import EpochRows
 from spark_bridge.views.changes import ChangeLog
 from state.errors import ViewFailedError
 from state.tables.records import ViewVersion
+from state.tables.stored_rows import declared_name
 
 Fails: TypeAlias = Callable[[str, Span], bool]
 """(view, rows) -> whether the view's own expression fails over one of the rows."""
@@ -30,7 +31,7 @@ def computed(model: ModelView, fails: Fails, rows: Mapping[str, Iterable[Span]])
         ViewFailedError: it fails over one of them.
     """
     spans = [span for source in sorted(rows) for span in rows[source]]
-    failing = next((span for span in spans if fails(model.name, span)), None)
+    failing = next((span for span in spans if fails(declared_name(model.name), span)), None)
     if failing is not None:
         raise ViewFailedError(model.name, "over some rows", f"[DIVIDE_BY_ZERO] in {failing.file[1]}")
     return spans

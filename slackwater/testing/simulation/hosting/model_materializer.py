@@ -14,7 +14,7 @@ from slackwater.testing.simulation.hosting.model_datasets import Fails, ModelDat
 from slackwater.testing.simulation.hosting.model_derived_view import ModelDerivedView, ModelParentRows
 from slackwater.testing.simulation.hosting.model_full_view import ModelFullView
 from slackwater.testing.simulation.hosting.model_stored_rows import ModelStoredRows
-from slackwater.testing.simulation.promises.model_view import ModelView
+from slackwater.testing.simulation.promises.model_view import ModelView, hidden_in
 from slackwater.testing.simulation.world.file_rows import SCHEMA, Span
 from slackwater.testing.simulation.world.simulated_root import SimulatedRoot
 from spark_bridge.analysis.declaration import Declaration
@@ -31,6 +31,7 @@ from spark_bridge.views.recorded_views import RecordedViews, Work
 from state.clock import Clock
 from state.errors import ProtocolError, SlackwaterError, ViewFailedError
 from state.tables.records import CatalogView, ViewVersion
+from state.tables.stored_rows import is_view
 
 if TYPE_CHECKING:
     from random import Random  # noqa: TID251 - as an argument
@@ -68,7 +69,7 @@ class ModelMaterializer:
         open_history: OpenHistory,
         thread: Executor,
     ) -> None:
-        self._models = views
+        self._models = {**views, **{each.name: each for view in views.values() for each in hidden_in(view)}}
         self._stored_rows, self._root, self._random, self._read = stored_rows, root, random, read
         self._fails = fails
         self._plans = {name: _plan_of(view) for name, view in self._models.items()}
@@ -97,14 +98,15 @@ class ModelMaterializer:
     ) -> Declaration:
         by_name = {definition.name: definition for definition in definitions}
         # A view comes after those that it reads; without its parent, it is not declared.
-        plans = {
-            name: self._plans[name]
+        views = [
+            PlannedView(by_name[name], self._plans[name], schemas)
             for name in sorted(by_name, key=lambda name: len(self._models[name].parents))
-            if all(map(schemas.get, self._models[name].sources)) and by_name.keys() >= {*self._models[name].parents}
-        }
-        declaration = Declaration.of(by_name, plans, known, self._recorded.ingested)
+            if all(map(schemas.get, self._models[name].sources)) and by_name.keys() >= {*self._plans[name].views}
+        ]
+        planned = {each.plan.name: each for view in views for each in (*view.inner, view)}
+        plans = {name: each.plan for name, each in planned.items()}
+        declaration = Declaration.of(by_name, plans, known, self._recorded.ingested, self._recorded.ending)
         self._schemas = schemas
-        planned = {name: PlannedView(by_name[name], plan, schemas) for name, plan in plans.items()}
         self._declared = {*self._recorded.declare(by_name, planned, declaration)}
         self._followed = {parent for plan in plans.values() for parent in plan.parents}
         for name, view in self._open.items():
@@ -112,8 +114,8 @@ class ModelMaterializer:
         return declaration
 
     def drop(self, name: str) -> None:
-        self._recorded.drop(name)
-        self._open.pop(name, None)
+        for each in self._recorded.drop(name):
+            self._open.pop(each, None)
 
     def run_epoch(
         self, epoch: int, blocks: Mapping[str, Sequence[Block]], corrections: Sequence[Correction]
@@ -247,9 +249,9 @@ class ModelMaterializer:
         return ViewVersion(plan.name, path, self._root.commit_view(path, 0, self._models[plan.name].after(None, ())))
 
     def _fail(self, error: ViewFailedError) -> None:
-        name = self._recorded.fail(error)
-        self._declared.discard(name)
-        self._open.pop(name, None)
+        for name in self._recorded.fail(error):
+            self._declared.discard(name)
+            self._open.pop(name, None)
 
     def _run(self, work: Work) -> dict[str, ViewVersion]:
         """Does all pieces of work, in any order, as `SparkJobs` does; then the first failure is raised.
@@ -301,7 +303,7 @@ def _plan_of(view: ModelView) -> ViewPlan:
         name=view.name,
         view_class="full" if view.is_full else "aggregate" if view.has_state else "append",
         sources=tuple(sorted(view.sources)),
-        views=view.parents,
+        views=tuple(filter(is_view, view.parents)),
         parents=view.parents,
         columns={name: frozenset() for name in view.parents or view.sources},
         schema=SCHEMA,
@@ -313,6 +315,7 @@ def _plan_of(view: ModelView) -> ViewPlan:
         plan=nothing,
         timestamps=nothing,
         leaves={},
+        inner=tuple(map(_plan_of, hidden_in(view))),
     )
 
 

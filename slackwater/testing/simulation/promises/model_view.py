@@ -11,6 +11,7 @@ from zlib import crc32
 from actors.files import FileKey
 from slackwater.testing.simulation.promises.ingested_rows import RowsByFile
 from slackwater.testing.simulation.world.file_rows import Span
+from state.tables.stored_rows import is_view
 
 Groups: TypeAlias = Mapping[int, tuple[int, int]]
 """Group → number of its rows, and the sum of their values."""
@@ -113,7 +114,7 @@ class GroupedRows:
 
 @dataclass(frozen=True)
 class CopiedGroups:
-    """`SELECT * FROM parent`, of a `GroupedRows`."""
+    """`SELECT * FROM parent`, of a `GroupedRows`, which may be a hidden view."""
 
     name: str
     sources: frozenset[str]
@@ -132,6 +133,11 @@ class CopiedGroups:
         spans = [Span(file, row, row + 1) for file, rows in ingested.items() if file[0] in self.sources for row in rows]
         expected = groups.result(groups.after(None, spans))
         return None if stored == expected else f"its rows are {stored}, the ingested rows give {expected}"
+
+
+def hidden_in(view: ModelView) -> list[ModelView]:
+    """The models of the hidden views of a view: groupings whose rows it reads."""
+    return [GroupedRows(name, view.sources) for name in view.parents if not is_view(name)]
 
 
 @lru_cache(maxsize=4096)

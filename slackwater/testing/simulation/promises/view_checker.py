@@ -16,7 +16,7 @@ from slackwater.testing.simulation.world.file_rows import Span
 from state.errors import NotFoundError
 from state.memory.memory_disk import MemoryDataset, Row
 from state.tables.records import EpochRecord, ViewVersion
-from state.tables.stored_rows import base_name
+from state.tables.stored_rows import base_name, declared_name
 
 
 class ViewChecker:
@@ -104,7 +104,7 @@ class ViewChecker:
         if missing:
             raise PromiseBroken("G1", f"caught up, and the views {missing} do not exist")
 
-        left = [name for name in dropped if name in views]
+        left = [name for name in views if declared_name(name) in {*dropped}]
         if left:
             raise PromiseBroken("G1", f"caught up, and the views {left} were dropped and exist")
 

@@ -68,7 +68,7 @@ _PATHS = "abcdef"
 _RESCALED, _BACKFILLED, _DYING, _HIDDEN, _SHARDED = 0.35, 0.5, 0.06, 0.25, 0.4
 _STAGED, _LATE, _LATE_S = 0.15, 0.25, 8 * 86_400
 _FULL = 0.5
-_DERIVED_ONE_IN, _DERIVED_AT = 11, 7
+_DERIVED_ONE_IN, _DERIVED_AT, _NESTED_AT = 11, 7, 3
 _ON_LANCE, _ON_LANCE_WITH_UPKEEP = 0.007, 0.03
 _DURING_UPKEEP = 0.7
 _COMMANDED, _FAILING, _PINNED = 0.4, 0.2, 0.5
@@ -107,8 +107,8 @@ class RandomStory:
         on_lance = self._random.random() < (_ON_LANCE if scenario.keep_epochs is None else _ON_LANCE_WITH_UPKEEP)
         scenario = self._on_lance(scenario) if on_lance else scenario
         # No choice of `random`: all that it chooses later stays what it was before there were such views.
-        derived_view = crc32(repr(scenario.story).encode()) % _DERIVED_ONE_IN == _DERIVED_AT
-        return replace(scenario, derived_view=derived_view)
+        chance = crc32(repr(scenario.story).encode()) % _DERIVED_ONE_IN
+        return replace(scenario, derived_view=chance == _DERIVED_AT, nested_view=chance == _NESTED_AT)
 
     def _scenario(self) -> Scenario:
         random, pick = self._random, self._random.choice

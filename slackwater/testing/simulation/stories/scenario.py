@@ -44,6 +44,7 @@ class Scenario:
         materialize: whether the rows of the sources are kept, too; they are if changed files are replaced.
         backfill: whether every process but the first declares a further view, of all rows of all sources.
         derived_view: whether there is a further view over the view of groups.
+        nested_view: whether there is a further view that groups within, so that it has a hidden view.
         full_view: whether there is a further view of all rows that is recomputed as a whole; only with stored rows.
         order: in which the files of every source are read; None for none.
         notifications: whether queues of events tell of files, too.
@@ -81,6 +82,7 @@ class Scenario:
     backfill: bool = False
     full_view: bool = False
     derived_view: bool = False
+    nested_view: bool = False
     order: ReadingOrder | None = None
     notifications: bool = False
     loses_events: bool = False
